@@ -1,4 +1,5 @@
 import { httpRouter } from "convex/server";
+import { claimNotice } from "./account/claimNotices";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { linkingEndpoints } from "./bot/linkingHttp";
@@ -43,6 +44,6 @@ export const domains: Record<string, MountedEndpoint[]> = {
 export const endpoints = Object.values(domains).flat();
 
 const http = httpRouter();
-mount(http, endpoints);
+mount(http, endpoints, claimNotice);
 
 export default http;

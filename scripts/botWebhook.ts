@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { commands } from "../convex/bot/commands";
 import { failed, Misuse } from "./misuse";
+import { settingsFile } from "./env/file";
 import { operatorSettings } from "./stack/env";
 import { bold, nextStep } from "./terminal";
 
@@ -45,7 +46,7 @@ async function main(): Promise<void> {
     options: { show: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } },
   });
   if (values.help === true) return console.log(USAGE);
-  const settings = await operatorSettings(process.env.LOCAL_ENV_FILE || ".env.local");
+  const settings = await operatorSettings(settingsFile());
   const ask = botApi(settings);
   const { username } = botShape.parse(await ask("getMe"));
   if (values.show !== true) {

@@ -41,6 +41,7 @@ type Env = {
   readonly MESSENGER_CHAT_ID: string | undefined;
   readonly MESSENGER_API_URL: string | undefined;
   readonly MESSENGER_WEBHOOK_SECRET: string | undefined;
+  readonly MESSENGER_CONNECT_SECRET: string | undefined;
   readonly SOCIAL_WEBHOOK_SECRET: string | undefined;
   readonly SOCIAL_TRADE_CONFIDENCE: string | undefined;
   readonly WALLET_ENCRYPTION_KEY: string | undefined;
@@ -48,11 +49,14 @@ type Env = {
   readonly CHAIN_RPC_URL: string | undefined;
   readonly TICKER_API_URL: string | undefined;
   readonly EVIDENCE_API_URL: string | undefined;
+  readonly COINGECKO_API_KEY: string | undefined;
+  readonly SOURCES_OFF: string | undefined;
   readonly SWAP_API_KEY: string | undefined;
   readonly SWAP_API_URL: string | undefined;
   readonly MAX_TRANSFER_USD: string | undefined;
   readonly DAILY_TRANSFER_LIMIT_USD: string | undefined;
   readonly WEAK_ID_DAILY_USD: string | undefined;
+  readonly UNCLAIMED_DAILY_USD: string | undefined;
   readonly MAX_PRICE_IMPACT_BPS: string | undefined;
   readonly TRADING_PAUSED: string | undefined;
   readonly ROUND_TRIP_COST_BPS: string | undefined;

@@ -55,7 +55,7 @@ export const status = query({
   },
 });
 
-/** Erases one more batch. What is still under way (a run, a shift not yet stopped) is come back for. */
+/** Erases one more batch. What is still under way (a run, a shift not yet stopped) is retried later. */
 export const step = internalMutation({
   args: { deletionId: v.id("accountDeletions") },
   returns: v.null(),

@@ -7,7 +7,7 @@ import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/rows";
 import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
-import { configOf, enqueueCard, linkedChat } from "../messenger/model";
+import { tellEverywhere } from "../messenger/notices";
 import { ownerOf, requireUser, userOfToken } from "../users/model";
 import { userIdByAddress } from "../wallets/model";
 import { isInUse } from "./claims";
@@ -154,12 +154,7 @@ async function assertFree(ctx: QueryCtx, tokenIdentifier: string): Promise<void>
     throw new AppError("conflict", "The new login's own account is in use");
 }
 
-/** Tells a user on every channel they have: the chat they have set, and the account they have linked. */
+/** Tells a user on every channel they have. */
 async function tell(ctx: MutationCtx, userId: string, paragraphs: readonly Paragraph[]): Promise<void> {
-  const card = { userId, kind: "change of login", paragraphs };
-  const chatId = (await configOf(ctx, userId))?.chatId;
-  const linked = await linkedChat(ctx, userId);
-  if (chatId !== undefined) await enqueueCard(ctx, card);
-  if (linked !== null && linked !== chatId)
-    await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+  await tellEverywhere(ctx, { userId, kind: "change of login", paragraphs });
 }

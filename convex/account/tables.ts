@@ -1,6 +1,10 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { ofUser, type RecordsOf } from "../lib/records";
+
+/** What can stand on a userId before its owner claims it. */
+export const vLeftover = literals("chat", "bot", "webhooks", "alerts", "shifts");
 
 export const accountTables = {
   /** A user's wish to have their data deleted, and how far that is. Written by `account/deletion`. Kept as its record. */
@@ -12,6 +16,26 @@ export const accountTables = {
     /** Absent while it goes on. */
     finishedAt: v.optional(v.number()),
   }).index("by_userId", ["userId", "requestedAt"]),
+
+  /**
+   * Claims of userIds that could be guessed and have a wallet: they wait, so that whoever was there before hears of them.
+   * Written by `account/pendingClaims`. Kept: they say why an account is whose.
+   */
+  pendingClaims: defineTable({
+    userId: v.string(),
+    /** The claimer's login. */
+    tokenIdentifier: v.string(),
+    /** What of others' settings the claimer keeps. */
+    keep: v.array(vLeftover),
+    /** HMAC of the code that was told on the id's channels, with which the claim is contested. */
+    codeHash: v.string(),
+    openedAt: v.number(),
+    dueAt: v.number(),
+    state: literals("open", "done", "refused", "contested", "withdrawn"),
+    endedAt: v.optional(v.number()),
+  })
+    .index("by_userId_and_state", ["userId", "state"])
+    .index("by_codeHash", ["codeHash"]),
 
   /** Changes of lost logins, by an operator's word. Written by `account/recovery`. Kept: they say why an account is whose. */
   rebinds: defineTable({
@@ -28,6 +52,11 @@ export const accountTables = {
 };
 
 export const accountRecords: RecordsOf<typeof accountTables> = {
+  pendingClaims: {
+    keep: "they say why an account is whose",
+    ownedBy: { rows: ofUser("by_userId_and_state"), section: "claims", onDeletion: "stay" },
+    withheld: ["codeHash", "tokenIdentifier"],
+  },
   rebinds: { keep: "they say why an account is whose" },
   accountDeletions: {
     keep: "the record of a user's wish",

@@ -2,47 +2,54 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/crowd";
 import type { Call } from "../lib/http";
-import { assertMayMove } from "../users/access";
+import { takeCommon } from "../lib/limits";
+import { assertMay } from "../users/access";
 import { proposeAlert } from "./proposals";
 import type { Replay } from "./replays";
 import { REPLAYED_DAYS } from "./rules";
 import { addSink } from "./sinks";
 import type { Observation } from "./tables";
 
-/** What the endpoints do, loaded when one is called: a `userId` that is a signed-in user's needs that user's token. */
+/** What the endpoints do, loaded when one is called: alerts and webhooks say who is told, so a
+ * `userId` with an owner is judged as for that. */
 
 export async function proposal(ctx: ActionCtx, input: { userId: string; text: string }, { caller }: Call) {
-  await assertMayMove(ctx, input.userId);
+  await assertMay(ctx, input.userId, "delivery");
   const work = () => proposeAlert(ctx, { ...input, caller });
   const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd);
   return { alert, replay: shownReplay(replay) };
 }
 
 export async function everything(ctx: ActionCtx, { userId }: { userId: string }) {
-  await assertMayMove(ctx, userId);
+  await assertMay(ctx, userId, "delivery");
   return ctx.runQuery(internal.alerts.proposals.all, { userId });
 }
 
 type One = { userId: string; alertId: string };
 
 export async function confirmed(ctx: ActionCtx, input: One, { caller: { address } }: Call) {
-  await assertMayMove(ctx, input.userId);
+  await assertMay(ctx, input.userId, "delivery");
   return { alert: await ctx.runMutation(internal.alerts.proposals.accept, { ...input, address }) };
 }
 
 export async function ended(ctx: ActionCtx, input: One) {
-  await assertMayMove(ctx, input.userId);
+  await assertMay(ctx, input.userId, "delivery");
   return { alert: await ctx.runMutation(internal.alerts.proposals.end, input) };
 }
 
-export async function webhookAdded(ctx: ActionCtx, { userId, url }: { userId: string; url: string }) {
-  await assertMayMove(ctx, userId);
-  const { secret, ...webhook } = await addSink(ctx, userId, url);
+export async function webhookAdded(
+  ctx: ActionCtx,
+  { userId, url }: { userId: string; url: string },
+  { caller }: Call,
+) {
+  await assertMay(ctx, userId, "delivery");
+  const take = caller.signedIn === true ? undefined : () => takeCommon(ctx, "webhook", caller);
+  const { secret, ...webhook } = await addSink(ctx, userId, url, take);
   return { webhook, secret };
 }
 
 export async function webhookEnded(ctx: ActionCtx, input: { userId: string; webhookId: string }) {
-  await assertMayMove(ctx, input.userId);
+  await assertMay(ctx, input.userId, "delivery");
   return { webhook: await ctx.runMutation(internal.alerts.sinks.remove, input) };
 }
 

@@ -18,7 +18,7 @@ export function proposalCard({ alert, replay }: Proposed): Paragraph[] {
     [{ bold: `❔ Alert ${number}: is this right?` }, `\n${words}`, ...nowLines(alert, replay)],
     ...(readBy === "model" ? [["A model has read your words. Look at coin, direction and number."]] : []),
     replayLines(alert, replay),
-    [`It is off until you say yes: /alert yes ${number}`],
+    ["It is off until you say yes: ", { command: "alert" }, ` yes ${number}`],
   ];
 }
 
@@ -43,7 +43,11 @@ export function confirmedCard({ number, words, expiresAt }: Alert): Paragraph[] 
   const until = expiresAt === null ? "" : `, until ${dateTime(expiresAt)}`;
   return [
     [{ bold: `🔔 Alert ${number} is on` }, `\n${words}`],
-    [`You hear each time this begins, at most once an hour${until}. /alerts off ${number} ends it.`],
+    [
+      `You hear each time this begins, at most once an hour${until}. `,
+      { command: "alerts" },
+      ` off ${number} ends it.`,
+    ],
   ];
 }
 
@@ -51,7 +55,11 @@ export function confirmedCard({ number, words, expiresAt }: Alert): Paragraph[] 
 export function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
   return [
     [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
-    [`It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: /alert yes ${number}`],
+    [
+      `It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: `,
+      { command: "alert" },
+      ` yes ${number}`,
+    ],
   ];
 }
 
@@ -66,13 +74,16 @@ export function listCard(alerts: readonly Alert[]): Paragraph[] {
   const [active, proposed, off] = [lines("active"), lines("proposed"), lines("off")];
   return [
     active.length === 0
-      ? ["You have no active alert. Ask for one: /alert BTC above 100000"]
+      ? ["You have no active alert. Ask for one: ", { command: "alert" }, " BTC above 100000"]
       : [{ bold: "🔔 Your alerts" }, ...active],
     ...(proposed.length === 0
       ? []
-      : [[{ bold: "Waiting for your yes" }, ...proposed], ["Say yes with the number: /alert yes 1"]]),
+      : [
+          [{ bold: "Waiting for your yes" }, ...proposed],
+          ["Say yes with the number: ", { command: "alert" }, " yes 1"],
+        ]),
     ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off]]),
-    ...(active.length === 0 ? [] : [["Switch one off by its number: /alerts off 1"]]),
+    ...(active.length === 0 ? [] : [["Switch one off by its number: ", { command: "alerts" }, " off 1"]]),
   ];
 }
 

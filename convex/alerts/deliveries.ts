@@ -209,7 +209,7 @@ export const mark = internalMutation({
       switch (outcome.kind) {
         case "delivered":
           await ctx.db.patch("alertDeliveries", deliveryId, { state: "delivered", outcome: "Delivered" });
-          if (sink !== null) await taken(ctx, sink, ms <= QUICK_MS);
+          if (sink !== null) await taken(ctx, sink, ms <= QUICK_MS, now);
           break;
         case "gone": {
           const reason = "It answers 410: it wants nothing more";
@@ -237,8 +237,14 @@ export const mark = internalMutation({
   },
 });
 
-/** A webhook has taken a post; nothing is written where that was expected. */
-async function taken(ctx: MutationCtx, { _id, ...sink }: Doc<"alertSinks">, isQuick: boolean): Promise<void> {
-  if (sink.problem === undefined && sink.isQuick === isQuick) return;
-  await ctx.db.patch("alertSinks", _id, { problem: undefined, isQuick });
+/** A webhook has taken a post; within a day nothing is written where that was expected. */
+async function taken(
+  ctx: MutationCtx,
+  { _id, ...sink }: Doc<"alertSinks">,
+  isQuick: boolean,
+  now: number,
+): Promise<void> {
+  const { problem, usedAt = 0 } = sink;
+  if (problem === undefined && sink.isQuick === isQuick && now - usedAt < DAY) return;
+  await ctx.db.patch("alertSinks", _id, { problem: undefined, isQuick, usedAt: now });
 }

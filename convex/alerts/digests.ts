@@ -48,7 +48,7 @@ export const sendDue = internalMutation({
       const card: Paragraph[] = [
         [{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }],
         ...lines,
-        [`Alert ${number}: /alerts off ${number}`],
+        [`Alert ${number}: `, { command: "alerts" }, ` off ${number}`],
       ];
       await fire(ctx, alert, one, card);
     }

@@ -120,9 +120,9 @@ const changing = (
 const accept = changing(
   "/alerts/confirm",
   {
-    summary: "Switches a proposed alert on, or keeps an active one for another 90 days.",
+    summary: "Switches a proposed alert on, or keeps an active one for as long again.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first. It ends by itself after 90 days; a week before, a card and a post `alert.ending` say so. A signed-in user may have 20 active ones; a `userId` that nobody has signed in for 5, and all of them from one network address 20.",
+      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first. It ends by itself after 90 days, after 30 where nobody has signed in for the `userId`; a week before, a card and a post `alert.ending` say so. A signed-in user may have 20 active ones; a `userId` that nobody has signed in for 5, and all of them from one network address 20.",
   },
   async (ctx, input, call) => (await answers()).confirmed(ctx, input, call),
 );
@@ -142,7 +142,7 @@ const addWebhook: MountedEndpoint = endpoint({
   path: "/alerts/webhooks",
   summary: "Has the user's alerts posted to an https address too, signed; tells the secret this once.",
   description:
-    "By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three.",
+    "By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three; of a `userId` that nobody has signed in for they end 30 days after their last use.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
   example: {
@@ -157,7 +157,7 @@ const addWebhook: MountedEndpoint = endpoint({
     webhook: webhookShape,
     secret: z.string().describe("What to verify signatures with; never told again"),
   }),
-  handler: async (ctx, input) => (await answers()).webhookAdded(ctx, input),
+  handler: async (ctx, input, call) => (await answers()).webhookAdded(ctx, input, call),
 });
 
 const endWebhook: MountedEndpoint = endpoint({

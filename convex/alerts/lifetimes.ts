@@ -1,24 +1,31 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { DAY, iso } from "../lib/time";
+import { isProven } from "./allowances";
 import { endingCard } from "./cards";
 import { describe } from "./words";
 import { tellOwner } from "./telling";
 
 /** How long an alert is active: nobody is told for ever of what they have forgotten. */
 
-/** From the yes, and from each later one. */
+/** From the yes, and from each later one; of strangers' alerts, since names cost nothing. */
 const LIFETIME_MS = 90 * DAY;
+const STRANGERS_LIFETIME_MS = 30 * DAY;
 /** Its user is told so long before the end. */
 const NOTICE_MS = 7 * DAY;
 /** Looked at in one transaction. */
 const BATCH = 25;
 
 /** What the row of an alert that its user wants from now on (epoch ms) says of its end. */
-export function lifeFrom(now: number): { expiresAt: number; reviewAt: number } {
-  return { expiresAt: now + LIFETIME_MS, reviewAt: now + LIFETIME_MS - NOTICE_MS };
+export async function lifeFrom(
+  ctx: QueryCtx,
+  { userId }: Pick<Doc<"alerts">, "userId">,
+  now: number,
+): Promise<{ expiresAt: number; reviewAt: number }> {
+  const expiresAt = now + ((await isProven(ctx, userId)) ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
+  return { expiresAt, reviewAt: expiresAt - NOTICE_MS };
 }
 
 /** For the tick: has the alerts looked at whose time has come, where there are any. */
@@ -51,7 +58,7 @@ export const review = internalMutation({
 async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): Promise<void> {
   const { _id, expiresAt, reviewAt } = alert;
   if (expiresAt === undefined || reviewAt === undefined) {
-    await ctx.db.patch("alerts", _id, lifeFrom(now));
+    await ctx.db.patch("alerts", _id, await lifeFrom(ctx, alert, now));
   } else if (reviewAt < expiresAt) {
     // After an outage the notice comes late, and the end then comes as long behind it.
     const ends = Math.max(expiresAt, now + NOTICE_MS);

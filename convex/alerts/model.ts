@@ -79,7 +79,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
   const now = Date.now();
   if (row.state === "off") throw new AppError("conflict", "This alert was switched off: ask for it again");
   if (row.state === "active") {
-    await ctx.db.patch("alerts", row._id, lifeFrom(now));
+    await ctx.db.patch("alerts", row._id, await lifeFrom(ctx, row, now));
     return alertOf(await getOrThrow(ctx, "alerts", row._id));
   }
   const allowed = await allowOneMore(ctx, row.userId, address);
@@ -88,7 +88,7 @@ export async function confirm(ctx: MutationCtx, row: Doc<"alerts">, address: str
   const readyAt = condition.kind === "digest" ? nextTime(condition.time, condition.timeZone, now) : now + 1;
   await ctx.db.patch("alerts", row._id, {
     ...{ state: "active", watched: true, phase: "waiting", readyAt },
-    ...{ confirmedAt: now, ...lifeFrom(now), ...allowed },
+    ...{ confirmedAt: now, ...(await lifeFrom(ctx, row, now)), ...allowed },
   });
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { payerOf } from "../lib/budget";
+import { payerOf } from "../lib/payers";
 import { deadlines } from "../lib/deadlines";
 import { optional } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";

@@ -12,7 +12,7 @@ const AMBIGUITIES: readonly Hint[] = [
   },
   {
     when: /\b(?:not|never|no|isn't|doesn't|don't|stop|without)\b/,
-    say: "Say what is to happen, not what is not: BTC above 100,000. /alerts shows how to end one.",
+    say: "Say what is to happen, not what is not: BTC above 100,000. Your list of alerts shows how to end one.",
   },
   {
     when: /€|£|¥|\b(?:eur|euros?|gbp|pounds?|yen|jpy|chf)\b/,

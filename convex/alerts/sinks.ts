@@ -12,6 +12,7 @@ const SECRET_BYTES = 32;
 
 /**
  * Adds a webhook, for actions.
+ * @param beforeKeeping Called once the address is one that can be posted to.
  * @returns With the secret, which is told this once.
  * @throws AppError `invalid_request` for an address that nothing is posted to; `conflict` with three already, or the same
  * address; `not_configured` without a key to seal with.
@@ -20,10 +21,12 @@ export async function addSink(
   ctx: ActionCtx,
   userId: string,
   address: string,
+  beforeKeeping: () => Promise<void> = () => Promise.resolve(),
 ): Promise<Sink & { secret: string }> {
   // What reads addresses is loaded where one is to be read.
   const { postable } = await import("./targets");
   const url = postable(address);
+  await beforeKeeping();
   const key = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   const secret = `whsec_${btoa(String.fromCharCode(...key))}`;
   const sealedSigning = await seal(secret, secretSeal({ userId, url }));

@@ -32,7 +32,8 @@ export type Observation = Infer<typeof vObservation>;
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age), `alerts/watching` and `alerts/telling` (phases). A proposal dies after a day, an ended one after 90 days.
+   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watching` and `alerts/telling` (phases). A
+   * proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),
@@ -104,7 +105,7 @@ export const alertTables = {
 
   /**
    * Where users want alerts posted to, besides their chat. Written by `alerts/sinks` and `alerts/deliveries`. An ended one
-   * dies after 90 days.
+   * dies after 90 days; a stranger's 30 days after its last use, when no alert of theirs is active.
    */
   alertSinks: defineTable({
     userId: v.string(),
@@ -124,6 +125,8 @@ export const alertTables = {
     restUntil: v.number(),
     /** Whether it took its last post at once. */
     isQuick: v.optional(v.boolean()),
+    /** Epoch ms, to a day: when it last took one. */
+    usedAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
     .index("by_keyId", ["keyId"])
@@ -185,13 +188,28 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "alertFirings", onDeletion: "go" },
   },
   alertSinks: {
-    keep: {
-      days: 90,
-      why: "it has ended, and its user has seen why",
-      aged: (rows, before) =>
-        rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
-      ended: ({ endedAt = 0 }, before) => endedAt < before,
-    },
+    keep: [
+      {
+        days: 90,
+        why: "it has ended, and its user has seen why",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
+        ended: ({ endedAt = 0 }, before) => endedAt < before,
+      },
+      {
+        days: 30,
+        why: "strangers could fill the disk with webhooks that nothing is posted to",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "active").lt("createdAt", before)),
+        ended: async ({ usedAt = 0, userId }, before, db) =>
+          usedAt < before &&
+          (await db
+            .query("alerts")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
+            .first()) === null,
+        stranger: ({ userId }) => userId,
+      },
+    ],
     ownedBy: { rows: ofUser("by_userId_and_state"), section: "alertWebhooks", onDeletion: "go" },
     withheld: ["sealedSigning", "keyId"],
   },

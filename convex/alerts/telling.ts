@@ -1,8 +1,8 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
-import type { Button, Paragraph } from "../messenger/format";
-import { enqueueRequestedCard } from "../messenger/notices";
+import { spanText, type Button, type Paragraph } from "../messenger/format";
+import { enqueueOwnCard } from "../messenger/notices";
 import { sinksOf } from "./sinkRows";
 import type { Observation } from "./tables";
 import { describe, observed } from "./words";
@@ -30,7 +30,7 @@ export async function tellOwner(
   { paragraphs, buttons, post, firingId }: Message,
 ): Promise<void> {
   const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons };
-  await enqueueRequestedCard(ctx, card);
+  await enqueueOwnCard(ctx, card);
   const sinks = await sinksOf(ctx, userId);
   if (sinks.length === 0) return;
   const dueAt = Date.now();
@@ -59,13 +59,7 @@ async function makeRoom(ctx: MutationCtx, sinkId: Id<"alertSinks">): Promise<voi
 
 /** A card's words without its marks. */
 function plain(paragraphs: readonly Paragraph[]): string {
-  return paragraphs
-    .map((spans) =>
-      spans
-        .map((span) => (typeof span === "string" ? span : "bold" in span ? span.bold : span.link))
-        .join(""),
-    )
-    .join("\n");
+  return paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
 }
 
 /** The card that a firing is; its first paragraph says what has happened. */
@@ -73,7 +67,11 @@ export function firingCard({ number, condition }: Doc<"alerts">, observation: Ob
   return [
     [{ bold: `🔔 ${describe(condition)}` }],
     [`${observed(condition, observation)}.`],
-    [`Again at the earliest in an hour, once this was over. Alert ${number}: /alerts off ${number}`],
+    [
+      `Again at the earliest in an hour, once this was over. Alert ${number}: `,
+      { command: "alerts" },
+      ` off ${number}`,
+    ],
   ];
 }
 

@@ -2,7 +2,7 @@ import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { cut, dollars, groupedDigits } from "../lib/text";
 import { dateTime, MINUTE } from "../lib/time";
-import { symbolText, type Paragraph, type Span } from "../messenger/format";
+import type { Paragraph, Span } from "../messenger/format";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
 import type { ChainHead } from "../signals/eventShapes";
@@ -13,18 +13,25 @@ import type { vHolding } from "../wallets/tables";
 /** The bot's answers. */
 
 /** A plain sentence or two. */
-export function notice(text: string): Paragraph[] {
-  return [[text]];
+export function notice(...words: Paragraph): Paragraph[] {
+  return [words];
 }
 
 /** How to link, for somebody who has to. */
-export const HOW_TO_LINK =
-  "This needs your account: create a link code in the web application's profile, then send me /connect CODE here.";
+export const HOW_TO_LINK: Paragraph = [
+  "This needs your account: create a link code in the web application's profile, then send me ",
+  { command: "connect" },
+  " CODE here.",
+];
 
 /** For an account that somebody has linked over the open interface. */
-export const UNCONFIRMED =
-  "Your account was linked to a user of the web application outside this chat. If that was you, send /confirm CODE with " +
-  "the code that you created there; if it was not, send /unlink to drop it. Do not confirm a code that somebody else gave you.";
+export const UNCONFIRMED: Paragraph = [
+  "Your account was linked to a user of the web application outside this chat. If that was you, send ",
+  { command: "confirm" },
+  " CODE with the code that you created there; if it was not, send ",
+  { command: "unlink" },
+  " to drop it. Do not confirm a code that somebody else gave you.",
+];
 
 type Described = { name: string; argument?: string; summary: string };
 
@@ -32,8 +39,8 @@ type Described = { name: string; argument?: string; summary: string };
 export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
   const lines = commands.flatMap(({ name, argument, summary }): Paragraph => [
     "\n",
-    { bold: argument === undefined ? `/${name}` : `/${name} ${argument}` },
-    `: ${summary}`,
+    { command: name },
+    `${argument === undefined ? "" : ` ${argument}`}: ${summary}`,
   ]);
   return [
     ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
@@ -43,7 +50,7 @@ export function helpCard(commands: readonly Described[], introduction?: string):
 }
 
 export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
-  if (wallet === null) return notice("You have no wallet yet: /portfolio creates one.");
+  if (wallet === null) return notice("You have no wallet yet: ", { command: "portfolio" }, " creates one.");
   return [[{ bold: "💼 Your wallet on Base" }], [wallet.address]];
 }
 
@@ -63,8 +70,12 @@ export function linkedCard({
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
     [`${wallet}Reports and alerts come to this chat from now on.`],
-    ["If you did not make this code yourself, send /unlink: it belongs to somebody else."],
-    ["Unlink at any time, here with /unlink or in the web application's profile."],
+    [
+      "If you did not make this code yourself, send ",
+      { command: "unlink" },
+      ": it belongs to somebody else.",
+    ],
+    ["Unlink at any time, here with ", { command: "unlink" }, " or in the web application's profile."],
   ];
 }
 
@@ -86,7 +97,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
       ` · confidence ${confidence}%, by record ${calibrated.confidence}%`,
       `\nEntry ${dollars(entry)} · ${ENDINGS[status]}${result} · ${dateTime(generatedAt)}`,
       `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
-      { link: "Chart", href: `${site}/signals/${signalId(signal)}` },
+      { words: "Chart", href: `${site}/signals/${signalId(signal)}` },
     ];
   });
 }
@@ -97,7 +108,7 @@ export function recordCard(edge: readonly Span[], head: ChainHead | null, site: 
     [{ bold: "🏆 The record" }],
     edge,
     ...(head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]]),
-    [{ link: "Every signal, and how to check them", href: `${site}/record` }],
+    [{ words: "Every signal, and how to check them", href: `${site}/record` }],
   ];
 }
 
@@ -152,7 +163,7 @@ export function statusCard(
   const [shift, ...others] = active;
   const recent = reports.map(
     ({ type, jobToken, result }) =>
-      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : symbolText(jobToken)}: ${result.shortSummary}`,
+      `\n${MARKS[result.marketOutlook]} ${type}, ${jobToken === "" ? "market" : jobToken}: ${result.shortSummary}`,
   );
   return [
     shift === undefined ? ["No research shift is running."] : shiftParagraph(shift, now),
@@ -161,7 +172,9 @@ export function statusCard(
       ? []
       : [
           [
-            `And ${others.length} more: ${others.map(({ token }) => symbolText(token ?? "Market")).join(", ")}. /stop ends all.`,
+            `And ${others.length} more: ${others.map(({ token }) => token ?? "Market").join(", ")}. `,
+            { command: "stop" },
+            " ends all.",
           ],
         ]),
     ...(recent.length === 0 ? [] : [[{ bold: "Latest reports" }, ...recent]]),
@@ -179,7 +192,7 @@ function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {
   const elapsed = Math.floor((now - shift.startedAt) / MINUTE);
   const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE));
   return [
-    { bold: `🔬 Research shift · ${symbolText(shift.token ?? "Market")}` },
+    { bold: `🔬 Research shift · ${shift.token ?? "Market"}` },
     `\nRunning for ${hours(elapsed)}, ${hours(remaining)} to go`,
     `\nInterim reports: ${shift.interimReportsCount} of 2`,
   ];

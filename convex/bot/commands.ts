@@ -25,8 +25,8 @@ export const commands: readonly Command[] = [
     binds: true,
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
-    run: (_ctx, request) =>
-      request.argument !== "" && request.sender.alone ? connect(request) : { answer: help("Welcome!") },
+    run: (ctx, request) =>
+      request.argument !== "" && request.sender.alone ? connect(ctx, request) : { answer: help("Welcome!") },
   },
   { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
   {
@@ -35,7 +35,7 @@ export const commands: readonly Command[] = [
     summary: "Link this account to yours in the web application",
     binds: true,
     access: "alone",
-    run: (_ctx, request) => connect(request),
+    run: (ctx, request) => connect(ctx, request),
   },
   {
     name: "confirm",
@@ -74,11 +74,11 @@ export const commands: readonly Command[] = [
   {
     name: "alert",
     argument: "WORDS",
-    summary: "Be told when something happens, such as /alert BTC above 100000",
+    summary: "Be told when something happens, such as BTC above 100000",
     access: "linked",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
-      if (argument === "") return { answer: notice(HOW_TO_ASK) };
+      if (argument === "") return { answer: notice(...HOW_TO_ASK) };
       const [, which] = /^(?:yes|confirm) +(\S{1,40})$/i.exec(argument) ?? [];
       if (which === undefined)
         return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
@@ -136,9 +136,12 @@ export function help(introduction?: string): Paragraph[] {
 /** Of a button's words, in characters: a phone shows about as many. */
 const BUTTON_LENGTH = 40;
 
-const HOW_TO_ASK =
-  "Say what, such as /alert BTC above 100000, /alert ETH down 5 % in 24 h, /alert ETH funding above 0.05 %, " +
-  "/alert whale inflow of USDC over 10M, or /alert digest at 07:30 Europe/Berlin.";
+const HOW_TO_ASK: Paragraph = [
+  ...["Say what, such as ", { command: "alert" }, " BTC above 100000, "],
+  ...[{ command: "alert" }, " ETH down 5 % in 24 h, ", { command: "alert" }, " ETH funding above 0.05 %, "],
+  ...[{ command: "alert" }, " whale inflow of USDC over 10M, or "],
+  ...[{ command: "alert" }, " digest at 07:30 Europe/Berlin."],
+];
 
 function shortened(words: string): string {
   return words.length <= BUTTON_LENGTH ? words : `${cut(words, BUTTON_LENGTH - 1).trimEnd()}…`;
@@ -175,7 +178,7 @@ async function changed(
 async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
   const link = await unconfirmedLinkOf(ctx, sender);
   if (link === null) return { answer: notice("There is nothing to confirm.") };
-  if (argument === "" || link.codeHash !== codeHash(argument)) return { answer: notice(UNCONFIRMED) };
+  if (argument === "" || link.codeHash !== codeHash(argument)) return { answer: notice(...UNCONFIRMED) };
   await confirmLink(ctx, link, Date.now());
   const wallet = await walletOf(ctx, link.userId, "custody");
   return {
@@ -183,18 +186,30 @@ async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise
   };
 }
 
-function connect({ userId, argument }: Request): Outcome | Promise<Outcome> {
+async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
+  const { sender, userId, argument } = request;
   if (userId !== null) {
     return {
-      answer: notice("This account is already linked. Send /unlink before you link it to another user."),
+      answer: notice(
+        "This account is already linked. Send ",
+        { command: "unlink" },
+        " before you link it to another user.",
+      ),
     };
   }
   if (argument === "") {
     return {
-      answer: notice("Create a link code in the web application's profile, then send it here: /connect CODE"),
+      answer: notice(
+        "Create a link code in the web application's profile, then send it here: ",
+        { command: "connect" },
+        " CODE",
+      ),
     };
   }
-  return orReason(() => {
+  return orReason(async () => {
+    // A code that has made this account's link elsewhere is used up, and confirms it.
+    const link = await unconfirmedLinkOf(ctx, sender);
+    if (link?.codeHash === codeHash(argument)) return confirm(ctx, request);
     // The code itself is written down nowhere.
     const later = { kind: "connect" as const, codeHash: codeHash(argument) };
     return { answer: notice("Checking your code…"), later };

@@ -1,25 +1,26 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { charge, chargeOverall } from "../lib/limits";
+import { charge } from "../lib/limits";
 import type { Account } from "../messenger/links";
 import { ensureWallet } from "../wallets/model";
 
 /**
  * Links a messenger account to the user who made the code, and uses the code up. For actions. Each call counts as a
- * guess, of the account's, of the network address's and of everybody's; those in the bot are counted apart, so that
- * nobody outside can use them up.
+ * guess of whoever sends it: the account in the bot, elsewhere the network address, since anybody can name an account.
  * @returns The user, and the address of their custody wallet, which is created when there is none.
- * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account is linked already
- * (to whomever) or the user has another account linked; `rate_limited`, `not_configured`.
+ * @throws AppError `not_found` when the code is unknown, expired or used; `conflict` when the account or the user has a
+ * link that does not give way; `rate_limited`, `not_configured`.
  */
 export async function connectAccount(
   ctx: ActionCtx,
   { codeHash, messengerId, messengerUsername, by }: Account,
   address: string | null,
 ): Promise<{ userId: string; walletAddress: string }> {
-  const guesser = by === "account" ? "messenger" : "messenger over HTTP";
-  await charge(ctx, "link", { userId: `${guesser}:${messengerId}`, address });
-  await chargeOverall(ctx, by === "account" ? "botLink" : "link");
+  await charge(
+    ctx,
+    "link",
+    by === "account" ? { userId: `messenger:${messengerId}`, address: null } : { address },
+  );
   // The wallet comes first: a linked account always has one, wherever this is cut off.
   const account = { codeHash, messengerId, by };
   const userId = await ctx.runQuery(internal.messenger.links.codeOwner, { ...account, now: Date.now() });

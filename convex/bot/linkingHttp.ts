@@ -1,7 +1,11 @@
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { equalBytes } from "../lib/crypto";
+import { isSet, optional } from "../lib/env";
+import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
 import { absentWhenEmpty, atMost, text } from "../lib/input";
 import { codeHash } from "../messenger/codes";
 import { connectAccount } from "./linking";
@@ -22,18 +26,44 @@ const messengerId = z
     }),
   });
 
+/** With a secret of the operator's, no other bot than those that have it links or looks up. @throws AppError `unauthorized` */
+function guard({ header }: RequestHead): void {
+  const secret = optional("MESSENGER_CONNECT_SECRET");
+  if (secret === undefined) return;
+  const sent = /^Bearer +(\S+)$/i.exec(header("authorization")?.trim() ?? "")?.[1] ?? "";
+  if (equalBytes(utf8ToBytes(sent), utf8ToBytes(secret))) return;
+  throw new AppError(
+    "unauthorized",
+    "This service links for bots that have its secret: Authorization: Bearer <secret>",
+  );
+}
+
+const BOTS_SECRET = {
+  Authorization:
+    "`Bearer <secret>`: the operator's secret for bots that link accounts. Needed where the operator has set one, not looked at elsewhere.",
+};
+const NO_SECRET = "The operator has set a secret for bots that link accounts, and it was not sent.";
+
+const confirmed = z
+  .boolean()
+  .describe(
+    "Whether the link is proven: by the account, in its chat with the service's own bot, or by a bot that has the operator's secret. The service's own notices, buttons and trades rely on confirmed links only.",
+  );
+
 const connect: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one. The user's custody wallet is created when there is none. Anybody can call this with any account's id: the account is shown and sent nothing of the user's, and a newer code replaces the link, until the account has confirmed it to the service's own bot: `/confirm` with the same code.",
+    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one, and the code is judged first. The user's custody wallet is created when there is none. Where the operator has set no secret for bots, anybody can call this with any account's id: the link is not confirmed then, and the account is sent nothing of the user's, until it says so to the service's own bot: `/confirm` with the same code. Only the account itself, through that bot, or the signed-in user replaces or ends a link.",
   needs: ["WALLET_ENCRYPTION_KEY"],
+  guard,
+  headers: BOTS_SECRET,
   errors: {
+    unauthorized: NO_SECRET,
     not_found: "The code is unknown, expired or used.",
-    conflict:
-      "The messenger account is linked and confirmed already, or the user of the code has confirmed another one.",
-    rate_limited: "Too many codes were tried, from here or by everybody together.",
+    conflict: "The messenger account or the user of the code has a link already, confirmed or not.",
+    rate_limited: "Too many codes were tried from here.",
   },
   example: {
     input: { linkToken: "K7QM2XWD", messengerId: "123456789", messengerUsername: "alice" },
@@ -51,7 +81,9 @@ const connect: MountedEndpoint = endpoint({
     walletAddress: z.string().describe("The user's custody wallet"),
   }),
   handler: async (ctx, { linkToken, messengerId, messengerUsername }, { caller }) => {
-    const account = { codeHash: codeHash(linkToken), messengerId, messengerUsername, by: "caller" as const };
+    // The guard has seen the secret where there is one.
+    const by = isSet("MESSENGER_CONNECT_SECRET") ? ("bot" as const) : ("caller" as const);
+    const account = { codeHash: codeHash(linkToken), messengerId, messengerUsername, by };
     const { walletAddress } = await connectAccount(ctx, account, caller.address);
     return { success: true as const, walletAddress };
   },
@@ -62,25 +94,30 @@ const wallet: MountedEndpoint = endpoint({
   path: "/messenger/wallet",
   summary: "The user and custody wallet that a messenger account is linked to.",
   description:
-    "An account that is not linked, or has not confirmed its link to the service's own bot, has `linked: false`, and null for the other two.",
+    "An account that is not linked has `linked: false`, `confirmed: false`, and null for the other two.",
   needs: [],
+  guard,
+  headers: BOTS_SECRET,
+  errors: { unauthorized: NO_SECRET },
   // Accounts' ids can be counted through: a guess costs something.
   limit: "settings",
   example: {
     input: { messengerId: "123456789" },
-    output: { linked: true, walletAddress: EXAMPLE_ADDRESS, userId: EXAMPLE_USER },
+    output: { linked: true, confirmed: true, walletAddress: EXAMPLE_ADDRESS, userId: EXAMPLE_USER },
   },
   input: z.object({ messengerId }),
   returns: z.object({
     linked: z.boolean(),
+    confirmed,
     walletAddress: z.string().nullable(),
     userId: z.string().nullable(),
   }),
   handler: async (ctx, { messengerId }) => {
-    const userId = await ctx.runQuery(internal.messenger.links.find, { messengerId });
-    if (userId === null) return { linked: false, walletAddress: null, userId: null };
+    const link = await ctx.runQuery(internal.messenger.links.find, { messengerId });
+    if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
+    const { userId, confirmed } = link;
     const found = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
-    return { linked: true, walletAddress: found?.address ?? null, userId };
+    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId };
   },
 });
 

@@ -31,9 +31,11 @@ export const marketCommands: readonly Command[] = [
     access: "anywhere",
     inPlace: true,
     run: async (ctx, { argument }) => {
-      const token = signalToken.safeParse(argument.replace(/^\$/, ""));
+      const token = signalToken.safeParse(argument);
       if (!token.success)
-        return { answer: notice("There are signals for BTC and ETH only, such as /signals BTC.") };
+        return {
+          answer: notice("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC."),
+        };
       const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
       if (signals.length === 0)
         return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
@@ -63,7 +65,9 @@ export const marketCommands: readonly Command[] = [
       const window = hours.safeParse(asked);
       const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
       if (!window.success || Number.isNaN(page)) {
-        return { answer: notice("Say how many hours to look back, 1 to 168: /whales 24") };
+        return {
+          answer: notice("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24"),
+        };
       }
       const now = Date.now();
       const alerts = await latestAlerts(ctx, now - window.data * HOUR);

@@ -6,6 +6,7 @@ import { deliveryPool } from "../lib/pools";
 import { MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
+import { ANSWER } from "../messenger/notices";
 import type { Sender, Work } from "./tables";
 
 /** The link that somebody else made for a sender's account and that it has not confirmed, or `null`. */
@@ -29,7 +30,7 @@ export async function sendAnswer(
   // What a group is answered is the group's, and no part of one user's data.
   const owner = sender.alone ? (userId ?? "") : "";
   return enqueueCard(ctx, {
-    ...{ userId: owner, chatId, bot: "default", kind: "bot answer", paragraphs },
+    ...{ userId: owner, chatId, bot: "default", kind: ANSWER, paragraphs },
     ...more,
   });
 }

@@ -1,7 +1,8 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
+import { payerOf } from "../lib/payers";
 import { optionalToken } from "../lib/input";
-import { symbolText, type Button, type Paragraph } from "../messenger/format";
+import type { Button, Paragraph } from "../messenger/format";
 import { configOf } from "../messenger/model";
 import { fullTextCard, sourcesCard, STOP } from "../research/cards";
 import type { Result } from "../research/shapes";
@@ -34,8 +35,8 @@ export const researchCommands: readonly Command[] = [
         later: { kind: "research", focus },
       })),
   },
-  shown("report", "The whole text of the last /research", fullTextCard),
-  shown("sources", "The sources of the last /research", sourcesCard),
+  shown("report", "The whole text of the last research", fullTextCard),
+  shown("sources", "The sources of the last research", sourcesCard),
   {
     name: "follow",
     argument: "[TOKEN]",
@@ -47,6 +48,7 @@ export const researchCommands: readonly Command[] = [
         const stoppable = await isOwnChat(ctx, userId, sender.chatId);
         await ctx.runMutation(internal.research.shifts.start, {
           ...{ userId, signedIn: true, stoppable },
+          paidBy: payerOf({ userId, signedIn: true, address: null }),
           ...about,
         });
         // The card that every shift begins with says it all, where it comes to this chat.
@@ -68,7 +70,13 @@ export const researchCommands: readonly Command[] = [
     access: "anywhere",
     run: (_ctx, { argument }) => {
       if (argument === "")
-        return { answer: notice("Put your question after the command: /ask How is Ethereum doing?") };
+        return {
+          answer: notice(
+            "Put your question after the command: ",
+            { command: "ask" },
+            " How is Ethereum doing?",
+          ),
+        };
       return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
     },
   },
@@ -79,8 +87,9 @@ function onToken(
   command: string,
   run: (focus: string) => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
-  const token = optionalToken.safeParse(argument.replace(/^\$/, ""));
-  if (!token.success) return { answer: notice(`Name one token by its symbol, such as /${command} BTC.`) };
+  const token = optionalToken.safeParse(argument);
+  if (!token.success)
+    return { answer: notice("Name one token by its symbol, such as ", { command }, " BTC.") };
   return run(token.data ?? "");
 }
 
@@ -91,7 +100,7 @@ async function isOwnChat(ctx: MutationCtx, userId: string, chatId: string): Prom
 }
 
 function nameOf(focus: string): string {
-  return symbolText(focus === "" ? "the whole market" : focus);
+  return focus === "" ? "the whole market" : focus;
 }
 
 /** Shows a part of the last result on a focus, whoever asked for it: results are everybody's. */
@@ -109,8 +118,9 @@ function shown(
       onToken(argument, name, async (focus) => {
         const found = await ctx.runQuery(internal.research.onDemand.current, { focus });
         if (found !== null) return { answer: card(focus, found.result) };
-        const command = focus === "" ? "/research" : `/research ${focus}`;
-        return { answer: notice(`There is no research on ${nameOf(focus)} yet: ${command} writes it.`) };
+        const there = `There is no research on ${nameOf(focus)} yet: `;
+        const writes = `${focus === "" ? "" : ` ${focus}`} writes it.`;
+        return { answer: notice(there, { command: "research" }, writes) };
       }),
   };
 }

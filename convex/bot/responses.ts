@@ -6,13 +6,12 @@ import { userOfAccount } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
 import { commandNamed, help } from "./commands";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
-import { parseCommand } from "./parsing";
+import { parseCommand, showsCode } from "./parsing";
 import type { Outcome, Request } from "./command";
 import type { Sender, Tapped } from "./tables";
 
-const PRIVATE_ONLY =
-  "I answer that in a private chat only: write to me there. A link code that was shown here is no longer valid: " +
-  "create a new one.";
+const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
+const CODE_SHOWN = " A link code that was shown here is no longer valid: create a new one.";
 
 const FORWARDED = "I do not accept that from a forwarded message. If it is yours, type it here yourself.";
 
@@ -29,9 +28,8 @@ export async function respond(
   const userId = await userOfAccount(ctx, sender.messengerId);
   const { answer, buttons, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
-  const [warning] = notice(UNCONFIRMED);
-  const isTold = warning === undefined || JSON.stringify(answer[0]) === JSON.stringify(warning);
-  const said = isOpen && !isTold ? [warning, ...answer] : answer;
+  const isTold = JSON.stringify(answer[0]) === JSON.stringify(UNCONFIRMED);
+  const said = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
   const replaces = isInPlace(text, tapped) ? { replaces: { messageId: tapped.messageId } } : {};
   const noticeId =
     said.length === 0 ? undefined : await sendAnswer(ctx, sender, userId, said, { buttons, ...replaces });
@@ -63,10 +61,10 @@ async function outcomeOf(
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
   const request = { sender, userId, argument: parsed.argument };
   if (command.access !== "anywhere" && !sender.alone) {
-    return { answer: notice(PRIVATE_ONLY) };
+    return { answer: notice(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "") };
   }
   if (command.access !== "linked") return command.run(ctx, request);
-  if (userId === null) return { answer: notice(HOW_TO_LINK) };
+  if (userId === null) return { answer: notice(...HOW_TO_LINK) };
   return command.run(ctx, { ...request, userId });
 }
 

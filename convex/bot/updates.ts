@@ -7,7 +7,7 @@ import { codeHash } from "../messenger/codes";
 import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer } from "./model";
-import { parseCommand, parseMention, type ParsedCommand } from "./parsing";
+import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./parsing";
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
 
@@ -53,9 +53,9 @@ export const receive = internalMutation({
 });
 
 /** A code that a whole group has read is worth nothing any more, whichever bot it was meant for. */
-async function withdrawShownCode(ctx: MutationCtx, { name, argument }: ParsedCommand): Promise<void> {
+async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<void> {
   // Without a key no code is good.
-  if (!["connect", "start"].includes(name) || argument === "" || !isSet("WALLET_ENCRYPTION_KEY")) return;
-  const shown = await codeByHash(ctx, codeHash(argument));
+  if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return;
+  const shown = await codeByHash(ctx, codeHash(command.argument));
   if (shown !== null) await ctx.db.delete("linkCodes", shown._id);
 }

@@ -8,12 +8,14 @@ import { proposalCard } from "../alerts/cards";
 import { proposeAlert } from "../alerts/proposals";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
+import { sha256Hex } from "../lib/crypto";
 import { required, siteUrl } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge, type Caller } from "../lib/limits";
 import { failureOfAttempt, vTicket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { vButton, vSpan, type Paragraph } from "../messenger/format";
+import { focusOf } from "../evidence/listing";
 import { vPicture } from "../messenger/tables";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
@@ -74,7 +76,10 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
         agentId: DEFAULT_AGENT,
         question: work.question,
         messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
-        caller: { ...(userId === undefined ? {} : { userId, signedIn: true }), address: null },
+        caller:
+          userId === undefined
+            ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }
+            : { userId, signedIn: true, address: null },
         personal: sender.alone,
         proven: own !== null,
       });
@@ -140,7 +145,7 @@ async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "
 /** The stored result while it is fresh; else it is made, which is looked after from time to time. */
 async function research(
   ctx: ActionCtx,
-  { focus, ticket }: Extract<Work, { kind: "research" }>,
+  { focus: asked, ticket }: Extract<Work, { kind: "research" }>,
   caller: Caller,
 ): Promise<Step> {
   if (ticket !== undefined) {
@@ -148,6 +153,7 @@ async function research(
     if (outcome.state === "running") return { kind: "wait", ticket };
     if (outcome.state === "failed") throw failureOfAttempt(outcome);
   }
+  const focus = await focusOf(ctx, asked === "" ? undefined : asked, caller);
   const stored = await ctx.runQuery(internal.research.onDemand.current, { focus });
   if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
     const { result, fetchedAt } = stored;
@@ -156,9 +162,6 @@ async function research(
     return { ...card, buttons: researchButtons(focus) };
   }
   required("LLM_GATEWAY_API_KEY");
-  const begun = await ctx.runMutation(internal.research.onDemand.begin, {
-    focus,
-    caller,
-  });
+  const begun = await ctx.runMutation(internal.research.onDemand.begin, { focus, caller });
   return { kind: "wait", ticket: begun };
 }

@@ -1,17 +1,15 @@
-import { checkTogether } from "../evidence/checking";
 import {
   citedOf,
-  renumbered,
+  counted,
   sourceOfFact,
   sourceOfWords,
   type CitedSource,
   type Ledger,
   type Source,
-} from "../evidence/citing";
-import { CITATION } from "../evidence/figures";
+} from "../evidence/facts";
 import { coinsNamed } from "../evidence/lists";
 import { MAJORS } from "../evidence/model";
-import { sentencesOf } from "../evidence/sentences";
+import { settle } from "../evidence/settlement";
 import type { Fact, Kind } from "../evidence/tables";
 import type { Context } from "./context";
 
@@ -51,19 +49,19 @@ export function citable(
     ...of("market", OF_THE_MARKET),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
-  ].map(sourceOfFact);
+  ].map((fact) => sourceOfFact(fact));
   const own = (name: string, text: string | null) =>
     (text ?? "")
       .split("\n")
       .filter((line) => line !== "")
       .map((says) => sourceOfWords({ says, observedAt: now, name }));
-  return [
+  return counted([
     ...observed,
     ...own("this service's trading signals", context.signals),
     ...own("movements this service was told of", context.whales),
     ...own("this user's research with this service", context.research),
     ...own("this user's own wallet, read on chain", context.portfolio),
-  ].map((source, index) => ({ ...source, id: index + 1 }));
+  ]);
 }
 
 export type Grounded = {
@@ -72,32 +70,13 @@ export type Grounded = {
   checked: { figures: number; cited: number; unproven: number };
 };
 
-/** Marks a sentence whose figures nobody observed. */
-const MARK = "[model]";
-
-/** The answer with its citations counted from one and its sources named; what no fact says is marked. */
-export function groundAnswer(text: string, ledger: Ledger<Source>): Grounded {
+/** The answer with its figures printed from facts and its sources named; a figure that no fact has is marked `[model]`. */
+export function groundAnswer(text: string, ledger: Ledger): Grounded {
   const kept: number[] = [];
-  let [figures, unproven] = [0, 0];
-  const lines = text.split("\n").map((line) => ({ line, sentences: sentencesOf(line) }));
-  const checked = checkTogether(
-    lines.flatMap(({ sentences }) => sentences),
-    ledger,
-  ).values();
-  const marked = lines.map(({ line, sentences }) => {
-    const indent = /^\s*/.exec(line)?.[0] ?? "";
-    const shown = sentences.map((sentence) => {
-      const { value } = checked.next();
-      figures += value?.figures ?? 0;
-      const problems = value?.problems.length ?? 0;
-      if (problems === 0) return renumbered(sentence, kept);
-      unproven += problems;
-      return `${sentence.replace(CITATION, "").replaceAll(" .", ".").trim()} ${MARK}`;
-    });
-    return indent + shown.join(" ");
-  });
+  const { text: told, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });
   const cited = citedOf(kept, ledger);
   const named = cited.map(({ id, name }) => `[${id}] ${name}`).join(", ");
-  const answer = [marked.join("\n"), ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
-  return { answer, sources: cited, checked: { figures, cited: cited.length, unproven } };
+  const answer = [told, ...(named === "" ? [] : [`Sources: ${named}`])].join("\n\n");
+  const unproven = leftovers.length;
+  return { answer, sources: cited, checked: { figures: figures + unproven, cited: cited.length, unproven } };
 }

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
 import { citedSource } from "../evidence/shapes";
 import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { AppError } from "../lib/errors";
@@ -8,12 +7,16 @@ import { USER_TOKEN } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
 import { iso } from "../lib/time";
+import { credentialShown } from "../users/access";
 import { lastTurns } from "./turns";
 
-const turn = z.object({
-  role: z.enum(["user", "assistant"], "must be user or assistant"),
-  content: z.string("must be a string"),
-});
+const turn = z.object(
+  {
+    role: z.enum(["user", "assistant"], "must be user or assistant"),
+    content: z.string("must be a string"),
+  },
+  "must be an object with role and content",
+);
 
 /** Of an answer that states no figure. */
 const NOTHING = { sources: [], checked: { figures: 0, cited: 0, unproven: 0 } };
@@ -26,6 +29,7 @@ const chat: MountedEndpoint = endpoint({
     "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
+  access: credentialShown,
   headers: USER_TOKEN,
   errors: {
     not_found: "There is no agent of this name.",
@@ -83,15 +87,14 @@ const chat: MountedEndpoint = endpoint({
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", ...NOTHING };
-    const id = userId ?? null;
     const { answer: reply } = await import("./replies");
     const wanted = {
       agentId: agent,
       question,
       messages: lastTurns(messages),
       caller,
-      personal: await ctx.runQuery(internal.users.access.speaksFor, { userId: id }),
-      proven: await ctx.runQuery(internal.users.access.provesToBe, { userId: id }),
+      personal: userId !== undefined && caller.credential !== "id",
+      proven: caller.credential === "owner",
     };
     const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd);
     const { answer, model, sources, checked } = said;

@@ -1,9 +1,10 @@
 import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { payerOf, purseOf } from "../lib/budget";
+import { purseOf } from "../lib/budget";
+import { payerOf } from "../lib/payers";
 import { gatherSoon } from "../evidence/collecting";
-import { citableLine, ledgerOf } from "../evidence/citing";
+import { citableLine, ledgerOf } from "../evidence/facts";
 import { wantedFor } from "../evidence/model";
 import { namesOf } from "../evidence/names";
 import { deadlines } from "../lib/deadlines";
@@ -71,8 +72,9 @@ export const answer = counted(
     const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse };
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
-    const given = turns.map(({ content }) => content).join("\n");
-    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts) });
+    // What the prompt says besides is others' words: a headline makes no link known.
+    const given = [question, ...messages.map(({ content }) => content), portfolio ?? ""].join("\n");
+    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), asked: question });
     const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
     return { ...grounded, model, tokensUsed };
   },

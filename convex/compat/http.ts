@@ -7,7 +7,7 @@ import { DAY, HOUR, wholeMinute } from "../lib/time";
 import { spokenDay } from "../signals/calendar";
 import { signalToken } from "../signals/inputs";
 import { TOKENS } from "../signals/rules";
-import { reviewedDay } from "../signals/waiting";
+import { assertIssued, reviewedDay } from "../signals/waiting";
 import { hours } from "../whales/shapes";
 import {
   latestSignal,
@@ -59,6 +59,7 @@ const latest: MountedEndpoint = endpoint({
   input: z.object({ token: signalToken }),
   returns: z.object({ BTC: latestSignal.nullable().optional(), ETH: latestSignal.nullable().optional() }),
   handler: async (ctx, { token }) => {
+    await assertIssued(ctx, token);
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
     return Object.fromEntries(
@@ -95,6 +96,7 @@ const history: MountedEndpoint = endpoint({
   input: z.object({ token: signalToken, days }),
   returns: z.object({ signals: z.array(pastSignal) }),
   handler: async (ctx, { token, days }) => {
+    await assertIssued(ctx, token);
     const rows = await ctx.runQuery(internal.signals.history.since, windowOf(token, days));
     return { signals: rows.map(pastView) };
   },

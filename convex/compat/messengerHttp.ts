@@ -6,7 +6,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
 import { settingsEndpoint } from "../messenger/http";
 import { awaitDelivery } from "../messenger/waiting";
-import { assertMayMove } from "../users/access";
+import { assertMay } from "../users/access";
 
 /** Messenger endpoints under the names of earlier clients. */
 
@@ -28,7 +28,7 @@ const notify: MountedEndpoint = endpoint({
   path: "/user/telegram/notify",
   summary: "Sends a text of the caller's to the caller's own messenger.",
   description:
-    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked and confirmed; never to the service's own chat. A signed-in user's needs that user's token. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
+    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked and confirmed; never to the service's own chat. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
   needs: [],
   limit: "card",
   errors: USER_TOKEN_ERRORS,
@@ -48,7 +48,7 @@ const notify: MountedEndpoint = endpoint({
       ),
   }),
   handler: async (ctx, { userId, message }) => {
-    await assertMayMove(ctx, userId);
+    await assertMay(ctx, userId, "delivery");
     const messageId = await ctx.runMutation(internal.messenger.notices.notify, { userId, message });
     if (messageId === null) return { sent: false, reason: "no_config" as const };
     const sent = await awaitDelivery(ctx, messageId);

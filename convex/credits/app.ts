@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits";
 import { findUser, requireUser } from "../users/model";
-import { finishSession, openSession } from "./games";
+import { finishSession, openSession, vGame } from "./games";
 import { standingOf } from "./model";
 import { creditsPerUsdc } from "./rates";
 import { creditTables, vGameResult } from "./tables";
@@ -42,10 +42,10 @@ export const history = query({
   },
 });
 
-/** Opens an arcade game. Its result counts once, until `expiresAt` (epoch ms). */
+/** Opens an arcade game, and says what it may earn. Its result counts once, until `expiresAt` (epoch ms). */
 export const openGame = mutation({
   args: {},
-  returns: v.object({ sessionId: v.id("gameSessions"), expiresAt: v.number() }),
+  returns: vGame,
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "game", { userId, address: null });

@@ -1,9 +1,10 @@
-import type { Infer } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { omit } from "convex-helpers";
-import type { Id } from "../_generated/dataModel";
+import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { HOUR, iso, SECOND } from "../lib/time";
+import { rowsByBoth } from "../lib/rows";
+import { dayOf, HOUR, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
 import type { vGameResult } from "./tables";
 
@@ -17,14 +18,35 @@ const LEVEL_MS = 15 * SECOND;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
 
+/** What a player should know before they play. */
+export const vGame = v.object({
+  sessionId: v.id("gameSessions"),
+  /** Epoch ms. */
+  expiresAt: v.number(),
+  /** Of any game. */
+  maxLevel: v.number(),
+  /** No level takes less: after so many seconds level 2 is the highest that counts, after twice as many level 3. */
+  secondsPerLevel: v.number(),
+  creditsPerLevel: v.number(),
+  /** What games may still earn until the end of the UTC day. */
+  creditsLeftToday: v.number(),
+  dailyCap: v.number(),
+});
+
 /** Opens a session, good for one result within two hours. */
-export async function openSession(
-  ctx: MutationCtx,
-  userId: string,
-): Promise<{ sessionId: Id<"gameSessions">; expiresAt: number }> {
+export async function openSession(ctx: MutationCtx, userId: string): Promise<Infer<typeof vGame>> {
   const openedAt = Date.now();
   const expiresAt = openedAt + SESSION_MS;
-  return { sessionId: await ctx.db.insert("gameSessions", { userId, openedAt, expiresAt }), expiresAt };
+  const played = await dayOfPlay(ctx, userId, openedAt);
+  return {
+    sessionId: await ctx.db.insert("gameSessions", { userId, openedAt, expiresAt }),
+    expiresAt,
+    maxLevel: MAX_LEVEL,
+    secondsPerLevel: LEVEL_MS / SECOND,
+    creditsPerLevel: CREDITS_PER_LEVEL,
+    creditsLeftToday: DAILY_CAP - (played?.credited ?? 0),
+    dailyCap: DAILY_CAP,
+  };
 }
 
 /**
@@ -55,27 +77,33 @@ export async function finishSession(
   }
   const now = Date.now();
   if (now > session.expiresAt) throw new AppError("conflict", "This game session has expired");
-  if (now - session.openedAt < (levelReached - 1) * LEVEL_MS) {
-    throw new AppError("invalid_request", "This level cannot have been reached in this time");
+  const highest = Math.floor((now - session.openedAt) / LEVEL_MS) + 1;
+  if (levelReached > highest) {
+    throw new AppError(
+      "invalid_request",
+      `Level ${levelReached} cannot have been reached yet: a level takes at least ${LEVEL_MS / SECOND} seconds, so level ${highest} is the highest now`,
+    );
   }
   const creditsEarned = levelReached * CREDITS_PER_LEVEL;
   const credited = await takeFromDay(ctx, userId, creditsEarned, now);
   await creditDeposit(ctx, { userId, amount: credited, key: `game:${sessionId}`, source: "arcade" });
-  const result = { levelReached, creditsEarned, credited };
+  const less = `Games earn at most ${DAILY_CAP} credits in a UTC day, and ${credited} of these were left`;
+  const result = { levelReached, creditsEarned, credited, ...(credited < creditsEarned ? { less } : {}) };
   await ctx.db.patch("gameSessions", sessionId, { result: { ...result, finishedAt: now } });
   return result;
 }
 
 /** How much of an amount the user's day still allows; counted. */
 async function takeFromDay(ctx: MutationCtx, userId: string, amount: number, now: number): Promise<number> {
-  const day = iso(now).slice(0, 10);
-  const row = await ctx.db
-    .query("gameDays")
-    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).eq("day", day))
-    .unique();
+  const row = await dayOfPlay(ctx, userId, now);
   const before = row?.credited ?? 0;
   const allowed = Math.min(amount, DAILY_CAP - before);
-  if (row === null) await ctx.db.insert("gameDays", { userId, day, credited: allowed });
+  if (row === null) await ctx.db.insert("gameDays", { userId, day: dayOf(now), credited: allowed });
   else await ctx.db.patch("gameDays", row._id, { credited: before + allowed });
   return allowed;
+}
+
+/** What a user's games were credited with on the UTC day of a moment; `null` for nothing. */
+async function dayOfPlay(ctx: MutationCtx, userId: string, at: number): Promise<Doc<"gameDays"> | null> {
+  return rowsByBoth(ctx.db.query("gameDays"), "userId", userId, "day", dayOf(at)).unique();
 }

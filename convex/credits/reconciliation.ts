@@ -10,7 +10,7 @@ import { vStanding, type Standing } from "./tables";
 const PAGE = 1_000;
 
 /**
- * Where the recomputation stands: the arguments of its next step, so that it goes on behind a restart. A user is held
+ * Where the recomputation stands: the arguments of its next step, so that it continues after a restart. A user is held
  * against the standing read when their turn began: rows appended since then are not looked at.
  */
 const vCursor = v.object({

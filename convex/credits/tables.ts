@@ -20,6 +20,8 @@ export const vGameResult = v.object({
   creditsEarned: v.number(),
   /** What of it the ledger was given: less than earned once the day's cap is reached. */
   credited: v.number(),
+  /** Why that is less, where it is. */
+  less: v.optional(v.string()),
 });
 
 /** How a user stands by the ledger. */

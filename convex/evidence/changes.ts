@@ -45,11 +45,25 @@ export function kindOfChange(change: Pick<Change, "what">): Kind {
 
 /** `BTC price since the shift began: +0.87 %, from 97,250 USD (2026-01-05T09:00Z) to …` */
 export function changeSaying(change: Change): string {
-  const since = change.since === "start" ? "since the shift began" : "since the last report";
-  const whose = change.subject === "market" ? "Market" : change.subject;
-  const moment = (at: number) => `${iso(at).slice(0, 16)}Z`;
+  const { percent, from, to, toAt } = change;
   return (
-    `${whose} ${change.what} ${since}: ${amountOf(change.percent, "percent")}, ` +
-    `from ${amountOf(change.from, "USD")} (${moment(change.fromAt)}) to ${amountOf(change.to, "USD")} (${moment(change.toAt)})`
+    `${whose(change)} since ${MOMENTS[change.since]}: ${amountOf(percent, "percent")}, ` +
+    `from ${amountOf(from, "USD")} (${momentOf(change.fromAt)}) to ${amountOf(to, "USD")} (${momentOf(toAt)})`
   );
+}
+
+/** `BTC price when the shift began: 97,250 USD (2026-01-05T09:00Z)` */
+export function fromSaying(change: Change): string {
+  return `${whose(change)} when ${WHEN[change.since]}: ${amountOf(change.from, "USD")} (${momentOf(change.fromAt)})`;
+}
+
+const MOMENTS = { start: "the shift began", report: "the last report" } as const;
+const WHEN = { start: "the shift began", report: "the last report was written" } as const;
+
+function whose({ subject, what }: Change): string {
+  return `${subject === "market" ? "Market" : subject} ${what}`;
+}
+
+function momentOf(at: number): string {
+  return `${iso(at).slice(0, 16)}Z`;
 }

@@ -1,18 +1,20 @@
+import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
-import { AppError } from "../lib/errors";
+import { AppError, failureOf, messageOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
-import { SOURCE_NAMES } from "../lib/publicSources";
-import { HOUR, MINUTE, SECOND } from "../lib/time";
+import { FEEDS, SOURCE_NAMES } from "../lib/publicSources";
+import { DAY, HOUR, MINUTE, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
 import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
-import { askNews } from "../providers/gdelt";
+import { askNews, naming } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
+import { risingOf } from "./breadth";
 import { factsOf } from "./kinds";
-import { MAJOR_NAMES } from "./model";
+import { isMajor, LISTS, MAJOR_NAMES } from "./model";
 import type { Collector, Fact, Wanted } from "./tables";
 
 /** The collectors of facts: each asks one source and says in facts what it said. */
@@ -22,6 +24,7 @@ type Collection = (ctx: ActionCtx, subject: string) => Promise<Fact[]>;
 const COLLECTIONS: Record<Collector, Collection> = {
   markets: collectMarkets,
   trending: collectTrending,
+  listing: collectListing,
   day: collectDay,
   book: collectBook,
   candles: collectCandles,
@@ -34,6 +37,7 @@ const COLLECTIONS: Record<Collector, Collection> = {
 /** What a source does not tell anew before this, a minute unless said, is not asked for again, however young it is wanted; in ms. */
 const GOOD_FOR: Partial<Record<Collector, number>> = {
   trending: 5 * MINUTE,
+  listing: HOUR,
   stablecoins: HOUR,
   news: 15 * MINUTE,
 };
@@ -56,23 +60,25 @@ export function collect(ctx: ActionCtx, { collector, subject }: Wanted): Promise
   return COLLECTIONS[collector](ctx, subject);
 }
 
+/** So many of the largest coins have facts of their own. */
+const LISTED = 50;
+
 async function collectMarkets(ctx: ActionCtx): Promise<Fact[]> {
-  const coins = await askMarkets(ctx, deadlines.publicData);
+  const told = await askMarkets(ctx, deadlines.publicData);
+  const coins = told.slice(0, LISTED);
   const facts = coins.flatMap((coin): Fact[] => {
     const { symbol: subject, observedAt, url, name, rank, price, change24h, marketCap, volume24h } = coin;
     const by = { subject, observedAt, source: SOURCE_NAMES.coingecko, url };
     return factsOf(by, { name, rank, price, change24h, marketCap, volume24h });
   });
-  const told = coins.filter(({ change24h }) => change24h !== null);
-  const observedAt = Math.min(...coins.map((coin) => coin.observedAt));
-  const rising = told.filter(({ change24h }) => (change24h ?? 0) > 0).length;
+  const observedAt = Math.min(...told.map((coin) => coin.observedAt));
   const by = {
     subject: "market",
     observedAt,
     source: SOURCE_NAMES.coingecko,
     url: "https://www.coingecko.com",
   };
-  return [...facts, ...factsOf(by, { rising })];
+  return [...facts, ...factsOf(by, { rising: risingOf(told) })];
 }
 
 async function collectTrending(ctx: ActionCtx): Promise<Fact[]> {
@@ -93,6 +99,16 @@ async function collectDay(ctx: ActionCtx, subject: string): Promise<Fact[]> {
 
 /** Orders this near the middle price count as depth. */
 const DEPTH_SHARE = 0.01;
+
+/** The last trades of a token where an exchange lists it, and nothing where none does. */
+async function collectListing(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+  try {
+    return await collectDay(ctx, subject);
+  } catch (error) {
+    if (failureOf(error)?.code === "not_found") return [];
+    throw error;
+  }
+}
 
 async function collectBook(ctx: ActionCtx, subject: string): Promise<Fact[]> {
   const { source, url, value: book } = await askForBook(ctx, subject, deadlines.publicData);
@@ -154,20 +170,70 @@ async function collectStablecoins(ctx: ActionCtx): Promise<Fact[]> {
   return facts.flat();
 }
 
-/** Under what names the news speak of the coins whose symbols are words of their own. */
-const NEWS_NAMES: Readonly<Record<string, string>> = {
-  "": "cryptocurrency",
-  ...Object.fromEntries(Object.entries(MAJOR_NAMES).map(([symbol, [name]]) => [symbol, name.toLowerCase()])),
-};
+const HEADLINES = 6;
 
+/**
+ * The day's headlines on a coin, or on the whole market, of GDELT and of the sites' own feeds: one that fails, or refuses
+ * a stranger, leaves the other.
+ */
 async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {
-  const name = NEWS_NAMES[subject] ?? subject;
-  const query = NEWS_NAMES[subject] === undefined ? `"${name}" (crypto OR cryptocurrency)` : `"${name}"`;
-  const articles = await askNews(ctx, query, deadlines.news);
-  return articles.flatMap(({ title: headline, url, domain, seenAt: observedAt }) => {
-    const source = `${domain}, found by ${SOURCE_NAMES.gdelt}`;
-    return factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline });
-  });
+  const names = await newsNames(ctx, subject);
+  const { askFeed } = await import("../providers/feeds");
+  const [name = "cryptocurrency"] = names;
+  const isKnown = subject === "" || isMajor(subject);
+  const query = isKnown ? naming(name.toLowerCase()) : `${naming(name)} (crypto OR cryptocurrency)`;
+  const settled = await Promise.allSettled([
+    askNews(ctx, query, deadlines.news),
+    ...FEEDS.map(async (feed) => {
+      const articles = await askFeed(ctx, feed, deadlines.publicData);
+      return articles.filter(({ title, seenAt }) => seenAt > Date.now() - DAY && namesOne(title, names));
+    }),
+  ]);
+  const failures = settled.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
+  if (failures.length === settled.length) throw new AppError("upstream", failures.join("; "));
+  const [searched = [], ...fed] = settled.map((one) => (one.status === "fulfilled" ? one.value : []));
+  const found = searched.map((article) => ({
+    ...article,
+    by: `${article.domain}, found by ${SOURCE_NAMES.gdelt}`,
+  }));
+  const listed = fed.flat().map((article) => ({ ...article, by: article.domain }));
+  const isFirst = (one: { title: string }, index: number, all: { title: string }[]) =>
+    all.findIndex(({ title }) => title.toLowerCase() === one.title.toLowerCase()) === index;
+  return [...ofEachDomain(found), ...ofEachDomain(listed)]
+    .filter(isFirst)
+    .sort((a, b) => b.seenAt - a.seenAt)
+    .slice(0, HEADLINES)
+    .flatMap(({ title: headline, url, by: source, seenAt: observedAt }) =>
+      factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
+    );
+}
+
+/** What the news call a coin, first the name that they are searched for; none for the whole market. */
+async function newsNames(ctx: ActionCtx, subject: string): Promise<string[]> {
+  if (subject === "") return [];
+  if (isMajor(subject)) return [...MAJOR_NAMES[subject], subject];
+  const [markets] = LISTS;
+  const wanted = { wanted: [markets], withinMs: DAY };
+  const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+  const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
+  return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
+}
+
+/** Whether a headline speaks of a coin: its name in any case, its symbol as symbols are written. */
+function namesOne(title: string, names: readonly string[]): boolean {
+  const words = ` ${title.replace(/[^\p{L}\p{N}]+/gu, " ")} `;
+  const within = (name: string) => ` ${name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
+  return (
+    names.length === 0 ||
+    names.some((name) => words.includes(within(name))) ||
+    (names.length > 1 && words.toLowerCase().includes(within(names[0] ?? "").toLowerCase()))
+  );
+}
+
+/** The newest article of each domain. */
+function ofEachDomain<One extends { domain: string; seenAt: number }>(articles: readonly One[]): One[] {
+  const newest = [...articles].sort((a, b) => b.seenAt - a.seenAt);
+  return newest.filter((one, index) => newest.findIndex(({ domain }) => domain === one.domain) === index);
 }
 
 async function collectBase(): Promise<Fact[]> {

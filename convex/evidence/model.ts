@@ -1,6 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
+import { COIN_NAMES } from "../lib/tokens";
 import type { Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
@@ -22,18 +23,19 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
 /** The coins every report speaks of. */
 export const MAJORS = ["BTC", "ETH", "SOL"] as const;
 
+export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {
+  return MAJORS.some((major) => major === symbol);
+}
+
 /** What they are called in words, the first of which the news use. */
-export const MAJOR_NAMES: Readonly<Record<(typeof MAJORS)[number], readonly [string, ...string[]]>> = {
-  BTC: ["Bitcoin"],
-  ETH: ["Ethereum", "Ether"],
-  SOL: ["Solana"],
-};
+export const MAJOR_NAMES: Readonly<Record<(typeof MAJORS)[number], readonly [string, ...string[]]>> =
+  COIN_NAMES;
 
 /** What is collected for everybody, whatever the focus. */
-export const LISTS: readonly Wanted[] = [
+export const LISTS = [
   { collector: "markets", subject: "" },
   { collector: "trending", subject: "" },
-];
+] as const satisfies readonly Wanted[];
 
 /** All that is collected for a report on a focus ("" for the whole market). */
 export function wantedFor(focus: string): Wanted[] {

@@ -4,28 +4,38 @@ import type { Fact } from "./tables";
 /** Whom a text talks of: the subjects of facts under their symbols and names. Pure. */
 
 export type Names = {
-  /** By the name as it is written; a coin's name in small letters is its own where everybody writes it so. */
+  /** By the name as it is written. */
   subjects: ReadonlyMap<string, string>;
+  /** Names of coins in small letters, which may be words of the language as well. */
+  small: ReadonlySet<string>;
   pattern: RegExp;
-  /** What sources are called that some coin is called as well. */
+  /** What sources are called, some of them as a coin is. */
   places: ReadonlySet<string>;
 };
 
-export type Mention = { subject: string; start: number; end: number };
+/** `isExact`: it can only be that name. */
+export type Mention = { subject: string; isExact: boolean; start: number; end: number };
 
 /** Symbols that are words of the trade as well: only `$AI` is a coin. */
 const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
 const NO_NAMES = new Set(["market", "news", ""]);
+/** What the majors are called in scripts of their own. */
+const MAJORS_ABROAD = {
+  BTC: ["比特币", "ビットコイン"],
+  ETH: ["以太坊", "以太币", "イーサリアム", "イーサ"],
+  SOL: ["索拉纳", "ソラナ"],
+} as const;
 
 /** @param facts Every fact that is known at the time, whether it is cited or not: who else a text may mean. */
 export function namesOf(
   facts: readonly (Pick<Fact, "subject" | "kind" | "value"> & { source?: string })[],
 ): Names {
   const subjects = new Map<string, string>();
+  const small = new Set<string>();
   const add = (name: string, subject: string) => {
     if (!subjects.has(name)) subjects.set(name, subject);
   };
-  for (const [subject, names] of Object.entries(MAJOR_NAMES)) {
+  for (const [subject, names] of [...Object.entries(MAJOR_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
     add(subject, subject);
     for (const name of names) {
       add(name, subject);
@@ -37,7 +47,11 @@ export function namesOf(
     if (NO_NAMES.has(subject)) continue;
     if (subject.length > 1 && !WORDS.has(subject)) add(subject, subject);
     add(`$${subject}`, subject);
-    if (kind === "name" && typeof value === "string" && value.length > 1) add(value, subject);
+    if (kind !== "name" || typeof value !== "string" || value.length < 2) continue;
+    add(value, subject);
+    const lower = value.toLowerCase();
+    if (value.length > 3 && !subjects.has(lower)) small.add(lower);
+    if (value.length > 3) add(lower, subject);
   }
   const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length).map(escaped);
   // A name with a dollar sign is a coin's, whoever else knows it.
@@ -46,17 +60,17 @@ export function namesOf(
     "g",
   );
   const places = new Set(facts.flatMap(({ source }) => source ?? []));
-  return { subjects, pattern, places };
+  return { subjects, small, pattern, places };
 }
 
 /** @param text As `plain` makes it. */
-export function mentionsIn(text: string, { subjects, pattern, places }: Names): Mention[] {
+export function mentionsIn(text: string, { subjects, small, pattern, places }: Names): Mention[] {
   return [...text.matchAll(pattern)].flatMap((found) => {
     const [whole, name] = found;
     // On Hyperliquid a coin of that name is not meant.
     if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
     const subject = subjects.get(name ?? whole) ?? whole;
-    return [{ subject, start: found.index, end: found.index + whole.length }];
+    return [{ subject, isExact: !small.has(whole), start: found.index, end: found.index + whole.length }];
   });
 }
 

@@ -1,21 +1,56 @@
-/** A text as the sentences it is made of, so that one can go without harm to the others. Pure. */
+/** A text as the sentences it is made of, so that one can change without harm to the others. Pure. */
+
+/** The text as its figures are read: digits of every script as Western ones, what cannot be seen left out. */
+export function plain(text: string): string {
+  return text
+    .replace(/[\p{Cf}\p{Co}\uFE0F]/gu, "")
+    .replace(/\p{Nd}/gu, digit)
+    .replace(/[¼½¾]/g, (glyph) => ({ "¼": ".25", "½": ".5", "¾": ".75" })[glyph] ?? glyph)
+    .replace(/[\uFF04-\uFF0F\uFF1C-\uFF1E\uFF3B\uFF3D\uFF5B\uFF5D]/g, (wide) =>
+      /[\uFF0C\uFF08\uFF09]/.test(wide) ? wide : String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
+    )
+    .replace(/(?<=\d)(?:，|٬)(?=\d)/g, ",")
+    .replace(/(?<=\d)(?:٫|·)(?=\d)/g, ".")
+    .replace(/[٪﹪]/g, "%")
+    .replace(/[\u2212\u2010-\u2012\uFE63]/g, "-")
+    .replace(/[\u00A0\u2007\u2009\u202F\t]/g, " ");
+}
+
+/** Decimal digits stand in tens from zero up, in every script. */
+function digit(glyph: string): string {
+  if (glyph <= "9") return glyph;
+  const code = glyph.codePointAt(0) ?? 0;
+  let from = code;
+  while (/^\p{Nd}$/u.test(String.fromCodePoint(from - 1))) from -= 1;
+  return String((code - from) % 10);
+}
 
 /** What ends with a point and ends no sentence. */
 const ABBREVIATIONS =
-  /(?:\b(?:vs|approx|ca|cf|e\.g|i\.e|est|Inc|Ltd|Corp|Co|St|No|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|U\.S|U\.K|a\.m|p\.m)|\b[A-Z])\.$/;
+  /(?:(?<!\p{L})(?:vs|approx|ca|cf|e\.g|i\.e|est|Inc|Ltd|Corp|Co|St|No|Nr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Mio|Mrd|Bio|Tsd|Std|z\.B|U\.S|U\.K|a\.m|p\.m|EE\.UU)|(?<!\p{L})\p{Lu})\.$/u;
+const MARK = "\\[[^\\]\\n]{1,40}\\]|\\{[^}\\n]{1,80}\\}";
 /** The end of a sentence, with the quotation marks and citations that belong to it. */
-const END = /[.!?…]["”’)\]]*(?:\s*\[f\d+(?:\s*[,;]\s*f?\d+)*\])*(?=\s|$)/gi;
+const END = new RegExp(
+  `(?:[.!?…]["”’»)*\\]]*(?:\\s*(?:\\[[^\\]\\n]{1,40}\\]))*(?=\\s|$))|[。！？][”」』）]*(?:\\s*(?:${MARK}))*`,
+  "g",
+);
 
-/** Paragraphs of sentences; what stood between them is not kept. */
-export function paragraphsOf(text: string): string[][] {
-  return text
-    .split(/\n\s*\n/)
-    .map((paragraph) => paragraph.split(/\n/).flatMap(sentencesOf))
-    .filter((sentences) => sentences.length > 0);
+/** A line as what it begins with (`- `, `2. `, `## `), and its sentences. */
+export type Line = { lead: string; sentences: string[] };
+
+const LEAD = /^\s*(?:(?:[-*•–—]|#{1,6}|>|\(?\d{1,2}[.)])\s+)*/;
+
+/** Each line of a text; those of a table are one sentence each, an empty one ends a paragraph. */
+export function linesOf(text: string): Line[] {
+  return text.split("\n").map((line) => {
+    const lead = LEAD.exec(line)?.[0] ?? "";
+    const rest = line.slice(lead.length).trimEnd();
+    return { lead, sentences: rest === "" ? [] : rest.startsWith("|") ? [rest] : sentencesOf(rest) };
+  });
 }
 
 /** The sentences of one line. */
-export function sentencesOf(line: string): string[] {
+function sentencesOf(line: string): string[] {
   const sentences: string[] = [];
   let start = 0;
   for (const found of line.matchAll(END)) {
@@ -23,18 +58,10 @@ export function sentencesOf(line: string): string[] {
     const told = line.slice(start, found.index + 1);
     const next = line.slice(end).trimStart();
     const goesOn = found[0].startsWith(".") && (ABBREVIATIONS.test(told.trimEnd()) || /^[a-z\d]/.test(next));
-    // The number of a line in a list is no sentence.
-    if (goesOn || /^\s*\(?\d{1,2}\.$/.test(told)) continue;
+    if (goesOn) continue;
     sentences.push(line.slice(start, end).trim());
     start = end;
   }
   sentences.push(line.slice(start).trim());
   return sentences.filter((sentence) => sentence !== "");
-}
-
-export function joined(paragraphs: readonly (readonly string[])[]): string {
-  return paragraphs
-    .filter((sentences) => sentences.length > 0)
-    .map((sentences) => sentences.join(" "))
-    .join("\n\n");
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What a text that was held against facts comes with. Times are epoch ms; callers see them written out. */
+/** What a text whose figures are facts' comes with. Times are epoch ms; callers see them written out. */
 
 export const citedSource = z.object({
   id: z.int().describe("As the texts cite it"),
@@ -26,7 +26,9 @@ export const change = z.object({
 });
 
 export const checkedCounts = z.object({
-  figures: z.int().describe("Figures that the texts state, each of them said by the fact it cites"),
+  figures: z
+    .int()
+    .describe("Figures that the texts state, each printed from the fact it cites or held against it"),
   cited: z.int().describe("Facts cited"),
-  removed: z.int().describe("Sentences taken out, because a figure was not what it cited"),
+  removed: z.int().describe("Sentences that gave way to the facts they cite, because a figure was no fact's"),
 });

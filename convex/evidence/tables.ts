@@ -14,7 +14,7 @@ export const vFact = v.object({
   subject: v.string(),
   kind: vKind,
   value: v.union(v.number(), v.string()),
-  unit: v.union(...namesIn(UNITS).map((unit) => v.literal(unit))),
+  unit: v.union(...UNITS.map((unit) => v.literal(unit))),
   /** Epoch ms: when the source saw it, or was asked where it does not say. */
   observedAt: v.number(),
   /** The source's name as readers know it. */

@@ -6,7 +6,7 @@ import { SECOND } from "./time";
  * slowness can shorten it.
  */
 export const deadlines = {
-  /** An HTTP caller's wait for work that goes on behind. Clients give up after 30 s, so answers leave by 28 s. */
+  /** An HTTP caller's wait for work that continues in the background. Clients give up after 30 s, so answers leave by 28 s. */
   caller: 27 * SECOND,
   /** The same where as many strangers wait already as may: what is made quickly they still get. */
   crowded: 0.5 * SECOND,
@@ -55,6 +55,6 @@ export const deadlines = {
   webhook: 10 * SECOND,
   /** How long who asked for a card is kept waiting for its delivery. */
   delivery: 8 * SECOND,
-  /** One request to the agent API, which answers at once: its work goes on behind. */
+  /** One request to the agent API, which answers at once: its work continues in the background. */
   agentApi: 15 * SECOND,
 };

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
+import { isPublicSource, PUBLIC_SOURCES, type PublicSource } from "./publicSources";
 
 /** Keys travel in headers and addresses, which take no spaces and nothing beyond ASCII. */
 const secret = z
@@ -45,6 +46,20 @@ const shadowArms = z
     /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
     "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
   );
+/** Both kinds of CoinGecko's keys look alike: `pro:` before it says that it is one of a paid plan. */
+const coingeckoKey = z
+  .string()
+  .regex(
+    /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
+    "must be a key, with pro: before it where it is a paid plan's",
+  );
+const sourceList = z
+  .string()
+  .regex(/^[a-z]+(?:\s*,\s*[a-z]+)*$/, "must be names of sources, with commas between them")
+  .refine(
+    (names) => namesOf(names).every(isPublicSource),
+    "must name public sources: " + PUBLIC_SOURCES.join(", "),
+  );
 const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
@@ -60,6 +75,7 @@ const shapes = {
   MESSENGER_CHAT_ID: chat,
   MESSENGER_API_URL: base,
   MESSENGER_WEBHOOK_SECRET: webhookToken,
+  MESSENGER_CONNECT_SECRET: secret,
   SOCIAL_WEBHOOK_SECRET: secret,
   SOCIAL_TRADE_CONFIDENCE: z.string().regex(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
   WALLET_ENCRYPTION_KEY: encryptionKey,
@@ -67,11 +83,14 @@ const shapes = {
   CHAIN_RPC_URL: address,
   TICKER_API_URL: base,
   EVIDENCE_API_URL: base,
+  COINGECKO_API_KEY: coingeckoKey,
+  SOURCES_OFF: sourceList,
   SWAP_API_KEY: secret,
   SWAP_API_URL: base,
   MAX_TRANSFER_USD: usdAmount,
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   WEAK_ID_DAILY_USD: usdAmount,
+  UNCLAIMED_DAILY_USD: usdAmount,
   /** More would be no guard. */
   MAX_PRICE_IMPACT_BPS: z.string().regex(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
@@ -107,7 +126,9 @@ const defaults = {
   CHAIN_RPC_URL: "https://mainnet.base.org",
   SWAP_API_URL: "https://api.0x.org",
   WEAK_ID_DAILY_USD: "500",
-  MAX_PRICE_IMPACT_BPS: "300",
+  UNCLAIMED_DAILY_USD: "1000",
+  /** With the slippage that a swap has by itself, 2 % in all. */
+  MAX_PRICE_IMPACT_BPS: "100",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   CONFIRMATIONS: "1",
   ROUND_TRIP_COST_BPS: "15",
@@ -161,6 +182,18 @@ export function required(name: Variable): string {
   return value;
 }
 
+/**
+ * For what is made with a key and can be read without: the key is missed while nothing of it is stored.
+ * @param stored What is stored; asked for only where the variable is missing.
+ * @throws AppError `not_configured`
+ */
+export async function needsWhileEmpty(
+  name: Variable,
+  stored: () => Promise<readonly unknown[]>,
+): Promise<void> {
+  if (!isSet(name) && (await stored()).length === 0) required(name);
+}
+
 /** Set and well-formed, for those whose transaction a malformed variable must not undo. */
 export function isSet(name: Variable): boolean {
   try {
@@ -172,12 +205,47 @@ export function isSet(name: Variable): boolean {
 
 /** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none where it is not set. @throws AppError `not_configured` */
 export function namedShadowArms(): string[] {
-  return (optional("SHADOW_ARMS") ?? "").split(",").flatMap((name) => name.trim() || []);
+  return namesOf(optional("SHADOW_ARMS") ?? "");
+}
+
+/** Whether the operator wants a public source left out: its terms may not allow what the deployment is for. */
+export function isOff(source: PublicSource): boolean {
+  return namesOf(optional("SOURCES_OFF") ?? "").includes(source);
+}
+
+function namesOf(list: string): string[] {
+  return list.split(",").flatMap((name) => name.trim() || []);
+}
+
+/** CoinGecko's key and the plan it is of; `null` without one. Source: docs.coingecko.com, reference/authentication. */
+export function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
+  const told = optional("COINGECKO_API_KEY");
+  if (told === undefined) return null;
+  return { key: told.replace(/^(?:pro|demo):/, ""), plan: told.startsWith("pro:") ? "pro" : "demo" };
 }
 
 /** The variable's value, or the real provider's address or model. */
 export function setting(name: keyof typeof defaults): string {
   return optional(name) ?? defaults[name];
+}
+
+/**
+ * Whether an LLM gateway is not the one that the agent API belongs to; `false` for none.
+ * @param endpoint What `LLM_ENDPOINT` is set to.
+ */
+export function foreignGateway(endpoint: string | undefined): boolean {
+  return endpoint !== undefined && new URL(endpoint).origin !== new URL(defaults.LLM_ENDPOINT).origin;
+}
+
+/**
+ * Where the agent API is. It takes the gateway's key: beside a gateway of another provider there is none, unless the
+ * operator says where, so that no company is sent another's key.
+ * @returns `null` where there is none.
+ */
+export function agentApiUrl(): string | null {
+  const own = optional("AGENT_API_URL");
+  if (own !== undefined) return own;
+  return foreignGateway(optional("LLM_ENDPOINT")) ? null : defaults.AGENT_API_URL;
 }
 
 /** Where this deployment's HTTP endpoints are, as the platform tells it; without a slash at its end. */

@@ -20,6 +20,9 @@ export const STATUS = {
 
 export type ErrorCode = keyof typeof STATUS;
 
+/** What a repeated `Idempotency-Key` is told that came with another request (`conflict`). */
+export const KEY_USED = "This idempotency key was used for another request";
+
 type ErrorData = {
   code: ErrorCode;
   /** Shown to the caller: says what was wrong, never a secret, a stack or an upstream body. */

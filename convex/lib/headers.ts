@@ -7,11 +7,13 @@ export const IDEMPOTENCY_KEY = {
 
 /** How endpoints that heed it refuse. */
 export const USER_TOKEN_ERRORS = {
-  unauthorized: "The `userId` belongs to a signed-in user, and no valid token of theirs was sent.",
-  forbidden: "The token belongs to another signed-in user.",
+  unauthorized:
+    "The token is not valid, or the `userId` has an owner who keeps this for their token: the level `closed`.",
+  forbidden:
+    "The token belongs to another signed-in user; or the `userId` has an owner, whose level refuses orders and delivery settings by `userId` alone. The message names the ways out.",
 };
 
 export const USER_TOKEN = {
   Authorization:
-    "`Bearer <token>`: the web application's token (JWT) of the signed-in user whose `userId` this is. Needed once the `userId` belongs to a signed-in user, not looked at before.",
+    "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`. What a `userId` that has an owner still does without it is for the owner's level to say: `guarded` (everything but orders and delivery settings), `open` (orders too, up to the owner's cap) or `closed`. Not looked at for a `userId` without an owner.",
 };

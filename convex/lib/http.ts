@@ -6,10 +6,10 @@ import { required, setting, type Variable } from "./env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "./crypto";
 import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
-import { charge, leftFor, type Caller, type LimitName } from "./limits";
+import { chargeAddress, chargeUser, leftFor, type Caller, type Credential, type LimitName } from "./limits";
 import { log } from "./log";
 import { fieldsIn, templateOf } from "./paths";
-import { parseInput, rawInput, readBody } from "./request";
+import { parseInput, rawInput, readBody, refuseQuery } from "./request";
 
 /** A request without its body. */
 export type RequestHead = {
@@ -54,7 +54,7 @@ export type Failure = {
 
 /** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
-  /** What the summary leaves out: what it costs, what goes on behind, what a field means for others. */
+  /** What the summary leaves out: what it costs, what continues in the background, what a field means for others. */
   description?: string;
   /** One request and its answer, as they are on the wire. */
   example?: { input: z.input<Input>; output: z.output<Output> };
@@ -80,9 +80,18 @@ export type Endpoint<
   /** Server variables without which it answers 500 before anything happens. */
   needs: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
-  guard?: (head: RequestHead, body: string) => void;
+  guard?: (
+    head: RequestHead,
+    body: string,
+    by: { ctx: ActionCtx; caller: Pick<Caller, "address"> },
+  ) => void | Promise<void>;
   /** Counted once per request, before the handler. Leave out where only some requests cost something. */
   limit?: LimitName;
+  /**
+   * Refuses who may not, behind the limit of the address and before that of the user.
+   * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
+   */
+  access?: (ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>;
   /** The query of a GET and the JSON body of a POST alike. */
   input: Input;
   returns: Output;
@@ -102,37 +111,48 @@ export type MountedEndpoint = Pick<
 > & {
   /** Whether it answers people a page. */
   hasPage: boolean;
-  handle: (ctx: ActionCtx, request: Request, requestId: string) => Promise<Response>;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
 };
 
+/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell. */
+export type Notice = (ctx: ActionCtx, userId: string) => Promise<Readonly<Record<string, unknown>>>;
+
 /**
- * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, rate limit,
- * required server keys, handler, answer's schema, headers. A handler returns a value (or a `Reply`) or throws an
+ * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
+ * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a `Reply`) or throws an
  * `AppError`; it never builds a Response.
  */
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
-  const { guard, handler, page, ...described } = definition;
+  const { guard, access, handler, page, ...described } = definition;
   const { path, needs, limit, input, returns, media = "application/json" } = described;
   return {
     ...described,
     hasPage: page !== undefined,
-    handle: async (ctx, request, requestId) => {
+    handle: async (ctx, request, requestId, notice) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
-      guard?.(head, body);
-      const parsed = parseInput(input, { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) });
       const address = await addressOf(ctx, request);
+      await guard?.(head, body, { ctx, caller: { address } });
+      refuseQuery(input, request);
+      const parsed = parseInput(input, { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) });
       const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request);
-      if (limit !== undefined) await charge(ctx, limit, caller);
+      if (limit !== undefined) await chargeAddress(ctx, limit, caller);
+      if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
+      if (caller.credential === "id" && isTokenWrong(head, caller)) {
+        throw new AppError("unauthorized", "The token is not valid");
+      }
+      if (limit !== undefined) await chargeUser(ctx, limit, caller);
       for (const name of needs) required(name);
       const call = { head, requestId, idempotencyKey, caller };
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media === "text/html";
-      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value);
+      const told =
+        asText || caller.userId === undefined || notice === undefined ? {} : await notice(ctx, caller.userId);
+      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),
         ...reply.headers,
@@ -143,8 +163,18 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   };
 }
 
-function jsonOf(returns: z.ZodType, value: unknown): string {
-  return value instanceof Written ? value.json : JSON.stringify(returns.parse(value));
+/** A token that is not valid never falls back to the `userId` alone. */
+function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
+  return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
+}
+
+function jsonOf(returns: z.ZodType, value: unknown, told: Readonly<Record<string, unknown>>): string {
+  const hasMore = Object.keys(told).length > 0;
+  if (value instanceof Written) {
+    return hasMore ? JSON.stringify(Object.assign({}, JSON.parse(value.json), told)) : value.json;
+  }
+  const answer = returns.parse(value);
+  return JSON.stringify(hasMore ? Object.assign({}, answer, told) : answer);
 }
 
 function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
@@ -152,7 +182,7 @@ function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
 }
 
 /** Mounts the endpoints, the preflight of every path, and the JSON answers for unknown paths and methods. */
-export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[]): void {
+export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[], notice?: Notice): void {
   const methodsOf = new Map<string, Method[]>();
   for (const { path, methods } of endpoints) {
     methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
@@ -175,7 +205,7 @@ export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[])
         // A prefix also takes what is another path's, which knows no such method, and what is nobody's.
         template !== null && known(request) !== one.path
           ? refused(request)
-          : answer(request, one.path, (requestId) => one.handle(ctx, request, requestId)),
+          : answer(request, one.path, (requestId) => one.handle(ctx, request, requestId, notice)),
       );
       const place = template === null ? { path: one.path } : { pathPrefix: template.prefix };
       router.route({ ...place, method, handler });

@@ -2,15 +2,101 @@
 export const NOBODY = "";
 
 /** So many random letters and digits hold as much as a UUID. */
-export const LEAST_ID_CHARS = 22;
+const LEAST_ID_CHARS = 22;
+/** Below that an id guards too little, in bits: a UUID has 122, random letters of one case 103, words of the same length about 60. */
+const LEAST_BITS = 72;
 
-/** Whether a `userId` is short enough to be guessed. */
+/** Whether a person or a program could guess a `userId`: it is short, public, or made of words, rows and repetitions. */
 export function isGuessable(id: string): boolean {
-  return id.length < LEAST_ID_CHARS;
+  return id.length < LEAST_ID_CHARS || isPublic(id) || guessBits(id) < LEAST_BITS;
 }
 
-/** What to tell whoever has a wallet under an id that could be guessed; `undefined` for a long one. */
-export function guessableWarning(id: string): string | undefined {
-  if (!isGuessable(id)) return undefined;
-  return `This userId is short enough to be guessed, and whoever knows it controls the wallet: use one of at least ${LEAST_ID_CHARS} random characters.`;
+/** What to tell whoever has a wallet under an id that could be guessed, with one that could not; `null` for a good one. */
+export function guessableWarning(id: string): { warning: string; suggestedUserId: string } | null {
+  if (!isGuessable(id)) return null;
+  const warning = `This userId could be guessed, and whoever knows it controls the wallet: use one of at least ${LEAST_ID_CHARS} random characters instead, and keep it.`;
+  return { warning, suggestedUserId: crypto.randomUUID() };
+}
+
+/**
+ * What stands where anybody reads it: addresses and transactions of EVM chains, addresses of Bitcoin and Solana, and digits
+ * alone, as telephone numbers, times and messenger accounts have them.
+ */
+const PUBLIC = [
+  /^0x[0-9a-f]{40,}$/i,
+  /^bc1[0-9a-z]{20,80}$/i,
+  /^(?=.*[A-Z])(?=.*[a-z])(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|[1-9A-HJ-NP-Za-km-z]{43,44})$/,
+  /^[\d\s+()./:|_-]+$/,
+];
+
+function isPublic(id: string): boolean {
+  return PUBLIC.some((pattern) => pattern.test(id));
+}
+
+/** What people type without thinking of it, and what they think of first. */
+const USUAL =
+  "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
+  "user password wallet telegram admin test demo default customer account crypto bitcoin ethereum secret random ";
+/** The commonest pairs of letters, of which words of English and its neighbours are made. */
+const PAIRS = new Set(
+  (
+    "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le sa si ar ve ra ld " +
+    "ur me co ro ll ic ne io ri li ch be ma om el ta la ns di ho pe ec pr no ct us ac ot il tr ly nc ut ss so rs un " +
+    "lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev"
+  ).split(" "),
+);
+/** Letters in a row that may be a word. */
+const WORD = /[a-z]{4,}/g;
+/** To say which place is repeated, and for how long. */
+const REPEAT_BITS = 10;
+const LEAST_REPEAT = 4;
+
+/**
+ * About how many bits it takes to guess a text: the fewer, the more of it is usual, repeated or made like a word. An
+ * estimate, and no list of what people choose.
+ */
+export function guessBits(text: string): number {
+  const lower = text.toLowerCase();
+  const costs = bitsOfEach(lower, /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1)));
+  const all = USUAL + lower;
+  let bits = 0;
+  for (let at = 0; at < lower.length;) {
+    const length = longestMatch(all, USUAL.length + at);
+    const own = sum(costs.slice(at, at + Math.max(1, length)));
+    const repeats = length >= LEAST_REPEAT && own > REPEAT_BITS;
+    bits += repeats ? REPEAT_BITS : (costs[at] ?? 0);
+    at += repeats ? length : 1;
+  }
+  return bits;
+}
+
+/**
+ * How much of a text from `at` on has stood there before. It may run on into itself: twenty times a letter is one letter
+ * and a repetition.
+ */
+function longestMatch(text: string, at: number): number {
+  let length = 0;
+  while (at + length < text.length && text.lastIndexOf(text.slice(at, at + length + 1), at - 1) !== -1)
+    length++;
+  return length;
+}
+
+/** Of each character by itself, and by the one before it where both are in a word. */
+function bitsOfEach(lower: string, mixesCases: boolean): number[] {
+  const letter = mixesCases ? 5.7 : 4.7;
+  const costs: number[] = Array.from({ length: lower.length }, (_, at) => {
+    const char = lower.charAt(at);
+    if (/[a-z]/.test(char)) return letter;
+    if (/\d/.test(char)) return 3.3;
+    return /[ -~]/.test(char) ? 1 : 7;
+  });
+  for (const { index, 0: word } of lower.matchAll(WORD)) {
+    for (let at = index + 1; at < index + word.length; at++)
+      if (PAIRS.has(lower.slice(at - 1, at + 1))) costs[at] = 1.5;
+  }
+  return costs;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }

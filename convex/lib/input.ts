@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { inAnyCase, symbolIn, waysToWrite, WRITTEN } from "./tokens";
 
 /** Shapes that several endpoints take. Every string is trimmed; messages complete the sentence "<field> …". */
 
@@ -31,17 +32,30 @@ export const userId = text(128)
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
 
-// The case is changed last, so that the pattern tells what is accepted.
-const symbol = z
-  .string("must be a string")
-  .trim()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9.$-]{0,19}$/, "must be a token symbol such as BTC (at most 20 characters)")
-  .toUpperCase();
+// It is brought into its form last, so that the pattern tells what is accepted.
+const token = (problem: string) =>
+  z
+    .string("must be a string")
+    .trim()
+    .regex(new RegExp(`^${WRITTEN}$`), problem)
+    .overwrite(symbolIn);
 
 /** A token symbol that may be left out; an empty one counts as left out. */
-export const optionalToken = absentWhenEmpty(symbol).describe(
-  "Token symbol to focus on, in any case; omit for the whole market.",
-);
+export const optionalToken = absentWhenEmpty(
+  token("must be a token symbol such as BTC (at most 20 characters)"),
+).describe("Token to focus on: btc, $BTC, BTC/USDT and Bitcoin all mean BTC; omit for the whole market.");
+
+/** One of a few tokens, however it is written. */
+export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
+  symbols: Symbols,
+  problem: string,
+) {
+  return token(problem)
+    .pipe(z.enum(symbols, problem))
+    .meta({
+      accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: waysToWrite(symbols) }] }),
+    });
+}
 
 /** A messenger chat: a numeric id (negative for groups), as a string or number, or "@channel". */
 export const chatId = z
@@ -76,29 +90,44 @@ export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
     .toUpperCase()
     .pipe(z.enum(symbols, problem))
     .meta({
-      accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: inAnyCase(symbols) }] }),
+      accepts: () => ({
+        anyOf: [
+          { enum: [...symbols] },
+          { type: "string", pattern: String.raw`^\s*(?:${symbols.map(inAnyCase).join("|")})\s*$` },
+        ],
+      }),
     });
-}
-
-/** The symbols with blanks around them, their letters in whatever case. */
-function inAnyCase(symbols: readonly string[]): string {
-  const letter = (upper: string) => `[${upper}${upper.toLowerCase()}]`;
-  return String.raw`^\s*(?:${symbols.map((one) => one.replace(/[A-Z]/g, letter)).join("|")})\s*$`;
 }
 
 /** A whole number, as a number or (a query knows nothing else) as its digits. */
 export function wholeNumber(min: number, max: number) {
   const problem = `must be a whole number from ${min} to ${max}`;
+  const shape = z.int(problem).min(min, problem).max(max, problem);
+  return inDigits(shape, "integer", String.raw`^\s*[0-9]{1,16}\s*$`, { minimum: min, maximum: max });
+}
+
+/** A number, fractions included, as a number or as its digits. */
+export function numberFrom(min: number, max: number) {
+  const problem = `must be a number from ${min} to ${max}`;
+  const shape = z.number(problem).min(min, problem).max(max, problem);
+  const digits = String.raw`^\s*[0-9]{1,16}(?:\.[0-9]{1,16})?\s*$`;
+  return inDigits(shape, "number", digits, { minimum: min, maximum: max });
+}
+
+function inDigits<Shape extends z.ZodType<number>>(
+  shape: Shape,
+  type: "integer" | "number",
+  pattern: string,
+  bounds: { minimum: number; maximum: number },
+) {
+  const digits = new RegExp(pattern);
   return z
-    .preprocess(
-      (value) => (typeof value === "string" && /^\s*\d{1,16}\s*$/.test(value) ? Number(value) : value),
-      z.int(problem).min(min, problem).max(max, problem),
-    )
+    .preprocess((value) => (typeof value === "string" && digits.test(value) ? Number(value) : value), shape)
     .meta({
       accepts: () => ({
         anyOf: [
-          { type: "integer", minimum: min, maximum: max },
-          { type: "string", pattern: String.raw`^\s*[0-9]{1,16}\s*$`, description: "Its digits." },
+          { type, ...bounds },
+          { type: "string", pattern, description: "Its digits." },
         ],
       }),
     });
@@ -107,6 +136,18 @@ export function wholeNumber(min: number, max: number) {
 /** The same where it may be left out. @param otherwise What it is then. */
 export function wholeNumberOr(otherwise: number, min: number, max: number) {
   return absentWhenEmpty(wholeNumber(min, max)).transform((given) => given ?? otherwise);
+}
+
+/**
+ * The input of what moves money: a field that it does not have is refused rather than ignored, as it may have said that
+ * nothing should be moved. Messages complete the sentence "<field> …".
+ */
+export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
+  const known = Object.keys(fields).join(", ");
+  return z.strictObject(fields, {
+    error: ({ code }) =>
+      code === "unrecognized_keys" ? `is not a field here, where money moves: there are ${known}` : undefined,
+  });
 }
 
 /** The first of several names under which a field is accepted, moved to its proper name. */

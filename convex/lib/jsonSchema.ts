@@ -57,7 +57,7 @@ function takeHints(json: JsonSchema): Hints {
   return hints;
 }
 
-/** zod bounds every integer by what a double holds exactly, which is no news to who reads an answer. */
+/** zod bounds every integer by what a double holds exactly, which readers of an answer do not need. */
 function dropSafeBounds(json: JsonSchema): void {
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;

@@ -3,11 +3,12 @@ import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { payerOf } from "./budget";
+import { classOf } from "./payers";
 import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
 import type { Caller } from "./limits";
 import { quotaHeaders } from "./quotas";
+import { mayTake } from "./shares";
 import { LANES, type vLane } from "./tables";
 import { MINUTE, SECOND } from "./time";
 
@@ -23,9 +24,12 @@ export type Lane = Infer<typeof vLane>;
 const PLACES = 4;
 /** The most that one lane runs at once. */
 const MOST = 2;
-/** Requests that may wait in a lane, whoever's they are, and of one owner. Work that was accepted earlier always may. */
-const DEPTH = 20;
-const DEPTH_OF_OWNER = 8;
+/**
+ * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/shares`). Work that was
+ * accepted earlier always may.
+ */
+const DEPTH = 40;
+const DEPTH_OF_OWNER = DEPTH / 10;
 /** What is not done by then was lost with its server: longer than any work that comes here. */
 const LEASE_MS = 10 * MINUTE;
 /** Jobs that wait are counted up to here, for the operator. */
@@ -44,7 +48,7 @@ export type Place = {
 
 /** Where a caller's request waits: strangers by their address, since names cost them nothing. */
 export function placeOf(caller: Caller): Place {
-  const lane = payerOf(caller);
+  const lane = classOf(caller);
   const { userId, address } = caller;
   const owner = lane === "anonymous" ? (address ?? userId) : (userId ?? address);
   return { lane, owner: owner ?? "nobody", request: true };
@@ -117,7 +121,7 @@ export async function admit(ctx: MutationCtx, { request, ...place }: Place, job:
     .query("laneJobs")
     .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
     .order("desc")
-    .take(DEPTH_OF_OWNER);
+    .take(DEPTH_OF_OWNER + 1);
   if (request) await refuseFull(ctx, lane, own.length);
   // Whoever has nothing waiting comes behind those who have as little, and before everybody's second.
   const turn = Math.max(first?.turn ?? 0, (own[0]?.turn ?? -1) + 1);
@@ -154,7 +158,7 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<vo
     .query("laneJobs")
     .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
     .take(DEPTH);
-  if (own < DEPTH_OF_OWNER && waiting.length < DEPTH) return;
+  if (mayTake({ own, left: DEPTH - waiting.length, amount: 1 })) return;
   throw new AppError("rate_limited", "Too many requests are waiting at the moment: try again shortly", {
     retryAfterMs: FULL_MS,
     headers: quotaHeaders([

@@ -1,11 +1,13 @@
 import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
-import { components } from "../_generated/api";
+import { components, internal } from "../_generated/api";
 import type { ActionCtx, MutationCtx } from "../_generated/server";
 import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
 import { SOURCE_LIMITS, type PublicSource } from "./publicSources";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";
+import { holdersOf, networksOf, takeOne, windowOf, type Pool } from "./shares";
+import { DAY } from "./time";
 
 /**
  * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
@@ -16,14 +18,19 @@ const SHARDS = 16;
 /** So many of them are looked at to tell a caller what is left; the fullest speaks for all. */
 const SAMPLED = 3;
 
+/** So much of what its owner may those may who name an id and show nothing else. */
+const PART_OF_NAMED = 0.3;
+
+type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
+
 /** So many in a time, and at most so many at once. */
-const bucket = (rate: number, period: number, capacity: number) => {
-  return { kind: "token bucket" as const, rate, period, capacity };
+const bucket = (rate: number, period: number, capacity: number): Bucket => {
+  return { kind: "token bucket", rate, period, capacity };
 };
 const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
 const perHour = (rate: number) => bucket(rate, HOUR, rate);
 /** One that many count against at a time. */
-const shared = (limit: ReturnType<typeof bucket>) => ({ ...limit, shards: SHARDS });
+const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 
 /**
  * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
@@ -34,8 +41,9 @@ const limits = {
   chatAddress: shared(perMinute(240, 480)),
   refreshUser: perMinute(30, 60),
   refreshAddress: shared(perMinute(120, 240)),
-  shiftUser: perHour(60),
-  shiftAddress: shared(perHour(2_000)),
+  // Ten may run at once; who has begun them all has reports for eight hours.
+  shiftUser: bucket(9, HOUR, 12),
+  shiftAddress: bucket(20, HOUR, 20),
   settingsUser: perMinute(30, 60),
   settingsAddress: shared(perMinute(240, 480)),
   // What an alert would have fired at is looked up in a week of samples, and it is kept for a day.
@@ -44,8 +52,6 @@ const limits = {
   // A wallet is kept for good: its address may be paid at any time.
   walletUser: perHour(60),
   walletAddress: perHour(60),
-  /** Of all who are not signed in. */
-  walletOverall: perHour(300),
   chainUser: perMinute(60, 120),
   chainAddress: shared(perMinute(480, 960)),
   transferUser: perMinute(60, 200),
@@ -62,28 +68,56 @@ const limits = {
   newDepositAddress: perMinute(60, 600),
   paymentUser: perMinute(60, 200),
   paymentAddress: shared(perMinute(240, 480)),
+  // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
+  // open codes in a week. Each guess counts against who sends it, and against nobody else.
   linkUser: perMinute(10, 20),
   linkAddress: perMinute(10, 20),
-  // A million guesses at 40-bit codes take a day by both ways together, and each code lives for 10 minutes.
-  linkOverall: shared(perMinute(300, 600)),
-  botLinkOverall: shared(perMinute(300, 600)),
+  linkNetwork: perMinute(100, 200),
   botChat: perMinute(20),
-  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
-  namedChat: perHour(60),
   botNotice: bucket(1, 5 * MINUTE, 1),
-  // Guesses: a stranger's, whatever they name, and all that name one thing.
+  // Guesses: a stranger's, whatever they name. All that name one thing are one of the pools below.
   missAddress: perMinute(30),
-  missSubject: perMinute(20),
   unknownHashAddress: perMinute(20),
+  /** Nonces that an account fills with nothing, each at the price of a transaction: three gaps of the longest kind. */
+  fill: perHour(48),
   cardUser: perHour(30),
   cardAddress: perHour(600),
 };
 
-const rateLimiter = new RateLimiter(components.rateLimiter, { ...limits, ...SOURCE_LIMITS });
+/**
+ * What strangers take one by one from what all of them have: each a tenth at most of what is left (`lib/shares`). A tenth
+ * of the whole is a person's pace times ten.
+ */
+const pools = {
+  /** A wallet is kept for good. */
+  wallet: { most: 300, windowMs: HOUR },
+  // What is kept for a month.
+  webhook: { most: 300, windowMs: DAY },
+  setting: { most: 300, windowMs: DAY },
+  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
+  namedChat: { most: 60, windowMs: HOUR },
+  /** Guesses at one thing. */
+  missSubject: { most: 20, windowMs: MINUTE },
+};
+type PoolName = keyof typeof pools;
+
+function poolOf(name: PoolName, of?: string): Pool {
+  return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, ...pools[name] };
+}
+
+/** How full the pools of all strangers are, for who watches over them: by what they hold, and for how long. */
+export const watchedPools: readonly (Pool & { holds: string })[] = [
+  { ...poolOf("wallet"), holds: "the new wallets of an hour" },
+  { ...poolOf("webhook"), holds: "the new webhooks of a day" },
+  { ...poolOf("setting"), holds: "the new messenger settings of a day" },
+];
+
+const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** Takes a turn to ask a public source. @returns How long to wait before asking, in ms; `null` when its queue is full. */
 export async function takeTurn(ctx: ActionCtx, source: PublicSource): Promise<number | null> {
-  const status = await rateLimiter.limit(ctx, source, { reserve: true });
+  const config = SOURCE_LIMITS[source];
+  const status = await rateLimiter.limit(ctx, source, { reserve: true, config });
   return status.ok ? Math.ceil(status.retryAfter ?? 0) : null;
 }
 
@@ -91,6 +125,13 @@ export async function takeTurn(ctx: ActionCtx, source: PublicSource): Promise<nu
 export type LimitName = {
   [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
 }[keyof typeof limits];
+
+/**
+ * What a caller has shown. `unclaimed`: the id is nobody's, and so the whole credential. `owner`: the owner's token, or a
+ * channel that the owner has confirmed. `id`: it has an owner, and the caller has named it and proved nothing else.
+ */
+export const vCredential = v.union(v.literal("unclaimed"), v.literal("owner"), v.literal("id"));
+export type Credential = Infer<typeof vCredential>;
 
 /**
  * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
@@ -102,6 +143,8 @@ export const vCaller = v.object({
   signedIn: v.optional(v.boolean()),
   /** Whose token that is, hashed. */
   identity: v.optional(v.string()),
+  /** What they have shown of who they are, where an endpoint has asked: `id`: they name one that has an owner, and no more. */
+  credential: v.optional(vCredential),
   /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
   requestId: v.optional(v.string()),
 });
@@ -119,13 +162,12 @@ export function noteCounted(caller: Caller, name: LimitName): void {
 export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
   const quotas: Quota[] = [];
   for (const name of new Set(counted.get(caller))) {
-    for (const [limit, subject] of subjectsOf(name, caller)) {
-      const key = sha256Hex(subject);
-      const { config, value, ts } = await rateLimiter.getValue(ctx, limit, { key, sampleShards: SAMPLED });
+    for (const { limit, key, config } of [...ofAddress(name, caller), ...ofUser(name, caller)]) {
+      const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
       // Each row has an even part of the whole.
-      const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
       const { shards = 1 } = config;
-      const { most, windowMs } = sizeOf(limit);
+      const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
+      const { most, windowMs } = sizeOf(config);
       const left = Math.min(most, part * shards);
       quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
     }
@@ -134,26 +176,41 @@ export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<st
 }
 
 /** What a limit allows at once, and how long it takes to fill up again. */
-function sizeOf(limit: keyof typeof limits): { most: number; windowMs: number } {
-  const { rate, period, capacity } = limits[limit];
+function sizeOf({ rate, period, capacity }: Bucket): { most: number; windowMs: number } {
   return { most: capacity, windowMs: (capacity / rate) * period };
 }
 
-/**
- * What a caller is counted by. Anybody can name a `userId`: what its owner has left, by their token or in their own chat,
- * is not what strangers use up in their name.
- */
-function subjectsOf(name: LimitName, { userId, address, identity }: Caller): [keyof typeof limits, string][] {
-  const subjects: [keyof typeof limits, string][] = [];
-  if (address !== null) subjects.push([`${name}Address`, `address:${address}`]);
-  if (identity !== undefined) subjects.push([`${name}User`, `token:${identity}`]);
-  else if (userId !== undefined)
-    subjects.push([`${name}User`, `${address === null ? "own" : "user"}:${userId}`]);
-  return subjects;
+/** A limit, and by whom it is counted, hashed: a `userId` is a credential and stays out of the table. */
+type Counted = { limit: string; key: string; config: Bucket };
+
+function ofAddress(name: LimitName, { address }: Caller): Counted[] {
+  if (address === null) return [];
+  const own = countedBy(`${name}Address`, `address:${address}`);
+  const [, around] = networksOf(address);
+  return name === "link" && around !== undefined ? [own, countedBy("linkNetwork", around)] : [own];
 }
 
 /**
- * Counts a use, or several, against the caller's limits. Keys are hashes: a `userId` is a credential and stays out of the table.
+ * Anybody can name a `userId`: what its owner has left, by their token or in their own chat, is not what strangers use up
+ * in their name. Those have a small part of it to themselves.
+ */
+function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
+  const limit = `${name}User` as const;
+  if (identity !== undefined) return [countedBy(limit, `token:${identity}`)];
+  if (userId === undefined) return [];
+  if (address === null) return [countedBy(limit, `own:${userId}`)];
+  if (credential !== "id") return [countedBy(limit, `user:${userId}`)];
+  const { rate, capacity, ...rest } = limits[limit];
+  const config = { ...rest, rate: rate * PART_OF_NAMED, capacity: Math.ceil(capacity * PART_OF_NAMED) };
+  return [{ limit: `${name}Named`, key: sha256Hex(`named:${userId}`), config }];
+}
+
+function countedBy(limit: keyof typeof limits, subject: string): Counted {
+  return { limit, key: sha256Hex(subject), config: limits[limit] };
+}
+
+/**
+ * Counts a use, or several, against the caller's limits.
  * @throws AppError `rate_limited` with `retryAfterMs`.
  */
 export async function charge(
@@ -162,9 +219,30 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  noteCounted(caller, name);
   // The address first: what it is refused for counts nothing against a user that it only names.
-  for (const [limit, subject] of subjectsOf(name, caller)) await take(ctx, limit, subject, count);
+  await chargeAddress(ctx, name, caller, count);
+  await chargeUser(ctx, name, caller, count);
+}
+
+/** Its first half: before it is known whether the caller may at all. */
+export async function chargeAddress(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  noteCounted(caller, name);
+  for (const one of ofAddress(name, caller)) await take(ctx, one, count);
+}
+
+/** Its second half. */
+export async function chargeUser(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  for (const one of ofUser(name, caller)) await take(ctx, one, count);
 }
 
 /**
@@ -175,13 +253,18 @@ export async function charge(
 export async function refuseGuessing(
   ctx: ActionCtx,
   name: "miss" | "unknownHash",
-  { address }: Caller,
+  caller: Caller,
   subject?: string,
 ): Promise<void> {
-  for (const [limit, key] of guesses(name, address, subject)) {
-    const status = await rateLimiter.check(ctx, limit, { key: sha256Hex(key) });
-    if (!status.ok) throw tooMany(limit, status.retryAfter);
+  const { address } = caller;
+  if (address !== null) {
+    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
+    const status = await rateLimiter.check(ctx, limit, by);
+    if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
   }
+  if (subject === undefined) return;
+  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
+  if (!(await ctx.runQuery(internal.lib.shares.allows, wanted))) throw emptied("missSubject");
 }
 
 /** Counts a wrong guess. */
@@ -191,53 +274,75 @@ export async function countGuess(
   { address }: Caller,
   subject?: string,
 ): Promise<void> {
-  for (const [limit, key] of guesses(name, address, subject)) {
-    await rateLimiter.limit(ctx, limit, { key: sha256Hex(key) });
+  if (address !== null) {
+    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
+    await rateLimiter.limit(ctx, limit, by);
   }
+  if (subject === undefined) return;
+  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
+  await ctx.runMutation(internal.lib.shares.take, wanted);
 }
 
-/** What a guess is counted by: who makes it, and what all of them are about. */
-function guesses(
-  name: "miss" | "unknownHash",
-  address: string | null,
-  subject: string | undefined,
-): [keyof typeof limits, string][] {
-  const counted: [keyof typeof limits, string][] = [];
-  if (address !== null) counted.push([`${name}Address`, `address:${address}`]);
-  if (subject !== undefined) counted.push(["missSubject", `subject:${subject}`]);
-  return counted;
+/** Takes one of what all strangers have. @throws AppError `rate_limited` where there is none left for this one. */
+export async function takeCommon(ctx: ActionCtx, name: "wallet" | "webhook", caller: Caller): Promise<void> {
+  const wanted = { pool: poolOf(name), holders: holdersOf(caller) };
+  if (!(await ctx.runMutation(internal.lib.shares.take, wanted))) throw emptied(name);
 }
 
-/** Counts one use against what all callers together may. @throws AppError `rate_limited` with `retryAfterMs`. */
-export async function chargeOverall(
-  ctx: ActionCtx | MutationCtx,
-  name: "link" | "botLink" | "wallet",
+/** The same in the transaction that keeps it. @param holders By whom it is counted. */
+export async function takeCommonNow(
+  ctx: MutationCtx,
+  name: "setting",
+  holders: readonly string[],
 ): Promise<void> {
-  await take(ctx, `${name}Overall`, "everybody", 1);
+  if (!(await takeOne(ctx, poolOf(name), holders))) throw emptied(name);
+}
+
+/** Counts a card to a chat that others have named too. @returns Whether there was one left for its holders. */
+export async function namedChatHasLeft(
+  ctx: MutationCtx,
+  chatId: string,
+  holders: readonly string[],
+): Promise<boolean> {
+  return takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders);
 }
 
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
 export async function chatHasLeft(
   ctx: MutationCtx,
-  name: "botChat" | "botNotice" | "namedChat",
+  name: "botChat" | "botNotice",
   chatId: string,
 ): Promise<boolean> {
-  const { ok } = await rateLimiter.limit(ctx, name, { key: sha256Hex(`chat:${chatId}`) });
-  return ok;
+  const { limit, ...by } = countedBy(name, `chat:${chatId}`);
+  return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 
-async function take(
-  ctx: ActionCtx | MutationCtx,
-  limit: keyof typeof limits,
-  subject: string,
-  count: number,
-): Promise<void> {
-  const status = await rateLimiter.limit(ctx, limit, { key: sha256Hex(subject), count });
-  if (!status.ok) throw tooMany(limit, status.retryAfter);
+/** Counts a nonce that an account fills with nothing. @returns Whether there was one left this hour. */
+export async function takeFill(ctx: MutationCtx, walletId: string): Promise<boolean> {
+  const { limit, ...by } = countedBy("fill", walletId);
+  return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 
-function tooMany(limit: keyof typeof limits, retryAfterMs: number): AppError {
-  const quota = { name: quotaName(limit), ...sizeOf(limit), left: 0, againMs: retryAfterMs };
+async function take(ctx: ActionCtx | MutationCtx, { limit, ...by }: Counted, count: number): Promise<void> {
+  const status = await rateLimiter.limit(ctx, limit, { ...by, count });
+  if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+}
+
+function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
+  return refusal({ name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs });
+}
+
+/** For whom nothing is left of a pool until its window ends. */
+function emptied(name: PoolName): AppError {
+  const { most, windowMs } = pools[name];
+  const againMs = windowOf(poolOf(name)) + windowMs - Date.now();
+  return refusal({ name: quotaName(name), most, windowMs, left: 0, againMs });
+}
+
+function refusal(quota: Quota): AppError {
   const headers = quotaHeaders([quota]);
-  return new AppError("rate_limited", "Too many requests: slow down", { retryAfterMs, headers });
+  return new AppError("rate_limited", "Too many requests: slow down", {
+    retryAfterMs: quota.againMs,
+    headers,
+  });
 }

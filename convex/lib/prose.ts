@@ -1,42 +1,33 @@
 /**
- * What a model writes reaches cards, pages and answers, and what it read may have been written to get there: posts that
- * say "claim at …" are such texts. So links and addresses go, unless somebody whom the service asked had given them.
+ * What a model writes reaches answers and pages, and what it read may have been written to get there: posts and headlines
+ * that say "claim at …" are such texts. So links and addresses go, unless whoever asked had named them. A name without a
+ * link's beginning (`evil.tech`) is but words in an answer; cards break it where they are rendered (`messenger/format`).
  */
 
-/** With a scheme, or as browsers and messengers take them for links without one. */
-const LINK = /(?:\b[a-z][a-z0-9+.-]{1,20}:\/\/|\bwww\.|\bt\.me\/)[^\s"'<>()[\]{}|\\^`]*/gi;
-/** A name under a domain that messengers make a link of, with or without a path behind it. */
-const DOMAIN =
-  /(?<![\w.@-])(?:[a-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|xyz|app|fi|finance|fun|ai|co|me|gg|dev|info|site|online|link|click|top|vip|live|pro|cc|ru|cn|eth|sol|bnb|crypto)(?![\w.-]*[\w-])(?:\/[^\s"'<>()[\]{}|\\^`]*)?/gi;
+const LINK = /(?:\b[a-z][a-z0-9+.-]{1,20}:\/\/|\bwww\.)[^\s"'<>()[\]{}|\\^`]*/gi;
 /** Of EVM chains (and their hashes), of Bitcoin's. */
 const ADDRESS = /\b(?:0x[0-9a-f]{40,}|bc1[0-9a-z]{20,80})\b/gi;
 /** In base58, as Solana's and older ones of Bitcoin's: a word that is longer than any of a language's. */
 const BASE58 = /\b[1-9A-HJ-NP-Za-km-z]{26,90}\b/g;
 
-/** Names of well-known projects that only look like addresses. */
-const NAMES = new Set(["crypto.com", "pump.fun", "yearn.fi", "gate.io", "blockchain.com"]);
-
 const LINK_GONE = "(link removed)";
 const ADDRESS_GONE = "(address removed)";
 
 /**
- * A model's words without links and addresses that are not in `known`: what the model was told, and what its sources
- * cite. A Markdown link keeps its words.
+ * A model's words without links and addresses that are not in `known`: what whoever asked has said, and what the service
+ * itself knows of them. A Markdown link keeps its words.
  */
 export function ownWords(text: string, known: string): string {
-  if (!/[.:]|0x|\w{26}/i.test(text)) return text;
   const given = known.toLowerCase();
   const unless = (gone: string) => (match: string) => {
     const bare = match.toLowerCase().replace(/(?<![.,;:!?])[.,;:!?]+$/, "");
-    if (given.includes(bare) || NAMES.has(bare)) return match;
-    return gone + match.slice(bare.length);
+    return given.includes(bare) ? match : gone + match.slice(bare.length);
   };
   return text
     .replace(/\[([^[\]]{1,300})\]\(([^()\s]{1,2000})\)/g, (whole, words: string, target: string) =>
       given.includes(target.toLowerCase()) ? whole : words,
     )
     .replace(LINK, unless(LINK_GONE))
-    .replace(DOMAIN, unless(LINK_GONE))
     .replace(ADDRESS, unless(ADDRESS_GONE))
     .replace(BASE58, (word) => (isMixed(word) ? unless(ADDRESS_GONE)(word) : word));
 }

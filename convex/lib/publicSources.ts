@@ -1,13 +1,13 @@
 import { MINUTE, SECOND } from "./time";
 
-/** The public sources of data, which are asked without a key: all that is to be known of one besides what it is asked. */
+/** The public sources of data: all that is to be known of one besides what it is asked. None needs a key; CoinGecko takes one. */
 
 /**
  * How often this service asks each, all callers together: below what it allows one address, which a deployment may share
  * with others. What comes too often waits in a queue of `maxReserved` requests.
  * Allowed: Coinbase 10 a second (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute,
  * of which a request here takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a
- * weight of 1,200 a minute at 20 a request, GDELT one every 5 seconds; DefiLlama states none.
+ * weight of 1,200 a minute at 20 a request, GDELT one every 5 seconds; DefiLlama and the feeds state none.
  */
 export const SOURCE_LIMITS = {
   coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 40 },
@@ -16,9 +16,20 @@ export const SOURCE_LIMITS = {
   hyperliquid: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
   defillama: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 4, maxReserved: 2 },
   gdelt: { kind: "token bucket", rate: 10, period: MINUTE, capacity: 1, maxReserved: 8 },
+  coindesk: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
+  cointelegraph: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
+  decrypt: { kind: "token bucket", rate: 6, period: MINUTE, capacity: 3, maxReserved: 3 },
 } as const;
 
 export type PublicSource = keyof typeof SOURCE_LIMITS;
+
+/** Those that publish their headlines as a feed. */
+export const FEEDS = ["coindesk", "cointelegraph", "decrypt"] as const;
+export type Feed = (typeof FEEDS)[number];
+
+export function isFeed(source: PublicSource): source is Feed {
+  return FEEDS.some((feed) => feed === source);
+}
 
 /** Where they really are. With EVIDENCE_API_URL, that one address serves the paths of all. */
 export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
@@ -28,6 +39,9 @@ export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   hyperliquid: "https://api.hyperliquid.xyz",
   defillama: "https://stablecoins.llama.fi",
   gdelt: "https://api.gdeltproject.org",
+  coindesk: "https://www.coindesk.com",
+  cointelegraph: "https://cointelegraph.com",
+  decrypt: "https://decrypt.co",
 };
 
 /** What readers call each, and the other two that a price may come from: the feeds on Base and the model. */
@@ -38,6 +52,9 @@ export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "llm" | "model", 
   hyperliquid: "Hyperliquid",
   defillama: "DefiLlama",
   gdelt: "GDELT",
+  coindesk: "CoinDesk",
+  cointelegraph: "Cointelegraph",
+  decrypt: "Decrypt",
   chainlink: "Chainlink",
   llm: "a language model",
   model: "a language model",
@@ -51,6 +68,6 @@ export function sourceName(source: string): string {
 
 export const PUBLIC_SOURCES: readonly PublicSource[] = Object.keys(SOURCE_LIMITS).filter(isPublicSource);
 
-function isPublicSource(name: string): name is PublicSource {
+export function isPublicSource(name: string): name is PublicSource {
   return Object.hasOwn(SOURCE_LIMITS, name);
 }

@@ -186,7 +186,7 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   return value;
 }
 
-/** Ends an attempt with the error that its work threw, and says why to who waits for it. For actions. */
+/** Ends an attempt with the error that its work threw, and tells waiting callers why. For actions. */
 export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, error: unknown) {
   const told = failureOf(error);
   const waitMs = told?.code === "rate_limited" ? told.retryAfterMs : undefined;

@@ -3,6 +3,7 @@ import { v, type ObjectType, type Value } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { refuseBeyond } from "./budget";
+import { payerOf } from "./payers";
 import { enter, placeOf, telling, vFailure, type Place } from "./lanes";
 import type { Caller } from "./limits";
 import { beginRefresh, finishRefresh, QUEUE_MS, type Ticket } from "./refreshes";
@@ -26,7 +27,7 @@ export async function beginInLane<Args extends Record<string, Value>>(
 ): Promise<Ticket> {
   return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
     const waits = place ?? placeOf(refresh.caller);
-    const payer = waits.lane;
+    const payer = place?.lane ?? payerOf(refresh.caller);
     await refuseBeyond(ctx, payer);
     const told = telling(internal.lib.renewals.failed, { key: refresh.key, attempt });
     await enter(ctx, waits, action, { ...args, attempt, payer }, { told });

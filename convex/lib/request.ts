@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { AppError } from "./errors";
 import { parseJson } from "./json";
+import { cut } from "./text";
 
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -50,6 +51,32 @@ export function rawInput(request: Request, body: string): Record<string, unknown
 }
 
 /**
+ * Refuses a POST that has fields in its address too, for shapes that are closed: what is overlooked there, `?dryRun=true`
+ * above all, would change what moves.
+ * @throws AppError `invalid_request` naming the first of them.
+ */
+export function refuseQuery(shape: z.ZodType, request: Request): void {
+  const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
+  if (!isClosed || request.method !== "POST") return;
+  const [name] = new URL(request.url).searchParams.keys();
+  if (name === undefined) return;
+  throw new AppError(
+    "invalid_request",
+    `${nameShown(name)} is in the address: where money moves, every field belongs in the JSON body`,
+  );
+}
+
+/** A field's name as it may stand in an answer. */
+function nameShown(name: string): string {
+  return cut(name, 40).replace(/[^\x20-\x7e]/g, "?");
+}
+
+/** `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. */
+function present(raw: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
+}
+
+/**
  * Checks the raw input against an endpoint's schema.
  * @throws AppError `invalid_request` naming the first field that is missing or malformed.
  */
@@ -57,16 +84,54 @@ export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
   raw: Record<string, unknown>,
 ): z.output<Shape> {
-  const parsed = shape.safeParse(raw, { reportInput: true });
+  const given = present(raw);
+  const parsed = shape.safeParse(given, { reportInput: true, error: problemOf });
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const [name, ...inner] = issue?.path ?? [];
+  const [name, ...inner] = issue?.code === "unrecognized_keys" ? issue.keys : (issue?.path ?? []);
   if (issue === undefined || name === undefined) {
-    throw new AppError("invalid_request", "The input is malformed");
+    throw new AppError("invalid_request", `The input ${issue?.message ?? MALFORMED}`);
   }
-  const field = [nameSent(shape, raw, String(name)), ...inner].join(".");
+  if (issue.code === "unrecognized_keys") {
+    throw new AppError("invalid_request", `${nameShown(String(name))} ${issue.message}`);
+  }
+  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
   const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;
   throw new AppError("invalid_request", `${field} ${problem}`);
+}
+
+const MALFORMED = "is malformed";
+
+const KINDS: Readonly<Record<string, string>> = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+};
+
+const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
+
+/** What completes the sentence "<field> …" where a schema has no words of its own. */
+function problemOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${KINDS[issue.expected] ?? "of another kind"}`;
+    case "invalid_value":
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
+    case "too_big":
+    case "too_small": {
+      const [bound, limit] =
+        issue.code === "too_big" ? ["at most", issue.maximum] : ["at least", issue.minimum];
+      const unit = UNITS[issue.origin];
+      return unit === undefined ? `must be ${bound} ${limit}` : `must have ${bound} ${limit} ${unit}`;
+    }
+    case "unrecognized_keys":
+      return `must not hold ${issue.keys.join(", ")}`;
+    default:
+      return MALFORMED;
+  }
 }
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });

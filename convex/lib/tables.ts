@@ -5,7 +5,7 @@ import { older, type RecordsOf } from "./records";
 import { dayOf } from "./time";
 
 /** The providers that bill by the call, or by the token. */
-export const BILLED = ["llm", "sentiment", "agentApi"] as const;
+const BILLED = ["llm", "sentiment", "agentApi"] as const;
 export const vBilled = v.union(...BILLED.map((provider) => v.literal(provider)));
 
 const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
@@ -16,8 +16,20 @@ export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v
  * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by who
  * started it.
  */
-const PAYERS = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
-export const vPayer = v.union(...PAYERS.map((payer) => v.literal(payer)));
+const CLASSES = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
+export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
+
+/** Callers by whom of their class it is (`lib/shares`). Work that an earlier version began names their class alone. */
+export const vPayer = v.union(
+  vPayingClass,
+  v.object({
+    class: v.union(v.literal("signedIn"), v.literal("anonymous")),
+    holders: v.array(v.string()),
+  }),
+);
+
+/** What long work may cost from now on, in millionths of a USD, and the day whose budget it was taken from. */
+export const vPrepaid = v.object({ day: v.string(), llm: v.number(), sentiment: v.number() });
 
 /** Whose work waits in a lane of its own, in the order in which a free place is given away. */
 export const LANES = ["service", "paid", "signedIn", "anonymous"] as const;
@@ -90,13 +102,30 @@ export const libTables = {
   spending: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
-    payer: vPayer,
+    payer: vPayingClass,
     provider: vBilled,
     /** Several rows count together, so that calls made at the same time do not wait for one another. */
     shard: v.number(),
     /** Millionths of a USD. */
     micros: v.number(),
   }).index("by_day", ["day", "payer", "provider", "shard"]),
+
+  /**
+   * What callers have taken of what is common in a window of time: each of them, and for what is taken one by one all
+   * together. Written by `lib/shares`. Dies after two days.
+   */
+  shares: defineTable({
+    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: what strangers take one by one. */
+    pool: v.string(),
+    /** Epoch ms: when the window begins. */
+    window: v.number(),
+    /** A caller's address, token or own chat, hashed; `all 3`: everybody, in one of several rows. */
+    holder: v.string(),
+    /** Millionths of a USD, or how many. */
+    amount: v.number(),
+  })
+    .index("by_pool", ["pool", "window", "holder"])
+    .index("by_window", ["window"]),
 
   /**
    * Model calls of scheduled work that wait for a place, or have one. Written by `lib/lanes` and `lib/jobs`; a row dies
@@ -129,9 +158,15 @@ export const libTables = {
    */
   crowdPlaces: defineTable({
     shard: v.number(),
+    /** Who waits, hashed, and the network around an IPv6 address. Absent where nobody knows. */
+    holder: v.optional(v.string()),
+    around: v.optional(v.string()),
     /** Epoch ms: from then on it counts as lost. */
     until: v.number(),
-  }).index("by_shard", ["shard", "until"]),
+  })
+    .index("by_shard", ["shard", "until"])
+    .index("by_holder", ["holder", "until"])
+    .index("by_around", ["around", "until"]),
 
   /** Days whose operator has been told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days. */
   budgetWarnings: defineTable({
@@ -187,6 +222,9 @@ export const libRecords: RecordsOf<typeof libTables> = {
       why: "the operator compares a month with the provider's bill",
       aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
     },
+  },
+  shares: {
+    keep: { days: 2, why: "windows are a day at most", aged: older("window") },
   },
   crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
   laneJobs: { keep: "a row goes with its work" },

@@ -19,6 +19,11 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end);
 }
 
+/** A text that cites its sources as `[1]`, where they are not listed beside it. */
+export function withoutCitations(text: string): string {
+  return text.replace(/ ?\[\d{1,4}\]/g, "");
+}
+
 /** `1 day`, `5 days`. */
 export function many(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;

@@ -1,4 +1,5 @@
 import { pick } from "convex-helpers";
+import { MAJOR_NAMES, MAJORS } from "../evidence/model";
 import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
@@ -46,6 +47,53 @@ export function references({ quoted, facts }: Observed): Map<string, Reference> 
     add(symbol, { usd, change24h, source: "coingecko", observedAt });
   }
   return known;
+}
+
+/**
+ * The coin that a question names, of those that a source knows: the first where it names several, by symbol or by name;
+ * `null` where it names none of them.
+ */
+export function coinAsked(question: string, observed: Observed): string | null {
+  const symbols = [...references(observed).keys()];
+  const bare = bareSymbol(question);
+  if (bare !== null && symbols.includes(bare)) return bare;
+  const listed = listedCoins(observed.facts).map(({ symbol, name }) => ({ symbol, name }));
+  const majors = MAJORS.flatMap((symbol) => MAJOR_NAMES[symbol].map((name) => ({ symbol, name })));
+  const places = [
+    ...symbols.map((symbol) => ({ symbol, at: placeOf(question, symbol) })),
+    ...MAJORS.map((symbol) => ({ symbol, at: placeOf(question.toUpperCase(), symbol) })),
+    ...[...majors, ...listed]
+      .filter(({ name }) => name.length > 3)
+      .map(({ symbol, name }) => ({ symbol, at: placeOf(question.toUpperCase(), name.toUpperCase()) })),
+  ].flatMap(({ symbol, at }) => (at === null || !symbols.includes(symbol) ? [] : [{ symbol, ...at }]));
+  // "Bitcoin Cash" is no Bitcoin.
+  return places.sort((a, b) => a.start - b.start || b.end - a.end)[0]?.symbol ?? null;
+}
+
+/** The symbol that a question consists of: `$pepe`, `BTC/USDT`, `eth?`. */
+export function bareSymbol(question: string): string | null {
+  const [, symbol] =
+    /^\s*\$?([\p{L}\p{N}.-]{1,20}?)(?:[/-](?:USDT?|USDC|EUR))?[\s?!.]*$/iu.exec(question) ?? [];
+  return symbol?.toUpperCase() ?? null;
+}
+
+function placeOf(text: string, name: string): { start: number; end: number } | null {
+  const isWord = (at: number) => /[\p{L}\p{N}]/u.test(text.charAt(at));
+  for (let start = text.indexOf(name); start !== -1; start = text.indexOf(name, start + 1)) {
+    const end = start + name.length;
+    if (!isWord(start - 1) && !isWord(end)) return { start, end };
+  }
+  return null;
+}
+
+/** What the sources tell of a coin, in the form in which a model is asked for it; `null` where they tell too little. */
+export function figuresFrom(symbol: string, observed: Observed): AskedFigures | null {
+  const reference = references(observed).get(symbol);
+  const listed = listedCoins(observed.facts).find((coin) => coin.symbol === symbol);
+  if (reference === undefined || reference.change24h === null) return null;
+  const { usd: price, change24h } = reference;
+  const { name, marketCap, volume24h } = listed ?? { name: symbol, marketCap: null, volume24h: null };
+  return { symbol, name, price, change24h, marketCap, volume24h };
 }
 
 /**
@@ -115,6 +163,46 @@ export function ground(
   return { figures: grounded, sources: quoted.map((source) => agreement(asked, source)), replaced };
 }
 
+/**
+ * The market as the sources alone tell it, for when no model answers; `null` where they do not tell all of it.
+ * @param focus Token symbol, or "" for the whole market.
+ */
+export function sourcesAlone(
+  observed: Observed,
+  focus: string,
+): { figures: MarketFigures; sources: MarketSource[] } | null {
+  const known = references(observed);
+  const listed = listedCoins(observed.facts);
+  const key = (symbol: Known) => {
+    const told = known.get(symbol);
+    return told === undefined || told.change24h === null
+      ? null
+      : { usd: told.usd, usd_24h_change: told.change24h, source: told.source };
+  };
+  const [bitcoin, ethereum, solana] = [key("BTC"), key("ETH"), key("SOL")];
+  const trending = groundTrending([], observed.facts, known);
+  const top20 = groundTop([], listed, known);
+  if (bitcoin === null || ethereum === null || solana === null) return null;
+  if (trending.length === 0 || top20.length < TOP) return null;
+  const coin = listed.find(({ symbol }) => symbol === focus);
+  const change24h = known.get(focus)?.change24h ?? null;
+  const asked =
+    coin === undefined || change24h === null
+      ? null
+      : { ...pick(coin, ["symbol", "name", "price", "marketCap", "volume24h"]), change24h };
+  const figures: MarketFigures = {
+    keyPrices: { bitcoin, ethereum, solana },
+    trending,
+    top20,
+    ...(focus === "" ? {} : { focus: asked === null ? null : groundToken(asked, observed).token }),
+  };
+  const sources = withList(observed.quoted, listed).map((source) => ({
+    ...seen(source),
+    agreementBps: null,
+  }));
+  return { figures, sources };
+}
+
 type Ungrounded<Row> = Omit<Row, "source" | "sizeSource">;
 /** The figures as the model gives them. */
 export type AskedMarketFigures = {
@@ -177,10 +265,13 @@ function agreement(asked: readonly Price[], { name, quotes }: QuoteSource): Mark
     asked.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
   );
   return {
-    name,
-    asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))),
+    ...seen({ name, quotes }),
     agreementBps: Math.min(Math.round(Math.max(...distances) * 10_000), MAX_AGREEMENT_BPS),
   };
+}
+
+function seen({ name, quotes }: QuoteSource): Pick<MarketSource, "name" | "asOf"> {
+  return { name, asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))) };
 }
 
 /** Everywhere the figures tell a coin's price. */

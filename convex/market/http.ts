@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import { failureOf } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, Written, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
@@ -33,9 +34,13 @@ const market: MountedEndpoint = endpoint({
   summary:
     "Live market snapshot: key prices, trending coins, top 20; with `token`, that token's figures too.",
   description:
-    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer: `fetchedAt` says which. A cached read costs nothing and is not counted.",
+    "Figures are at most 60 seconds old, or the last good ones when a refresh takes longer or fails: `fetchedAt` says which. While the gateway alone fails, the rows are those of the price sources and market lists. A cached read costs nothing and is not counted.",
   needs: ["LLM_GATEWAY_API_KEY"],
-  errors,
+  errors: {
+    ...errors,
+    upstream:
+      "The LLM gateway failed or took too long, the sources do not tell the whole market, and there is no earlier snapshot.",
+  },
   example: {
     input: { token: "SOL" },
     output: {
@@ -66,14 +71,21 @@ const market: MountedEndpoint = endpoint({
   returns: marketSnapshot,
   handler: async (ctx, { token }, { caller }) => {
     const focus = token ?? "";
-    const { body } = await readThrough(ctx, {
-      upstream: "The LLM gateway",
-      freshMs: () => FRESH_MS,
-      caller,
-      read: () => ctx.runQuery(internal.market.snapshots.answer, { focus }),
-      begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
-    });
-    return new Written(body);
+    const read = () => ctx.runQuery(internal.market.snapshots.answer, { focus });
+    try {
+      const { body } = await readThrough(ctx, {
+        upstream: "The LLM gateway",
+        freshMs: () => FRESH_MS,
+        caller,
+        read,
+        begin: () => ctx.runMutation(internal.market.snapshots.begin, { focus, caller }),
+      });
+      return new Written(body);
+    } catch (error) {
+      const stored = failureOf(error)?.code === "upstream" ? await read() : null;
+      if (stored === null) throw error;
+      return new Written(stored.body);
+    }
   },
 });
 

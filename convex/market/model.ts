@@ -13,7 +13,7 @@ import { awaitRefresh } from "../lib/refreshes";
 import { iso, MINUTE } from "../lib/time";
 import { freshQuotes } from "../prices/quotes";
 import { completeStructured } from "../providers/structured";
-import { ground, references, type Observed } from "./grounding";
+import { ground, references, sourcesAlone, type Observed } from "./grounding";
 import { snapshotQuestion } from "./prompts";
 import type { MarketFigures, MarketSource, RowSource } from "./tables";
 import type { readBack } from "./written";
@@ -72,6 +72,18 @@ export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer):
   const grounded = ground(answer.value, { ...observed, facts: await listFacts(ctx) });
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+}
+
+/** The `model` of a snapshot that its sources made alone. */
+export const NO_MODEL = "none";
+
+/** The market as its sources tell it, without asking a model; `null` where they do not tell all of it. */
+export async function marketOfSources(
+  ctx: ActionCtx,
+  focus: string,
+): Promise<Pick<AskedMarket, "figures" | "sources" | "replaced" | "model"> | null> {
+  const told = sourcesAlone(await observedSoon(ctx), focus);
+  return told === null ? null : { ...told, replaced: 0, model: NO_MODEL };
 }
 
 /** What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline. */

@@ -11,7 +11,7 @@ import { bestPrice } from "../prices/live";
 import { youngSample } from "../prices/model";
 import { findPrices } from "../prices/sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
-import { recentMarket } from "./model";
+import { NO_MODEL, recentMarket } from "./model";
 
 /** Prices that fall back on the model's market data where no source tells them: for showing, never for limits. */
 
@@ -24,7 +24,8 @@ const STALE_MS = 10 * MINUTE;
 export type ModelPrice = { priceUsd: number; observedAt: number };
 
 /**
- * The model's price of a token by its symbol; `null` when the snapshot does not tell it or none is to be had in time.
+ * The model's price of a token by its symbol; `null` when the snapshot does not tell it or none is to be had in time. A
+ * snapshot that its sources made alone is no word of the model's.
  * @param ask Whether a new snapshot may be asked for, which costs a call to the LLM gateway, shared by everyone.
  * @throws AppError `upstream` when the gateway was asked and failed.
  */
@@ -37,6 +38,10 @@ export async function modelPrice(
     ? await recentMarket(ctx, { freshMs: FRESH_MS, waitMs: deadlines.modelPrice, forService: false })
     : await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
   if (snapshot === null || Date.now() - snapshot.fetchedAt > STALE_MS) return null;
+  if (snapshot.model === NO_MODEL) {
+    if (!ask) return null;
+    throw new AppError("upstream", "The LLM gateway failed, and the market was told without it");
+  }
   const { keyPrices, top20 } = snapshot.figures;
   const key = { BTC: keyPrices.bitcoin, ETH: keyPrices.ethereum }[symbol]?.usd;
   const priceUsd = key ?? top20.find((coin) => coin.symbol === symbol)?.price;

@@ -42,8 +42,9 @@ export const marketSource = z.object({
     .number()
     .int()
     .nonnegative()
+    .nullable()
     .describe(
-      "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000.",
+      "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000. null where no model was asked.",
     ),
 });
 

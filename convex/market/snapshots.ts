@@ -1,13 +1,16 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery } from "../_generated/server";
+import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import type { Payer } from "../lib/budget";
+import { failureOf, messageOf } from "../lib/errors";
 import type { Place } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
+import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
-import { askForMarket, latestRow } from "./model";
+import { askForMarket, latestRow, marketOfSources } from "./model";
 import { vMarketFigures, vMarketSource } from "./tables";
 import { readBack, written } from "./written";
 
@@ -16,6 +19,7 @@ const LEASE_MS = 2.5 * MINUTE;
 
 const vStored = v.object({
   fetchedAt: v.number(),
+  model: v.string(),
   figures: vMarketFigures,
   sources: v.array(vMarketSource),
 });
@@ -58,26 +62,38 @@ export const begin = internalMutation({
   },
 });
 
-/** Asks the gateway and stores what it said, held against the sources of prices. */
+/**
+ * Asks the gateway and stores what it said, held against the sources of prices. While the gateway alone fails, the
+ * sources' own rows are the snapshot.
+ */
 export const refresh = providerAction({
   args: { focus: v.string(), ...vTurn },
   returns: v.null(),
   handler: async (ctx, { focus, attempt, payer }) => {
     const taken = { key: refreshKey(focus), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
-    const { figures, sources, replaced, model } = await askForMarket(ctx, focus, payer);
+    const { figures, sources, replaced, model } = await marketOf(ctx, focus, payer);
     const snapshot = { focus, model, figures, sources, replaced };
     await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
     return null;
   },
 });
 
+async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
+  try {
+    return await askForMarket(ctx, focus, payer);
+  } catch (error) {
+    const told = failureOf(error)?.code === "upstream" ? await marketOfSources(ctx, focus) : null;
+    if (told === null) throw error;
+    log.warn("market.without a model", { focus, reason: messageOf(error) });
+    return told;
+  }
+}
+
 export const store = internalMutation({
   args: {
     attempt: v.number(),
-    snapshot: vStored
-      .omit("fetchedAt")
-      .extend({ focus: v.string(), model: v.string(), replaced: v.number() }),
+    snapshot: vStored.omit("fetchedAt").extend({ focus: v.string(), replaced: v.number() }),
   },
   returns: v.null(),
   handler: async (ctx, { attempt, snapshot }) => {

@@ -12,7 +12,7 @@ import { beginInLane, vTurn } from "../lib/renewals";
 import { iso, MINUTE } from "../lib/time";
 import { completeStructured } from "../providers/structured";
 import { answerProblems, provenPart } from "./answers";
-import { groundToken, tokenProblem, type Observed } from "./grounding";
+import { bareSymbol, coinAsked, figuresFrom, groundToken, tokenProblem, type Observed } from "./grounding";
 import { describeMarket, describeObserved, describeSizes, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
@@ -77,8 +77,8 @@ export const refresh = providerAction({
           sizes: describeSizes(question, observed),
           market: young === null ? null : describeMarket(young),
         },
-        (given) => problemOf(given, observed, now),
-        (given) => mended(given, observed, now),
+        (given) => problemOf(question, given, observed, now),
+        (given) => mended(question, given, observed, now),
       ),
       { turnMs: deadlines.llmScheduled, attempts: 2, payer },
     );
@@ -95,14 +95,37 @@ function grounded({ token, answer }: TokenAnswer, observed: Observed, now: numbe
   return { token: figures, answer, priceSource: figures.source, figuresAt: observedAt ?? now };
 }
 
-function problemOf(given: TokenAnswer, observed: Observed, now: number): string | null {
+function problemOf(question: string, given: TokenAnswer, observed: Observed, now: number): string | null {
   const price = given.token === null ? null : tokenProblem(given.token, observed);
-  const problems = [price, answerProblems(given, observed, now)].filter((problem) => problem !== null);
+  const problems = [
+    otherToken(question, given, observed),
+    price,
+    answerProblems(given, observed, now),
+  ].filter((problem) => problem !== null);
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-/** What a model that insists on figures of its own said with them is left out. */
-function mended(given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
+/** What is wrong with whose figures they are: the question decides; `null` where they are of whom it names. */
+function otherToken(question: string, { token }: TokenAnswer, observed: Observed): string | null {
+  const asked = coinAsked(question, observed);
+  if (asked !== null) {
+    return token?.symbol === asked
+      ? null
+      : `the question names ${asked}: "token" and the answer are about it`;
+  }
+  const bare = bareSymbol(question);
+  if (bare === null || token === null || [token.symbol, token.name.toUpperCase()].includes(bare)) return null;
+  return `the question names ${bare}: "token" is null unless that trades`;
+}
+
+/** What a model that insists on figures of its own, or on another token, said with them is left out. */
+function mended(question: string, given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
+  if (otherToken(question, given, observed) !== null) {
+    const asked = coinAsked(question, observed);
+    const token = asked === null ? null : figuresFrom(asked, observed);
+    if (token === null) return { token: null, answer: NOTHING_PROVEN };
+    return { token, answer: sentenceOf(groundToken(token, observed).token) };
+  }
   const proven = provenPart(given, observed, now);
   if (given.token === null) return { token: null, answer: proven ?? NOTHING_PROVEN };
   const { token } = groundToken(given.token, observed);

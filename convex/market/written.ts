@@ -17,11 +17,16 @@ export function written(
   return JSON.stringify(marketSnapshot.parse({ fetchedAt: iso(fetchedAt), ...figures, sources }));
 }
 
-export type Snapshot = { fetchedAt: number; figures: MarketFigures; sources: MarketSource[] };
+export type Snapshot = {
+  fetchedAt: number;
+  model: string;
+  figures: MarketFigures;
+  sources: MarketSource[];
+};
 
 /** What a row holds. */
-export function readBack({ fetchedAt, body }: Doc<"marketSnapshots">): Snapshot {
+export function readBack({ fetchedAt, model, body }: Doc<"marketSnapshots">): Snapshot {
   const { keyPrices, trending, top20, focus, sources } = marketSnapshot.parse(JSON.parse(body));
   const figures = { keyPrices, trending, top20, ...(focus === undefined ? {} : { focus }) };
-  return { fetchedAt, figures, sources };
+  return { fetchedAt, model, figures, sources };
 }

@@ -1,15 +1,19 @@
 import { v, type Infer } from "convex/values";
 
 /**
- * Message cards: paragraphs of plain text with bold spans and links, rendered to the messenger's HTML and packed into
- * parts. Everything is escaped here and only here; spans end with their line, so parts never cut through a tag.
+ * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed
+ * into parts. Everything is escaped here and only here; spans end with their line, so parts never cut through a tag. Text
+ * is whoever's (a model's, a headline's, a stranger's), so it never becomes a link, a name or a command: those are spans of
+ * their own.
  */
 
 export const vSpan = v.union(
   v.string(),
   v.object({ bold: v.string() }),
-  /** A few words on one line. */
-  v.object({ link: v.string(), href: v.string() }),
+  /** A few words on one line. The address comes from the service or a source that it asked, never from a text. */
+  v.object({ words: v.string(), href: v.string() }),
+  /** One of the bot's commands, without its slash: a tap sends it. What follows it is text. */
+  v.object({ command: v.string() }),
 );
 export type Span = Infer<typeof vSpan>;
 
@@ -43,6 +47,8 @@ const MARKS = {
     "<b>✉️ Not from this service</b>\nSomebody who named this chat as theirs sends this through the bot:",
   /** The words are the service's. */
   card: "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.",
+  /** The service's own notice about a `userId` for which this chat was named. */
+  notice: "✉️ This chat was named for a userId of this service. If that userId is not yours, ignore this.",
   /** In the service's own chat, whose readers did not ask. */
   lodger: "✉️ A user without a chat of their own has ordered this card.",
 };
@@ -61,9 +67,29 @@ export function withPicture(parts: readonly string[]): string[] {
   return others.length === 0 && plainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
 }
 
-/** A symbol that somebody chose, in which the messenger sees no address: `CLAIM.XYZ` would become a link. */
-export function symbolText(symbol: string): string {
-  return symbol.replaceAll(".", ".\u2060");
+/** What a span says, without its markup. */
+export function spanText(span: Span): string {
+  if (typeof span === "string") return span;
+  if ("command" in span) return `/${span.command}`;
+  return "bold" in span ? span.bold : span.words;
+}
+
+/**
+ * What the messenger would make a link, a name or a command of: a dot inside a word (`evil.tech`, whatever the ending; a
+ * point of another script as well), the first dot of four numbers, `://`, `@name`, and a slash that begins a word. It takes
+ * the signs for that only right beside what follows.
+ */
+const ACTIVE =
+  /[.\u3002\uFF0E\uFF61](?=[^\s\p{Nd}\p{P}])|\.(?=\d{1,3}\.\d{1,3}\.\d)|:(?=\/\/)|@(?=\w)|(?<![\p{L}\p{N}_<>])\/(?=\w)/gu;
+/** Shown as nothing, and part of no address. */
+const WORD_JOINER = "\u2060";
+
+/** @param behind What follows on the same line: a name may go on in the next span. */
+function inert(text: string, behind: string): string {
+  const broken = (text + behind).replace(ACTIVE, (sign, at: number) =>
+    at < text.length ? sign + WORD_JOINER : sign,
+  );
+  return broken.slice(0, broken.length - behind.length);
 }
 
 const BOLD_TAGS = "<b></b>".length;
@@ -97,7 +123,7 @@ export function plainText(html: string): string {
 }
 
 function fittingPieces(paragraph: Paragraph): string[] {
-  const html = paragraph.map(renderSpan).join("").trim();
+  const html = rendered(paragraph);
   if (html === "") return [];
   if (html.length <= PART_LIMIT) return [html];
   return packed(linesOf(paragraph).flatMap(fittingLine), "\n");
@@ -106,11 +132,11 @@ function fittingPieces(paragraph: Paragraph): string[] {
 function linesOf(paragraph: Paragraph): Span[][] {
   const lines: Span[][] = [[]];
   for (const span of paragraph) {
-    if (typeof span === "object" && "link" in span) {
+    if (typeof span === "object" && !("bold" in span)) {
       lines.at(-1)?.push(span);
       continue;
     }
-    const [first = "", ...rest] = (typeof span === "string" ? span : span.bold).split("\n");
+    const [first = "", ...rest] = spanText(span).split("\n");
     const styled = (text: string): Span => (typeof span === "string" ? text : { bold: text });
     lines.at(-1)?.push(styled(first));
     lines.push(...rest.map((text) => [styled(text)]));
@@ -120,29 +146,52 @@ function linesOf(paragraph: Paragraph): Span[][] {
 
 /** A line's HTML, in pieces where it is longer than a part. */
 function fittingLine(line: readonly Span[]): string[] {
-  const html = line.map(renderSpan).join("").trim();
+  const html = rendered(line);
   if (html === "") return [];
   if (html.length <= PART_LIMIT) return [html];
   return line
     .flatMap((span): Span[] => {
       if (typeof span === "string") return chunks(span, PART_LIMIT);
-      if ("link" in span) return [span];
+      if (!("bold" in span)) return [span];
       return chunks(span.bold, PART_LIMIT - BOLD_TAGS).map((bold) => ({ bold }));
     })
-    .map((span) => renderSpan(span).trim())
+    .map((span) => rendered([span]))
     .filter((piece) => piece !== "");
 }
 
-function renderSpan(span: Span): string {
-  if (typeof span === "string") return escape(span);
-  if ("link" in span)
-    return `<a href="${escape(span.href).replaceAll('"', "&quot;")}">${escape(span.link)}</a>`;
-  return span.bold === "" ? "" : `<b>${escape(span.bold)}</b>`;
+function rendered(spans: readonly Span[]): string {
+  return spans
+    .map((span, at) =>
+      renderSpan(
+        span,
+        spans
+          .slice(at + 1)
+          .map(spanText)
+          .join(""),
+      ),
+    )
+    .join("")
+    .trim();
 }
+
+function renderSpan(span: Span, behind: string): string {
+  const text = spanText(span);
+  if (text === "") return "";
+  if (typeof span === "object" && "command" in span && COMMAND.test(text)) return text;
+  const html = escape(inert(text, behind));
+  if (typeof span === "string" || "command" in span) return html;
+  return "bold" in span
+    ? `<b>${html}</b>`
+    : `<a href="${escape(span.href).replaceAll('"', "&quot;")}">${html}</a>`;
+}
+
+const COMMAND = /^\/[a-z0-9_]{1,32}$/;
 
 function escape(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
+
+const SIGN = /[.\u3002\uFF0E\uFF61:@/]/;
 
 /** Cuts a text into pieces whose HTML fits the limit: behind a sentence, else at a space, else anywhere. */
 function chunks(text: string, limit: number): string[] {
@@ -154,7 +203,8 @@ function chunks(text: string, limit: number): string[] {
   let at = 0;
   while (at < text.length) {
     const char = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    const width = escape(char).length;
+    // A sign may get a joiner behind it.
+    const width = escape(char).length + (SIGN.test(char) ? 1 : 0);
     if (length + width > limit) {
       const cut = sentenceEnd > start ? sentenceEnd : space > start ? space : at;
       pieces.push(text.slice(start, cut));

@@ -5,7 +5,9 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
-import { assertMayMove } from "../users/access";
+import type { Caller } from "../lib/limits";
+import { holdersOf } from "../lib/shares";
+import { assertMay } from "../users/access";
 import { botTokenSeal } from "./seals";
 
 /** A user's own bot and chat, as endpoints take them. */
@@ -39,17 +41,19 @@ const settingsInput = withAliases(
 
 /**
  * Stores what a user set, the bot token sealed.
- * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: whoever sets
- * the chat reads the reports; `not_configured` when a token is set without a key.
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it: whoever sets the chat reads
+ * the reports; `not_configured` when a token is set without a key; `rate_limited`.
  */
 async function configure(
   ctx: ActionCtx,
   { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
+  caller: Caller,
 ): Promise<void> {
-  await assertMayMove(ctx, userId);
   const sealed = messengerBotToken ? await sealedToken(userId, messengerBotToken) : null;
   await ctx.runMutation(internal.messenger.settings.save, {
     userId,
+    setBy: holdersOf(caller),
+    signedIn: caller.signedIn === true,
     ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
   });
@@ -72,16 +76,18 @@ export function settingsEndpoint(named: {
     path: named.path,
     summary: named.summary,
     description:
-      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered. It is not tried out here: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`.",
+      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered. A private chat that its account has confirmed as another user's gets nothing through the default bot. The token is not tried out here: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`.",
     needs: [],
     limit: "settings",
+    // Whoever sets the chat reads the reports.
+    access: (ctx, { userId }) => assertMay(ctx, userId, "delivery"),
     errors: USER_TOKEN_ERRORS,
     headers: USER_TOKEN,
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
     returns: z.object({ success: z.literal(true) }),
-    handler: async (ctx, input) => {
-      await configure(ctx, input);
+    handler: async (ctx, input, { caller }) => {
+      await configure(ctx, input, caller);
       return { success: true as const };
     },
   });

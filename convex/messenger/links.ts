@@ -1,9 +1,11 @@
 import { v, type ObjectType } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { noteLink } from "../users/levels";
 import { ownerOf } from "../users/model";
-import { codeByHash, linkOf, linkOfAccount, userOfAccount } from "./model";
+import { codeByHash, linkOf, linkOfAccount } from "./model";
 
 /** Binding a messenger account to the user whose code it sent. */
 
@@ -12,10 +14,10 @@ const vAccount = {
   /** The messenger's id of the account. */
   messengerId: v.string(),
   /**
-   * Who says which account sent the code: the account itself, in its chat with the bot, or whoever called the endpoint,
-   * which is open. A link that the account has not made or confirmed itself gives way to the next one.
+   * Who says which account sent the code: the account itself, in its chat with the service's bot; a bot that has shown the
+   * operator's secret; or whoever called the endpoint, which is open without one. What the last says is not confirmed.
    */
-  by: v.union(v.literal("account"), v.literal("caller")),
+  by: literals("account", "bot", "caller"),
 };
 
 export type Account = ObjectType<typeof vAccount> & { messengerUsername?: string | undefined };
@@ -33,14 +35,10 @@ export const link = internalMutation({
   returns: v.null(),
   handler: async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
-    const { userId, code } = await linkable(ctx, account, now);
+    const { userId, code, replaces } = await linkable(ctx, account, now);
     if (code === null) return null;
     const { messengerId, codeHash, by } = account;
-    // What nobody has confirmed gives way: the account's, then the user's, which may have been the same.
-    const ofAccount = await linkOfAccount(ctx, messengerId);
-    if (ofAccount !== null) await ctx.db.delete("messengerLinks", ofAccount._id);
-    const ofUser = await linkOf(ctx, userId);
-    if (ofUser !== null) await ctx.db.delete("messengerLinks", ofUser._id);
+    for (const { _id } of replaces) await ctx.db.delete("messengerLinks", _id);
     await ctx.db.delete("linkCodes", code._id);
     await ctx.db.insert("messengerLinks", {
       messengerId,
@@ -48,42 +46,60 @@ export const link = internalMutation({
       userId,
       linkedAt: now,
       codeHash,
-      ...(by === "account" ? { confirmedAt: now } : {}),
+      ...(by === "caller" ? {} : { confirmedAt: now }),
     });
+    await noteLink(ctx, userId);
     return null;
   },
 });
 
-/** The user a messenger account is linked to by its own word, or `null`. */
+/** The user that a messenger account is linked to, and whether the account itself has shown that it is; or `null`. */
 export const find = internalQuery({
   args: { messengerId: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: (ctx, { messengerId }) => userOfAccount(ctx, messengerId),
+  returns: v.union(v.object({ userId: v.string(), confirmed: v.boolean() }), v.null()),
+  handler: async (ctx, { messengerId }) => {
+    const link = await linkOfAccount(ctx, messengerId);
+    return link === null ? null : { userId: link.userId, confirmed: link.confirmedAt !== undefined };
+  },
 });
 
+type Linkable = {
+  userId: string;
+  /** `null`: it has linked the account already, which whoever was cut off behind that asks once more. */
+  code: Doc<"linkCodes"> | null;
+  /** Unconfirmed links of the account and of the user, which give way to the account's own word. */
+  replaces: readonly Doc<"messengerLinks">[];
+};
+
 /**
- * Whose code it is, and the open code itself if it can link this account; `null` when it has linked it already, which
- * whoever was cut off behind that asks once more.
- * @throws AppError `conflict`, `not_found`. An account that is linked learns nothing about codes.
+ * Whose code it is, and what stands in the way of linking this account with it. The code is judged first.
+ * @throws AppError `not_found`; `conflict` when the account or the user has a link, which only the account itself, or the
+ * signed-in user, replaces.
  */
 async function linkable(
   ctx: QueryCtx,
   { codeHash, messengerId, by }: Account,
   now: number,
-): Promise<{ userId: string; code: Doc<"linkCodes"> | null }> {
-  const present = await linkOfAccount(ctx, messengerId);
-  if (present?.confirmedAt !== undefined) {
-    if (by === "account" && present.codeHash === codeHash) return { userId: present.userId, code: null };
-    throw new AppError("conflict", "This messenger account is already linked");
-  }
+): Promise<Linkable> {
+  const ofAccount = await linkOfAccount(ctx, messengerId);
+  if (by === "account" && ofAccount?.confirmedAt !== undefined && ofAccount.codeHash === codeHash)
+    return { userId: ofAccount.userId, code: null, replaces: [] };
   const code = await codeByHash(ctx, codeHash);
   // The user may have claimed another userId since, and then this one is nobody's.
   if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
     throw new AppError("not_found", "This code is unknown, expired or used: create a new one");
   }
-  const others = await linkOf(ctx, code.userId);
-  if (others?.confirmedAt !== undefined && others.messengerId !== messengerId) {
-    throw new AppError("conflict", "The user of this code has already linked another messenger account");
+  const stands = (link: Doc<"messengerLinks"> | null) =>
+    link !== null && (by !== "account" || link.confirmedAt !== undefined);
+  const ofUser = await linkOf(ctx, code.userId);
+  if (stands(ofAccount)) throw new AppError("conflict", "This messenger account is already linked");
+  if (stands(ofUser)) {
+    throw new AppError("conflict", "The user of this code has already linked a messenger account");
   }
-  return { userId: code.userId, code };
+  const replaces = [ofAccount, ofUser].filter((link) => link !== null);
+  return {
+    userId: code.userId,
+    code,
+    replaces: replaces.filter(({ _id }, i) => replaces[i - 1]?._id !== _id),
+  };
 }

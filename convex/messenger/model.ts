@@ -5,6 +5,7 @@ import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deliveryPool, notBefore } from "../lib/pools";
 import { rowsBy, rowsByBoth } from "../lib/rows";
+import { keyIdOf } from "../lib/sealing";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -13,8 +14,10 @@ export type Card = {
   userId: string;
   /** Send it here rather than to the user's own chat. */
   chatId?: string | undefined;
+  /** Whose part it is of what a chat gets that others have named too (`lib/shares`); who set the user's chat, unless said. */
+  holders?: readonly string[] | undefined;
   /** Send it with the default bot rather than with the user's own. */
-  bot?: "default";
+  bot?: "default" | undefined;
   /** What it is, for the operator. */
   kind: string;
   /** What it belongs to, so that it can be called off: `shift:<id>`. */
@@ -68,12 +71,14 @@ function keyboardOf(rows: readonly (readonly Button[])[]): { keyboard?: Keyboard
   return keyboard.length === 0 ? {} : { keyboard };
 }
 
+/** Why a card was not sent that somebody had taken back: nobody waits for it. */
+const CALLED_OFF = "called off";
+
 /** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */
 export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
     const open = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
-    for (const { _id } of open)
-      await ctx.db.patch("messages", _id, { state: "skipped", error: "called off" });
+    for (const { _id } of open) await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
   }
 }
 
@@ -95,6 +100,36 @@ export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"mess
   return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
 }
 
+/**
+ * Stores what changes of a user's settings: `null` clears a field, leaving it out keeps it. The bot token comes sealed;
+ * `setBy` is who sets them, as `lib/shares` counts them.
+ */
+export async function saveConfig(
+  ctx: MutationCtx,
+  userId: string,
+  changes: {
+    sealedBotToken?: string | null | undefined;
+    chatId?: string | null | undefined;
+    setBy?: string[];
+  },
+): Promise<void> {
+  const row = await configOf(ctx, userId);
+  const after = (before: string | undefined, change: string | null | undefined) =>
+    change === undefined ? before : (change ?? undefined);
+  const token = after(row?.sealedBotToken, changes.sealedBotToken);
+  const chat = after(row?.chatId, changes.chatId);
+  const { setBy = row?.setBy } = changes;
+  const config = {
+    userId,
+    ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
+    ...(chat === undefined ? {} : { chatId: chat }),
+    ...(setBy === undefined ? {} : { setBy }),
+    updatedAt: Date.now(),
+  };
+  if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
+  else if (token !== undefined || chat !== undefined) await ctx.db.insert("messengerConfigs", config);
+}
+
 /** The messenger account a user has linked, or `null`. */
 export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
   return getOneFrom(ctx.db, "messengerLinks", "by_userId", userId);
@@ -109,6 +144,11 @@ export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string 
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
 }
 
+/** Whether a chat is the one that a user has set, or of the account they have linked. */
+export async function isOwnChat(ctx: QueryCtx, userId: string, chatId: string): Promise<boolean> {
+  return (await configOf(ctx, userId))?.chatId === chatId || (await linkedChat(ctx, userId)) === chatId;
+}
+
 /** The link of a messenger account, or `null`. */
 export async function linkOfAccount(
   ctx: QueryCtx,
@@ -121,6 +161,11 @@ export async function linkOfAccount(
 export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
   const link = await linkOfAccount(ctx, messengerId);
   return link?.confirmedAt === undefined ? null : link.userId;
+}
+
+/** How many links nobody has shown to be the account's own: made over HTTP, without the operator's secret. At most `most`. */
+export async function countUnconfirmed(ctx: QueryCtx, most: number): Promise<number> {
+  return (await rowsBy(ctx.db.query("messengerLinks"), "confirmedAt", undefined).take(most)).length;
 }
 
 /** The account says that the link which somebody made for it is right. */
@@ -152,9 +197,13 @@ export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCo
 /** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */
 const LATEST_CARDS = 12;
 
-/** Why the user's latest card that came to an end did not arrive, in the messenger's words; `null` when it did. */
+/** Why the user's latest card that came to an end did not arrive, in the messenger's words or ours; `null` when it did. */
 export async function deliveryProblemOf(ctx: QueryCtx, userId: string): Promise<string | null> {
   const latest = await rowsBy(ctx.db.query("messages"), "userId", userId).order("desc").take(LATEST_CARDS);
-  const ended = latest.find(({ state }) => state === "sent" || state === "failed");
-  return ended?.state === "failed" ? (ended.error ?? "The messenger did not take it") : null;
+  const ended = latest.find(({ state, error }) => ENDED.includes(state) && error !== CALLED_OFF);
+  return ended === undefined || ended.state === "sent"
+    ? null
+    : (ended.error ?? "The messenger did not take it");
 }
+
+const ENDED = ["sent", "failed", "skipped"];

@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { isSet, optional } from "../lib/env";
 import { NOBODY } from "../lib/ids";
-import { assertMayMoveNow } from "../users/access";
+import { mayActAs, permitNow } from "../users/access";
+import { levelOf } from "../users/levels";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 
 /** Cards that are no user's own (signals, whale alerts, recaps), and those that a user asks for. And how a card has fared. */
@@ -21,32 +22,62 @@ export async function enqueueServiceCard(
 }
 
 /**
- * Puts a card that somebody asked for into the outbox. The service's own chat is not for these: its readers did not
- * ask, and who asked would be told that it arrived.
- * @returns `null` for a user without a chat of their own (one they have set, or the account of a link that it has
- * confirmed): nothing is queued.
+ * Puts a card that somebody asked for into the outbox.
+ * @returns `null` where nothing is queued: for a user without a chat of their own, and for a user whose account is closed
+ * to whoever has named its `userId` alone.
  */
 export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
+  const { level } = await levelOf(ctx, card.userId, Date.now());
+  if (level === "closed" && !(await mayActAs(ctx, card.userId))) return null;
+  return enqueueOwnCard(ctx, card);
+}
+
+/**
+ * Puts a card for a user's own chat (one they have set, or the account of a link that it has confirmed) into the outbox.
+ * The service's own chat is not for these: its readers did not ask, and who asked would be told that it arrived.
+ * @returns `null` for a user without one: nothing is queued.
+ */
+export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
   const chatId = (await configOf(ctx, card.userId))?.chatId ?? (await linkedChat(ctx, card.userId));
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
+/** What the service itself tells of who owns a `userId`, and of how far the id alone goes. */
+export const OWNERSHIP = ["claim", "level", "change of login"] as const;
+
+/** Tells a user on every channel they have: the chat they have set, and the account of a confirmed link. */
+export async function tellEverywhere(
+  ctx: MutationCtx,
+  card: Pick<Card, "userId" | "paragraphs"> & { kind: (typeof OWNERSHIP)[number] },
+): Promise<void> {
+  const chatId = (await configOf(ctx, card.userId))?.chatId;
+  const linked = await linkedChat(ctx, card.userId);
+  if (chatId !== undefined) await enqueueCard(ctx, { ...card, chatId });
+  if (linked !== null && (linked !== chatId || (await hasOwnBot(ctx, card.userId))))
+    await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+}
+
+async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (await configOf(ctx, userId))?.sealedBotToken !== undefined;
+}
+
 /** By this kind the delivery knows that a card's words are a user's. */
 export const NOTIFICATION = "notification";
+/** By this kind it knows an answer of the default bot to the chat that wrote to it. */
+export const ANSWER = "bot answer";
 
 /**
  * Queues a message whose words are the caller's to the caller themself, or `null` when they have neither a bot and chat of
  * their own nor a linked account.
- * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not: to a linked
- * account the bot brings the words of its own user alone.
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it: to a linked account the bot
+ * brings the words of its own user alone.
  */
 export const notify = internalMutation({
   args: { userId: v.string(), message: v.string() },
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { userId, message }) => {
-    await assertMayMoveNow(ctx, userId);
-    const hasOwnBot = (await configOf(ctx, userId))?.sealedBotToken !== undefined;
-    if (!hasOwnBot && optional("MESSENGER_BOT_TOKEN") === undefined) return null;
+    await permitNow(ctx, userId, "delivery", Date.now());
+    if (!(await hasOwnBot(ctx, userId)) && optional("MESSENGER_BOT_TOKEN") === undefined) return null;
     const paragraphs = message.split(/\n\s*\n/).map((paragraph) => [paragraph]);
     return enqueueRequestedCard(ctx, { userId, kind: NOTIFICATION, paragraphs });
   },

@@ -6,15 +6,16 @@ import { internalMutation, type ActionCtx, type MutationCtx } from "../_generate
 import { lostWork } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
-import { chatHasLeft } from "../lib/limits";
+import { namedChatHasLeft } from "../lib/limits";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { MINUTE, SECOND } from "../lib/time";
+import { holdersOf } from "../lib/shares";
+import { DAY, MINUTE, SECOND } from "../lib/time";
 import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
 import { afterStep, beginTry, goesWithPicture, vStep, type Change, type Step } from "./delivery";
 import { marked, plainText } from "./format";
-import { configOf, linkedChat, scheduleDelivery } from "./model";
-import { NOTIFICATION } from "./notices";
+import { configOf, linkedChat, scheduleDelivery, userOfAccount } from "./model";
+import { ANSWER, NOTIFICATION, OWNERSHIP } from "./notices";
 import { routeOf } from "./routes";
 import { vKeyboard, vPicture, type Picture } from "./tables";
 
@@ -163,19 +164,32 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   const linked = await linkedChat(ctx, row.userId);
   const chatId = row.chatId ?? config?.chatId ?? linked;
   const part = row.parts[row.partsSent] ?? "";
+  const isByDefault = row.bot === "default" || config?.sealedBotToken === undefined;
+  if (isByDefault && (await isAnothers(ctx, row, chatId))) {
+    await apply(ctx, row, {
+      state: "skipped",
+      error: "The default bot does not write to this chat for this user",
+    });
+    return null;
+  }
   // An answer goes to the chat that asked, and a user's own bot speaks for that user alone.
-  const isOwn = row.bot === "default" || config?.sealedBotToken !== undefined;
+  const isOwn = row.kind === ANSWER || !isByDefault;
   const isNamed = chatId !== null && chatId !== linked && !isOwn;
   // Nobody's cards are the service's own: all others in its chat are of users who have none.
   const isLodger = chatId === null && row.userId !== NOBODY && !isOwn;
-  if ((isNamed || isLodger) && isFirstTry(row) && !(await chatHasLeft(ctx, "namedChat", chatId ?? ""))) {
+  const holders = row.holders ?? config?.setBy ?? holdersOf({ userId: row.userId, address: null });
+  if ((isNamed || isLodger) && isFirstTry(row) && !(await namedChatHasLeft(ctx, chatId ?? "", holders))) {
     const error = isNamed
       ? "This chat gets too many cards of those who named it"
       : "The service's own chat gets too many cards of users without one";
     await apply(ctx, row, { state: "skipped", error });
     return null;
   }
-  const words = row.kind === NOTIFICATION ? "words" : "card";
+  const now = Date.now();
+  if (config !== null && row.chatId === undefined && now - config.updatedAt > DAY)
+    await ctx.db.patch("messengerConfigs", config._id, { updatedAt: now });
+  const isNotice = OWNERSHIP.some((kind) => kind === row.kind);
+  const words = row.kind === NOTIFICATION ? "words" : isNotice ? "notice" : "card";
   const mark = isNamed ? words : isLodger ? "lodger" : null;
   return {
     attempt: row.attempt ?? 0,
@@ -189,6 +203,20 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
     chatId,
   };
+}
+
+/**
+ * Whether a chat is an account's that is confirmed as another user's: by the bot that brings that user's own notices and
+ * buttons, nobody else writes there. The service's own cards and answers are nobody's.
+ */
+async function isAnothers(
+  ctx: MutationCtx,
+  { userId }: Doc<"messages">,
+  chatId: string | null,
+): Promise<boolean> {
+  if (userId === NOBODY || chatId === null) return false;
+  const whose = await userOfAccount(ctx, chatId);
+  return whose !== null && whose !== userId;
 }
 
 function isFirstTry({ partsSent, doubts, postponements }: Doc<"messages">): boolean {

@@ -1,29 +1,33 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
+import { takeCommonNow } from "../lib/limits";
 import { keyIdOf, resealAll, vResealed, vSealed } from "../lib/sealing";
-import { configOf } from "./model";
+import { permitNow } from "../users/access";
+import { configOf, saveConfig } from "./model";
 import { botTokenSeal } from "./seals";
 
 /** A field's new value; `null` clears it, leaving it out keeps it. */
 const vChange = v.optional(v.union(v.string(), v.null()));
 
-/** Stores what a user set; the bot token comes sealed. */
+/**
+ * Stores what a user set; the bot token comes sealed.
+ * @throws AppError `unauthorized`, `forbidden`; `rate_limited` for one more of a stranger's.
+ */
 export const save = internalMutation({
-  args: { userId: v.string(), sealedBotToken: vChange, chatId: vChange },
+  args: {
+    userId: v.string(),
+    sealedBotToken: vChange,
+    chatId: vChange,
+    /** Who sets it, and whether they are signed in. */
+    setBy: v.array(v.string()),
+    signedIn: v.boolean(),
+  },
   returns: v.null(),
-  handler: async (ctx, { userId, sealedBotToken, chatId }) => {
-    const row = await configOf(ctx, userId);
-    const token = changed(row?.sealedBotToken, sealedBotToken);
-    const chat = changed(row?.chatId, chatId);
-    const config = {
-      userId,
-      ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
-      ...(chat === undefined ? {} : { chatId: chat }),
-      updatedAt: Date.now(),
-    };
-    if (row === null) await ctx.db.insert("messengerConfigs", config);
-    else await ctx.db.replace("messengerConfigs", row._id, config);
+  handler: async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
+    await permitNow(ctx, userId, "delivery", Date.now());
+    if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
+    await saveConfig(ctx, userId, { sealedBotToken, chatId, setBy });
     return null;
   },
 });
@@ -75,8 +79,3 @@ export const replaceTokens = internalMutation({
     return replaced;
   },
 });
-
-function changed(before: string | undefined, change: string | null | undefined): string | undefined {
-  if (change === undefined) return before;
-  return change ?? undefined;
-}

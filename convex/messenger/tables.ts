@@ -19,7 +19,10 @@ export const vKeyboard = v.array(
 export type Keyboard = Infer<typeof vKeyboard>;
 
 export const messengerTables = {
-  /** A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. */
+  /**
+   * A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. A stranger's die 30
+   * days after a card last went by them.
+   */
   messengerConfigs: defineTable({
     userId: v.string(),
     /** The user's own bot, sealed (`lib/sealing`); absent: the default bot. */
@@ -27,10 +30,14 @@ export const messengerTables = {
     /** The master key that sealed it, by name. */
     keyId: v.optional(v.string()),
     chatId: v.optional(v.string()),
+    /** Whose part of what a chat gets that others have named too (`lib/shares`): who set it, hashed. */
+    setBy: v.optional(v.array(v.string())),
+    /** Epoch ms: when it was set, or, within a day, last used. */
     updatedAt: v.number(),
   })
     .index("by_userId", ["userId"])
-    .index("by_keyId", ["keyId"]),
+    .index("by_keyId", ["keyId"])
+    .index("by_updatedAt", ["updatedAt"]),
 
   /**
    * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links` and (confirmed) by
@@ -43,15 +50,17 @@ export const messengerTables = {
     userId: v.string(),
     linkedAt: v.number(),
     /**
-     * When the account itself said so, in its chat with the bot; absent while `POST /messenger/connect` alone has said it,
-     * which anybody can call: then the account is shown and sent nothing of the user's, and the next link replaces it.
+     * When the account itself said so, in its chat with the bot, or a bot with the operator's secret; absent while `POST
+     * /messenger/connect` alone has said it, which anybody can call without one: then the account is sent nothing of the
+     * user's, and its own word, or the user's, replaces it.
      */
     confirmedAt: v.optional(v.number()),
     /** Of the used-up code: from the account the same once more is the same link, or confirms it. */
     codeHash: v.optional(v.string()),
   })
     .index("by_messengerId", ["messengerId"])
-    .index("by_userId", ["userId"]),
+    .index("by_userId", ["userId"])
+    .index("by_confirmedAt", ["confirmedAt"]),
 
   /**
    * The latest link code of a user, at most one each. Written by `messenger/linking`; using it (`messenger/links`),
@@ -77,6 +86,8 @@ export const messengerTables = {
     userId: v.string(),
     /** A chat given for this card alone, before the user's own. */
     chatId: v.optional(v.string()),
+    /** Whose part it is of what such a chat gets (`lib/shares`): who asked for it, hashed. */
+    holders: v.optional(v.array(v.string())),
     /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
     /** What the card is, for the operator: `shift started`, `final report`, … */
@@ -129,9 +140,15 @@ const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages">
 
 export const messengerRecords: RecordsOf<typeof messengerTables> = {
   messengerConfigs: {
-    keep: "the user's settings, until they clear them",
+    keep: {
+      days: 30,
+      why: "strangers could fill the disk with what nobody uses; a signed-in user's are kept until they clear them",
+      aged: older("updatedAt"),
+      // The user may have signed in since, or brought money.
+      stranger: ({ userId }) => userId,
+    },
     ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", inUse: "any", onDeletion: "go" },
-    withheld: ["sealedBotToken", "keyId"],
+    withheld: ["sealedBotToken", "keyId", "setBy"],
   },
   messengerLinks: {
     keep: "a user's link, until they end it",
@@ -156,6 +173,6 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ],
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     final: { field: "state", states: ["sent", "failed", "skipped"] },
-    withheld: ["onSettled"],
+    withheld: ["onSettled", "holders"],
   },
 };

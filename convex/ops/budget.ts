@@ -1,14 +1,11 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { spentToday, type Billed } from "../lib/budget";
+import { NEARLY_USED, spentToday, type Billed } from "../lib/budget";
 import { cron } from "../lib/cronRuns";
 import { log } from "../lib/log";
 import { dateTime, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 
 /** Telling the operator in time that the day's budget comes to its end. */
-
-/** Of a provider's budget, or of a class of callers' share in it. */
-const NEARLY = 0.8;
 
 const NAMES: Record<Billed, string> = {
   llm: "LLM gateway",
@@ -19,8 +16,9 @@ const NAMES: Record<Billed, string> = {
 /** One card a day, once four fifths of a share or of a whole budget are spent. For the cron. */
 export const watch = cron("watch the budget", async (ctx) => {
   const now = Date.now();
-  const { fullest, providers, resetsAt } = await spentToday(ctx, now);
-  if (fullest < NEARLY) return;
+  const { used, providers, resetsAt } = await spentToday(ctx, now);
+  const fullest = Math.max(...used.map(({ part }) => part));
+  if (fullest < NEARLY_USED) return;
   const day = dayOf(now);
   const told = await getOneFrom(ctx.db, "budgetWarnings", "by_day", day);
   if (told !== null) return;

@@ -1,11 +1,15 @@
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { spentToday } from "../lib/budget";
+import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/lanes";
+import { watchedPools } from "../lib/limits";
 import { callsOfLastHour } from "../lib/providerCalls";
-import { iso, MINUTE, SECOND } from "../lib/time";
+import { takenOf, windowOf } from "../lib/shares";
+import { DAY, iso, MINUTE, SECOND } from "../lib/time";
+import { countUnconfirmed } from "../messenger/model";
+import { hasFallenShort } from "../wallets/transactions/model";
 import { backlog, oldestWork } from "./backlog";
 import { ownChecks } from "./shapes";
 
@@ -13,16 +17,24 @@ import { ownChecks } from "./shapes";
 const CRON_SLACK_MS = 10 * MINUTE;
 /** Work resumes within minutes: what has waited longer needs a person. */
 const LATE_MS = 30 * MINUTE;
+/** The operator is told of a swap that fell short for this long. */
+const TOLD_FOR_MS = 7 * DAY;
+const SHORT_SWAP =
+  'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';
+
 /** So many calls say something about a provider. */
 const MANY_CALLS = 10;
 const BAD_RATE = 0.5;
+
+/** Links are counted up to here. */
+const COUNTED_LINKS = 100;
 
 const vChecks = zodOutputToConvex(ownChecks);
 type Checks = Infer<typeof vChecks>;
 
 /**
  * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
- * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 800 counts of providers' calls, 120 sums of what they cost. Usually fewer than 100 documents in all.
+ * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 100 links, 800 counts of providers' calls, 120 sums of what they cost, 24 of what strangers have taken. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
@@ -34,6 +46,7 @@ export const read = internalQuery({
       outbox: await backlog(ctx, now),
       pending: await oldestWork(ctx, now),
       lanes: await laneCounts(ctx),
+      links: { unconfirmed: await countUnconfirmed(ctx, COUNTED_LINKS) },
       providers: Object.fromEntries(
         (await callsOfLastHour(ctx, now)).map(({ provider, calls, failures }) => [
           provider,
@@ -42,7 +55,13 @@ export const read = internalQuery({
       ),
       budget: { resetsAt: iso(spent.resetsAt), providers: spent.providers },
     };
-    return { reasons: reasonsOf(checks), checks };
+    const short = await hasFallenShort(ctx, now - TOLD_FOR_MS);
+    const reasons = [
+      ...(short ? [SHORT_SWAP] : []),
+      ...reasonsOf(checks),
+      ...(await scarce(ctx, spent.used, now)),
+    ];
+    return { reasons, checks };
   },
 });
 
@@ -57,6 +76,22 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
       return [name, last === undefined ? null : Math.max(0, Math.round((now - last) / SECOND))];
     }),
   );
+}
+
+/** What many share and is nearly used up, and whose it is: a class of callers, never one of them. */
+async function scarce(ctx: QueryCtx, used: readonly Used[], now: number): Promise<string[]> {
+  const percent = (part: number) => `${Math.round(part * 100)} %`;
+  const reasons = used
+    .filter(({ part }) => part >= NEARLY_USED)
+    .map(
+      ({ provider, whose, part }) => `${percent(part)} of today's ${provider} budget for ${whose} is used up`,
+    );
+  for (const { holds, ...pool } of watchedPools) {
+    const part = (await takenOf(ctx, { pool: pool.name, window: windowOf(pool, now) })) / pool.most;
+    if (part >= NEARLY_USED)
+      reasons.push(`${percent(part)} of ${holds} for callers who are not signed in is used up`);
+  }
+  return reasons;
 }
 
 /** A sentence each, for the operator. */

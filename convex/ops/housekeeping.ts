@@ -1,5 +1,5 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
+import { components, internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { hasLedger } from "../credits/model";
@@ -56,11 +56,15 @@ const steps = tablesOf(records).flatMap((table) =>
   sweepsOf(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 
-/** Deletes what has aged, as the tables' records say. */
+/** A limit is whole again long before. One that is not begins anew, which who uses it up all day gains once a night. */
+const COUNTS_KEPT_MS = 2 * DAY;
+
+/** Deletes what has aged, as the tables' records say, and what the rate limiter has counted. */
 export const run = internalMutation({
   args: {},
   returns: v.null(),
   handler: async (ctx) => {
+    await ctx.runMutation(components.rateLimiter.lib.clearAll, { before: Date.now() - COUNTS_KEPT_MS });
     await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, {
       name: steps[0]?.name ?? "",
       startedAt: Date.now(),

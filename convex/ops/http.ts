@@ -2,18 +2,20 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { optional, type Variable } from "../lib/env";
+import { agentApiUrl, isSet, type Variable } from "../lib/env";
 import { iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
 import { VERSION } from "./version";
 
-/** What the operator may want to know is set; only whether it is, never what it is. */
-const CHECKED = [
+/** Without any of these, endpoints of the contract answer 500. */
+const REQUIRED = [
   "LLM_GATEWAY_API_KEY",
   "SENTIMENT_API_KEY",
-  "MESSENGER_BOT_TOKEN",
   "WALLET_ENCRYPTION_KEY",
+  "SWAP_API_KEY",
 ] as const satisfies readonly Variable[];
+/** What the operator may want to know is set; only whether it is, never what it is. */
+const CHECKED = [...REQUIRED, "MESSENGER_BOT_TOKEN", "AGENT_API_URL"] as const;
 
 /** Answers within this many ms are one and the same, so that a monitor that asks often costs little. */
 const GRAIN_MS = 10 * SECOND;
@@ -23,7 +25,7 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and how its own work goes.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look: a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, or more than half of at least 10 calls of a provider failed within the hour. `reasons` says which. A variable that is not configured does not change the status. `caller` is who the service takes the caller for, by whom limits are counted: what a caller can choose by a header is no limit. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that somebody should look: a required variable is not configured, a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, more than half of at least 10 calls of a provider failed within the hour, or four fifths are used up of what a class of callers shares: its part of the day's budget, or the wallets and settings that strangers may make. `reasons` says which. Where `AGENT_API_URL` is not configured, the agent API is off, and no whale alerts come from it. `caller` is who the service takes the caller for, by whom limits are counted: what a caller can choose by a header is no limit. Figures are up to 10 seconds old.",
   needs: [],
   example: {
     input: {},
@@ -43,9 +45,11 @@ const health: MountedEndpoint = endpoint({
 export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
-  const { reasons, checks } = await ctx.runQuery(internal.ops.health.read, {
+  const missing = REQUIRED.filter((name) => !isSet(name)).map((name) => `${name} is not configured`);
+  const { reasons: own, checks } = await ctx.runQuery(internal.ops.health.read, {
     now: Math.floor(now / GRAIN_MS) * GRAIN_MS,
   });
+  const reasons = [...missing, ...own];
   return {
     status: reasons.length === 0 ? "ok" : "degraded",
     version: VERSION,
@@ -55,9 +59,11 @@ export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   };
 }
 
+/** The agent API needs no setting beside its own gateway, and beside another one an address. */
 function isConfigured(name: Variable): boolean {
+  if (name !== "AGENT_API_URL") return isSet(name);
   try {
-    return optional(name) !== undefined;
+    return agentApiUrl() !== null;
   } catch {
     // Set, but malformed.
     return false;

@@ -18,8 +18,8 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
     for (const one of endpoints) {
       const isAlone = all.filter(({ path }) => path === one.path).length === 1;
       const name = isAlone ? nameOf(one.path) : `${one.methods.map(capitalised).join("")}${nameOf(one.path)}`;
-      if (isJson(one)) schemas[`${name}Answer`] = jsonSchemaOf(one.returns, "output");
       const input = jsonSchemaOf(one.input, "input");
+      if (isJson(one)) schemas[`${name}Answer`] = withNotice(jsonSchemaOf(one.returns, "output"), input);
       if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
       for (const method of one.methods) {
         const lower = method === "GET" ? "get" : "post";
@@ -46,6 +46,19 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
   };
 }
 
+/** What every answer to a `userId` may have besides its own. */
+function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
+  if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
+  return { ...answer, properties: { ...answer.properties, claimPending: CLAIM_PENDING } };
+}
+
+const CLAIM_PENDING: JsonSchema = {
+  type: "string",
+  format: "date-time",
+  description:
+    "A signed-in user has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+};
+
 const ERROR: JsonSchema = {
   type: "object",
   description: "Every failure's answer.",
@@ -59,7 +72,7 @@ const USER_TOKEN = {
   scheme: "bearer",
   bearerFormat: "JWT",
   description:
-    "The web application's token of a signed-in user. Needed to move the funds of a userId that belongs to one.",
+    "The web application's token of a signed-in user. What a userId with an owner still does without it is for the owner's level to say.",
 };
 
 /** `name` is what its schemas are named by: its path, with its methods before it where the path has two endpoints. */

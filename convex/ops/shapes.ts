@@ -23,6 +23,11 @@ export const ownChecks = z.object({
     .describe(
       "Model calls of scheduled work and of requests, by whose they are; 100 waiting means that or more",
     ),
+  links: z
+    .object({ unconfirmed: z.int().describe("How many; 100 means that or more") })
+    .describe(
+      "Messenger accounts that were linked over HTTP without MESSENGER_CONNECT_SECRET, and have not confirmed it to the service's own bot",
+    ),
   providers: z
     .record(
       z.string(),
@@ -40,7 +45,7 @@ export const ownChecks = z.object({
         z.string(),
         z.object({
           limitUsd: z.number().describe("The day's budget"),
-          spentUsd: z.number().describe("Calls and what they cost; a shift counts whole when it starts"),
+          spentUsd: z.number().describe("Calls and what they cost; a stage of a shift counts when it begins"),
           leftUsd: z.number(),
           by: z
             .record(z.string(), z.number())
@@ -79,6 +84,7 @@ export const healthExample: ServiceHealth = {
     outbox: { waiting: 1, oldestSeconds: 2 },
     pending: { shiftCollections: null, transactions: 14 },
     lanes: { service: { running: 1, waiting: 0 }, anonymous: { running: 2, waiting: 3 } },
+    links: { unconfirmed: 0 },
     providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
     budget: {
       resetsAt: "2026-01-06T00:00:00.000Z",

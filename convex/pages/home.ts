@@ -1,5 +1,6 @@
 import { sourceName } from "../lib/publicSources";
 import { iso } from "../lib/time";
+import type { MarketFigures } from "../market/tables";
 import { about } from "../ops/about";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
@@ -100,10 +101,18 @@ function signalCard(data: SignalData): Html {
     <p class="small">Issued ${moment(generatedAt)}, stated confidence ${confidence} %.</p>
     ${signalFigure(data)}
     <details>
-      <summary>What the model said</summary>
+      <summary>The model's view</summary>
       <p>“${reasoning}”</p>
     </details>
   </section>`;
+}
+
+/** Whom the terms of what the table shows want named beside it, with a link. */
+function credit({ top20 }: MarketFigures): Html | null {
+  const isListed = top20.some(({ source, sizeSource }) => [source, sizeSource].includes("coingecko"));
+  return isListed
+    ? html`Data provided by <a href="https://www.coingecko.com" rel="noopener nofollow">CoinGecko</a>.`
+    : null;
 }
 
 function marketTable(
@@ -131,6 +140,6 @@ function marketTable(
       Reported by a language model ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
         >${iso(fetchedAt).slice(11, 16)} UTC</time
       >)${held === "" ? "; no source could be reached to check its prices" : `; its prices were checked against ${held}`}.
-      Trending: ${trending}.
+      Trending: ${trending}. ${credit(figures)}
     </p>`;
 }

@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
-import { optionalToken, text, wholeNumberOr } from "../lib/input";
+import { optionalToken, text } from "../lib/input";
 import { about } from "../ops/about";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { VERSION } from "../ops/version";
 import { signalToken } from "../signals/inputs";
+import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
 import {
   oneSignal,
@@ -133,9 +134,7 @@ const whalesPage: MountedEndpoint = shown({
   summary: "Whale alerts by time and size.",
   description: "The newest hundred of what /mcp/whale-alerts shows for the same hours.",
   example: { input: { hours: 24 }, output: whalesPageExample },
-  input: z.object({
-    hours: wholeNumberOr(24, 1, 168).describe("How many hours to look back, 1 to 168; 24 when left out."),
-  }),
+  input: z.object({ hours: hoursOr(24) }),
   returns: whales,
   read: async (ctx, { hours }) => (await import("./reading")).readWhales(ctx, hours),
   render: async (value, now) => (await import("./whales")).whalesPage(value, now),

@@ -1,3 +1,4 @@
+import { BRACKET } from "../evidence/facts";
 import { many } from "../lib/text";
 import { iso } from "../lib/time";
 import { sparkline } from "./charts/sparkline";
@@ -103,7 +104,7 @@ function writing(
     .split(/\n{2,}/)
     .map((words) => words.trim())
     .filter((words) => words !== "")
-    .map((words) => html`<p>${words}</p>`);
+    .map((words) => html`<p>${cited(words)}</p>`);
   const items = impacts.map(
     ({ title, detail, sentiment, confidence }) =>
       html`<li>
@@ -111,16 +112,17 @@ function writing(
           <strong>${title}</strong
           ><span class="small">${wayTag(sentiment)} confidence ${Math.round(confidence * 100)} %</span>
         </div>
-        <p class="small">${detail}</p>
+        <p class="small">${cited(detail)}</p>
       </li>`,
   );
   return html`<section aria-labelledby="${id}">
     <h2 id="${id}">${kind}</h2>
     <p>${wayTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
     <p class="small">
-      A language model wrote this ${since(at, now)}. Each of its ${checked.figures} figures is what the source
-      beside it says; ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to be
-      taken out.
+      A language model wrote this ${since(at, now)}: outlook, causes and forecasts are its view. Code printed
+      its ${checked.figures} figures from the sources beside them;
+      ${checked.removed === 0 ? "no sentence" : many(checked.removed, "sentence")} had to give way to its
+      facts.
     </p>
     ${read}
     <div class="grid aside">
@@ -129,7 +131,7 @@ function writing(
         ${paragraphs}
       </div>
       <div class="card">
-        <h3>What it sees moving</h3>
+        <h3>Its view of what moves</h3>
         ${
           items.length === 0
             ? html`<p>Nothing in particular.</p>`
@@ -141,6 +143,16 @@ function writing(
     </div>
     ${sourcesOf(id, sources, now)}
   </section>`;
+}
+
+/** A text with its citations set small. */
+function cited(text: string): Html[] {
+  const marks = [...text.matchAll(BRACKET)];
+  return [...marks, null].map((mark, index) => {
+    const from = marks[index - 1];
+    const words = text.slice(from === undefined ? 0 : from.index + from[0].length, mark?.index);
+    return html`${words}${mark === null ? null : html`<small class="cite">${mark[0]}</small>`}`;
+  });
 }
 
 /** What the figures of a text were held against, by the numbers that it cites. */

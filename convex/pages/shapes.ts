@@ -101,7 +101,7 @@ export const researchPageExample: ResearchData = {
 };
 
 export const whales = z.object({
-  hours: z.int(),
+  hours: z.number(),
   count: z.int(),
   alerts: z.array(publicAlertShape).describe("Newest first, at most 100; /mcp/whale-alerts has more"),
 });

@@ -44,7 +44,7 @@ export function signalPage(data: SignalData): Page {
           }
         </div>
         <section class="card" aria-labelledby="said">
-          <h2 id="said" class="plain">What the model said</h2>
+          <h2 id="said" class="plain">The model's view</h2>
           <p>“${reasoning}”</p>
           <dl>${said}</dl>
         </section>

@@ -55,6 +55,7 @@ p { margin: 0.6rem 0; max-width: 68ch; }
 .lead { font-size: 1.1rem; color: var(--soft); margin: 0.6rem 0 1.25rem; }
 .small { font-size: 0.875rem; color: var(--soft); }
 .soft { color: var(--soft); }
+.report p { white-space: pre-line; } .cite { font-size: 0.75em; color: var(--soft); }
 code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .grid { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
 .card { background: var(--raised); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem; min-width: 0; }

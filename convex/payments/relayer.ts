@@ -1,27 +1,31 @@
 import { v } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { rowsBy } from "../lib/rows";
-import { DAY, HOUR } from "../lib/time";
+import { DAY, HOUR, MINUTE } from "../lib/time";
 import { vSignedBytes, byId } from "../wallets/transactions/model";
 import { storeSigned } from "../wallets/transactions/serviceAccounts";
 import { isReverted } from "../wallets/transactions/states";
-import { claimAt, vClaimWork } from "./reports/model";
+import { claimAt, claimsOf, vClaimWork } from "./reports/model";
 import { refusal, type Refusal } from "./terms";
 
 /**
  * The account that carries out signed payments: what it has signed for which claim, and what payers have cost it without
- * paying. After a little of that nothing more is carried out for them.
+ * paying. After a little of that nothing more is carried out for them, and after more of it, for an hour, for nobody who
+ * has not paid yet.
  */
 
 /** Of one payer, in a day. */
 const MOST_OF_PAYER = 2;
-/** Of all payers whose wallets have the same code, in an hour: wallets of one make are many people's. */
+/** Of everybody, in an hour: each is worth less than the price of a report, as its payment was worthwhile. */
+const MOST_OF_ALL = 10;
+/** Of all payers whose wallets have the same code, in an hour, before they are slowed: wallets of one make are many people's. */
 const MOST_OF_CODE = 3;
-/** Of all wallets that are contracts, in an hour; a key's signature cannot change its mind. */
-const MOST_OF_CONTRACTS = 10;
+/** How long the next of them waits, for each failure from there on. */
+const SLOWED_MS = MINUTE;
 
 /** Notes a payment that was mined and has failed; the same transaction counts once. */
 export const record = internalMutation({
@@ -38,38 +42,52 @@ export const record = internalMutation({
 });
 
 /**
- * Why nothing is carried out for a payer now; `null` when it is.
- * @throws AppError `rate_limited` while the hour's budget for contracts is used up.
+ * Why nothing is carried out for a payer now; `null` when it is. What others have cost is held only against payers whose
+ * payments have not bought anything yet: nobody can use up what is left for those who have.
+ * @param codeHash The SHA-256 of the payer's code; `null` for a key's account, whose dollar may have left in between as well.
+ * @returns `busy` while as many payments of such payers are under way as the hour's budget could still bear to lose.
+ * @throws AppError `rate_limited` while the hour's budget is used up, or wallets with this code are slowed.
  */
 export async function refusalFor(
   ctx: QueryCtx,
   payer: string,
   codeHash: string | null,
-): Promise<Refusal | null> {
+): Promise<Refusal | { kind: "busy" } | null> {
+  // A facilitator bears its own losses.
+  if (optional("X402_RELAYER_PRIVATE_KEY") === undefined) return null;
   const now = Date.now();
   const own = await ctx.db
     .query("relayerFailures")
     .withIndex("by_payer", (q) => q.eq("payer", payer.toLowerCase()).gt("at", now - DAY))
     .take(MOST_OF_PAYER);
   if (own.length === MOST_OF_PAYER) return REFUSED;
-  if (codeHash === null) return null;
-  const alike = await ctx.db
-    .query("relayerFailures")
-    .withIndex("by_codeHash", (q) => q.eq("codeHash", codeHash).gt("at", now - HOUR))
-    .take(MOST_OF_CODE);
-  if (alike.length === MOST_OF_CODE) return REFUSED;
-  const contracts = await ctx.db
+  if ((await claimsOf(ctx, payer, "delivered").first()) !== null) return null;
+  const failures = await ctx.db
     .query("relayerFailures")
     .withIndex("by_at", (q) => q.gt("at", now - HOUR))
-    .take(2 * MOST_OF_CONTRACTS);
-  if (contracts.filter((one) => one.codeHash !== undefined).length >= MOST_OF_CONTRACTS) {
-    throw new AppError(
-      "rate_limited",
-      "Payments from contract wallets fail too often at the moment: send the same proof again later, or pay by transfer",
-      { retryAfterMs: HOUR },
-    );
-  }
-  return null;
+    .order("desc")
+    .take(MOST_OF_ALL);
+  const oldest = failures.at(-1);
+  if (failures.length === MOST_OF_ALL && oldest !== undefined) throw later(oldest.at + HOUR - now);
+  const alike = failures.filter((one) => codeHash !== null && one.codeHash === codeHash);
+  const [latest] = alike;
+  const slowed = latest === undefined ? 0 : latest.at + (alike.length + 1 - MOST_OF_CODE) * SLOWED_MS - now;
+  if (alike.length >= MOST_OF_CODE && slowed > 0) throw later(slowed);
+  const underWay = await ctx.db
+    .query("paymentClaims")
+    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling"))
+    .take(2 * MOST_OF_ALL);
+  // What is in doubt has been carried out already, if at all.
+  const atRisk = underWay.filter(({ unlocatedSince }) => unlocatedSince === undefined);
+  return failures.length + atRisk.length >= MOST_OF_ALL ? { kind: "busy" } : null;
+}
+
+function later(retryAfterMs: number): AppError {
+  return new AppError(
+    "rate_limited",
+    "Signed payments of new payers fail too often at the moment: send the same proof again later, or pay by transfer",
+    { retryAfterMs },
+  );
 }
 
 const REFUSED = refusal(

@@ -1,5 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deduct, depositor, standingOf } from "../credits/model";
@@ -74,6 +75,15 @@ export function reportKey(transfer: Place): string {
   return `report:${transferKey(transfer)}`;
 }
 
+/** The key of a signed payment's claim. */
+export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
+  return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
+}
+
+export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
+  return getOneFrom(ctx.db, "paymentClaims", "by_key", key);
+}
+
 /** What a transfer has bought so far; `null` when nothing. */
 export async function spentTransfer(
   ctx: QueryCtx,
@@ -109,6 +119,48 @@ export async function releaseDeposit(ctx: MutationCtx, transfer: Place): Promise
   if (row === null) return;
   if (row.claimKey === undefined) await ctx.db.delete("spentTransfers", row._id);
   else await ctx.db.patch("spentTransfers", row._id, { depositKey: undefined });
+}
+
+/** How many transfers of one transaction are looked at for the one that a claim took. */
+const MANY_TRANSFERS = 50;
+
+/** What a claim's transfer was worth beyond the price of its report. */
+export const vRest = v.object({
+  /** Digits, USDC's smallest unit. */
+  amount: v.string(),
+  /** `pending` until the chain was asked, `kept` while its sender is nobody's. */
+  state: v.union(v.literal("credited"), v.literal("kept"), v.literal("pending"), v.literal("ignored")),
+  /** To the account of the wallet that has paid. */
+  credits: v.union(v.number(), v.null()),
+});
+export type Rest = Infer<typeof vRest>;
+
+/** `null` where a claim has taken all of its transfer. */
+export async function restOf(
+  ctx: QueryCtx,
+  { key, txHash }: Pick<Doc<"paymentClaims">, "key" | "txHash">,
+): Promise<Rest | null> {
+  if (txHash === undefined) return null;
+  const rows = await ctx.db
+    .query("spentTransfers")
+    .withIndex("by_transfer", (q) => q.eq("txHash", txHash))
+    .take(MANY_TRANSFERS);
+  const transfer = rows.find(({ claimKey }) => claimKey === key);
+  if (transfer === undefined || BigInt(transfer.amount) <= PRICE) return null;
+  const amount = (BigInt(transfer.amount) - PRICE).toString();
+  const deposit = await depositAt(ctx, transfer);
+  switch (deposit?.state) {
+    case "credited":
+      return { amount, state: "credited", credits: deposit.credits ?? null };
+    case "unmatched":
+      return { amount, state: "kept", credits: null };
+    case "ignored":
+      return { amount, state: "ignored", credits: null };
+    case "pending":
+    case "reversed":
+    case undefined:
+      return { amount, state: "pending", credits: null };
+  }
 }
 
 /** The deposit of a transfer, or `null`. */

@@ -104,5 +104,5 @@ export async function findTicked(
       failures.push(messageOf(error));
     }
   }
-  throw new AppError("upstream", `No ticker tells a price of ${coin}: ${failures.join("; ")}`);
+  throw new AppError("upstream", `No ticker returned a price for ${coin}: ${failures.join("; ")}`);
 }

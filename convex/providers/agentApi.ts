@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Purse } from "../lib/budget";
 import { agentPromptCost } from "../lib/costs";
 import { deadlines } from "../lib/deadlines";
-import { required, setting } from "../lib/env";
+import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { DAY, MINUTE } from "../lib/time";
 import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";
@@ -13,6 +13,9 @@ import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, typ
  * The agent can act with its key's own funds: give it a read-only key, and never put third parties' text into a prompt.
  */
 const UPSTREAM = "The agent API";
+
+export const AGENT_API_OFF =
+  "AGENT_API_URL is not configured: beside another provider's LLM_ENDPOINT the agent API is off";
 
 /** Without a `resetAt`, a refusal for too many requests means a minute. */
 const DEFAULT_WAIT_MS = MINUTE;
@@ -45,6 +48,7 @@ export type Job =
  * connection the job may exist all the same.
  */
 export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
+  assertOn();
   const hold = await purse.hold("agentApi", agentPromptCost());
   const answer = await ask("/agent/prompt", { prompt });
   const refused = answer.kind === "answer" && !isSuccess(answer);
@@ -77,10 +81,18 @@ export async function cancelJob(id: string, now: number): Promise<void> {
   succeeded(result, now);
 }
 
+/** @throws AppError `not_configured` where the gateway is another provider's, and nothing says where the agent API is. */
+function assertOn(): string {
+  const address = agentApiUrl();
+  if (address === null) throw new AppError("not_configured", AGENT_API_OFF);
+  return address;
+}
+
 function ask(path: string, body?: Record<string, string>): Promise<Exchange> {
+  const address = assertOn();
   const headers = { "X-API-Key": required("LLM_GATEWAY_API_KEY") };
   const init = body === undefined ? { headers } : postJson(body, headers);
-  return askProvider("agentApi", `${setting("AGENT_API_URL")}${path}`, init, deadlines.agentApi);
+  return askProvider("agentApi", `${address}${path}`, init, deadlines.agentApi);
 }
 
 /** The body of an answer with a 2xx status. */

@@ -1,6 +1,15 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
-import { bookOf, CANDLE_MS, decimalText, priceText, type Candle, type Venue } from "./exchangeShapes";
+import { rowsOf } from "./call";
+import {
+  bookOf,
+  CANDLE_MS,
+  decimalText,
+  isCandle,
+  priceText,
+  type Candle,
+  type Venue,
+} from "./exchangeShapes";
 
 /**
  * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/
@@ -19,7 +28,7 @@ const pairOf = (symbol: string) => `symbol=${encodeURIComponent(symbol)}USDT`;
 
 const bookShape = lazy(() => {
   const level = z.tuple([priceText, decimalText]);
-  const answer = z.object({ lastUpdateId: z.number(), bids: z.array(level), asks: z.array(level) });
+  const answer = z.object({ lastUpdateId: z.number(), bids: rowsOf(level), asks: rowsOf(level) });
   return answer.transform((told) => bookOf(told, Date.now()));
 });
 
@@ -36,10 +45,12 @@ export const binance: Venue = {
       const row = z
         .tuple([openedAt, priceText, priceText, priceText, priceText, decimalText])
         .rest(z.unknown());
-      return z.array(
-        row.transform(([openedAt, open, high, low, close, volume]): Candle => {
-          return { openedAt, open, high, low, close, volume };
-        }),
+      return rowsOf(
+        row
+          .transform(([openedAt, open, high, low, close, volume]): Candle => {
+            return { openedAt, open, high, low, close, volume };
+          })
+          .refine(isCandle),
       );
     },
   },

@@ -1,4 +1,4 @@
-import type * as z from "zod";
+import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseJson } from "../lib/json";
 import { noteCall, type Provider } from "../lib/providerCalls";
@@ -9,14 +9,20 @@ type Answer = { kind: "answer"; status: number; body: unknown };
 
 /**
  * One request to a provider, with a deadline in real time.
- * @returns The status and the JSON body (`undefined` when the body is no JSON). Never throws for the network's sake.
+ * @param read What makes the body's text a value; it throws where it cannot. Without it the text is JSON.
+ * @returns The status and the body (`undefined` when it cannot be read). Never throws for the network's sake.
  */
-export async function exchange(url: string, init: RequestInit, timeoutMs: number): Promise<Exchange> {
+export async function exchange(
+  url: string,
+  init: RequestInit,
+  timeoutMs: number,
+  read: (text: string) => unknown = parseJson,
+): Promise<Exchange> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const response = await fetch(url, { ...init, signal });
     const text = await response.text();
-    return { kind: "answer", status: response.status, body: parseBody(text) };
+    return { kind: "answer", status: response.status, body: parsedBody(text, read) };
   } catch {
     // What an aborted request throws differs between runtimes and their versions.
     return { kind: signal.aborted ? "timeout" : "unreachable" };
@@ -29,8 +35,9 @@ export async function askProvider(
   url: string,
   init: RequestInit,
   timeoutMs: number,
+  read?: (text: string) => unknown,
 ): Promise<Exchange> {
-  const result = await exchange(url, init, timeoutMs);
+  const result = await exchange(url, init, timeoutMs, read);
   const answered = result.kind === "answer" && result.body !== undefined;
   noteCall(provider, !answered || isOutage(provider, result.status));
   return result;
@@ -77,6 +84,22 @@ export function bodyOf<Shape extends z.ZodType>(
   return inShape(upstream, answer.body, shape);
 }
 
+/**
+ * The rows of an answer that have their shape. One odd row says nothing about the others and is left out; where more than
+ * half are odd, the whole answer is something else.
+ */
+export function rowsOf<Row extends z.ZodType>(row: Row) {
+  return z.array(z.unknown()).transform((rows, context) => {
+    const fitting = rows.flatMap((one): z.output<Row>[] => {
+      const parsed = row.safeParse(one);
+      return parsed.success ? [parsed.data] : [];
+    });
+    if (fitting.length * 2 >= rows.length) return fitting;
+    context.addIssue({ code: "custom", message: "most rows are odd" });
+    return z.NEVER;
+  });
+}
+
 /** @throws AppError `upstream`, naming who sent something else. */
 export function inShape<Shape extends z.ZodType>(
   upstream: string,
@@ -121,9 +144,9 @@ export function isAbort(error: unknown): boolean {
   return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }
 
-function parseBody(text: string): unknown {
+function parsedBody(text: string, read: (text: string) => unknown): unknown {
   try {
-    return parseJson(text);
+    return read(text);
   } catch {
     return undefined;
   }

@@ -5,6 +5,7 @@ import {
   erc20Abi,
   HttpRequestError,
   http,
+  isHex,
   multicall3Abi,
   parseAbi,
   RpcRequestError,
@@ -20,6 +21,7 @@ import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { noteCall } from "../lib/providerCalls";
 import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "./call";
+import { revertName, type Revert } from "./reverts";
 
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches what is asked together. */
 export const UPSTREAM = "The chain RPC";
@@ -154,11 +156,16 @@ async function manyCalls(
 const REVERTED =
   /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
-/** Why a call would fail, in one readable line; `null` when the failure is not the call's (a limit, a bad method, …). */
-export function revertReason(error: unknown): string | null {
+/** Why a call would fail; `null` when the failure is not the call's (a limit, a bad method, …). */
+export function revertOf(error: unknown): Revert | null {
   const refused = refusal(error);
   if (refused === null) return null;
-  return refused.code === 3 || REVERTED.test(refused.details) ? printable(refused.details) : null;
+  const [word] = REVERTED.exec(refused.details) ?? [];
+  if (refused.code !== 3 && word === undefined) return null;
+  const { data } = refused;
+  const plain = word === undefined || /^revert$/i.test(word) ? revertName("0x") : word.toLowerCase();
+  const name = isHex(data) && data.length % 2 === 0 ? revertName(data) : plain;
+  return { reason: printable(refused.details), name };
 }
 
 /** The node's own refusal of a request, in its words; `null` when it was not asked or did not answer. */

@@ -1,7 +1,8 @@
 import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
 import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
-import { chainClient, guarded, requireChain, revertReason, type ChainClient } from "./chain";
+import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./chain";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./chainFees";
+import type { Revert } from "./reverts";
 
 /** What a transaction needs from the chain before it can be signed. */
 
@@ -18,7 +19,7 @@ export type Preparation = {
   fees: Fees;
   market: FeeMarket;
   /** Gas the call takes, or why it would revert. */
-  gas: { kind: "estimated"; gas: bigint } | { kind: "reverts"; reason: string };
+  gas: { kind: "estimated"; gas: bigint } | ({ kind: "reverts" } & Revert);
   /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
   l1Fee: bigint;
 };
@@ -77,9 +78,9 @@ async function estimate(
   try {
     return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
   } catch (error) {
-    const reason = revertReason(error);
-    if (reason === null) throw error;
-    return { kind: "reverts", reason };
+    const revert = revertOf(error);
+    if (revert === null) throw error;
+    return { kind: "reverts", ...revert };
   }
 }
 

@@ -56,7 +56,7 @@ export type Standing =
   /** Neither mined nor pending, and its nonce is still free. */
   | { kind: "missing"; mined: number }
   /** Its nonce is used up and the chain does not know it: replaced, or mined where this answer did not look yet. */
-  | { kind: "replaced" };
+  | { kind: "replaced"; mined: number };
 
 /**
  * Where a signed transaction stands.
@@ -77,7 +77,7 @@ export async function standing(from: Address, nonce: number, hashes: readonly He
     const found = receipts.find((one) => one !== null) ?? null;
     if (found !== null) return asMined(found);
     if (transactions.some((one) => one !== null)) return { kind: "pending", mined };
-    return mined > nonce ? { kind: "replaced" } : { kind: "missing", mined };
+    return { kind: mined > nonce ? "replaced" : "missing", mined };
   });
 }
 
@@ -119,18 +119,22 @@ export async function readMined(address: Address): Promise<number> {
 }
 
 /**
- * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some.
+ * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some. `null`
+ * where it has sent more than one transaction in that block: nobody can tell what each of them has come to.
  * @throws AppError `upstream`, also where the node has forgotten the block's state.
  */
-export async function gainedIn(blockNumber: number, address: Address): Promise<bigint> {
+export async function gainedIn(blockNumber: number, address: Address): Promise<bigint | null> {
   const client = chainClient();
-  const block = BigInt(blockNumber);
+  const of = (block: bigint) => {
+    const asked = { address, blockNumber: block };
+    return Promise.all([getBalance(client, asked), getTransactionCount(client, asked)]);
+  };
   return guarded(async () => {
-    const [after, before] = await Promise.all([
-      getBalance(client, { address, blockNumber: block }),
-      getBalance(client, { address, blockNumber: block - 1n }),
+    const [[after, nonceAfter], [before, nonceBefore]] = await Promise.all([
+      of(BigInt(blockNumber)),
+      of(BigInt(blockNumber) - 1n),
     ]);
-    return after - before;
+    return nonceAfter - nonceBefore > 1 ? null : after - before;
   });
 }
 

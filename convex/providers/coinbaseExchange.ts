@@ -1,7 +1,16 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
 import { iso, SECOND } from "../lib/time";
-import { bookOf, CANDLE_MS, decimalText, priceText, type Candle, type Venue } from "./exchangeShapes";
+import { rowsOf } from "./call";
+import {
+  bookOf,
+  CANDLE_MS,
+  decimalText,
+  isCandle,
+  priceText,
+  type Candle,
+  type Venue,
+} from "./exchangeShapes";
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
@@ -14,10 +23,12 @@ const pathOf = (symbol: string) => `/products/${encodeURIComponent(symbol)}-USD`
 const candlesShape = lazy(() => {
   const figure = z.number();
   const row = z.tuple([z.int().positive(), figure, figure, figure, figure, figure]).rest(z.unknown());
-  return z.array(
-    row.transform(([time, low, high, open, close, volume]): Candle => {
-      return { openedAt: time * SECOND, open, high, low, close, volume };
-    }),
+  return rowsOf(
+    row
+      .transform(([time, low, high, open, close, volume]): Candle => {
+        return { openedAt: time * SECOND, open, high, low, close, volume };
+      })
+      .refine(isCandle),
   );
 });
 
@@ -30,7 +41,7 @@ const dayShape = lazy(() =>
 const bookShape = lazy(() => {
   const level = z.tuple([priceText, decimalText, z.number()]);
   return z
-    .object({ bids: z.array(level), asks: z.array(level), time: z.iso.datetime({ offset: true }) })
+    .object({ bids: rowsOf(level), asks: rowsOf(level), time: z.iso.datetime({ offset: true }) })
     .transform((told) => bookOf(told, Date.parse(told.time)));
 });
 

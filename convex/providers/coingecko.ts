@@ -1,16 +1,16 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
-import { SOURCE_NAMES } from "../lib/publicSources";
 import { askPublic, type Turns } from "./publicData";
-import { unusableFailure } from "./call";
+import { rowsOf } from "./call";
 
 /**
- * CoinGecko's public API: the largest coins and the most searched ones. Documents: docs.coingecko.com, reference/coins-markets
- * and reference/trending-search. Its terms (coingecko.com/en/api_terms) ask to be named as the source, with a link: every
+ * CoinGecko's API: the largest coins and the most searched ones. Documents: docs.coingecko.com, reference/coins-markets,
+ * reference/trending-search and reference/authentication. Its terms (coingecko.com/en/api_terms) ask to be named as the source, with a link: every
  * fact carries the coin's page.
  */
 
-const LISTED = 50;
+/** More than reports speak of: the breadth is counted over coins of their own, and every other of these stands for another. */
+const LISTED = 100;
 
 export type ListedCoin = {
   symbol: string;
@@ -35,45 +35,40 @@ const symbol = z
   .transform((text) => text.toUpperCase());
 const pageOf = (id: string): string => `https://www.coingecko.com/en/coins/${encodeURIComponent(id)}`;
 
-const rowsShape = lazy(() => z.array(z.unknown()));
-const rowShape = lazy(() =>
-  z.object({
-    id: z.string(),
-    symbol,
-    name: z.string().min(1),
-    current_price: z.number().positive(),
-    market_cap: z.number().positive(),
-    market_cap_rank: z.int().positive(),
-    total_volume: z.number().nonnegative(),
-    price_change_percentage_24h: z.number().nullish(),
-    last_updated: z.iso.datetime({ offset: true }),
-  }),
+const rowsShape = lazy(() =>
+  rowsOf(
+    z
+      .object({
+        id: z.string(),
+        symbol,
+        name: z.string().min(1),
+        current_price: z.number().positive(),
+        market_cap: z.number().positive(),
+        market_cap_rank: z.int().positive(),
+        total_volume: z.number().nonnegative(),
+        price_change_percentage_24h: z.number().nullish(),
+        last_updated: z.iso.datetime({ offset: true }),
+      })
+      .transform((data): ListedCoin => {
+        return {
+          symbol: data.symbol,
+          name: data.name,
+          rank: data.market_cap_rank,
+          price: data.current_price,
+          change24h: data.price_change_percentage_24h ?? null,
+          marketCap: data.market_cap,
+          volume24h: data.total_volume,
+          observedAt: Date.parse(data.last_updated),
+          url: pageOf(data.id),
+        };
+      }),
+  ).refine((coins) => coins.length > 0),
 );
 
-/** The 50 largest coins by market capitalisation, largest first. @throws AppError `upstream` */
+/** The largest coins by market capitalisation, largest first, of each symbol one. @throws AppError `upstream` */
 export async function askMarkets(turns: Turns, timeoutMs: number): Promise<ListedCoin[]> {
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
-  const rows = await askPublic(turns, "coingecko", { path, shape: rowsShape() }, timeoutMs);
-  // A coin without a price or a capitalisation says nothing about the others.
-  const coins = rows.flatMap((one): ListedCoin[] => {
-    const parsed = rowShape().safeParse(one);
-    if (!parsed.success) return [];
-    const { data } = parsed;
-    return [
-      {
-        symbol: data.symbol,
-        name: data.name,
-        rank: data.market_cap_rank,
-        price: data.current_price,
-        change24h: data.price_change_percentage_24h ?? null,
-        marketCap: data.market_cap,
-        volume24h: data.total_volume,
-        observedAt: Date.parse(data.last_updated),
-        url: pageOf(data.id),
-      },
-    ];
-  });
-  if (coins.length < rows.length / 2 || coins.length === 0) throw unusableFailure(SOURCE_NAMES.coingecko);
+  const coins = await askPublic(turns, "coingecko", { path, shape: rowsShape() }, timeoutMs);
   // Of two coins with one symbol, the larger is meant.
   return coins
     .sort((a, b) => a.rank - b.rank)
@@ -90,32 +85,33 @@ export type SearchedCoin = {
   url: string;
 };
 
-const trendingShape = lazy(() =>
-  z.object({
-    coins: z.array(
-      z.object({
-        item: z.object({
-          id: z.string(),
-          symbol,
-          name: z.string().min(1),
-          data: z
-            .object({ price_change_percentage_24h: z.object({ usd: z.number().optional() }).nullish() })
-            .nullish(),
-        }),
-      }),
-    ),
-  }),
-);
+const trendingShape = lazy(() => {
+  const item = z.object({
+    id: z.string(),
+    symbol,
+    name: z.string().min(1),
+    data: z
+      .object({ price_change_percentage_24h: z.object({ usd: z.number().optional() }).nullish() })
+      .nullish(),
+  });
+  // A place is the row's among all, the odd ones too.
+  const placed = z
+    .array(z.unknown())
+    .transform((rows): unknown[] => rows.map((row, index) => ({ row, place: index + 1 })));
+  const coin = z
+    .object({ row: z.object({ item }), place: z.number() })
+    .transform(({ row: { item: told }, place }): SearchedCoin => ({
+      symbol: told.symbol,
+      name: told.name,
+      place,
+      change24h: told.data?.price_change_percentage_24h?.usd ?? null,
+      url: pageOf(told.id),
+    }));
+  return z.object({ coins: placed.pipe(rowsOf(coin)) });
+});
 
 /** The coins most searched for on CoinGecko in the last hours, most searched first. @throws AppError `upstream` */
 export async function askTrending(turns: Turns, timeoutMs: number): Promise<SearchedCoin[]> {
   const request = { path: "/api/v3/search/trending", shape: trendingShape() };
-  const { coins } = await askPublic(turns, "coingecko", request, timeoutMs);
-  return coins.map(({ item }, index) => ({
-    symbol: item.symbol,
-    name: item.name,
-    place: index + 1,
-    change24h: item.data?.price_change_percentage_24h?.usd ?? null,
-    url: pageOf(item.id),
-  }));
+  return (await askPublic(turns, "coingecko", request, timeoutMs)).coins;
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { lazy } from "../lib/once";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, SECOND } from "../lib/time";
-import { unusableFailure } from "./call";
+import { rowsOf, unusableFailure } from "./call";
 import { askPublic, type Turns } from "./publicData";
 
 /**
@@ -23,9 +23,8 @@ export const STABLECOIN_PAGES = {
   Base: "https://defillama.com/stablecoins/Base",
 } as const;
 
-const rowsShape = lazy(() => z.array(z.unknown()).min(1));
-const rowShape = lazy(() =>
-  z.object({
+const rowsShape = lazy(() => {
+  const row = z.object({
     date: z.union([
       z
         .string()
@@ -34,8 +33,12 @@ const rowShape = lazy(() =>
       z.int().positive(),
     ]),
     totalCirculatingUSD: z.object({ peggedUSD: z.number().positive() }),
-  }),
-);
+  });
+  return z
+    .array(z.unknown())
+    .transform((rows) => rows.slice(-9))
+    .pipe(rowsOf(row));
+});
 
 /** @throws AppError `upstream` */
 export async function askStablecoins(
@@ -44,11 +47,7 @@ export async function askStablecoins(
   timeoutMs: number,
 ): Promise<Supply> {
   const path = `/stablecoincharts/${chain}`;
-  const rows = await askPublic(turns, "defillama", { path, shape: rowsShape() }, timeoutMs);
-  const read = rows.slice(-9).flatMap((one) => {
-    const parsed = rowShape().safeParse(one);
-    return parsed.success ? [parsed.data] : [];
-  });
+  const read = await askPublic(turns, "defillama", { path, shape: rowsShape() }, timeoutMs);
   const latest = read.at(-1);
   const day = (latest?.date ?? 0) * SECOND;
   const week = read.findLast(({ date }) => date * SECOND <= day - 7 * DAY);

@@ -1,11 +1,8 @@
 import type { ActionCtx } from "../_generated/server";
 import { AppError, failureOf } from "../lib/errors";
-import { SOURCE_NAMES } from "../lib/publicSources";
 import { binance } from "./binanceSpot";
-import { unusableFailure } from "./call";
 import { coinbase } from "./coinbaseExchange";
 import {
-  isCandle,
   partsOf,
   type Book,
   type Candle,
@@ -37,7 +34,6 @@ export async function askCandles(
     // Some may be from before the start.
     found.push(...told.filter(({ openedAt }) => openedAt >= part.first && openedAt <= part.last));
   }
-  if (!found.every(isCandle)) throw unusableFailure(SOURCE_NAMES[source]);
   return found.sort((a, b) => a.openedAt - b.openedAt);
 }
 
@@ -59,7 +55,7 @@ export type Told<Value> = {
   value: Value;
 };
 
-/** @param timeoutMs For each request. @throws AppError `upstream` naming why neither could tell. */
+/** @param timeoutMs For each request. @throws AppError `not_found`, `upstream` naming why neither could tell. */
 export function askForCandles(
   ctx: ActionCtx,
   symbol: string,
@@ -69,12 +65,12 @@ export function askForCandles(
   return firstOf("candles", symbol, (venue) => askCandles(venue, ctx, symbol, range, timeoutMs));
 }
 
-/** @throws AppError `upstream` */
+/** @throws AppError `not_found` where neither lists it, else `upstream` */
 export function askForDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<DayStats>> {
   return firstOf("day", symbol, (venue) => askDay(venue, ctx, symbol, timeoutMs));
 }
 
-/** The book as far as one request reaches. @throws AppError `upstream` */
+/** The book as far as one request reaches. @throws AppError `not_found`, `upstream` */
 export function askForBook(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<Book>> {
   return firstOf("book", symbol, ({ source, book, isAbsence }) => {
     const request = { path: book.page(symbol) + book.depth, shape: book.shape(), isAbsence };
@@ -88,6 +84,7 @@ async function firstOf<Value>(
   ask: (venue: Venue) => Promise<Value>,
 ): Promise<Told<Value>> {
   const reasons: string[] = [];
+  let listed = false;
   for (const venue of VENUES) {
     try {
       const value = await ask(venue);
@@ -96,7 +93,9 @@ async function firstOf<Value>(
       const failure = failureOf(error);
       if (failure === null) throw error;
       reasons.push(failure.message);
+      // One that fails may list it.
+      listed ||= failure.code !== "not_found";
     }
   }
-  throw new AppError("upstream", reasons.join("; "));
+  throw new AppError(listed ? "upstream" : "not_found", reasons.join("; "));
 }

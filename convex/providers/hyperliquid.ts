@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { lazy } from "../lib/once";
-import { SOURCE_NAMES } from "../lib/publicSources";
-import { unusableFailure } from "./call";
+import { rowsOf } from "./call";
 import { decimalText, priceText } from "./exchangeShapes";
 import { askPublic, type Turns } from "./publicData";
 
@@ -24,22 +23,22 @@ const perpetualsShape = lazy(() => {
     .string()
     .regex(/^-?\d{1,9}(?:\.\d{1,18})?$/)
     .transform(Number);
-  return z.tuple([
-    z.object({ universe: z.array(z.object({ name: z.string(), isDelisted: z.boolean().optional() })) }),
-    z.array(z.object({ funding: signed, openInterest: decimalText, markPx: priceText })),
-  ]);
+  const market = z.object({ name: z.string(), isDelisted: z.boolean().default(false) });
+  const context = z.object({ funding: signed, openInterest: decimalText, markPx: priceText });
+  return z
+    .tuple([z.object({ universe: z.array(z.unknown()) }), z.array(z.unknown())])
+    .refine(([{ universe }, contexts]) => universe.length === contexts.length)
+    .transform(([{ universe }, contexts]): unknown[] => universe.map((one, index) => [one, contexts[index]]))
+    .pipe(rowsOf(z.tuple([market, context])));
 });
 
 /** @throws AppError `upstream` */
 export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
   const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
-  const [{ universe }, contexts] = await askPublic(turns, "hyperliquid", request, timeoutMs);
-  if (universe.length !== contexts.length) throw unusableFailure(SOURCE_NAMES.hyperliquid);
-  return universe.flatMap(({ name, isDelisted = false }, index): Perpetual[] => {
-    const context = contexts[index];
+  const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
+  return markets.flatMap(([{ name, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
     // Contracts on a thousand coins ("kPEPE") are no market of the coin's own price.
-    if (context === undefined || isDelisted || !/^[A-Z0-9]+$/.test(name)) return [];
-    const { funding, openInterest, markPx } = context;
+    if (isDelisted || !/^[A-Z0-9]+$/.test(name)) return [];
     return [{ symbol: name, fundingPercent: funding * 100, openInterest: openInterest * markPx }];
   });
 }

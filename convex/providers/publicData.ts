@@ -1,19 +1,21 @@
 import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import { optional, siteUrl } from "../lib/env";
+import { coingeckoPlan, isOff, optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { takeTurn } from "../lib/limits";
-import { SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
+import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { sleep } from "../lib/time";
 import { answered, askProvider, bodyOf, postJson } from "./call";
 
-/** What the public sources of data have in common: no key, an agent that says who asks, and a limit of their own. */
+/** What the public sources of data have in common: an agent that says who asks, a limit of their own, and no need of a key. */
 
 export type PublicRequest<Shape extends z.ZodType> = {
   /** With its query. */
   path: string;
   /** Sent as JSON by POST; without one it is a GET. */
   body?: unknown;
+  /** How the answer's text is read; without it, as JSON. */
+  read?: (text: string) => unknown;
   shape: Shape;
   /** Whether an answer says that the source does not list what was asked for; without it, none does. */
   isAbsence?: (status: number, body: unknown) => boolean;
@@ -31,15 +33,17 @@ export const BY_HAND = "by hand";
 export async function askPublic<Shape extends z.ZodType>(
   turns: Turns,
   source: PublicSource,
-  { path, body, shape, isAbsence }: PublicRequest<Shape>,
+  { path, body, read, shape, isAbsence }: PublicRequest<Shape>,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
+  if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
   const wait = turns === BY_HAND ? 0 : await takeTurn(turns, source);
   if (wait === null) throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   if (wait > 0) await sleep(wait);
   const url = addressOf(source) + path;
-  const answer = answered(name, await askProvider(source, url, requestOf(turns, body), timeoutMs));
+  const request = requestOf(turns, source, body);
+  const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));
   if (isAbsence?.(answer.status, answer.body) === true) {
     throw new AppError("not_found", `${name} does not list it`);
   }
@@ -52,14 +56,27 @@ export function citedUrl(source: PublicSource, path: string): string {
 }
 
 function addressOf(source: PublicSource): string {
-  return optional("EVIDENCE_API_URL") ?? SOURCE_ADDRESSES[source];
+  const own = source === "coingecko" ? coingeckoAddress() : SOURCE_ADDRESSES[source];
+  return optional("EVIDENCE_API_URL") ?? own;
+}
+
+/** Where CoinGecko's API is for the key that is set: paid plans have an address of their own. */
+export function coingeckoAddress(): string {
+  return coingeckoPlan()?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES.coingecko;
+}
+
+/** The header with CoinGecko's key; none without one. */
+export function coingeckoHeaders(): Record<string, string> {
+  const plan = coingeckoPlan();
+  return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
 }
 
 /** The agent's name leads to who runs the deployment, as operators of public services ask. */
-function requestOf(turns: Turns, body: unknown): RequestInit {
+function requestOf(turns: Turns, source: PublicSource, body: unknown): RequestInit {
   const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
   const headers = {
-    Accept: "application/json",
+    Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
+    ...(source === "coingecko" ? coingeckoHeaders() : {}),
     "User-Agent": `market-research-service/1 (${who})`,
   };
   return body === undefined ? { headers } : postJson(body, headers);

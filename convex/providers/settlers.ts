@@ -1,5 +1,5 @@
 import { ContractFunctionRevertedError, isAddressEqual, parseAbi, type Address } from "viem";
-import { readContract } from "viem/actions";
+import { multicall } from "viem/actions";
 import { causeOf, chainClient, guarded } from "./chain";
 
 /**
@@ -24,23 +24,25 @@ export type Genuineness = "genuine" | "counterfeit" | "paused";
  */
 export async function judgeSettler(settler: Address): Promise<Genuineness> {
   const client = chainClient();
+  const ask = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
+  const contracts = [
+    { ...ask, functionName: "ownerOf" },
+    { ...ask, functionName: "prev" },
+  ] as const;
   return guarded(async () => {
-    const ask = (functionName: "ownerOf" | "prev") =>
-      unlessReverted(
-        readContract(client, { address: REGISTRY, abi: registryAbi, functionName, args: [TAKER_SUBMITTED] }),
-      );
-    const [current, previous] = await Promise.all([ask("ownerOf"), ask("prev")]);
-    if (current === null) return "paused";
-    const genuine = [current, previous].some((one) => one !== null && isAddressEqual(one, settler));
-    return genuine ? "genuine" : "counterfeit";
+    const answers = await multicall(client, { contracts, allowFailure: true });
+    const [current, previous] = answers.map(settlerIn);
+    if (current === null || current === undefined) return "paused";
+    const known = previous === null || previous === undefined ? [current] : [current, previous];
+    return known.some((one) => isAddressEqual(one, settler)) ? "genuine" : "counterfeit";
   });
 }
 
-async function unlessReverted(answer: Promise<Address>): Promise<Address | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (causeOf(error, ContractFunctionRevertedError) !== null) return null;
-    throw error;
-  }
+type Answer = { status: "success"; result: Address } | { status: "failure"; error: Error };
+
+/** The settler that the registry names; `null` where it reverts. */
+function settlerIn(answer: Answer): Address | null {
+  if (answer.status === "success") return answer.result;
+  if (causeOf(answer.error, ContractFunctionRevertedError) !== null) return null;
+  throw answer.error;
 }

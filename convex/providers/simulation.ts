@@ -1,5 +1,4 @@
 import {
-  decodeErrorResult,
   decodeFunctionResult,
   encodeFunctionData,
   MethodNotFoundRpcError,
@@ -11,14 +10,17 @@ import {
   type Log,
 } from "viem";
 import { call, simulateBlocks } from "viem/actions";
-import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { unusableFailure } from "./call";
 import { causeOf, chainClient, guarded, MULTICALL3, refusalText, UPSTREAM, type ChainClient } from "./chain";
 import { CHECKER_CODE } from "./checkerCode";
 import type { Transaction } from "./chainPreparation";
+import { revertIn, type Revert } from "./reverts";
 
-/** What a transaction would do, told by the chain before it is signed. */
+/**
+ * What a transaction would do, told by the chain before it is signed. No promise: a contract can tell a simulation by its
+ * fees, by the wallet's code or by state that changes afterwards, and do otherwise in a block.
+ */
 
 export type Read = { to: Address; data: Hex };
 
@@ -33,7 +35,7 @@ export type Simulated =
       /** Taken from the sender for gas, in wei. */
       gasPaid: bigint;
     }
-  | { kind: "reverts"; reason: string };
+  | ({ kind: "reverts" } & Revert);
 
 /** Wei per gas, and gas. */
 export type Offer = { gas: bigint; maxFeePerGas: bigint; baseFee: bigint };
@@ -77,8 +79,7 @@ async function simulateBlock(
   { gas, maxFeePerGas, baseFee }: Offer,
   reading: Hex,
 ): Promise<Simulated> {
-  // A contract must not be able to tell a simulation by its fees. A tip as high as the fee makes what is paid for gas
-  // the same whatever base fee the node reckons with.
+  // A tip as high as the fee makes what is paid for gas the same whatever base fee the node reckons with.
   const fees = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas };
   const read = { to: MULTICALL3, data: reading };
   const [block] = await simulateBlocks(client, {
@@ -92,7 +93,7 @@ async function simulateBlock(
   });
   const [before, made, behind] = block?.calls ?? [];
   if (before === undefined || made === undefined || behind === undefined) throw unusableFailure(UPSTREAM);
-  if (made.status !== "success") return { kind: "reverts", reason: reasonIn(made.data) };
+  if (made.status !== "success") return { kind: "reverts", ...revertIn(made.data) };
   if (made.logs === undefined) throw unusableFailure(UPSTREAM);
   return {
     kind: "done",
@@ -128,7 +129,7 @@ async function checkByCall(
     functionName: "check",
     data: answer.data,
   });
-  if (!succeeded) return { kind: "reverts", reason: reasonIn(result) };
+  if (!succeeded) return { kind: "reverts", ...revertIn(result) };
   return {
     kind: "done",
     before: answersIn(before),
@@ -141,17 +142,6 @@ async function checkByCall(
 function answersIn(data: Hex): Hex[] {
   const results = decodeFunctionResult({ abi: multicall3Abi, functionName: "aggregate3", data });
   return results.map(({ returnData }) => returnData);
-}
-
-/** A contract's own words, when it has reverted with some. */
-function reasonIn(data: Hex): string {
-  try {
-    const { errorName, args } = decodeErrorResult({ data });
-    const words = z.tuple([z.string()]).safeParse(args);
-    return words.success ? words.data[0].replace(/[^\x20-\x7e]+/g, " ").slice(0, 200) : errorName;
-  } catch {
-    return "execution reverted";
-  }
 }
 
 function isUnknownMethod(error: unknown): boolean {

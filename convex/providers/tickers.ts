@@ -1,13 +1,14 @@
 import * as z from "zod";
-import { optional } from "../lib/env";
+import { isOff, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { lazy } from "../lib/once";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { MINUTE, SECOND } from "../lib/time";
 import { askProvider, bodyOf, unusableFailure } from "./call";
+import { coingeckoAddress, coingeckoHeaders } from "./publicData";
 
 /**
- * Public tickers: spot prices without a key. Wire formats: docs.cdp.coinbase.com (coinbase-app/track-apis/prices),
+ * Public tickers: spot prices that need no key. Wire formats: docs.cdp.coinbase.com (coinbase-app/track-apis/prices),
  * github.com/binance/binance-spot-api-docs, docs.coingecko.com (simple/price).
  */
 
@@ -30,10 +31,10 @@ export type Quote = {
 export type Quotes = Partial<Record<Quoted, Quote>>;
 
 /** Where the tickers really are. With TICKER_API_URL, that one address serves the paths of all three. */
-const ADDRESSES: Record<Ticker, string> = {
-  coinbase: "https://api.coinbase.com",
-  binance: "https://data-api.binance.vision",
-  coingecko: "https://api.coingecko.com",
+const ADDRESSES: Record<Ticker, () => string> = {
+  coinbase: () => "https://api.coinbase.com",
+  binance: () => "https://data-api.binance.vision",
+  coingecko: coingeckoAddress,
 };
 
 const COINGECKO_IDS: Record<Quoted, string> = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" };
@@ -142,8 +143,10 @@ async function read<Shape extends z.ZodType>(
   shape: Shape,
   timeoutMs: number,
 ): Promise<z.output<Shape>> {
-  const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker];
-  const init = { headers: { Accept: "application/json" } };
+  if (isOff(ticker)) throw new AppError("upstream", `${SOURCE_NAMES[ticker]} is left out (SOURCES_OFF)`);
+  const base = optional("TICKER_API_URL") ?? ADDRESSES[ticker]();
+  const headers = ticker === "coingecko" ? coingeckoHeaders() : {};
+  const init = { headers: { Accept: "application/json", ...headers } };
   const result = await askProvider("tickers", base + path, init, timeoutMs);
   return bodyOf(SOURCE_NAMES[ticker], result, shape);
 }

@@ -1,6 +1,15 @@
-import type { Change } from "../evidence/changes";
-import { changeSaying, changesBetween, kindOfChange } from "../evidence/changes";
-import { citableLine, sourceOfFact, sourceOfWords, type Source, type Uncounted } from "../evidence/citing";
+import { changeSaying, changesBetween, fromSaying, kindOfChange, type Change } from "../evidence/changes";
+import { computedFacts } from "../evidence/computed";
+import {
+  citableLine,
+  counted,
+  isModels,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Source,
+  type Uncounted,
+} from "../evidence/facts";
 import { COLLECTIONS, factsOf } from "../evidence/kinds";
 import { MAJORS } from "../evidence/model";
 import { namesOf, type Names } from "../evidence/names";
@@ -8,6 +17,11 @@ import type { Fact, Kind, Missing } from "../evidence/tables";
 import type { Readings } from "./readings";
 
 /** What a report is written from: facts by number, what changed, what only models say, and what is missing. Pure. */
+
+/** What the models are asked for. */
+const MODELS = { market: "market data", sentiment: "social sentiment", onchain: "on-chain signals" };
+/** One that has nothing, as a result lists what is missing. */
+export type Silent = { collector: keyof typeof MODELS; subject: string; reason: string };
 
 export type Brief = {
   sources: Source[];
@@ -18,7 +32,7 @@ export type Brief = {
   changes: Change[];
   missing: Missing[];
   /** The models that said nothing. */
-  silent: string[];
+  silent: Silent[];
   /** The last report on the same focus, in a line. */
   previous: string | null;
 };
@@ -38,10 +52,14 @@ export type Material = {
 const OF_A_COIN: readonly Kind[] = [
   "price",
   "change24h",
+  "moverPlace",
+  "ethBtc",
   "lastTrade",
   "dayChange",
   "dayHigh",
+  "toDayHigh",
   "dayLow",
+  "toDayLow",
   "high48h",
   "low48h",
   "dayVolume",
@@ -50,14 +68,19 @@ const OF_A_COIN: readonly Kind[] = [
   "rank",
   "bidDepth",
   "askDepth",
+  "bidShare",
   "spread",
   "funding",
+  "fundingYear",
   "openInterest",
 ];
 const OF_THE_MARKET: readonly Kind[] = [
   "rising",
+  "risingShare",
+  "majorsRising",
   "stablecoinSupply",
   "stablecoinWeek",
+  "stablecoinWeekUsd",
   "usdcSupply",
   "blockTransactions",
   "baseFee",
@@ -71,26 +94,27 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
     ...changesBetween(atReport, facts, { since: "report", focus }),
   ];
   const coins = [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
+  const all = [...facts, ...computedFacts(facts, coins)];
   const of = (subject: string, kinds: readonly Kind[]) =>
-    kinds.flatMap((kind) => facts.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
+    kinds.flatMap((kind) => all.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
   const chosen = [
     ...coins.flatMap((coin) => of(coin, OF_A_COIN)),
     ...["market", "Base"].flatMap((subject) => of(subject, OF_THE_MARKET)),
     ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
     ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
   ];
-  const uncounted = [
-    ...chosen.map(sourceOfFact),
+  const sources = counted([
+    ...chosen.map((fact) => sourceOfFact(fact)),
     ...moverSources(readings, facts, coins),
-    ...changes.map((change) => changeSource(change)),
+    ...changes.flatMap(changeSources),
     ...persistentSource(readings),
     ...modelSources(readings),
-  ];
-  const sources = uncounted.map((source, index) => ({ ...source, id: index + 1 }));
-  const silent = [
-    ...(readings.sentiment.length === 0 ? ["Social sentiment"] : []),
-    ...(readings.onchain.length === 0 ? ["On-chain signals"] : []),
-  ];
+  ]);
+  const silent: Silent[] = [
+    ...(readings.market === null ? ["market" as const] : []),
+    ...(readings.sentiment.length === 0 ? ["sentiment" as const] : []),
+    ...(readings.onchain.length === 0 ? ["onchain" as const] : []),
+  ].map((collector) => ({ collector, subject: "", reason: "None could be collected" }));
   const movers = readings.movers.map(({ symbol: subject, price: value }) => ({
     subject,
     kind: "price" as const,
@@ -112,26 +136,23 @@ function moverSources(
       const told = facts.filter(
         ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
       );
-      if (told.length > 0) return told.map(sourceOfFact);
+      if (told.length > 0) return told.map((fact) => sourceOfFact(fact));
       const name = source === "model" ? modelNamed("market data") : source;
       const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
-      return factsOf(by, { price, change24h }).map((fact) => ({ ...sourceOfFact(fact), url: null }));
+      return factsOf(by, { price, change24h }).map((fact) => sourceOfFact(fact));
     });
 }
 
-function changeSource(change: Change): Uncounted {
-  const { subject, since, percent: value, toAt: observedAt } = change;
-  const name = "computed by this service from the facts of both times";
-  const says = changeSaying(change);
-  return {
-    says,
-    value,
-    unit: "percent",
-    about: { subject, kind: kindOfChange(change), since, source: name },
-    observedAt,
-    name,
-    url: null,
-  };
+/** A change, and what it started from. */
+function changeSources(change: Change): Uncounted[] {
+  const { subject, since, percent, from, fromAt, toAt } = change;
+  const by = { subject, kind: kindOfChange(change), source: "computed by this service", url: "" };
+  const moved: Fact = { ...by, value: percent, unit: "percent", observedAt: toAt };
+  const begun: Fact = { ...by, value: from, unit: "USD", observedAt: fromAt };
+  return [
+    { ...sourceOfFact(moved, since), says: changeSaying(change) },
+    { ...sourceOfFact(begun, since), says: fromSaying(change) },
+  ];
 }
 
 function persistentSource({ persistent, cycles, market }: Readings): Uncounted[] {
@@ -147,34 +168,34 @@ function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
     ...sentiment.flatMap(({ at, output }) => {
       const degraded = output.degraded ? ", made without a live search" : "";
       const [url = null] = output.citations;
-      const said = [
-        `Social sentiment: ${output.overall}`,
-        ...output.tokens.map(
-          (one) => `${one.token} sentiment: ${one.sentiment}, buzz ${one.buzz}/10. ${one.narrative}`,
-        ),
-      ];
       const name = modelNamed(`social sentiment${degraded}`);
-      return said.map((says) => sourceOfWords({ says, observedAt: at, name, url }));
+      const said = [
+        { says: `Social sentiment: ${output.overall}`, words: output.overall },
+        ...output.tokens.map(({ token, sentiment, narrative: words }) => ({
+          says: `${token} sentiment: ${sentiment}. ${words}`,
+          words,
+        })),
+      ];
+      const buzz = output.tokens.flatMap(({ token: subject, buzz }) =>
+        factsOf({ subject, observedAt: at, source: name, url: url ?? "" }, { buzz }),
+      );
+      return [
+        ...said.map((one) => sourceOfWords({ ...one, observedAt: at, name, url })),
+        ...buzz.map((fact) => sourceOfFact(fact)),
+      ];
     }),
     ...onchain.flatMap(({ at, output }) => {
+      const name = modelNamed("on-chain signals");
       const said = [
-        `On-chain signals: ${output.summary}`,
-        ...output.signals.map((one) => `${one.token} ${one.kind}, ${one.direction}: ${one.detail}`),
+        { says: `On-chain signals: ${output.summary}`, words: output.summary },
+        ...output.signals.map(({ token, kind, direction, detail: words }) => ({
+          says: `${token} ${kind}, ${direction}: ${words}`,
+          words,
+        })),
       ];
-      return said.map((says) =>
-        sourceOfWords({ says, observedAt: at, name: modelNamed("on-chain signals") }),
-      );
+      return said.map((one) => sourceOfWords({ ...one, observedAt: at, name }));
     }),
   ];
-}
-
-const MODEL = "said by a language model";
-
-/** What a source is called that is a model's word alone. */
-const modelNamed = (what: string): string => `${what}, ${MODEL}, unverified`;
-
-export function isModels({ name }: Pick<Source, "name">): boolean {
-  return name.includes(MODEL);
 }
 
 /** The brief as the writer reads it. */
@@ -187,13 +208,15 @@ export function describeBrief({ sources, previous, missing, silent }: Brief): st
     ...(told.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
     ...told.map(citableLine),
     ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
-    ...silent.map((what) => `Missing: ${what}: none could be collected`),
-    ...missing.map(({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`),
+    ...[...silent, ...missing].map(
+      ({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`,
+    ),
   ].join("\n");
 }
 
-export function nameOf(collector: Missing["collector"], subject: string): string {
-  return subject === "" ? COLLECTIONS[collector] : `${COLLECTIONS[collector]} of ${subject}`;
+export function nameOf(collector: (Missing | Silent)["collector"], subject: string): string {
+  const name = { ...COLLECTIONS, ...MODELS }[collector];
+  return subject === "" ? name : `${name} of ${subject}`;
 }
 
 /** Whether there is a price to write of. */

@@ -1,5 +1,5 @@
 import { dateTime, HOUR, MINUTE } from "../lib/time";
-import { symbolText, type Paragraph } from "../messenger/format";
+import type { Paragraph } from "../messenger/format";
 import { nameOf } from "./brief";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "./result";
@@ -13,7 +13,7 @@ export const STOP = { text: "Stop", command: "stop" };
 export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
   return [
     [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
-    [`Tracking: `, { bold: symbolText(token ?? "the whole market") }],
+    [`Tracking: `, { bold: token ?? "the whole market" }],
     ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
   ];
 }
@@ -36,7 +36,7 @@ export function reportCard(report: {
   const checkpoint = `${dueAfterMs[kind] / HOUR}h checkpoint`;
   return [
     [
-      { bold: `${TITLES[kind]} · ${symbolText(token ?? "Market")}` },
+      { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
       `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
     ],
     ...resultParagraphs(result),
@@ -50,7 +50,7 @@ export function snapshotCard(
   { token, generatedAt, result }: { token: string | null; generatedAt: number; result: Result },
   site: string,
 ): Paragraph[] {
-  const name = symbolText(token ?? "Market");
+  const name = token ?? "Market";
   const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
   const signals = result.impacts
     .toSorted((a, b) => Number(isOf(b, token)) - Number(isOf(a, token)) || b.confidence - a.confidence)
@@ -60,7 +60,8 @@ export function snapshotCard(
     [{ bold: `🔬 Research · ${name}` }, `\n${dateTime(generatedAt)} · `, { bold: result.marketOutlook }],
     [result.shortSummary],
     [{ bold: "Key signals" }, ...signals],
-    [{ link: "Charts and the whole report", href: page }],
+    [VIEW],
+    [{ words: "Charts and the whole report", href: page }],
   ];
 }
 
@@ -79,8 +80,11 @@ export function sourcesCard(focus: string, result: Result): Paragraph[] {
 }
 
 function titleOf(focus: string): string {
-  return symbolText(focus === "" ? "Market" : focus);
+  return focus === "" ? "Market" : focus;
 }
+
+/** What of a result nobody observed. */
+const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 function resultParagraphs(result: Result): Paragraph[] {
   return [
@@ -89,6 +93,7 @@ function resultParagraphs(result: Result): Paragraph[] {
     [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
     [{ bold: "Full analysis" }],
     ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph): Paragraph => [paragraph]),
+    [VIEW],
     ...sourceParagraphs(result),
   ];
 }

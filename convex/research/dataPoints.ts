@@ -5,6 +5,7 @@ import { MINUTE } from "../lib/time";
 import { nextCollection } from "./checkpoints";
 import { placeOfShift } from "./model";
 import { shareObservation } from "./observations";
+import { payForCollection } from "./stages";
 
 /** A shift's data points: what was observed for it, and whether that is young enough to report on. */
 
@@ -15,18 +16,24 @@ const WAITED_MS = 6 * MINUTE;
 
 /**
  * One more data point for a shift, and when the next is due.
- * @returns Whether it is shared with another shift.
+ * @throws AppError `rate_limited` for the first one, where nothing is left in the day's budget to pay it from.
  */
-export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
-  const { observationId, isShared } = await shareObservation(ctx, shift.focus, placeOfShift(shift));
+export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+  let { prepaid } = shift;
+  const pay = async () => {
+    const paying = await payForCollection(ctx, shift, shift.collectionsCount === 0);
+    prepaid = paying.prepaid;
+    return paying.payer;
+  };
+  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), pay);
   const sequence = shift.collectionsCount + 1;
   await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
   await ctx.db.patch("shifts", shift._id, {
     collectionsCount: sequence,
     evidence: sha256Hex(`${shift.evidence}:${observationId}`),
     nextCollectionAt: nextCollection(shift.startedAt, now),
+    prepaid,
   });
-  return isShared;
 }
 
 /**

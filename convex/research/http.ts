@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { payerOf } from "../lib/payers";
 import { isSet } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
@@ -12,14 +13,17 @@ import {
   chatId,
   idempotencyKey,
   optionalToken,
+  text,
   userId,
   withAliases,
 } from "../lib/input";
 import { log } from "../lib/log";
+import { once } from "../lib/once";
 import { readThrough } from "../lib/refreshes";
 import { iso } from "../lib/time";
-import { assertMayMove } from "../users/access";
+import { assertMay, credentialShown } from "../users/access";
 import { pseudonymOf } from "../users/model";
+import { symbolIn } from "../lib/tokens";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import {
   readingsExample,
@@ -28,9 +32,13 @@ import {
   resultFields,
   shownReadings,
   shownResult,
+  undelivered,
 } from "./shown";
 import { researchStatus } from "./statusHttp";
 import type { Result, SourceStates } from "./shapes";
+
+/** It reaches the sources: loaded where a focus is asked for. */
+const listing = once(() => import("../evidence/listing"));
 
 /** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
@@ -62,32 +70,73 @@ export function shownSnapshot(stored: {
   return { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings };
 }
 
+/** Of an endpoint that takes a focus. */
+const UNKNOWN = "No source knows the token.";
+
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
-  summary: "On-demand research snapshot, cached for 15 minutes per focus, for 2 where a source was missing.",
+  access: credentialShown,
+  summary:
+    "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 where a source was missing.",
   description:
     "The first call on a focus collects facts, asks three models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
+    not_found: UNKNOWN,
     rate_limited: "A new result was needed, and this caller has asked for too many.",
     upstream: "The market data or the LLM gateway failed, or took too long with nothing older to show.",
   },
   example: { input: { token: "BTC" }, output: { success: true, result: snapshotExample } },
-  input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
+  input: z.object({
+    userId: absentWhenEmpty(userId),
+    token: optionalToken,
+    query: absentWhenEmpty(text(500)).describe(
+      "A question that the report answers, at most 500 characters. Without `token` its focus is the first token that it names, if any.",
+    ),
+  }),
   returns: z.object({ success: z.literal(true), result: snapshotShape }),
-  handler: async (ctx, { token }, { caller }) => {
-    const focus = token ?? "";
+  handler: async (ctx, { token, query }, { caller }) => {
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    if (query !== undefined && asksForKey(query)) {
+      return { success: true as const, result: keyRefused(SECURITY_MESSAGE) };
+    }
+    const { focusNamedIn, focusOf } = await listing();
+    const focus =
+      token === undefined && query !== undefined
+        ? await focusNamedIn(ctx, query, caller)
+        : await focusOf(ctx, token, caller);
+    // One that only names the focus asks for nothing more.
+    const asks = query !== undefined && symbolIn(query) !== focus;
+    const subject = asks ? { focus, question: query } : { focus };
     const stored = await readThrough(ctx, {
       upstream: "The LLM gateway",
       freshMs: cachedForMs,
       caller,
-      read: () => ctx.runQuery(internal.research.onDemand.current, { focus }),
-      begin: () => ctx.runMutation(internal.research.onDemand.begin, { focus, caller }),
+      read: () => ctx.runQuery(internal.research.onDemand.current, subject),
+      begin: () => ctx.runMutation(internal.research.onDemand.begin, { ...subject, caller }),
     });
     return { success: true as const, result: shownSnapshot(stored) };
   },
 });
+
+/** The answer to a request for a private key, in the shape of a result. */
+function keyRefused(message: string): z.output<typeof snapshotShape> {
+  const none = { state: "missing" as const, asOf: null };
+  const reason = "Nothing was collected for this answer";
+  return {
+    fullAnalysis: message,
+    shortSummary: "🟡 Private keys are never shown",
+    marketOutlook: "neutral",
+    impacts: [],
+    sources: [],
+    changes: [],
+    checked: { figures: 0, cited: 0, removed: 0 },
+    missing: ["market", "sentiment", "onchain"].map((collector) => ({ collector, subject: "", reason })),
+    generatedAt: iso(Date.now()),
+    readings: { market: none, sentiment: none, onchain: none },
+  };
+}
 
 /** What is answered where only a signed-in user may act for their own `userId`. */
 const start: MountedEndpoint = endpoint({
@@ -96,11 +145,15 @@ const start: MountedEndpoint = endpoint({
   summary: "Starts an 8-hour research shift: data every 30 minutes, reports at 2.5 h, 5 h and 8 h.",
   needs: ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY"],
   limit: "shift",
+  // Whoever starts a shift uses up its user's.
+  access: (ctx, { userId }) => assertMay(ctx, userId, "shifts"),
   description:
-    "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift.",
+    "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift; with another token or chat it is refused.",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   errors: {
     ...USER_TOKEN_ERRORS,
+    not_found: UNKNOWN,
+    conflict: "The idempotency key was used for another request.",
     rate_limited: "Too many starts, or 10 shifts of this user are active already.",
   },
   example: {
@@ -128,13 +181,15 @@ const start: MountedEndpoint = endpoint({
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
   handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
-    // Whoever starts a shift says who reads its reports, and uses up its user's.
-    await assertMayMove(ctx, userId);
     const key = call.idempotencyKey ?? idempotencyKey;
+    const { focusOf } = await listing();
+    const focus = await focusOf(ctx, token);
     const started = await ctx.runMutation(internal.research.shifts.start, {
       userId,
       signedIn: call.caller.signedIn === true,
-      ...(token === undefined ? {} : { token }),
+      byId: call.caller.credential === "id",
+      paidBy: payerOf(call.caller),
+      ...(focus === "" ? {} : { token: focus }),
       ...(messengerChatId === undefined ? {} : { messengerChatId }),
       ...(key === undefined ? {} : { idempotencyKey: key }),
     });
@@ -150,6 +205,7 @@ const stop: MountedEndpoint = endpoint({
   description:
     "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
   needs: [],
+  access: (ctx, { userId }) => assertMay(ctx, userId, "shifts"),
   headers: USER_TOKEN,
   errors: USER_TOKEN_ERRORS,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },
@@ -159,7 +215,6 @@ const stop: MountedEndpoint = endpoint({
     stopped: z.int().describe("How many shifts were stopped"),
   }),
   handler: async (ctx, { userId }) => {
-    await assertMayMove(ctx, userId);
     const stopped = await ctx.runMutation(internal.research.shifts.stop, { userId });
     return { success: true as const, stopped };
   },
@@ -174,6 +229,7 @@ export const reportShape = z.object({
   generatedAt: z.int().describe("Epoch ms"),
   result: z.object(resultFields),
   messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+  deliveryProblem: undelivered,
   jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
   jobStartedAt: z.int().describe("Epoch ms"),
 });
@@ -208,11 +264,13 @@ const report: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/report",
   summary:
-    "The latest shift report on a token, whoever's shift it comes from, or of one shift; its user appears under a pseudonym.",
+    "The latest shift report on a token, from any user's shift, or of one shift; its user appears under a pseudonym.",
   description:
     "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
   needs: [],
-  errors: { not_found: "There is no report on this token, or of this shift, yet." },
+  errors: {
+    not_found: "There is no report on this token, or of this shift, yet, or no source knows the token.",
+  },
   example: { input: { token: "ETH" }, output: reportExample },
   input: z
     .object({
@@ -226,9 +284,14 @@ const report: MountedEndpoint = endpoint({
       message: "is required",
     }),
   returns: reportShape,
-  handler: async (ctx, { token, jobId }) => {
-    const found = await readReport(ctx, { token, jobId });
-    const subject = jobId === undefined ? `on ${token ?? ""}` : "of this shift";
+  handler: async (ctx, { token, jobId }, { caller }) => {
+    const told = await readReport(ctx, { token, jobId });
+    if (told !== null) return told;
+    // It may have been named in words, or not exist.
+    const { focusOf } = await listing();
+    const focus = jobId === undefined ? await focusOf(ctx, token, caller) : token;
+    const found = focus === token ? null : await readReport(ctx, { token: focus });
+    const subject = jobId === undefined ? `on ${focus ?? ""}` : "of this shift";
     if (found === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
     return found;
   },

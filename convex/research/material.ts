@@ -1,11 +1,12 @@
 import { v } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
 import { wantedFor } from "../evidence/model";
 import type { Fact, Missing, Wanted } from "../evidence/tables";
+import { withoutCitations } from "../lib/text";
 import { HOUR, iso } from "../lib/time";
 import { briefOf, type Brief } from "./brief";
+import { resultOn } from "./model";
 import { readingsOf } from "./readings";
 import type { Sources } from "./shapes";
 
@@ -75,14 +76,14 @@ export const previous = internalQuery({
       .withIndex("by_jobToken", (q) => q.eq("jobToken", focus))
       .order("desc")
       .first();
-    const snapshot = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
+    const snapshot = await resultOn(ctx, { focus });
     const [latest] = [report, snapshot]
       .flatMap((row) => (row === null ? [] : [row]))
       .sort((a, b) => b.generatedAt - a.generatedAt);
     if (latest === undefined) return null;
     const { generatedAt, result } = latest;
     // Its figures were another time's: they are not to be taken over.
-    const summary = result.shortSummary.replace(/ ?\[\d{1,4}\]/g, "");
+    const summary = withoutCitations(result.shortSummary);
     return { generatedAt, line: `${iso(generatedAt)}, ${result.marketOutlook}: ${summary}` };
   },
 });

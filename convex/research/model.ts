@@ -1,26 +1,22 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { completionCost, usualSentiment } from "../lib/costs";
 import type { Lane } from "../lib/lanes";
+import { sha256Hex } from "../lib/crypto";
 import { iso } from "../lib/time";
-import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
 
 const RECENT_REPORTS = 3;
 
-/** What a shift's calls come to, in millionths of a USD: usual answers of usual models, 17 times three and three reports. */
-export function shiftCosts(): { llm: number; sentiment: number } {
-  const collections = SHIFT_MS / COLLECTION_INTERVAL_MS + 1;
-  const answer = completionCost({ input: 2_000, output: 1_500 });
-  const report = completionCost({ input: 8_000, output: 1_500 });
-  return {
-    llm: collections * 2 * answer + Object.keys(dueAfterMs).length * report,
-    sentiment: collections * usualSentiment(),
-  };
-}
-
 /** Where the work of a shift waits, which may have gone meanwhile. */
 export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: string } {
-  return { lane: shift?.signedIn === true ? "signedIn" : "anonymous", owner: shift?.userId ?? "nobody" };
+  const lane = shift?.signedIn === true ? "signedIn" : "anonymous";
+  // Whoever started it, since names cost nothing.
+  const [by] = shift === null ? [] : (holdersOfShift(shift) ?? []);
+  return { lane, owner: by ?? shift?.userId ?? "nobody" };
+}
+
+/** By whom a shift counts where parts are counted (`lib/shares`); undefined for one of an earlier version. */
+export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
+  return typeof paidBy === "object" ? paidBy.holders : undefined;
 }
 
 /** What a shift's cards belong to. */
@@ -37,6 +33,8 @@ export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Do
 
 /** So many shifts may a user run at once. */
 export const MAX_ACTIVE = 10;
+/** And of those, started by `userId` alone where it has an owner. */
+export const MAX_ACTIVE_BY_ID = 3;
 
 /** All of a user's active shifts, newest first. */
 export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
@@ -46,6 +44,25 @@ export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc
     .order("desc")
     .take(MAX_ACTIVE);
 }
+
+/** The shift of a user's that ended last; `null` where none has. */
+export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
+  // Of each kind the one that began last is the one that ended last: eight hours are the same for all, and a stop ends all.
+  const ended = await Promise.all(
+    (["completed", "stopped"] as const).map((status) =>
+      ctx.db
+        .query("shifts")
+        .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", status))
+        .order("desc")
+        .first(),
+    ),
+  );
+  const rows = ended.flatMap((row) => (row === null ? [] : [row]));
+  return rows.toSorted((a, b) => endOf(b) - endOf(a))[0] ?? null;
+}
+
+/** Epoch ms. */
+export const endOf = ({ endedAt, stopsAt }: Doc<"shifts">): number => endedAt ?? stopsAt;
 
 export type Collection = {
   /** Epoch ms. */
@@ -72,6 +89,26 @@ export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Pr
   return null;
 }
 
+/** Questions that differ in case and spacing alone are one. */
+const questionHash = (question: string) => sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
+
+/** What an on-demand result is about: a focus ("" for the whole market), and the question that it answers, if any. */
+export type Subject = { focus: string; question?: string };
+
+/** The result's place among the stored ones. */
+export function placeOf({ focus, question }: Subject) {
+  return question === undefined ? { focus } : { focus, questionHash: questionHash(question) };
+}
+
+/** The stored on-demand result, however old. */
+export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Doc<"researchResults"> | null> {
+  const { focus, questionHash: hash } = { questionHash: undefined, ...placeOf(subject) };
+  return ctx.db
+    .query("researchResults")
+    .withIndex("by_focus", (q) => q.eq("focus", focus).eq("questionHash", hash))
+    .unique();
+}
+
 /** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
   const [newest] = await activeShiftsOf(ctx, userId);
@@ -91,4 +128,9 @@ function describeShift({ token, startedAt, stopsAt, interimReportsCount }: Doc<"
 function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">): string {
   const subject = jobToken === "" ? "the whole market" : jobToken;
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
+}
+
+/** Why a report did not reach the messenger, as answers tell it. */
+export function undeliveredBy(messengerError: string | undefined): { deliveryProblem?: string } {
+  return messengerError === undefined ? {} : { deliveryProblem: messengerError };
 }

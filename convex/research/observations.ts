@@ -46,21 +46,21 @@ type Shared = Infer<typeof vShared>;
 /**
  * The observation of a focus that serves a shift now: a young one, the one being collected, or a new one, which then waits
  * for its place. A new one takes over the young one's readings: the sources that failed in it are asked again.
- * @returns Whether it is shared with another shift: this one's collections cost nothing while that one goes on.
+ * @param pay Says who pays for a new one; one that is shared costs nothing more.
  */
 export async function shareObservation(
   ctx: MutationCtx,
   focus: string,
   place: Omit<Place, "request">,
-): Promise<{ observationId: Id<"observations">; isShared: boolean }> {
+  pay: () => Promise<Payer>,
+): Promise<Id<"observations">> {
   const now = Date.now();
   const latest = await latestOf(ctx, focus);
-  if (latest !== null && serves(latest, now, "whole"))
-    return { observationId: latest._id, isShared: latest.payer === "shift" };
+  if (latest !== null && serves(latest, now, "whole")) return latest._id;
   const lease = { leaseUntil: now + QUEUE_MS, lane: place.lane };
-  const observationId = await open(ctx, { focus, latest, now }, { ...lease, payer: "shift" });
+  const observationId = await open(ctx, { focus, latest, now }, { ...lease, payer: await pay() });
   await queue(ctx, { observationId, attempt: 1 }, place);
-  return { observationId, isShared: false };
+  return observationId;
 }
 
 /** The observation of a focus for work that has its place already and collects by itself what nobody collects. */

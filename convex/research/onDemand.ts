@@ -1,5 +1,4 @@
 import { v } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
@@ -9,6 +8,7 @@ import { providerAction } from "../lib/providerCalls";
 import { failRefresh, finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
+import { placeOf, resultOn, type Subject } from "./model";
 import { claimObservation, collectNow, vShared } from "./observations";
 import { writeSnapshot } from "./snapshot";
 import { vResult, vSourceStates } from "./shapes";
@@ -16,42 +16,47 @@ import { vResult, vSourceStates } from "./shapes";
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
-const refreshKey = (focus: string) => `research:${focus}`;
+const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-/** The stored result of a focus, however old. */
+function refreshKey(subject: Subject): string {
+  const { focus, questionHash } = { questionHash: undefined, ...placeOf(subject) };
+  return questionHash === undefined ? `research:${focus}` : `research:${focus}:${questionHash}`;
+}
+
+/** The stored result, however old. */
 export const current = internalQuery({
-  args: { focus: v.string() },
+  args: vSubject,
   returns: v.union(v.object({ fetchedAt: v.number(), result: vResult, sources: vSourceStates }), v.null()),
-  handler: async (ctx, { focus }) => {
-    const row = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
+  handler: async (ctx, subject) => {
+    const row = await resultOn(ctx, subject);
     return row === null ? null : { fetchedAt: row.generatedAt, result: row.result, sources: row.sources };
   },
 });
 
 /**
- * Starts the research of a focus, or joins the one under way.
+ * Starts the research of a focus, or of a question on it, or joins the one under way.
  * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
  */
 export const begin = internalMutation({
-  args: { focus: v.string(), caller: vCaller },
+  args: { ...vSubject, caller: vCaller },
   returns: vTicket,
-  handler: async (ctx, { focus, caller }): Promise<Ticket> =>
-    beginInLane(ctx, { key: refreshKey(focus), caller }, internal.research.onDemand.write, { focus }),
+  handler: async (ctx, { caller, ...subject }): Promise<Ticket> =>
+    beginInLane(ctx, { key: refreshKey(subject), caller }, internal.research.onDemand.write, subject),
 });
 
 /** Begins the work once it has its place; `null` when nobody wants it any more. */
 export const take = internalMutation({
-  args: { focus: v.string(), ...vTurn },
+  args: { ...vSubject, ...vTurn },
   returns: v.union(vShared, v.null()),
-  handler: async (ctx, { focus, attempt, payer }) => {
-    const wanted = await takeRefresh(ctx, { key: refreshKey(focus), attempt }, LEASE_MS);
-    return wanted ? claimObservation(ctx, focus, payer) : null;
+  handler: async (ctx, { attempt, payer, ...subject }) => {
+    const wanted = await takeRefresh(ctx, { key: refreshKey(subject), attempt }, LEASE_MS);
+    return wanted ? claimObservation(ctx, subject.focus, payer) : null;
   },
 });
 
 /** Writes the result and stores it, or why there is none. A source that is slower is collected to its end behind it. */
 export const write = providerAction({
-  args: { focus: v.string(), ...vTurn },
+  args: { ...vSubject, ...vTurn },
   returns: v.null(),
   handler: async (ctx, work) => {
     const shared = await ctx.runMutation(internal.research.onDemand.take, work);
@@ -64,37 +69,37 @@ export const write = providerAction({
 async function writeFrom(
   ctx: ActionCtx,
   observationId: Id<"observations">,
-  { focus, attempt, payer }: { focus: string; attempt: number; payer: Payer },
+  { attempt, payer, ...subject }: Subject & { attempt: number; payer: Payer },
 ): Promise<void> {
   try {
     const occasion = "On-demand research snapshot";
     const { result, model, sources } = await writeSnapshot(ctx, {
-      focus,
+      ...subject,
       observationId,
       occasion,
       wanted: "soon",
       payer,
     });
-    const stored = { focus, attempt, model, result, sources };
+    const stored = { ...subject, attempt, model, result, sources };
     await ctx.runMutation(internal.research.onDemand.store, stored);
   } catch (error) {
-    await failRefresh(ctx, refreshKey(focus), attempt, error);
+    await failRefresh(ctx, refreshKey(subject), attempt, error);
   }
 }
 
 export const store = internalMutation({
   args: {
-    focus: v.string(),
+    ...vSubject,
     attempt: v.number(),
     model: v.string(),
     result: vResult,
     sources: vSourceStates,
   },
   returns: v.null(),
-  handler: async (ctx, { focus, attempt, model, result, sources }) => {
-    if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
-    const stored = { focus, generatedAt: Date.now(), model, result, sources };
-    const row = await getOneFrom(ctx.db, "researchResults", "by_focus", focus);
+  handler: async (ctx, { attempt, model, result, sources, ...subject }) => {
+    if (!(await finishRefresh(ctx, refreshKey(subject), attempt, null))) return null;
+    const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result, sources };
+    const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);
     else await ctx.db.replace("researchResults", row._id, stored);
     return null;

@@ -1,9 +1,9 @@
-import type { Source } from "../evidence/citing";
-import { isModels, nameOf, type Brief } from "./brief";
-import { markedSummary } from "./result";
+import { isModels, type Source } from "../evidence/facts";
+import { nameOf, type Brief } from "./brief";
+import { shortened, wordsOver } from "./result";
 import type { Outlook, Result } from "./shapes";
 
-/** A report written from the facts alone, without a model: each fact in its own words, cited. Pure. */
+/** A report written by code, from the facts alone: each in its own words. Pure. */
 
 /** A day's change below this says nothing about direction; percent. */
 const CLEAR_CHANGE = 1;
@@ -19,7 +19,8 @@ export function plainNote({ sources, missing }: Brief, focus: string): Note {
   const lead = changes[0];
   const marketOutlook = outlookOf(lead?.value ?? 0);
   const paragraphs = [
-    `This report on ${focus === "" ? "the market" : focus} lists what was observed, each line with its source.`,
+    `This report on ${focus === "" ? "the market" : focus} was written by code, not by an analyst: what a language model ` +
+      "wrote stated figures that no source gave, and was refused. It lists what was observed.",
     ...inGroups(observed).map((group) => group.map(sentenceOf).join(" ")),
     ...(missing.length === 0
       ? []
@@ -27,10 +28,10 @@ export function plainNote({ sources, missing }: Brief, focus: string): Note {
           `Not collected: ${missing.map(({ collector, subject }) => nameOf(collector, subject)).join(", ")}.`,
         ]),
   ];
-  const summary = lead === undefined ? "Facts alone, without a price" : `${lead.says} [f${lead.id}]`;
   return {
-    fullAnalysis: paragraphs.join("\n\n"),
-    shortSummary: markedSummary(summary, marketOutlook),
+    fullAnalysis: shortened(paragraphs.join("\n\n"), wordsOver(paragraphs.join("\n\n"))),
+    shortSummary:
+      lead === undefined ? "Facts alone, without a price" : `Facts alone, by code: ${lineOf(lead)}`,
     marketOutlook,
     impacts: (changes.length === 0 ? observed : changes).slice(0, IMPACTS).map((source) => ({
       title: subjectOf(source),
@@ -41,8 +42,13 @@ export function plainNote({ sources, missing }: Brief, focus: string): Note {
   };
 }
 
-function sentenceOf({ says, id }: Source): string {
-  return `${says} [f${id}].`;
+function sentenceOf(source: Source): string {
+  return `${lineOf(source)}.`;
+}
+
+/** `BTC price: {f1}` */
+function lineOf({ says, id }: Source): string {
+  return `${says.split(": ")[0] ?? ""}: {f${id}}`;
 }
 
 /** Facts about one subject that stand together; single ones stand with one another. */

@@ -9,8 +9,9 @@ import { enqueueCard } from "../messenger/model";
 import { recordRun } from "../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
-import { shiftTopic } from "./model";
+import { holdersOfShift, shiftTopic, undeliveredBy } from "./model";
 import type { ReportKind } from "./shapes";
+import { afterReport, giveBackRest } from "./stages";
 import { INWARD, vReport } from "./tables";
 import type { Written } from "./writing";
 
@@ -40,7 +41,8 @@ export const publish = internalMutation({
         });
       } else {
         await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
-        await advance(ctx, shift, synthesis.kind, "reported");
+        const own = synthesis.shiftId === shift._id;
+        await advance(ctx, own ? afterReport(shift) : shift, synthesis.kind, "reported");
       }
     }
     if (waiting.length === BATCH) {
@@ -86,7 +88,9 @@ async function storeReport(
   const drawn = await createFunctionHandle(internal.pictures.drawing.report);
   await enqueueCard(ctx, {
     userId: shift.userId,
+    bot: shift.bot,
     chatId: shift.messengerChatId,
+    holders: holdersOfShift(shift),
     kind: `${type} report`,
     topic: shiftTopic(shift._id),
     paragraphs: reportCard({
@@ -110,7 +114,9 @@ async function advance(
 ): Promise<void> {
   const reported = outcome === "reported";
   const next = nextCheckpoint(kind, shift.startedAt);
+  if (next === null) await giveBackRest(ctx, shift);
   const ending = {
+    prepaid: undefined,
     status: "completed" as const,
     endedAt: Date.now(),
     finalReportSent: reported,
@@ -123,6 +129,7 @@ async function advance(
     ...(next === null
       ? ending
       : {
+          ...(shift.prepaid === undefined ? {} : { prepaid: shift.prepaid }),
           nextReport: next.kind,
           nextReportAt: next.at,
           interimReportsCount: shift.interimReportsCount + (reported ? 1 : 0),
@@ -142,14 +149,14 @@ export const delivered = internalMutation({
   },
 });
 
-/** The latest report of a shift, or on a token, whoever's shift it comes from; of both, the shift's on that token. */
+/** The latest report of a shift, or on a token, from any user's shift; of both, the shift's on that token. */
 export const latest = internalQuery({
   args: { token: v.optional(v.string()), jobId: v.optional(v.string()) },
-  returns: v.union(vReport, v.null()),
+  returns: v.union(vReport.extend({ deliveryProblem: v.optional(v.string()) }), v.null()),
   handler: async (ctx, { token, jobId: shift }) => {
     const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
     if (row === null || (token !== undefined && row.jobToken !== token)) return null;
-    return omit(row, ["_creationTime", ...INWARD]);
+    return { ...omit(row, ["_creationTime", ...INWARD]), ...undeliveredBy(row.messengerError) };
   },
 });
 

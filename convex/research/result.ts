@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { text } from "../lib/shapes";
-import { withoutMarks } from "../evidence/citing";
+import { withoutBrackets } from "../evidence/facts";
+import { withoutTrailing } from "../lib/text";
 import type { Outlook } from "./shapes";
 
 /** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
@@ -20,16 +21,17 @@ export const RESULT_SCHEMA_NAME = "research_result";
 /** The shape the model sends; confidences and lengths outside the contract are demands, so that they can be mended. */
 export const resultShape = z.object({
   fullAnalysis: text(MAX_ANALYSIS).describe(
-    `${MIN_WORDS} to ${MAX_WORDS} words, paragraphs separated by a blank line; every figure with its citation`,
+    `${MIN_WORDS} to ${MAX_WORDS} words (a slot is one), paragraphs separated by a blank line`,
   ),
   shortSummary: text(MAX_ANALYSIS).describe(
-    `at most ${SUMMARY_LIMIT} characters, first 🟢 for bullish, 🔴 for bearish or 🟡 for neutral`,
+    `at most ${SUMMARY_LIMIT} characters as shown (a slot is 6 to 14, with its coin or time in parentheses where the words ` +
+      "leave it out), first 🟢 for bullish, 🔴 for bearish or 🟡 for neutral; two slots at most, no citation",
   ),
   marketOutlook: z.enum(OUTLOOKS),
   impacts: z
     .array(
       z.object({
-        title: text(120).describe("token or theme"),
+        title: text(120).describe("token or theme, no figure"),
         detail: text(600).describe("one or two sentences"),
         sentiment: z.enum(OUTLOOKS),
         confidence: z.number().describe("0 to 1"),
@@ -41,16 +43,22 @@ export const resultShape = z.object({
 
 type Result = z.output<typeof resultShape>;
 
-/** What is wrong with a result, for the repair turn; `null` when it keeps the contract. */
-export function demands(result: Result): string | null {
+/**
+ * What is wrong with a result, for the repair turn; `null` when it keeps the contract.
+ * @param shown Its analysis and summary as readers will see them.
+ */
+export function demands(
+  result: Result,
+  shown = { analysis: result.fullAnalysis, summary: result.shortSummary },
+): string | null {
   const problems: string[] = [];
-  const words = countWords(result.fullAnalysis);
+  const words = countWords(shown.analysis);
   if (words < MIN_WORDS || words > MAX_WORDS) {
     problems.push(`fullAnalysis has ${words} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
   }
   const mark = MARKS[result.marketOutlook];
   if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
-  if ([...withoutMarks(result.shortSummary)].length > SUMMARY_LIMIT) {
+  if ([...shown.summary].length > SUMMARY_LIMIT) {
     problems.push(`shortSummary must have at most ${SUMMARY_LIMIT} characters`);
   }
   if (result.impacts.length === 0) problems.push("impacts must not be empty");
@@ -61,23 +69,23 @@ export function demands(result: Result): string | null {
 }
 
 /**
- * Brings a result as near to the contract as a rule can: the summary's mark and length, too long an analysis (cut at a
- * sentence end), confidences. Too short an analysis stays as it is.
+ * Brings confidences into the contract's scale; lengths are mended where it is known what readers see.
  * @returns `null` without impacts, or with confidences of an unknown scale: nothing can be made up.
  */
 export function mend(result: Result): Result | null {
   const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
   if (result.impacts.length === 0 || confidences === null) return null;
   return {
-    fullAnalysis: cutWords(result.fullAnalysis, MAX_WORDS),
-    shortSummary: markedSummary(result.shortSummary, result.marketOutlook),
-    marketOutlook: result.marketOutlook,
+    ...result,
     impacts: result.impacts.map((impact, i) => ({ ...impact, confidence: confidences[i] ?? 0 })),
   };
 }
 
+/** The words that readers see, brackets apart; two signs of Chinese or Japanese count as one. */
 export function countWords(prose: string): number {
-  return prose.split(/\s+/).filter((word) => word !== "").length;
+  const shown = withoutBrackets(prose);
+  const signs = shown.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu)?.length ?? 0;
+  return shown.split(/[ \t\n]+/).filter((word) => /[^\p{P}\s]/u.test(word)).length + Math.floor(signs / 2);
 }
 
 /** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */
@@ -85,23 +93,34 @@ export function isShort(result: { fullAnalysis: string }): boolean {
   return countWords(result.fullAnalysis) < MIN_WORDS;
 }
 
-/** A summary with the outlook's mark, within its length. */
+/** How many words an analysis has too many. */
+export function wordsOver(prose: string): number {
+  return Math.max(0, countWords(prose) - MAX_WORDS);
+}
+
+/** A summary with the outlook's mark, within its length, no figure cut in two. */
 export function markedSummary(summary: string, outlook: Outlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
-  return [...withoutMarks(points.join(""))].length <= SUMMARY_LIMIT
-    ? points.join("")
-    : `${points
-        .slice(0, SUMMARY_LIMIT - 1)
-        .join("")
-        .trimEnd()}…`;
+  if (points.length <= SUMMARY_LIMIT) return points.join("");
+  const kept = points.slice(0, SUMMARY_LIMIT - 1).join("");
+  const space = points[SUMMARY_LIMIT - 1] === " " ? kept.length : kept.lastIndexOf(" ");
+  // A word that fills a summary may be cut, unless it is a figure.
+  const end = space > 2 || /\d/.test(kept) ? Math.max(space, MARKS[outlook].length) : kept.length;
+  const whole = kept.slice(0, end);
+  const open = whole.lastIndexOf("(");
+  const closed = open > whole.lastIndexOf(")") ? whole.slice(0, open) : whole;
+  return `${withoutTrailing(closed, " ,;:–—-")}…`;
 }
 
-/** At most `limit` words, ending with a sentence where the text has one in its second half. */
-function cutWords(prose: string, limit: number): string {
-  if (countWords(prose) <= limit) return prose;
-  const kept = new RegExp(`^\\s*(?:\\S+\\s+){${limit - 1}}\\S+`).exec(prose)?.[0] ?? prose;
-  const end = Math.max(...[". ", "! ", "? ", ".\n", "!\n", "?\n"].map((stop) => kept.lastIndexOf(stop)));
+/** A text with some of its last words gone, ending with a sentence where it has one in its second half. */
+export function shortened(prose: string, over: number): string {
+  if (over === 0) return prose;
+  const limit = prose.split(/\s+/).length - over;
+  const kept = new RegExp(`^\\s*(?:\\S+\\s+){${Math.max(0, limit - 1)}}\\S+`).exec(prose)?.[0] ?? prose;
+  const end = Math.max(
+    ...[". ", "! ", "? ", "] ", ".\n", "!\n", "?\n"].map((stop) => kept.lastIndexOf(stop)),
+  );
   if (/[.!?]$/.test(kept)) return kept;
   return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
 }

@@ -16,7 +16,14 @@ export const vResult = v.object({
   changes: v.array(vChange),
   checked: zodOutputToConvex(checkedCounts),
   /** What could not be collected for it, and why. */
-  missing: v.array(vMissing),
+  missing: v.array(
+    v.union(
+      vMissing,
+      vMissing.omit("collector").extend({
+        collector: v.union(v.literal("market"), v.literal("sentiment"), v.literal("onchain")),
+      }),
+    ),
+  ),
 });
 
 export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));

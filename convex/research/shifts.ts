@@ -4,24 +4,30 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { payerOf, prepay } from "../lib/budget";
 import { cron } from "../lib/cronRuns";
-import { AppError } from "../lib/errors";
+import { AppError, KEY_USED } from "../lib/errors";
 import { quotaHeaders } from "../lib/quotas";
+import { vPayer } from "../lib/tables";
+import { withoutCitations } from "../lib/text";
 import { iso, MINUTE, NEVER } from "../lib/time";
-import { callOffCards, deliveryProblemOf, enqueueCard } from "../messenger/model";
+import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, STOP } from "./cards";
 import { dueAfterMs, SHIFT_MS } from "./checkpoints";
 import { addDataPoint } from "./dataPoints";
 import {
   activeShiftsOf,
+  endOf,
+  holdersOfShift,
+  lastEndedOf,
   lastCollectionOf,
   latestReportsOf,
   MAX_ACTIVE,
-  shiftCosts,
+  MAX_ACTIVE_BY_ID,
   shiftTopic,
+  undeliveredBy,
 } from "./model";
 import { shiftStatus } from "./shown";
+import { giveBackRest } from "./stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -30,7 +36,8 @@ const SOON_MS = MINUTE;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
- * @throws AppError `rate_limited` when the user already runs 10, or the day's budget is used up.
+ * @throws AppError `conflict` when the idempotency key was used for another request; `rate_limited` when the user already
+ * runs 10, or the day's budget is used up.
  */
 export const start = internalMutation({
   args: {
@@ -39,31 +46,35 @@ export const start = internalMutation({
     messengerChatId: v.optional(v.string()),
     idempotencyKey: v.optional(v.string()),
     signedIn: v.boolean(),
+    byId: v.optional(v.boolean()),
+    /** Whose part of the day's budget pays for it. */
+    paidBy: vPayer,
     /** Its first card goes to the chat that asked, which may stop it with a tap. */
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
   handler: async (ctx, { stoppable, ...asked }) => {
-    const { userId, token, messengerChatId, idempotencyKey, signedIn } = asked;
+    const { userId, token, messengerChatId, idempotencyKey, byId } = asked;
     const earlier = await startedWith(ctx, userId, idempotencyKey);
     if (earlier !== null) {
+      if (earlier.focus !== (token ?? "") || earlier.messengerChatId !== messengerChatId) {
+        throw new AppError("conflict", KEY_USED);
+      }
       return { jobId: earlier._id, startedAt: earlier.startedAt, stopsAt: earlier.stopsAt };
     }
     const now = Date.now();
     const active = await activeShiftsOf(ctx, userId);
-    if (active.length >= MAX_ACTIVE) {
-      const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
-      const againMs = Math.max(0, freeAt - now);
-      const unit = "concurrent-requests";
-      throw new AppError("rate_limited", `At most ${MAX_ACTIVE} research shifts can be active at once`, {
-        retryAfterMs: againMs,
-        headers: quotaHeaders([
-          { name: "active-shifts", most: MAX_ACTIVE, unit, windowMs: SHIFT_MS, left: 0, againMs },
-        ]),
-      });
+    refuseBeyond(MAX_ACTIVE, active, now);
+    if (byId === true) {
+      const begunSo = active.filter((shift) => shift.byId === true);
+      refuseBeyond(MAX_ACTIVE_BY_ID, begunSo, now, " by userId alone");
     }
+    const isForeign =
+      byId === true && messengerChatId !== undefined && !(await isOwnChat(ctx, userId, messengerChatId));
+    const bot = isForeign ? ("default" as const) : undefined;
     const jobId = await ctx.db.insert("shifts", {
       ...asked,
+      ...(bot === undefined ? {} : { bot }),
       focus: token ?? "",
       startedAt: now,
       stopsAt: now + SHIFT_MS,
@@ -77,12 +88,12 @@ export const start = internalMutation({
       finalReportSent: false,
     });
     const shift = await ctx.db.get("shifts", jobId);
-    const isShared = shift !== null && (await addDataPoint(ctx, shift, now));
-    // Paid for as a whole: a shift that has begun is never stopped by a budget that others use up.
-    if (!isShared) await prepay(ctx, payerOf({ signedIn, address: null }), shiftCosts());
+    if (shift !== null) await addDataPoint(ctx, shift, now);
     await enqueueCard(ctx, {
       userId,
+      bot,
       chatId: messengerChatId,
+      holders: holdersOfShift(asked),
       kind: "shift started",
       topic: shiftTopic(jobId),
       paragraphs: startCard({ token: token ?? null, startedAt: now }),
@@ -91,6 +102,18 @@ export const start = internalMutation({
     return { jobId, startedAt: now, stopsAt: now + SHIFT_MS };
   },
 });
+
+/** @throws AppError `rate_limited` when so many of these shifts are active already. */
+function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
+  if (active.length < most) return;
+  const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
+  const againMs = Math.max(0, freeAt - now);
+  const unit = "concurrent-requests";
+  throw new AppError("rate_limited", `At most ${most} research shifts can be active at once${how}`, {
+    retryAfterMs: againMs,
+    headers: quotaHeaders([{ name: "active-shifts", most, unit, windowMs: SHIFT_MS, left: 0, againMs }]),
+  });
+}
 
 /** Stops all of the user's active shifts. What is under way for them is dropped, and nothing more is sent. */
 export const stop = internalMutation({
@@ -101,12 +124,14 @@ export const stop = internalMutation({
     for (const shift of active) {
       await dropUnfinishedDataPoint(ctx, shift);
       await callOffCards(ctx, shiftTopic(shift._id));
+      await giveBackRest(ctx, shift);
       await ctx.db.patch("shifts", shift._id, {
         status: "stopped",
         endedAt: Date.now(),
         nextCollectionAt: NEVER,
         nextReportAt: NEVER,
         synthesisId: undefined,
+        prepaid: undefined,
       });
     }
     return active.length;
@@ -147,6 +172,7 @@ export const status = internalQuery({
     const reports = await latestReportsOf(ctx, userId);
     const active = await activeShiftsOf(ctx, userId);
     const [newest] = active;
+    const ended = await lastEndedOf(ctx, userId);
     const last = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
     return {
       activeJob:
@@ -157,14 +183,16 @@ export const status = internalQuery({
               ...pick(newest, ["status", "interimReportsCount", "finalReportSent", "collectionsCount"]),
               lastCollection: last === null ? null : { ...last, at: iso(last.at) },
             },
+      lastJob: ended === null ? null : shownEnd(ended),
       activeJobs: active.map(shownShift),
       deliveryProblem: await deliveryProblemOf(ctx, userId),
-      recentReports: reports.map(({ type, generatedAt, result, messengerSent }) => ({
+      recentReports: reports.map(({ type, generatedAt, result, messengerSent, messengerError }) => ({
         type,
         generatedAt: iso(generatedAt),
         outlook: result.marketOutlook,
-        summary: result.shortSummary,
+        summary: withoutCitations(result.shortSummary),
         messengerSent,
+        ...undeliveredBy(messengerError),
       })),
     };
   },
@@ -172,6 +200,16 @@ export const status = internalQuery({
 
 function shownShift({ _id: jobId, token, startedAt, stopsAt }: Doc<"shifts">) {
   return { jobId, token: token ?? null, startedAt: iso(startedAt), stopsAt: iso(stopsAt) };
+}
+
+function shownEnd(shift: Doc<"shifts">) {
+  const { interimReportsCount, finalReportSent, collectionsCount, error = null } = shift;
+  return {
+    ...shownShift(shift),
+    status: shift.status === "stopped" ? ("stopped" as const) : ("completed" as const),
+    endedAt: iso(endOf(shift)),
+    ...{ interimReportsCount, finalReportSent, collectionsCount, error },
+  };
 }
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */

@@ -11,8 +11,12 @@ const outlook = z.enum(["bullish", "bearish", "neutral"]);
 export const resultFields = {
   fullAnalysis: z
     .string()
-    .describe("400 to 600 words; `[1]` cites the source of that id, right after what it says"),
-  shortSummary: z.string().describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡"),
+    .describe(
+      "400 to 600 words, brackets apart; `[1]` cites the source of that id, `[1: BTC 24 h]` with what the words leave out",
+    ),
+  shortSummary: z
+    .string()
+    .describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡; its sources are listed"),
   marketOutlook: outlook,
   impacts: z.array(
     z.object({
@@ -46,13 +50,13 @@ export function shownResult(result: Result) {
 
 /** A result's common part, shortened. */
 export const resultExample = {
-  fullAnalysis: "Bitcoin trades at 97,250 USD [1], 1.4 % [2] higher than a day ago … (400 to 600 words)",
+  fullAnalysis: "Bitcoin trades at $97,251 [1], +1.42% [2: 24 h] … (400 to 600 words)",
   shortSummary: "🟢 Bitcoin leads a broad advance",
   marketOutlook: "bullish" as const,
   impacts: [
     {
       title: "BTC",
-      detail: "Funding stays near 0.0013 % an hour [3], which leaves room for buyers.",
+      detail: "Funding stays near +0.0013% [3] per hour, which leaves room for buyers.",
       sentiment: "bullish" as const,
       confidence: 0.72,
     },
@@ -129,9 +133,24 @@ export const activeJob = shift.extend({
     .describe("The latest finished collection, and which of its three sources failed; null before the first"),
 });
 
+/** The newest shift that has ended. */
+const lastJob = shift.extend({
+  status: z.enum(["completed", "stopped"]).describe("Whether it ran its eight hours, or was stopped"),
+  endedAt: z.iso.datetime(),
+  interimReportsCount: z.int().describe("0 to 2"),
+  finalReportSent: z.boolean().describe("Whether its final report was made"),
+  collectionsCount: z.int().describe("Collections begun"),
+  error: z.string().nullable().describe("Why there is no final report, where it failed"),
+});
+export const undelivered = z
+  .string()
+  .optional()
+  .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
+
 /** How a user's shifts are doing. */
 export const shiftStatus = z.object({
   activeJob: activeJob.nullable(),
+  lastJob: lastJob.nullable().describe("The shift that ended last, and how; null before the first has ended"),
   activeJobs: z
     .array(shift)
     .describe("All active shifts, newest first: every start makes a new one, on the same token too"),
@@ -144,8 +163,9 @@ export const shiftStatus = z.object({
       type: z.enum(["interim", "final"]),
       generatedAt: z.iso.datetime(),
       outlook: z.string().describe("bullish, bearish or neutral"),
-      summary: z.string().describe("The report's shortSummary"),
+      summary: z.string().describe("The report's shortSummary, without the marks of its sources"),
       messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+      deliveryProblem: undelivered,
     }),
   ),
 });

@@ -17,12 +17,14 @@ const READING_GOOD_MS = 2 * HOUR;
 
 export type SnapshotTask = {
   focus: string;
+  /** What a reader wants to know. */
+  question?: string | undefined;
   observationId: Id<"observations">;
   /** What the model is told it writes. */
   occasion: string;
   /**
    * `soon`: somebody waits on the line, so a source that is slower than the deadline does not hold the result back: its
-   * last reading stands in, and its collection goes on behind. `whole`: every source is waited for, and without an
+   * last reading stands in, and its collection continues in the background. `whole`: every source is waited for, and without an
    * observed price nothing is written.
    */
   wanted: "soon" | "whole";
@@ -35,7 +37,7 @@ export type SnapshotTask = {
  */
 export async function writeSnapshot(
   ctx: ActionCtx,
-  { focus, observationId, occasion, wanted, payer }: SnapshotTask,
+  { focus, question, observationId, occasion, wanted, payer }: SnapshotTask,
 ): Promise<{ result: Result; model: string; sources: SourceStates }> {
   await awaitSources(ctx, observationId, wanted);
   const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
@@ -43,7 +45,7 @@ export async function writeSnapshot(
   const brief = await gatherBrief(ctx, { focus, observations: [sources], startedAt: null });
   const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, sources);
   if (failure !== null) throw new AppError("upstream", failure);
-  const task = { occasion, focus, nowIso: iso(Date.now()), brief };
+  const task = { occasion, focus, question, nowIso: iso(Date.now()), brief };
   const { result, model } = await writeResult(ctx, task, { turnMs: deadlines.llmScheduled, payer });
   return { result, model, sources: states };
 }

@@ -11,9 +11,10 @@ import { activeJob, shiftStatus } from "./shown";
 export const researchStatus: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/status",
-  summary: "The user's active shifts, the newest one in full, and their latest three reports.",
+  summary:
+    "The user's active shifts, the newest one in full, the one that ended last, and their latest three reports.",
   description:
-    "Where a shift's sources fail, `lastCollection` says which and why; where its cards do not arrive, `deliveryProblem` does.",
+    "`activeJob` is null once the shift is over: `lastJob` tells how it ended. Where a shift's sources fail, `lastCollection` says which and why; where its cards do not arrive, `deliveryProblem` does.",
   needs: [],
   example: {
     input: { userId: EXAMPLE_USER },
@@ -33,6 +34,18 @@ export const researchStatus: MountedEndpoint = endpoint({
           at: "2026-01-05T12:00:10.000Z",
           failed: [{ source: "sentiment", error: "The sentiment model did not answer in time" }],
         },
+      },
+      lastJob: {
+        jobId: "k57a1s2d3f4g5h6j7k8l9z0x1c2v3b4n",
+        token: null,
+        startedAt: "2026-01-04T09:30:00.000Z",
+        stopsAt: "2026-01-04T17:30:00.000Z",
+        status: "completed",
+        endedAt: "2026-01-04T17:32:10.000Z",
+        interimReportsCount: 2,
+        finalReportSent: true,
+        collectionsCount: 17,
+        error: null,
       },
       activeJobs: [
         {

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { vLane, vPayer } from "../lib/tables";
+import { vLane, vPayer, vPrepaid } from "../lib/tables";
 import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
@@ -17,6 +17,10 @@ export const researchTables = {
     /** The token, or "" for the whole market: what observations are shared by. */
     focus: v.string(),
     messengerChatId: v.optional(v.string()),
+    /** Its cards go by this bot: the chat is not the owner's own, and was named by `userId` alone. */
+    bot: v.optional(v.literal("default")),
+    /** It was started by `userId` alone, of an id that has an owner. */
+    byId: v.optional(v.boolean()),
     idempotencyKey: v.optional(v.string()),
     startedAt: v.number(),
     stopsAt: v.number(),
@@ -37,6 +41,10 @@ export const researchTables = {
     error: v.optional(v.string()),
     /** Whether its user was signed in, whose work then waits apart from strangers'. */
     signedIn: v.optional(v.boolean()),
+    /** Whose part of the day's budget its stages are taken from. Absent on those that were paid for whole. */
+    paidBy: v.optional(vPayer),
+    /** What is left of what was paid for its present stage. */
+    prepaid: v.optional(vPrepaid),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
     .index("by_status_and_nextReportAt", ["status", "nextReportAt"])
@@ -123,15 +131,20 @@ export const researchTables = {
     .index("by_jobToken", ["jobToken", "generatedAt"])
     .index("by_jobId", ["jobId", "generatedAt"]),
 
-  /** The latest on-demand result of each focus. Written by `research/onDemand`; replaced at each refresh. Dies a week after. */
+  /**
+   * The latest on-demand result of each focus, and of each question on it. Written by `research/onDemand`; replaced at
+   * each refresh. Dies a week after.
+   */
   researchResults: defineTable({
     focus: v.string(),
+    /** SHA-256 of the question that it answers (`questionHash`); absent for a result on the focus alone. */
+    questionHash: v.optional(v.string()),
     generatedAt: v.number(),
     model: v.string(),
     result: vResult,
     sources: vSourceStates,
   })
-    .index("by_focus", ["focus"])
+    .index("by_focus", ["focus", "questionHash"])
     .index("by_generatedAt", ["generatedAt"]),
 };
 
@@ -179,9 +192,13 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       onDeletion: {
         whenFinal: true,
         anonymise: (db, { _id }) =>
-          db.patch("shifts", _id, { userId: "", messengerChatId: undefined, idempotencyKey: undefined }),
+          db.patch("shifts", _id, {
+            ...{ userId: "", messengerChatId: undefined, idempotencyKey: undefined },
+            ...{ paidBy: undefined, prepaid: undefined },
+          }),
       },
     },
+    withheld: ["paidBy", "prepaid"],
     final: { field: "status", states: ["completed", "stopped"] },
     openWhen: {
       shiftCollections: {

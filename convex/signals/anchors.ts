@@ -68,7 +68,7 @@ export const send = providerAction({
       if (head === null) return null;
       const call = { to: address, data: anchorData(head), value: 0n };
       const preparation = await prepareTransaction(address, call, null);
-      if (preparation.gas.kind === "reverts") throw new AppError("upstream", preparation.gas.reason);
+      if (preparation.gas.kind === "reverts") throw new AppError("upstream", preparation.gas.name);
       const gas = gasLimit(preparation.gas.gas);
       if (preparation.native < gas * preparation.fees.maxFeePerGas + 2n * preparation.l1Fee) {
         throw new AppError("internal", `The anchor ${address} cannot pay the network fee`);
@@ -76,7 +76,7 @@ export const send = providerAction({
       const signed = await signForService(ctx, "anchor", { address, preparation, gas, call });
       const transactionId = await ctx.runMutation(internal.signals.anchors.store, { address, head, signed });
       if (transactionId === null) return null;
-      await handOut(ctx, { _id: transactionId, address, ...signed }, { isFirst: true });
+      await handOut(ctx, { _id: transactionId, ...signed });
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;

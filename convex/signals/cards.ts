@@ -135,7 +135,7 @@ function weekSignal(one: WeekSignal | null | undefined): string {
 }
 
 function reviewLines(review: string | null): Paragraph[] {
-  return review === null ? [] : [[{ bold: "Review" }, `\n${quoted(review)}`]];
+  return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
 }
 
 /** The model's words between marks: they never stand as a line of the card's own. */

@@ -44,12 +44,14 @@ export const page = internalQuery({
   args: {
     token: v.union(vToken, v.null()),
     limit: v.number(),
-    /** Only those generated before this moment. */
+    /** Only those generated since this moment, and before the other. */
+    since: v.union(v.number(), v.null()),
     before: v.union(v.number(), v.null()),
   },
   returns: v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) }),
-  handler: async (ctx, { token, limit, before }) => {
-    const rows = await newestFirst(ctx, token, { before: before ?? Infinity }).take(limit);
+  handler: async (ctx, { token, limit, since, before }) => {
+    const between = { since: since ?? 0, before: before ?? Infinity };
+    const rows = await newestFirst(ctx, token, between).take(limit);
     return { signals: rows.map(bare), totals: await totalsOf(ctx, token ?? "ALL") };
   },
 });

@@ -5,11 +5,12 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumberOr } from "../lib/input";
+import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { once } from "../lib/once";
-import { iso, SECOND } from "../lib/time";
+import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
+import { credentialShown } from "../users/access";
 import { spokenDay } from "./calendar";
 import { signalExample, statsExample } from "./examples";
 import { signalToken } from "./inputs";
@@ -17,7 +18,7 @@ import { TOKENS } from "./rules";
 import { signalStats } from "./statisticsShapes";
 import { publicSignal, standing } from "./shapes";
 import { anchors, proof } from "./proofHttp";
-import { reviewedDay } from "./waiting";
+import { assertIssued, reviewedDay } from "./waiting";
 
 /** Loaded by the first request that asks for the statistics. */
 const statistics = once(() => import("./statistics"));
@@ -34,15 +35,18 @@ const messengerSent = z
 /** What a card that somebody asked for is counted against. */
 const tooManyCards = "With `userId`: too many cards were asked for.";
 
+const neverIssued = "No signal was ever issued, and LLM_GATEWAY_API_KEY is not configured.";
+
 const latest: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/latest",
+  access: credentialShown,
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
     "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles every 30 minutes until it is won, lost or, after 6 hours, expired. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery. With `token` the answer has that token's key alone; null: none was issued yet.",
   needs: [],
-  errors: { rate_limited: tooManyCards },
+  errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: { token: "BTC", userId: EXAMPLE_USER },
     output: { signals: { BTC: signalExample }, messengerSent: true },
@@ -53,6 +57,7 @@ const latest: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
+    await assertIssued(ctx, token);
     const { signalView } = await import("./views");
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
@@ -69,20 +74,29 @@ const latest: MountedEndpoint = endpoint({
   },
 });
 
+/** Signals on a page of the history. */
+const [USUALLY_LISTED, MOST_LISTED] = [10, 100];
+
 const history: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
-    "`stats` are of all closed signals of the scope, whatever `limit` says; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together, however often it is looked at.",
+    "`stats` are of all closed signals of the scope, whatever `limit` and `days` say; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together, however often it is looked at.",
   needs: [],
+  errors: { not_configured: neverIssued },
   example: {
     input: { token: "BTC", limit: 1 },
     output: { signals: [signalExample], stats: statsExample, count: 1 },
   },
   input: z.object({
     token: signalToken,
-    limit: wholeNumberOr(10, 1, 100).describe("1 to 100, default 10"),
+    limit: absentWhenEmpty(wholeNumber(1, MOST_LISTED)).describe(
+      `1 to ${MOST_LISTED}; ${USUALLY_LISTED} when left out, or ${MOST_LISTED} with days`,
+    ),
+    days: absentWhenEmpty(wholeNumber(1, 365)).describe(
+      "Only signals of the last so many days, 1 to 365, to the moment",
+    ),
     before: absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
       "Only signals generated before this time: the last `generatedAt` of a page gets the next one.",
     ),
@@ -92,11 +106,13 @@ const history: MountedEndpoint = endpoint({
     stats: signalStats,
     count: z.number().describe("How many signals this answer holds"),
   }),
-  handler: async (ctx, { token, limit, before }) => {
+  handler: async (ctx, { token, limit, days, before }) => {
+    await assertIssued(ctx, token);
     const { signalView } = await import("./views");
     const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
       token: token ?? null,
-      limit,
+      limit: limit ?? (days === undefined ? USUALLY_LISTED : MOST_LISTED),
+      since: days === undefined ? null : wholeMinute(Date.now()) - days * DAY,
       before: before === undefined ? null : Date.parse(before),
     });
     return {
@@ -132,14 +148,13 @@ const NO_RECORD = {
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/recap",
+  access: credentialShown,
   summary:
     "How the signals of this UTC day stand, before 08:00 those of the day before; with an AI-written review (null when the model is out of reach).",
   description:
     "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
   needs: [],
-  errors: {
-    rate_limited: tooManyCards,
-  },
+  errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: {},
     output: {
@@ -162,6 +177,7 @@ const recap: MountedEndpoint = endpoint({
     messengerSent,
   }),
   handler: async (ctx, { userId }, { caller }) => {
+    await assertIssued(ctx, undefined);
     const { standingOf } = await import("./standing");
     const { signalView } = await import("./views");
     const day = spokenDay(Date.now());

@@ -110,7 +110,7 @@ export const task = internalQuery({
     return {
       token: run.token,
       closes: await recentHourlyCloses(ctx, run.token, { before: Date.now(), count: HOURS }),
-      // Another one's record is none of its own.
+      // Another model's record does not count.
       calibration: recordOfToken(writer?.outcomes[run.token] ?? (await totalsOf(ctx, run.token))),
       yesterday: before.flatMap((row) => (row === null ? [] : [bare(row)])),
       ...(writer === null ? {} : { model: writer.model }),

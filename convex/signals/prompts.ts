@@ -2,11 +2,11 @@ import type { Infer } from "convex/values";
 import * as z from "zod";
 import { line, usd, usdOrNull } from "../lib/shapes";
 import { iso } from "../lib/time";
+import { citableLine, SLOT_RULES, type Ledger } from "../evidence/facts";
 import type { Question } from "../providers/structured";
 import type { vTold } from "./calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "./rules";
-import { standingOf } from "./standing";
-import type { Proposal, Signal, Week } from "./tables";
+import type { Proposal, Signal } from "./tables";
 
 /** What the signal desk asks the model, and the shapes of what comes back. */
 
@@ -200,40 +200,28 @@ function describeCalibration({ token, calibration: { n, wins, meanConfidence } }
 
 export const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
 
-function reviewQuestion(user: string) {
+/**
+ * @param ledger What the review may state, by number.
+ * @param problemOf What is wrong with the figures of a review; `null` when nothing is.
+ */
+export function reviewQuestion(
+  occasion: string,
+  ledger: Ledger,
+  problemOf: (review: string, ledger: Ledger) => string | null,
+) {
+  const facts = [...ledger.facts.values()].map(citableLine).join("\n");
   return {
     name: "signal_review",
     system:
       "You review the trading signals of a crypto desk for its readers: what worked, what did not, and what it says about " +
-      "the method. You use the figures given, invent none, and promise nothing.",
-    user,
+      `the method. A few trades prove nothing. You promise nothing. ${SLOT_RULES}`,
+    user: `${occasion}\n\nFacts:\n${facts}`,
     maxTokens: 1_000,
     shape: reviewShape,
-  } satisfies Question<z.ZodType>;
-}
-
-export function dayReviewQuestion(day: string, signals: readonly Signal[]) {
-  const told = [`Review of the day ${day} (UTC).`, describeStanding(standingOf(signals)), ""];
-  return reviewQuestion([...told, ...signals.map(describeSignal)].join("\n"));
-}
-
-export function weekReviewQuestion(week: string, recap: Week) {
-  const lines = Object.keys(recap.days)
-    .toSorted()
-    .flatMap((day) =>
-      (["BTC", "ETH"] as const).map((token) => {
-        const one = recap.days[day]?.[token] ?? null;
-        if (one === null) return `${day} ${token}: no signal`;
-        return `${day} ${token}: ${one.signal} at $${one.entry}, confidence ${one.confidence}, ${one.status}${result(one.pnlPercent)}`;
-      }),
-    );
-  const told = [`Review of the week from Monday ${week} (UTC).`, describeStanding(recap), ""];
-  return reviewQuestion([...told, ...lines].join("\n"));
-}
-
-function describeStanding(standing: ReturnType<typeof standingOf>): string {
-  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
-  return `Wins ${wins}, losses ${losses}, expired ${expired}, pending ${pending}, total PnL ${totalPnlPercent} %, after costs ${totalAfterCostsPercent} %. ${trades} trades prove nothing.`;
+    demands: ({ review }) => problemOf(review, ledger),
+    // A figure that comes back is left out with its sentence.
+    mend: (given) => given,
+  } satisfies Question<typeof reviewShape>;
 }
 
 function describeSignal(one: PastSignal): string {

@@ -9,6 +9,7 @@ import { vClose, type Price } from "../prices/tables";
 import { completeStructured } from "../providers/structured";
 import type { vTold } from "./calibration";
 import { marketContext } from "./context";
+import { settledReasoning } from "./grounding";
 import { signalQuestion, type Hour, type PastSignal, type PromptVersion } from "./prompts";
 import { problemsOf, type LabToken } from "./rules";
 import type { Proposal, vPriceAtIssue } from "./tables";
@@ -64,5 +65,6 @@ export async function askForSignal(
     throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
   }
   const price = { usd: priceUsd, source, observedAt };
-  return { proposal, model, costBps, price, hours: market.hours };
+  const reasoning = settledReasoning(proposal, context);
+  return { proposal: { ...proposal, reasoning }, model, costBps, price, hours: market.hours };
 }

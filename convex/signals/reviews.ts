@@ -12,8 +12,10 @@ import { enqueueRequestedCard } from "../messenger/notices";
 import { completeStructured } from "../providers/structured";
 import { recapCard } from "./cards";
 import { bare, findSignal } from "./model";
-import { dayReviewQuestion } from "./prompts";
+import { dayLedger, reviewProblem, settledReview } from "./grounding";
+import { reviewQuestion } from "./prompts";
 import { TOKENS } from "./rules";
+import { standingOf } from "./standing";
 import { vSignal, type Signal } from "./tables";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
@@ -56,12 +58,16 @@ export const write = providerAction({
     const taken = { key: refreshKey(day), attempt, leaseMs: LEASE_MS };
     if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
     const { signals } = await ctx.runQuery(internal.signals.reviews.ofDay, { day });
-    const { value, model } = await completeStructured(ctx, dayReviewQuestion(day, signals), {
+    const standing = standingOf(signals);
+    const ledger = dayLedger(signals, standing, Date.now());
+    const question = reviewQuestion(`Review of the day ${day} (UTC).`, ledger, reviewProblem);
+    const { value, model } = await completeStructured(ctx, question, {
       turnMs: deadlines.llmScheduled,
       attempts: 2,
       payer,
     });
-    const written = { outcomes: outcomesKey(signals), review: value.review, model };
+    const review = settledReview(value.review, ledger, standing);
+    const written = { outcomes: outcomesKey(signals), review, model };
     await ctx.runMutation(internal.signals.reviews.store, { day, attempt, ...written });
     return null;
   },

@@ -1,10 +1,19 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { optional } from "../lib/env";
+import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
 import { awaitAs } from "../lib/refreshes";
+import { TOKENS, type Token } from "./rules";
 import type { Signal } from "./tables";
+
+/** @throws AppError `not_configured` when none of these tokens has a signal, and none can be issued. */
+export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
+  const tokens = token === undefined ? [...TOKENS] : [token];
+  await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
+    ctx.runQuery(internal.signals.history.latest, { tokens }),
+  );
+}
 
 /**
  * A UTC day's signals as they stand, with their review where that can be had in time: a missing one (`null`) never

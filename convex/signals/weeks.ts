@@ -14,7 +14,8 @@ import { daysOfWeek, weekDueAt } from "./calendar";
 import { weekCard } from "./cards";
 import { weekDrawn } from "./drawn";
 import { chainHeadOf, findSignal, totalsOf } from "./model";
-import { weekReviewQuestion } from "./prompts";
+import { reviewProblem, settledReview, weekLedger } from "./grounding";
+import { reviewQuestion } from "./prompts";
 import { rounded } from "./ratios";
 import { resultsOf, standingOf } from "./standing";
 import { statisticsOf } from "./statistics";
@@ -54,12 +55,18 @@ export const write = providerAction({
   handler: async (ctx, { recapId }) => {
     const task = await ctx.runQuery(internal.signals.weeks.task, { recapId });
     if (task === null) return null;
-    const { value, model } = await completeStructured(ctx, weekReviewQuestion(task.week, task.figures), {
+    const ledger = weekLedger(task.figures, Date.now());
+    const question = reviewQuestion(
+      `Review of the week from Monday ${task.week} (UTC).`,
+      ledger,
+      reviewProblem,
+    );
+    const { value, model } = await completeStructured(ctx, question, {
       turnMs: deadlines.llmScheduled,
       attempts: 2,
       payer: "service",
     });
-    const written = { review: value.review, model };
+    const written = { review: settledReview(value.review, ledger, task.figures), model };
     await ctx.runMutation(internal.signals.weeks.store, { recapId, written });
     return null;
   },

@@ -24,7 +24,7 @@ export function mentionCard(
     [{ bold: TITLES[end.status] }, `\nPost ${tweetId} by ${author}`],
     ...(trade === null ? [] : tradeLines(trade)),
     ...(end.reason === undefined ? [] : [[end.reason]]),
-    ...(trade?.txHash === undefined ? [] : [[EXPLORER + trade.txHash]]),
+    ...(trade?.txHash === undefined ? [] : [[{ words: "Transaction", href: EXPLORER + trade.txHash }]]),
   ];
 }
 

@@ -7,6 +7,7 @@ import { checksummed } from "../lib/addresses";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { NEVER } from "../lib/time";
+import { OWNER } from "../users/access";
 import { walletOf } from "../wallets/model";
 import { vSymbol } from "../wallets/tables";
 import { recordUnreadable, tradeOf } from "../wallets/trades";
@@ -138,6 +139,9 @@ async function openTrade(
     source: "x",
     idempotencyKey: `x:${row.tweetId}`,
     value: sum.value,
+    // The author has linked this account, and signed in to do so.
+    permit: OWNER,
+    address: null,
     mentioned: { mentionId: row._id, action: command.action, onSettled },
   });
   await ctx.db.patch("mentions", row._id, {

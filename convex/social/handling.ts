@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
+import { payerOf } from "../lib/payers";
 import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
@@ -31,7 +32,7 @@ export const carryOut = providerAction({
     const work = await ctx.runQuery(internal.social.handling.work, one);
     if (work === null) return null;
     try {
-      const intent = work.intent ?? (await readIntent(ctx, work.text));
+      const intent = work.intent ?? (await readIntent(ctx, work));
       const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
       if (wanted === null) return null;
       const prices = await pricesOf(ctx, wanted);
@@ -58,8 +59,12 @@ function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
   return code === undefined || code === "upstream" ? "retry" : "failed";
 }
 
-async function readIntent(ctx: ActionCtx, text: string): Promise<Intent> {
-  const patience = { turnMs: deadlines.llmInteractive, attempts: 1, payer: "signedIn" as const };
+async function readIntent(
+  ctx: ActionCtx,
+  { text, userId }: { text: string; userId?: string },
+): Promise<Intent> {
+  const payer = payerOf({ ...(userId === undefined ? {} : { userId }), signedIn: true, address: null });
+  const patience = { turnMs: deadlines.llmInteractive, attempts: 1, payer };
   const { value } = await completeStructured(ctx, intentQuestion(text), patience);
   return value;
 }
@@ -81,10 +86,15 @@ async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
 /** What a try starts from; `null` when another one has taken its place. */
 export const work = internalQuery({
   args: vTry,
-  returns: v.union(v.object({ text: v.string(), intent: v.union(vIntent, v.null()) }), v.null()),
+  returns: v.union(
+    v.object({ text: v.string(), userId: v.optional(v.string()), intent: v.union(vIntent, v.null()) }),
+    v.null(),
+  ),
   handler: async (ctx, { mentionId, attempt }) => {
     const row = await ctx.db.get("mentions", mentionId);
-    return isUnderWay(row, attempt) ? { text: row.text, intent: row.intent ?? null } : null;
+    if (!isUnderWay(row, attempt)) return null;
+    const { text, userId, intent = null } = row;
+    return { text, intent, ...(userId === undefined ? {} : { userId }) };
   },
 });
 

@@ -3,13 +3,19 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { formatUnits, microUsd } from "../lib/money";
 import { rowsByBoth } from "../lib/rows";
-import { dayOf } from "../lib/time";
+import { DAY, iso } from "../lib/time";
 
-/** What mentions may move of a user's money: per trade, and per UTC day. A user may lower it and never raise it. */
+/**
+ * What mentions may move of a user's money: per trade, and in 24 hours. A user may lower it and never raise it. Counted by
+ * the UTC hour: an hour counts until all of it is a day ago.
+ */
 
 /** USD. A post is a weak word for a trade: anybody who gets hold of the account can write one. */
 export const MAX_TRADE_USD = "100";
 export const MAX_DAY_USD = "300";
+
+/** Rows that two days can have, whole days of earlier versions among them. */
+const HOURS = 30;
 
 type Limits = { perTrade: bigint; perDay: bigint };
 
@@ -31,6 +37,7 @@ function lower(most: bigint, chosen: string | undefined): bigint {
   return wish < most ? wish : most;
 }
 
+/** `day`: the hour it was counted in. */
 export type Share = { day: string; microUsd: string };
 
 /**
@@ -49,26 +56,36 @@ export async function takeShare(
     const reason = `A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`;
     return { kind: "refused", reason };
   }
-  const day = dayOf(now);
-  const row = await dayRow(ctx, userId, day);
-  const moved = BigInt(row?.microUsd ?? "0") + value;
+  const hour = hourOf(now);
+  const recent = await ctx.db
+    .query("socialDays")
+    .withIndex("by_userId_and_day", (q) => q.eq("userId", userId).gte("day", hourOf(now - DAY)))
+    .take(HOURS);
+  const moved = recent.reduce((sum, { microUsd }) => sum + BigInt(microUsd), value);
   if (moved > perDay) {
     const reason = `This trade would pass the daily limit of ${formatUnits(perDay, 6)} USD by mention`;
     return { kind: "refused", reason };
   }
-  if (row === null) await ctx.db.insert("socialDays", { userId, day, microUsd: moved.toString() });
-  else await ctx.db.patch("socialDays", row._id, { microUsd: moved.toString() });
-  return { kind: "taken", share: { day, microUsd: value.toString() } };
+  const row = await rowOf(ctx, userId, hour);
+  const counted = BigInt(row?.microUsd ?? "0") + value;
+  if (row === null) await ctx.db.insert("socialDays", { userId, day: hour, microUsd: counted.toString() });
+  else await ctx.db.patch("socialDays", row._id, { microUsd: counted.toString() });
+  return { kind: "taken", share: { day: hour, microUsd: value.toString() } };
 }
 
 /** Gives back what a trade that moved nothing had counted. */
 export async function giveBack(ctx: MutationCtx, userId: string, share: Share): Promise<void> {
-  const row = await dayRow(ctx, userId, share.day);
+  const row = await rowOf(ctx, userId, share.day);
   if (row === null) return;
   const left = BigInt(row.microUsd) - BigInt(share.microUsd);
   await ctx.db.patch("socialDays", row._id, { microUsd: (left > 0n ? left : 0n).toString() });
 }
 
-async function dayRow(ctx: QueryCtx, userId: string, day: string) {
-  return rowsByBoth(ctx.db.query("socialDays"), "userId", userId, "day", day).unique();
+/** `2026-01-05T09`. A whole day, as earlier versions counted, sorts before its hours. */
+function hourOf(ms: number): string {
+  return iso(ms).slice(0, "2026-01-05T09".length);
+}
+
+async function rowOf(ctx: QueryCtx, userId: string, hour: string) {
+  return rowsByBoth(ctx.db.query("socialDays"), "userId", userId, "day", hour).unique();
 }

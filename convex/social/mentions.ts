@@ -114,7 +114,7 @@ async function objectionTo(
   if (written < row.receivedAt - LATEST_MS) {
     return { status: "ignored" as const, reason: "The post is too old to be carried out" };
   }
-  // The network tells whole seconds.
+  // Timestamps have whole seconds.
   if (written < author.linkedAt - (author.linkedAt % SECOND)) {
     return { status: "ignored" as const, reason: "The post is older than its author's link" };
   }

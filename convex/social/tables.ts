@@ -93,9 +93,10 @@ export const socialTables = {
     perDay: v.string(),
   }).index("by_userId", ["userId"]),
 
-  /** What a user's mentions have moved on a UTC day. Written with the transaction that reserves. Dies after 90 days. */
+  /** What a user's mentions have moved in a UTC hour. Written with the transaction that reserves. Dies after 90 days. */
   socialDays: defineTable({
     userId: v.string(),
+    /** `2026-01-05T09`; `2026-01-05` on rows of earlier versions. */
     day: v.string(),
     /** Micro-USD, digits. */
     microUsd: v.string(),
@@ -143,7 +144,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   socialDays: {
     keep: {
       days: 90,
-      why: "the limit is of one day; late refunds of failed transactions find it this much longer",
+      why: "the limit is of 24 hours; late refunds of failed transactions find it this much longer",
       aged: made,
     },
     ownedBy: {

@@ -1,40 +1,127 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
+import { isGuessable } from "../lib/ids";
+import { vCredential, type Credential } from "../lib/limits";
+import { levelOf, type LevelSetting } from "./levels";
 import { ownerOf, requireUser } from "./model";
 
-/** Who may act for a `userId`. */
+/**
+ * Who may do what for a `userId`: a credential of the caller's, the account's level, and the verdict on both. Nothing else
+ * decides that.
+ */
 
 /**
- * Guards what moves a user's funds over HTTP, starts or stops their research, or decides who reads their reports: a `userId` that belongs to a signed-in
- * user needs that user's token. One that belongs to nobody is its own credential, and then the Authorization header is
- * not looked at.
- * @throws AppError `unauthorized` without a valid token; `forbidden` with another user's.
+ * What a level decides on. `order`: moves funds. `delivery`: says who is sent what is the user's. `holdings`: shows what the
+ * wallets hold. `shifts`: starts and stops research.
  */
-export async function assertMayMove(ctx: ActionCtx, userId: string): Promise<void> {
-  await ctx.runQuery(internal.users.access.mayMove, { userId });
+const vDeed = v.union(v.literal("order"), v.literal("delivery"), v.literal("holdings"), v.literal("shifts"));
+export type Deed = Infer<typeof vDeed>;
+
+type Verdict =
+  | {
+      kind: "allowed";
+      by: Credential;
+      /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` where the level bounds nothing. */
+      cap: bigint | null;
+    }
+  | { kind: "refused"; code: "unauthorized" | "forbidden"; message: string };
+export type Permit = Extract<Verdict, { kind: "allowed" }>;
+
+/** What somebody is allowed who has shown to be the owner in another way than by a token: their post, their chat. */
+export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
+
+/** The verdict on a deed. Pure. */
+function verdictOf(
+  by: Credential,
+  { level, capMicroUsd }: LevelSetting,
+  deed: Deed,
+  isWeak: boolean,
+): Verdict {
+  const allowed = { kind: "allowed", by, cap: null } as const;
+  if (by !== "id") return allowed;
+  const moves = deed === "order" || deed === "delivery";
+  if (level === "closed")
+    return { kind: "refused", code: moves ? "forbidden" : "unauthorized", message: CLOSED };
+  if (!moves) return allowed;
+  if (level === "guarded") return { kind: "refused", code: "forbidden", message: guarded(isWeak) };
+  return { ...allowed, cap: deed === "order" ? BigInt(capMicroUsd ?? 0) : null };
 }
 
-export const mayMove = internalQuery({
-  args: { userId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { userId }) => {
-    await assertMayMoveNow(ctx, userId);
-    return null;
-  },
-});
+/** How an owner shows to be one. */
+export const TOKEN = "the owner's token (Authorization: Bearer <token>)";
+const CLOSED = `This userId has an owner, and its level is closed: this needs ${TOKEN}`;
+/** The ways out that there are: an id that could be guessed cannot be `open`. */
+function guarded(isWeak: boolean): string {
+  const owner = `This userId has an owner, and its level is guarded: orders and delivery settings need ${TOKEN}`;
+  if (isWeak) return owner;
+  return `${owner}, or the owner sets the level to open in the web application (account/levels:set)`;
+}
 
-/** The same in the transaction that decides: a `userId` that was claimed since the caller was let in is guarded too. */
-export async function assertMayMoveNow(ctx: QueryCtx, userId: string): Promise<void> {
+/**
+ * What the caller has shown about a `userId`. That of nobody is its own credential, and then the Authorization header is
+ * not looked at.
+ * @throws AppError `unauthorized` with a token that is not valid; `forbidden` with another user's: neither falls back to
+ * the id.
+ */
+async function credentialOf(ctx: QueryCtx, userId: string): Promise<Credential> {
   const owner = await ownerOf(ctx, userId);
-  if (owner === null) return;
+  if (owner === null) return "unclaimed";
+  const isSent = await ctx.auth.getUserIdentity().then(
+    (identity) => identity !== null,
+    () => true,
+  );
+  if (!isSent) return "id";
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner.tokenIdentifier) {
     throw new AppError("forbidden", "This userId belongs to another signed-in user");
   }
+  return "owner";
 }
+
+/** What a caller shows of who they are, for endpoints that answer whoever names an id: by it the user's limit is counted. */
+export async function credentialShown(
+  ctx: ActionCtx,
+  { userId }: { userId?: string | undefined },
+): Promise<Credential> {
+  return userId === undefined ? "unclaimed" : ctx.runQuery(internal.users.access.shown, { userId });
+}
+
+export const shown = internalQuery({
+  args: { userId: v.string() },
+  returns: vCredential,
+  handler: async (ctx, { userId }) => {
+    const owner = await ownerOf(ctx, userId);
+    if (owner === null) return "unclaimed";
+    const identity = await ctx.auth.getUserIdentity().catch(() => null);
+    return identity?.tokenIdentifier === owner.tokenIdentifier ? "owner" : "id";
+  },
+});
+
+/**
+ * Lets the caller go on with a deed, in the transaction that decides: a `userId` that was claimed, or whose level was
+ * changed, since the caller was let in is judged by what holds now.
+ * @throws AppError `unauthorized`, `forbidden`
+ */
+export async function permitNow(ctx: QueryCtx, userId: string, deed: Deed, now: number): Promise<Permit> {
+  const by = await credentialOf(ctx, userId);
+  const verdict = verdictOf(by, await levelOf(ctx, userId, now), deed, isGuessable(userId));
+  if (verdict.kind === "refused") throw new AppError(verdict.code, verdict.message);
+  return verdict;
+}
+
+/** The same for actions. @returns What the caller has shown. */
+export async function assertMay(ctx: ActionCtx, userId: string, deed: Deed): Promise<Credential> {
+  return ctx.runQuery(internal.users.access.may, { userId, deed, now: Date.now() });
+}
+
+export const may = internalQuery({
+  args: { userId: v.string(), deed: vDeed, now: v.number() },
+  returns: vCredential,
+  handler: async (ctx, { userId, deed, now }) => (await permitNow(ctx, userId, deed, now)).by,
+});
 
 /**
  * Whether naming a `userId` shows anything about the caller: nobody's does, since only its user knows it; a signed-in
@@ -47,23 +134,6 @@ export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promi
   const identity = await ctx.auth.getUserIdentity().catch(() => null);
   return identity?.tokenIdentifier === owner.tokenIdentifier;
 }
-
-/** Whether the caller is taken for the user whose `userId` they name. */
-export const speaksFor = internalQuery({
-  args: { userId: v.union(v.string(), v.null()) },
-  returns: v.boolean(),
-  handler: (ctx, { userId }) => mayActAs(ctx, userId ?? undefined),
-});
-
-/** Whether the caller's token is the one of the user whose `userId` they name; nobody's `userId` proves nothing. */
-export const provesToBe = internalQuery({
-  args: { userId: v.union(v.string(), v.null()) },
-  returns: v.boolean(),
-  handler: async (ctx, { userId }) => {
-    if (userId === null || (await ownerOf(ctx, userId)) === null) return false;
-    return mayActAs(ctx, userId);
-  },
-});
 
 /** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */
 export const mine = internalQuery({

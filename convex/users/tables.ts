@@ -1,6 +1,12 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { ofUser, older, type RecordsOf } from "../lib/records";
+
+export const vLevel = literals("closed", "guarded", "open");
+
+/** A level, and with `open` what orders by `userId` alone may move in 24 hours: digits, micro-USD. */
+export const vSetting = v.object({ level: vLevel, capMicroUsd: v.optional(v.string()) });
 
 export const userTables = {
   /**
@@ -18,6 +24,20 @@ export const userTables = {
   })
     .index("by_tokenIdentifier", ["tokenIdentifier"])
     .index("by_userId", ["userId"]),
+
+  /**
+   * How far a user's account goes with whoever names its `userId` alone (`users/access`); without a row `guarded`. Written
+   * by `account/levels` and, for `linked`, with a link. Kept.
+   */
+  accountLevels: defineTable({
+    userId: v.string(),
+    setting: vSetting,
+    /** What loosens it, and from when on that holds (epoch ms); what holds already has taken its place at the next change. */
+    next: v.optional(v.object({ setting: vSetting, dueAt: v.number() })),
+    setAt: v.number(),
+    /** A messenger account was linked when the level was set, or has been since. */
+    linked: v.boolean(),
+  }).index("by_userId", ["userId"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
   linkedAddresses: defineTable({
@@ -43,6 +63,10 @@ export const userTables = {
 
 export const userRecords: RecordsOf<typeof userTables> = {
   users: { keep: "whose funds are whose" },
+  accountLevels: {
+    keep: "it guards the user's funds",
+    ownedBy: { rows: ofUser("by_userId"), section: "levels", onDeletion: "stay" },
+  },
   linkedAddresses: {
     keep: "deposits from them are their user's, until they unlink them",
     ownedBy: { rows: ofUser("by_userId"), inUse: "any", onDeletion: "go" },

@@ -3,12 +3,14 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
-import { guessableWarning } from "../lib/ids";
 import { userId } from "../lib/input";
-import { charge, chargeOverall } from "../lib/limits";
+import { charge, takeCommon } from "../lib/limits";
 import { iso } from "../lib/time";
+import { assertMay, credentialShown } from "../users/access";
 import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
+import { warned, weakId } from "./warnings";
 
 const NETWORK = "base";
 
@@ -16,14 +18,20 @@ const CHAIN_FAILED = "The chain's RPC node failed or did not answer.";
 
 const network = z.string().describe("base: Base mainnet, chain id 8453");
 
-const warning = z.string().optional().describe("What the caller should know: the userId could be guessed");
-
 /** Of a wallet that was asked for. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
+
+const held = {
+  kind: z.enum(["basic", "custody"]),
+  address: z.string(),
+  eth: z.string().describe("Exact decimal, in ETH"),
+  usdc: z.string().describe("Exact decimal, in USDC"),
+};
 
 const create: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/wallet/create",
+  access: credentialShown,
   summary: "Creates the user's basic wallet, or returns the existing one.",
   description:
     "One per user; repeating the call changes nothing. The private key is never answered by any endpoint.",
@@ -34,7 +42,7 @@ const create: MountedEndpoint = endpoint({
     output: { address: EXAMPLE_ADDRESS, existing: false },
   },
   input: z.object({ userId }),
-  returns: z.object({ ...owned, warning }),
+  returns: z.object({ ...owned, ...weakId }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address, existing } = await own(ctx, userId, "basic", caller);
     return { address, existing, ...warned(userId) };
@@ -45,35 +53,49 @@ const balance: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/wallet/balance",
   summary: "ETH and USDC of the user's basic wallet, else of the custody wallet, as exact decimals.",
-  description: "Read from the chain at every call. `address` says which of the two wallets it is about.",
+  description:
+    "Read from the chain at every call. A user may have two wallets: `kind` and `address` say which one it is about, and `otherWallet` is the other one, if there is one. Swaps and sends spend the custody wallet; a send with `from: basic` spends the basic one.",
   needs: [],
   limit: "chain",
-  errors: { not_found: "The user has no wallet: connect first.", upstream: CHAIN_FAILED },
+  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  errors: {
+    ...USER_TOKEN_ERRORS,
+    not_found: "The user has no wallet: connect first.",
+    upstream: CHAIN_FAILED,
+  },
+  headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER },
-    output: { address: EXAMPLE_ADDRESS, eth: "0.0125", usdc: "250", network: NETWORK },
+    output: {
+      ...{ address: EXAMPLE_ADDRESS, eth: "0.0125", usdc: "250", network: NETWORK, kind: "basic" },
+      otherWallet: null,
+    },
   },
   input: z.object({ userId }),
   returns: z.object({
-    address: z.string(),
-    eth: z.string().describe("Exact decimal, in ETH"),
-    usdc: z.string().describe("Exact decimal, in USDC"),
+    ...held,
     network,
-    warning,
+    otherWallet: z.object(held).nullable().describe("The user's other wallet; null where there is none"),
+    ...weakId,
   }),
   handler: async (ctx, { userId }) => {
-    const find = (kind: WalletKind) => ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
-    const wallet = (await find("basic")) ?? (await find("custody"));
-    if (wallet === null) throw new AppError("not_found", NO_WALLET);
-    const { address } = wallet;
     const { balanceOf } = await import("./holdings");
-    return { address, ...(await balanceOf(ctx, address)), network: NETWORK, ...warned(userId) };
+    const find = async (kind: WalletKind) => {
+      const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+      if (wallet === null) return [];
+      const { address } = wallet;
+      return [{ kind, address, ...(await balanceOf(ctx, address)) }];
+    };
+    const [wallet, otherWallet = null] = (await Promise.all([find("basic"), find("custody")])).flat();
+    if (wallet === undefined) throw new AppError("not_found", NO_WALLET);
+    return { ...wallet, network: NETWORK, otherWallet, ...warned(userId) };
   },
 });
 
 const connect: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/defi/connect",
+  access: credentialShown,
   summary: "Creates the user's custody wallet, or returns the existing one.",
   description: "The wallet that swaps and sends spend. One per user; repeating the call changes nothing.",
   needs: ["WALLET_ENCRYPTION_KEY"],
@@ -83,7 +105,7 @@ const connect: MountedEndpoint = endpoint({
     output: { address: EXAMPLE_ADDRESS, walletId: "wal_4e9d1c7b5a3f", existing: false, network: NETWORK },
   },
   input: z.object({ userId }),
-  returns: z.object({ ...owned, walletId: z.string(), warning, network }),
+  returns: z.object({ ...owned, walletId: z.string(), ...weakId, network }),
   handler: async (ctx, { userId }, { caller }) => {
     const wallet = await own(ctx, userId, "custody", caller);
     return { ...wallet, network: NETWORK, ...warned(userId) };
@@ -99,7 +121,9 @@ const portfolio: MountedEndpoint = endpoint({
     "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` says where a price is from.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
-  errors: { upstream: CHAIN_FAILED },
+  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  errors: { ...USER_TOKEN_ERRORS, upstream: CHAIN_FAILED },
+  headers: USER_TOKEN,
   example: {
     input: { userId: EXAMPLE_USER },
     output: {
@@ -137,7 +161,7 @@ const portfolio: MountedEndpoint = endpoint({
     ),
     totalValueUsd: z.number().describe("USD; tokens without a price are left out"),
     pricedAt: z.iso.datetime(),
-    warning,
+    ...weakId,
   }),
   handler: async (ctx, { userId }, { caller }) => {
     const { address } = await own(ctx, userId, "custody", caller);
@@ -147,16 +171,11 @@ const portfolio: MountedEndpoint = endpoint({
   },
 });
 
-function warned(userId: string): { warning?: string } {
-  const warning = guessableWarning(userId);
-  return warning === undefined ? {} : { warning };
-}
-
 /** The wallet of a kind; making one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
   return ensureWallet(ctx, { userId, kind }, async () => {
     await charge(ctx, "wallet", caller);
-    if (caller.signedIn !== true) await chargeOverall(ctx, "wallet");
+    if (caller.signedIn !== true) await takeCommon(ctx, "wallet", caller);
   });
 }
 

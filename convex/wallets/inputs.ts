@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checksummed } from "../lib/addresses";
 import { absentWhenEmpty, symbolOf } from "../lib/input";
 import { parseUnits } from "../lib/money";
-import { CONTRACTS, SYMBOLS } from "./tokens";
+import { CONTRACTS, RESERVED, SYMBOLS } from "./tokens";
 
 /** Shapes of what moves money. Messages complete the sentence "<field> …". */
 
@@ -27,7 +27,7 @@ export const amount = z
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 
-/** A recipient: checksummed, or all in one case; never the zero address or a token. */
+/** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
 export const addressInput = z
   .string("must be a string")
   .trim()
@@ -36,12 +36,16 @@ export const addressInput = z
   .refine((value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address")
   .refine(
     (value) => !contracts.has(value.toLowerCase()),
-    "must not be a token contract: what is sent there is lost",
+    "must not be a token contract or another well-known one: what is sent there is lost",
+  )
+  .refine(
+    (value) => !RESERVED.test(value),
+    "must not be an address of the chain's own (a precompile or predeploy): what is sent there is lost",
   )
   .transform((value) => checksummed(value) ?? value)
   .meta({
     description:
-      "Recipient: checksummed correctly, or all in one case; neither the zero address nor a token's contract.",
+      "Recipient: checksummed correctly, or all in one case; neither the zero address, nor a token's or another well-known contract, nor a precompile.",
     accepts: () => ({ type: "string", pattern: String.raw`^\s*0x[0-9a-fA-F]{40}\s*$` }),
   });
 
@@ -70,6 +74,12 @@ export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false")
   .transform((value) => value ?? false)
   .describe(
     "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
+  );
+
+export const dryRun = absentWhenEmpty(z.boolean("must be true or false"))
+  .transform((value) => value ?? false)
+  .describe(
+    "A rehearsal: says what the order would come to, what it would cost and whether it would be refused; signs, stores and moves nothing.",
   );
 
 export const txHash = z

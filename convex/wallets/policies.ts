@@ -1,73 +1,168 @@
+import type { Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { sha256Hex } from "../lib/crypto";
 import { optional, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { isGuessable } from "../lib/ids";
-import { microUsd } from "../lib/money";
-import { rowsByBoth } from "../lib/rows";
-import { dayOf } from "../lib/time";
-import { ownerOf } from "../users/model";
+import { isGuessable, NOBODY } from "../lib/ids";
+import { formatUnits, microUsd } from "../lib/money";
+import { DAY, dateTime, MINUTE } from "../lib/time";
+import { TOKEN, type Permit } from "../users/access";
+import { walletAt } from "./model";
+import type { vMeasure } from "./tables";
+import type { TransactionRequest, vReserved } from "./transactions/tables";
 
-/** What one transaction and one UTC day of a user may move, as the operator configured it. */
+/**
+ * What one transfer, and a user's transfers in 24 hours, may move: as the operator configured it, as ids that nobody owns
+ * are bounded, and as owners bound orders by `userId` alone. `limitsOf` and `refusalOf` only read; `reserve` asks them and
+ * counts.
+ */
 
-type Reservation = { day: string; microUsd: string };
+type Measure = Infer<typeof vMeasure>;
+type Reservation = Infer<typeof vReserved>;
 
-/** Whether the value of a user's transfer has to be known at all. */
-export function limitsApply(userId: string): boolean {
-  const configured =
-    optional("MAX_TRANSFER_USD") !== undefined || optional("DAILY_TRANSFER_LIMIT_USD") !== undefined;
-  return configured || weakLimit(userId) !== null;
+/** A transfer that somebody wants to make. */
+export type Transfer = {
+  userId: string;
+  /** What its caller is allowed (`users/access`). */
+  permit: Permit;
+  /** The caller's network address; `null` where the order came by no network. */
+  address: string | null;
+  request: TransactionRequest;
+};
+
+/** A limit that a transfer counts against. Sums in micro-USD. */
+type Limit = {
+  measure: Measure;
+  /** The most in any 24 hours. */
+  most: bigint;
+  /** Counted in the last 24 hours. */
+  used: bigint;
+  /** What was counted, oldest first. */
+  entries: Doc<"transferWindows">["entries"];
+  /** The caller's network address, hashed; "" for a limit of the user's. */
+  address: string;
+  /** What of the user's it is about, as the end of "the limit of 500 USD in 24 hours". */
+  about: string;
+};
+
+/** All limits of a transfer; sums in micro-USD. */
+export type Limits = {
+  /** The most that one transfer may be worth; `null`: as much as it likes. */
+  perTransfer: bigint | null;
+  /** In 24 hours. */
+  rolling: readonly Limit[];
+};
+
+/** What is counted within so much of time stands in one entry, and counts as long as its last transfer. */
+const SLOT_MS = 15 * MINUTE;
+
+/** Whether the value of a transfer has to be known at all. */
+export function needValue({ perTransfer, rolling }: Limits): boolean {
+  return perTransfer !== null || rolling.length > 0;
 }
 
-/** What a `userId` that could be guessed may move in a day, in USD; `null` for a long one, or where the operator set 0. */
-function weakLimit(userId: string): string | null {
-  const limit = setting("WEAK_ID_DAILY_USD");
-  return isGuessable(userId) && Number(limit) > 0 ? limit : null;
+/** What limits a transfer counts against, and how far each is used at `now` (epoch ms). */
+export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): Promise<Limits> {
+  const perTransfer = optional("MAX_TRANSFER_USD");
+  const rolling = (await bounds(ctx, transfer)).map(async (bound) => {
+    const row = await windowOf(ctx, transfer.userId, bound);
+    const entries = (row?.entries ?? []).filter(({ at }) => at > now - DAY);
+    return { ...bound, used: sumOf(entries), entries };
+  });
+  return {
+    perTransfer: perTransfer === undefined ? null : microUsd(perTransfer),
+    rolling: await Promise.all(rolling),
+  };
 }
 
-/** What a user may move in a day, in USD: the lower of the operator's limit and the one of an id that guards too little. */
-async function perDayOf(ctx: QueryCtx, userId: string): Promise<string | undefined> {
-  const configured = optional("DAILY_TRANSFER_LIMIT_USD");
-  const weak = weakLimit(userId);
-  // A signed-in user's is guarded by their token.
-  if (weak === null || (await ownerOf(ctx, userId)) !== null) return configured;
-  return configured === undefined || Number(weak) < Number(configured) ? weak : configured;
+type Bound = Pick<Limit, "measure" | "most" | "address" | "about">;
+
+async function bounds(ctx: QueryCtx, { userId, permit, address, request }: Transfer): Promise<Bound[]> {
+  const found: Bound[] = [];
+  const own = { address: "" };
+  const perDay = optional("DAILY_TRANSFER_LIMIT_USD");
+  if (perDay !== undefined) found.push({ ...own, measure: "moved", most: microUsd(perDay), about: "" });
+  if (permit.by === "id")
+    found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
+  if (permit.by !== "unclaimed" || !(await leavesUser(ctx, userId, request))) return found;
+  const isWeak = isGuessable(userId);
+  const most = microUsd(setting(isWeak ? "WEAK_ID_DAILY_USD" : "UNCLAIMED_DAILY_USD"));
+  // The operator's 0 bounds nothing.
+  if (most === 0n) return found;
+  const whose = isWeak ? "that could be guessed" : "without an owner";
+  found.push({ ...own, measure: "left", most, about: ` that leave the wallets of a userId ${whose}` });
+  if (!isWeak || address === null) return found;
+  const about = " that leave the wallets of userIds that could be guessed, by one network address";
+  return [...found, { measure: "leftByAddress", most, address: sha256Hex(`address:${address}`), about }];
+}
+
+/** Whether it takes something from its user: a swap stays in the wallet, and a send to the user's other wallet does too. */
+async function leavesUser(ctx: QueryCtx, userId: string, request: TransactionRequest): Promise<boolean> {
+  if (request.kind !== "send") return false;
+  return (await walletAt(ctx, request.toAddress))?.userId !== userId;
 }
 
 /**
- * Counts a transfer against the limits, in the mutation that opens it: calls that race cannot pass together.
+ * Why a transfer is refused; `null` where it may go.
  * @param value Micro-USD; `null` when no live price says what it is worth, which fails closed.
- * @throws AppError `invalid_request` when a limit would be passed.
  */
-export async function reserve(
-  ctx: MutationCtx,
-  userId: string,
-  value: bigint | null,
-): Promise<Reservation | null> {
-  const perTransfer = optional("MAX_TRANSFER_USD");
-  const perDay = await perDayOf(ctx, userId);
-  if (perTransfer === undefined && perDay === undefined) return null;
+export function refusalOf({ perTransfer, rolling }: Limits, value: bigint | null): AppError | null {
+  if (perTransfer === null && rolling.length === 0) return null;
   if (value === null) {
-    throw new AppError(
+    return new AppError(
       "upstream",
       "No live price is known for this transfer, and transfers are limited by value",
     );
   }
-  if (perTransfer !== undefined && value > microUsd(perTransfer)) {
-    throw new AppError("invalid_request", `A transfer may be worth at most ${perTransfer} USD`);
+  if (perTransfer !== null && value > perTransfer) {
+    return new AppError("invalid_request", `A transfer may be worth at most ${usd(perTransfer)} USD`);
   }
-  const day = dayOf(Date.now());
-  const moved = BigInt((await movedOn(ctx, userId, day))?.microUsd ?? 0) + value;
-  if (perDay !== undefined && moved > microUsd(perDay)) {
-    const why = perDay === weakLimit(userId) ? " of a userId that is short enough to be guessed" : "";
-    throw new AppError("invalid_request", `This transfer would pass the daily limit of ${perDay} USD${why}`);
-  }
-  await count(ctx, userId, day, value);
-  return { day, microUsd: value.toString() };
+  const passed = rolling.find(({ used, most }) => used + value > most);
+  if (passed === undefined) return null;
+  const { most, about, measure } = passed;
+  const said = `This transfer would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
+  // Beyond its owner's cap an open account is as a guarded one.
+  return measure === "byId"
+    ? new AppError("forbidden", `${said}. Beyond it an order needs ${TOKEN}`)
+    : new AppError("invalid_request", said);
+}
+
+/** How much is free now, and when how much is free again. */
+function freeOf({ most, used, entries }: Limit): string {
+  const free = `${cents(used < most ? most - used : 0n)} USD are free now`;
+  const [oldest] = entries;
+  if (oldest === undefined) return free;
+  const again = entries.filter(({ at }) => at === oldest.at);
+  // A minute later, as the minutes are rounded down.
+  return `${free}, and ${cents(sumOf(again))} USD more from ${dateTime(oldest.at + DAY + MINUTE)}`;
+}
+
+/**
+ * Counts a transfer against the limits, in the mutation that opens it: calls that race cannot pass together.
+ * @param value Micro-USD; `null` when no live price says what it is worth.
+ * @returns What was counted; `null` where nothing limits it.
+ * @throws AppError as `refusalOf` says.
+ */
+export async function reserve(
+  ctx: MutationCtx,
+  transfer: Transfer,
+  value: bigint | null,
+): Promise<Reservation | null> {
+  const at = Date.now();
+  const limits = await limitsOf(ctx, transfer, at);
+  const refusal = refusalOf(limits, value);
+  if (refusal !== null) throw refusal;
+  if (value === null || limits.rolling.length === 0) return null;
+  const shares = limits.rolling.map(({ measure, address }) => ({ measure, address }));
+  const reservation = { at, microUsd: value.toString(), shares };
+  await count(ctx, transfer.userId, reservation, value);
+  return reservation;
 }
 
 /** Gives back what a transfer that moved nothing had reserved. */
 export async function release(ctx: MutationCtx, userId: string, reservation: Reservation): Promise<void> {
-  await count(ctx, userId, reservation.day, -BigInt(reservation.microUsd));
+  await count(ctx, userId, reservation, -BigInt(reservation.microUsd));
 }
 
 /** Counts a transfer after all that was given back: it was mined. Beyond a limit as well, as it has happened. */
@@ -76,18 +171,72 @@ export async function reserveAgain(
   userId: string,
   reservation: Reservation,
 ): Promise<void> {
-  await count(ctx, userId, reservation.day, BigInt(reservation.microUsd));
+  await count(ctx, userId, reservation, BigInt(reservation.microUsd));
 }
 
-/** Adds to what a user has moved on a day, in micro-USD; takes off where it is negative, down to nothing. */
-async function count(ctx: MutationCtx, userId: string, day: string, microUsd: bigint): Promise<void> {
-  const row = await movedOn(ctx, userId, day);
-  const moved = BigInt(row?.microUsd ?? 0) + microUsd;
-  const counted = (moved > 0n ? moved : 0n).toString();
-  if (row !== null) await ctx.db.patch("transferDays", row._id, { microUsd: counted });
-  else if (moved >= 0n) await ctx.db.insert("transferDays", { userId, day, microUsd: counted });
+/** Adds to what was counted when the transfer was opened; takes off where it is negative, down to nothing. */
+async function count(
+  ctx: MutationCtx,
+  userId: string,
+  reservation: Reservation,
+  change: bigint,
+): Promise<void> {
+  // A transfer of an earlier version, whose day is over or begins anew.
+  if (!("shares" in reservation)) return;
+  const now = Date.now();
+  const { at, shares } = reservation;
+  if (at <= now - DAY - SLOT_MS) return;
+  for (const { measure, address } of shares) {
+    const row = await windowOf(ctx, userId, { address, measure });
+    const entries = changed(row?.entries ?? [], at, change).filter((entry) => entry.at > now - DAY);
+    if (row !== null) await ctx.db.patch("transferWindows", row._id, { entries, updatedAt: now });
+    else
+      await ctx.db.insert("transferWindows", {
+        ...{ userId: ownerOf(userId, address), address, measure },
+        ...{ entries, updatedAt: now },
+      });
+  }
 }
 
-async function movedOn(ctx: QueryCtx, userId: string, day: string) {
-  return rowsByBoth(ctx.db.query("transferDays"), "userId", userId, "day", day).unique();
+/** The entries with a change at a moment: at most one entry for each slot of time. */
+function changed(entries: Limit["entries"], at: number, change: bigint): Limit["entries"] {
+  const slot = Math.floor(at / SLOT_MS);
+  const same = entries.find((entry) => Math.floor(entry.at / SLOT_MS) === slot);
+  const sum = BigInt(same?.microUsd ?? 0) + change;
+  const others = entries.filter((entry) => entry !== same);
+  if (sum <= 0n) return others;
+  const entry = { at: Math.max(at, same?.at ?? at), microUsd: sum.toString() };
+  return [...others, entry].toSorted((a, b) => a.at - b.at);
+}
+
+async function windowOf(
+  ctx: QueryCtx,
+  userId: string,
+  { address, measure }: Pick<Limit, "address" | "measure">,
+): Promise<Doc<"transferWindows"> | null> {
+  return ctx.db
+    .query("transferWindows")
+    .withIndex("by_whose", (q) =>
+      q.eq("userId", ownerOf(userId, address)).eq("address", address).eq("measure", measure),
+    )
+    .unique();
+}
+
+/** Whose a count is: one of an address is no user's. */
+function ownerOf(userId: string, address: string): string {
+  return address === "" ? userId : NOBODY;
+}
+
+function sumOf(entries: Limit["entries"]): bigint {
+  return entries.reduce((sum, { microUsd: counted }) => sum + BigInt(counted), 0n);
+}
+
+/** Micro-USD in USD, to the cent. */
+function cents(micro: bigint): string {
+  return formatUnits(micro / 10_000n, 2);
+}
+
+/** Micro-USD in USD. */
+function usd(micro: bigint): string {
+  return formatUnits(micro, 6);
 }

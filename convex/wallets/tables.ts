@@ -2,8 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import { vPriceSource } from "../prices/tables";
-import { made, ofUser, type RecordsOf } from "../lib/records";
-import { dayOf } from "../lib/time";
+import { ofUser, older, type RecordsOf } from "../lib/records";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");
@@ -11,6 +10,12 @@ export const vWalletKind = literals("basic", "custody");
 export const vSymbol = literals(...SYMBOLS);
 
 export const vSource = literals("web", "x", "telegram");
+
+/**
+ * What a limit counts: all that is moved; what leaves a user; what leaves all whose ids could be guessed, by the caller's
+ * address; what is moved by `userId` alone.
+ */
+export const vMeasure = literals("moved", "left", "leftByAddress", "byId");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -54,15 +59,21 @@ export const walletTables = {
     .index("by_address", ["address"]),
 
   /**
-   * What a user has moved on a UTC day, for the daily limit. Written with the transaction that reserves; deleting the
-   * account erases past days. Dies after 90 days.
+   * What counts against a limit over rolling 24 hours. Written with the transaction that reserves; a row dies two days
+   * after its last change.
    */
-  transferDays: defineTable({
+  transferWindows: defineTable({
+    /** "" for a limit of a network address. */
     userId: v.string(),
-    day: v.string(),
-    /** Digits, micro-USD. */
-    microUsd: v.string(),
-  }).index("by_userId_and_day", ["userId", "day"]),
+    /** The network address, hashed; "" for a limit of a user. */
+    address: v.string(),
+    measure: vMeasure,
+    /** Oldest first, at most one for each quarter of an hour: its last transfer, epoch ms, and the sum in digits, micro-USD. */
+    entries: v.array(v.object({ at: v.number(), microUsd: v.string() })),
+    updatedAt: v.number(),
+  })
+    .index("by_whose", ["userId", "address", "measure"])
+    .index("by_updatedAt", ["updatedAt"]),
 
   /**
    * Every swap and send as a trade, written with its transaction; and what a mention asked for that nobody could read
@@ -96,21 +107,13 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
     withheld: ["driver", "leaseUntil", "driverUntil"],
   },
-  transferDays: {
+  transferWindows: {
     keep: {
-      days: 90,
-      why: "the limit is of one day; late refunds of failed transactions find it this much longer",
-      aged: made,
+      days: 2,
+      why: "the limits are of 24 hours",
+      aged: older("updatedAt"),
     },
-    ownedBy: {
-      rows: ofUser("by_userId_and_day"),
-      section: "transferDays",
-      // Today's sum goes on counting.
-      onDeletion: {
-        only: (rows, userId) =>
-          rows.withIndex("by_userId_and_day", (q) => q.eq("userId", userId).lt("day", dayOf(Date.now()))),
-      },
-    },
+    ownedBy: { rows: ofUser("by_whose"), section: "transferWindows", onDeletion: "stay" },
   },
   trades: {
     keep: "the user's history",

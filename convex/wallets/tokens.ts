@@ -1,5 +1,6 @@
 import type { Address } from "viem";
 import { USDC } from "../lib/base";
+import { FEEDS, SEQUENCER_FEED } from "../prices/feeds";
 
 /**
  * The tokens that can be held, sent and swapped, on Base (chain id 8453). Addresses and decimals: the tokens' own
@@ -30,12 +31,35 @@ export const NATIVE_SENTINEL: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeE
 
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
-/** Never a person's: money sent here is lost. */
-export const CONTRACTS: readonly Address[] = [
+/**
+ * Never a person's: money sent here is lost, or anybody's. Sources: the projects' own deployment pages; the feeds' are
+ * in `prices/feeds`. 0x's settler, which changes, is looked up when something is sent.
+ */
+export const CONTRACTS: readonly string[] = [
   ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
   NATIVE_SENTINEL,
   PERMIT2,
+  SEQUENCER_FEED,
+  ...Object.values(FEEDS).map(({ address }) => address),
+  // Multicall3.
+  "0xcA11bde05977b3631167028862bE2a173976CA11",
+  // 0x: the registry of its settlers, and AllowanceHolder.
+  "0x00000000000004533Fe15556B1E086BB1A72cEae",
+  "0x0000000000001fF3684f28c67538d4D072C22734",
+  // ERC-4337's EntryPoint, versions 0.6 and 0.7.
+  "0x5FF137D4b0FDCD49DcA30c7CF57E578a026d2789",
+  "0x0000000071727De22E5E9d8BAf0edAc6f37da032",
+  // The deterministic deployment proxy.
+  "0x4e59b44847b379578588920cA78FbF26c0B4956C",
+  // USDbC, the bridged token beside USDC.
+  "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
 ];
+
+/**
+ * Precompiles, and addresses that count up from zero: nobody has a key to one of them. Then the OP stack's predeploys,
+ * 0x4200…0000 to 0x4200…07ff.
+ */
+export const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;
 
 export function swapAddress(symbol: Symbol): Address {
   return TOKENS[symbol].address ?? NATIVE_SENTINEL;

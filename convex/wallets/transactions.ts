@@ -1,6 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import { AppError } from "../lib/errors";
 import { providerAction } from "../lib/providerCalls";
+import { UPSTREAM } from "../providers/chain";
 import { readMined } from "../providers/chainTransactions";
 import { asAddress } from "./addresses";
 import { mendGap } from "./transactions/replacement";
@@ -8,8 +10,10 @@ import { mendGap } from "./transactions/replacement";
 /**
  * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`, a wallet's address or the payment
  * relayer's. Takes the chain's word for how far the account's nonces are, hands out again what the chain is missing, fills
- * nonces that nobody holds, and sets the account's work going. Moves nothing that was not ordered; safe to repeat.
- * @throws AppError `invalid_request` when no account has this address; `upstream`
+ * nonces that nobody holds, drops what was signed with a nonce that nothing leads up to, and sets the account's work going.
+ * Moves nothing that was not ordered; safe to repeat.
+ * @throws AppError `invalid_request` when no account has this address; `upstream`, also when the chain does not say the same
+ * twice, or does not know of transactions that were mined.
  */
 export const repair = providerAction({
   args: { address: v.string() },
@@ -19,18 +23,28 @@ export const repair = providerAction({
     nextNonce: v.number(),
     handedOut: v.number(),
     filled: v.number(),
+    dropped: v.number(),
   }),
   handler: async (ctx, { address: given }) => {
     const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
     const { walletId } = wallet;
     const address = asAddress(wallet.address);
     const mined = await readMined(address);
-    const nextNonce: number = await ctx.runMutation(internal.wallets.transactions.replacement.accept, {
-      walletId,
-      mined,
-    });
+    if ((await readMined(address)) !== mined) {
+      throw new AppError(
+        "upstream",
+        `${UPSTREAM} gives two answers about this account: nothing was repaired`,
+      );
+    }
+    const accepted: { nextNonce: number; dropped: number } = await ctx.runMutation(
+      internal.wallets.transactions.nonces.accept,
+      {
+        walletId,
+        mined,
+      },
+    );
     const mended = await mendGap(ctx, { walletId, address, mined });
     await ctx.runMutation(internal.wallets.transactions.driver.resume, { walletId });
-    return { mined, nextNonce, ...mended };
+    return { mined, ...accepted, ...mended };
   },
 });

@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
+import { needsWhileEmpty } from "../lib/env";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
+import { credentialShown } from "../users/access";
 import { hours, publicAlertShape, type PublicAlert } from "./shapes";
 
 export const measuredExample: PublicAlert = {
@@ -56,12 +58,16 @@ const reportedExample: PublicAlert = {
 const whaleAlerts: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/whale-alerts",
+  access: credentialShown,
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
     "From two sources, which `source` tells apart. Measured: every minute the service reads Base itself for transfers of USDC, USDT, DAI, WETH, cbBTC and ETH from and to labelled addresses of exchanges, and for what is minted and burned, from 1,000,000 USD on; moves within an exchange are left out. Agent-reported: once an hour an agent with tools, a language model, is asked for large transfers, exchange flows and smart money on any chain; a transaction on Base that it names is read there, and `verified` tells whether transaction, age, token and amount agree. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery.",
   needs: [],
-  errors: { rate_limited: "With `userId`: too many cards were asked for." },
+  errors: {
+    rate_limited: "With `userId`: too many cards were asked for.",
+    not_configured: "No alert was ever stored, and LLM_GATEWAY_API_KEY is not configured.",
+  },
   example: {
     input: { hours: 6, userId: EXAMPLE_USER },
     output: {
@@ -76,7 +82,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
     userId: absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none."),
   }),
   returns: z.object({
-    hours: z.int(),
+    hours: z.number(),
     count: z.int(),
     alerts: z.array(publicAlertShape),
     messengerSent: z
@@ -88,6 +94,9 @@ const whaleAlerts: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { hours, userId }, { caller }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
+    await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
+      ctx.runQuery(internal.whales.alerts.since, { since: 0, limit: 1 }),
+    );
     if (userId !== undefined) await charge(ctx, "card", caller);
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
     const answer = { hours, count: alerts.length, alerts };

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { wholeNumberOr } from "../lib/input";
+import { absentWhenEmpty, numberFrom } from "../lib/input";
 
 /** What alerts consist of. */
 
@@ -56,10 +56,15 @@ export const publicAlertShape = z.object({
 });
 export type PublicAlert = z.output<typeof publicAlertShape>;
 
-const MAX_HOURS = 168;
-const DEFAULT_HOURS = 6;
+const [MIN_HOURS, MAX_HOURS] = [0.1, 168];
 
-/** The window of whale alerts. */
-export const hours = wholeNumberOr(DEFAULT_HOURS, 1, MAX_HOURS).describe(
-  `How many hours to look back, 1 to ${MAX_HOURS}; ${DEFAULT_HOURS} when left out.`,
-);
+/** The window of whale alerts, where it may be left out. @param otherwise What it is then, in hours. */
+export function hoursOr(otherwise: number) {
+  return absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
+    .transform((given) => given ?? otherwise)
+    .describe(
+      `How many hours to look back, ${MIN_HOURS} to ${MAX_HOURS}, such as 6 or 0.5; ${otherwise} when left out.`,
+    );
+}
+
+export const hours = hoursOr(6);

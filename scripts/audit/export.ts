@@ -4,7 +4,9 @@
  */
 
 import * as z from "zod";
+import { readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
+import { settingsFile, settingsIn } from "../env/file";
 
 const pageShape = z.object({
   lines: z.array(z.record(z.string(), z.string())),
@@ -21,10 +23,13 @@ if (options.includes("--help")) {
   console.log(USAGE);
   process.exit(0);
 }
+const settings = settingsIn(await readFile(settingsFile(), "utf8").catch(() => ""));
 let cursor: string | null = null;
 do {
   const args = JSON.stringify({ cursor });
-  const { code, stdout, stderr } = await convexCli(["run", "ops/audit:page", args, ...options]);
+  const { code, stdout, stderr } = await convexCli(["run", "ops/audit:page", args, ...options], "", {
+    settings,
+  });
   const page = code === 0 ? pageShape.safeParse(parsed(stdout)) : null;
   if (!page?.success) {
     console.error(

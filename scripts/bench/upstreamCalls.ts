@@ -200,6 +200,9 @@ function bySources(count: (source: EvidenceSource) => number): Record<EvidenceSo
     hyperliquid: count("hyperliquid"),
     defillama: count("defillama"),
     gdelt: count("gdelt"),
+    coindesk: count("coindesk"),
+    cointelegraph: count("cointelegraph"),
+    decrypt: count("decrypt"),
   };
 }
 
@@ -211,7 +214,8 @@ async function play(world: World, { shifts, foci, overMinutes, watched }: Case):
   const at = (ms: number, work: () => Promise<unknown>) =>
     clock.after(ms, () => void work().catch((error: unknown) => failures.push(error)));
   for (let i = 0; i < shifts; i++) {
-    const shift = { userId: `user-${i}`, token: focusName(i % foci), signedIn: false };
+    const paidBy = { class: "anonymous" as const, holders: [`user-${i}`] };
+    const shift = { userId: `user-${i}`, token: focusName(i % foci), signedIn: false, paidBy };
     at(Math.floor(chance.between(0, overMinutes) * MINUTE), () =>
       t.mutation(internal.research.shifts.start, shift),
     );

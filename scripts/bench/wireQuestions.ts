@@ -3,12 +3,8 @@ import { alertQuestion } from "../../convex/alerts/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/structured";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
-import {
-  dayReviewQuestion,
-  PROMPT_VERSIONS,
-  signalQuestion,
-  weekReviewQuestion,
-} from "../../convex/signals/prompts";
+import { dayLedger, weekLedger } from "../../convex/signals/grounding";
+import { PROMPT_VERSIONS, reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
 import { problemsOf } from "../../convex/signals/rules";
 import { intentQuestion } from "../../convex/social/prompts";
 import type { Market } from "../stack/standins/market";
@@ -90,6 +86,18 @@ export async function questions(
         (proposal) => problemsOf(proposal, { priceUsd, costBps: 15 }),
       );
     });
-  await use("day's review", (at) => dayReviewQuestion(iso(at).slice(0, 10), []));
-  await use("week's review", (at) => weekReviewQuestion(iso(at).slice(0, 10), NO_WEEK));
+  await use("day's review", (at) =>
+    reviewQuestion(
+      `Review of the day ${iso(at).slice(0, 10)} (UTC).`,
+      dayLedger([], NO_WEEK, at),
+      () => null,
+    ),
+  );
+  await use("week's review", (at) =>
+    reviewQuestion(
+      `Review of the week from Monday ${iso(at).slice(0, 10)} (UTC).`,
+      weekLedger(NO_WEEK, at),
+      () => null,
+    ),
+  );
 }

@@ -1,6 +1,7 @@
-import { setting, variableNames, type Variable } from "../../convex/lib/env";
+import { isVariable, setting, variableNames, type Variable } from "../../convex/lib/env";
 import { FIRST_PROMPT, promptNamed, PROMPT_VERSIONS } from "../../convex/signals/prompts";
 import { complaintOf } from "../env/names";
+import { complaintsOf } from "../env/rules";
 import { fault, good, off, warning, type Finding } from "./finding";
 import type { Patient } from "./patient";
 
@@ -18,21 +19,22 @@ const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
     means: "wallets, swaps, sends and users' own bots answer 500",
   },
   { name: "SWAP_API_KEY", level: "fault", means: "swaps answer 500" },
+  {
+    name: "COINGECKO_API_KEY",
+    level: "off",
+    means: "CoinGecko's limits are shared with everybody behind the same address",
+  },
   { name: "MESSENGER_BOT_TOKEN", level: "off", means: "only users with a bot of their own get cards" },
   { name: "MESSENGER_CHAT_ID", level: "off", means: "cards for nobody in particular are not sent" },
   { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot cannot be talked to" },
+  {
+    name: "MESSENGER_CONNECT_SECRET",
+    level: "off",
+    means: "anybody may call /messenger/connect; such links are not confirmed",
+  },
   { name: "PLATFORM_WALLET_ADDRESS", level: "off", means: "paid reports and deposits answer 500" },
   { name: "SOCIAL_WEBHOOK_SECRET", level: "off", means: "social mentions answer 500" },
 ];
-
-/** What the keys usually look like; another look is worth a warning, since providers may change theirs. */
-const LOOKS: Partial<Record<Variable, { pattern: RegExp; like: string }>> = {
-  LLM_GATEWAY_API_KEY: { pattern: /^bk_\S+$/, like: "bk_…" },
-  SENTIMENT_API_KEY: { pattern: /^xai-\S+$/, like: "xai-…" },
-  MESSENGER_BOT_TOKEN: { pattern: /^\d{6,}:[\w-]{30,}$/, like: "digits, a colon and 35 characters" },
-};
-
-const PLAIN = "Plain words, digits and names should not be used as";
 
 /**
  * Which variables are set, and whether they can be what they should be. Asks nobody.
@@ -43,13 +45,24 @@ export function checkConfiguration({
   settings,
   setElsewhere,
   toldWrong,
-}: Pick<Patient, "settings" | "setElsewhere" | "toldWrong">): Finding[] {
+  place,
+}: Pick<Patient, "settings" | "setElsewhere" | "toldWrong" | "place">): Finding[] {
   const findings: Finding[] = [];
   const known = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
   const told = variableNames().filter((name) => !known.includes(name) && setElsewhere.includes(name));
   const set = [...known, ...told];
-  for (const name of known.filter((one) => !toldWrong.includes(one)))
-    findings.push(checkValue(name, settings[name]?.trim() ?? ""));
+  const complaints = complaintsOf(settings, place).filter(({ name }) => isVariable(name));
+  for (const { name, level, says } of complaints.filter((one) => !toldWrong.includes(one.name))) {
+    findings.push(
+      level === "bad"
+        ? fault(name, says, `Correct ${name} where it is set.`)
+        : warning(name, says, "See whether it is meant so."),
+    );
+  }
+  for (const name of known) {
+    if (complaints.every((one) => one.name !== name) && !toldWrong.includes(name))
+      findings.push(good(name, "is set"));
+  }
   for (const name of told) findings.push(good(name, "is set"));
   for (const { name, level, means } of WITHOUT) {
     if (set.includes(name)) continue;
@@ -70,17 +83,11 @@ export function checkConfiguration({
   const previous = settings.WALLET_ENCRYPTION_KEY_PREVIOUS?.trim() ?? "";
   if (previous !== "") {
     findings.push(
-      previous === settings.WALLET_ENCRYPTION_KEY?.trim()
-        ? fault(
-            "WALLET_ENCRYPTION_KEY_PREVIOUS",
-            "is the current key",
-            "Take it out, or put the old key there.",
-          )
-        : warning(
-            "WALLET_ENCRYPTION_KEY_PREVIOUS",
-            "is set: a rotation is under way",
-            "When all rotate commands answer { rotated: 0 }, take it out.",
-          ),
+      warning(
+        "WALLET_ENCRYPTION_KEY_PREVIOUS",
+        "is set: a rotation is under way",
+        "When all rotate commands answer { rotated: 0 }, take it out.",
+      ),
     );
   }
   return findings;
@@ -100,29 +107,4 @@ function checkArms(settings: Patient["settings"]): Finding[] {
   if (arms.includes(writer)) return [];
   const says = `does not name ${writer}, which writes the daily signals unless another arm was promoted: none can be held against it`;
   return [warning("SHADOW_ARMS", says, "Name what writes them as well: /signals/shadow tells its `writer`.")];
-}
-
-function checkValue(name: Variable, value: string): Finding {
-  const complaint = complaintOf(name, value);
-  if (complaint !== null) return fault(name, complaint, `Correct ${name} where it is set.`);
-  if (name === "WALLET_ENCRYPTION_KEY" && isGuessable(value)) {
-    return fault(
-      name,
-      "has too little chance in it to protect wallets",
-      "Make one with: openssl rand -hex 32",
-    );
-  }
-  if (name.endsWith("_WEBHOOK_SECRET") && isGuessable(value)) {
-    return warning(name, `can be guessed. ${PLAIN} a secret`, "Make one with: openssl rand -hex 32");
-  }
-  const look = LOOKS[name];
-  if (look !== undefined && !look.pattern.test(value)) {
-    return warning(name, `does not look like one (${look.like})`, "See whether it was copied whole.");
-  }
-  return good(name, "is set");
-}
-
-/** Sixteen random characters of any alphabet hold more than eight different ones, all but always. */
-function isGuessable(value: string): boolean {
-  return value.length < 16 || new Set(value).size < 8;
 }

@@ -21,6 +21,7 @@ const health = z.looseObject({
     crons: z.record(z.string(), age),
     outbox: z.looseObject({ waiting: z.number(), oldestSeconds: age }),
     pending: z.record(z.string(), age),
+    links: z.looseObject({ unconfirmed: z.number() }).optional(),
     providers: z.record(
       z.string(),
       z.looseObject({ calls: z.number(), failures: z.number(), errorRate: z.number() }),
@@ -122,7 +123,8 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
 function unconfigured({ checks: { configured } }: Health): Finding[] {
   const missing = Object.keys(configured).filter((name) => configured[name] === false);
   return missing.flatMap((name) =>
-    name === "MESSENGER_BOT_TOKEN"
+    // What these mean is told with the settings.
+    name === "MESSENGER_BOT_TOKEN" || name === "AGENT_API_URL"
       ? []
       : [
           fault(
@@ -135,7 +137,7 @@ function unconfigured({ checks: { configured } }: Health): Finding[] {
 }
 
 /** What is not well with the deployment's own work. */
-function work({ checks: { crons, outbox, pending, providers } }: Health): Finding[] {
+function work({ checks: { crons, outbox, pending, links, providers } }: Health): Finding[] {
   const ages = Object.values(crons);
   const slow = (seconds: number | null) => (seconds ?? 0) > SLOW_SECONDS;
   const minutes = (seconds: number | null) => `${Math.round((seconds ?? 0) / 60)} min`;
@@ -160,6 +162,16 @@ function work({ checks: { crons, outbox, pending, providers } }: Health): Findin
     if (!slow(seconds)) continue;
     const says = `the oldest has waited for ${minutes(seconds)}`;
     findings.push(warning(kind, says, "See npx convex logs; the crons take lost work up again."));
+  }
+  if (links !== undefined && links.unconfirmed > 0) {
+    const says = `${links.unconfirmed} were made over HTTP without MESSENGER_CONNECT_SECRET, and their accounts have not confirmed them`;
+    findings.push(
+      warning(
+        "messenger links",
+        says,
+        "If a bot of yours links accounts, set MESSENGER_CONNECT_SECRET for it and for the deployment.",
+      ),
+    );
   }
   for (const [name, { calls, failures, errorRate }] of Object.entries(providers)) {
     if (calls < MANY_CALLS || errorRate <= BAD_RATE) continue;

@@ -29,7 +29,7 @@ Without --site it looks at the deployment that .env.local names, else at the loc
   --json         one JSON document instead of lines
   --cost         only says what it would ask and the most that costs; asks nothing
 
-Environment: PROVIDERS_PORT (3299), where the local stack is looked for`;
+Environment: PROVIDERS_PORT (3299), where the local stack is looked for; LOCAL_ENV_FILE (.env.local)`;
 
 async function main(argv: string[]): Promise<number> {
   const { values } = parseArgs({

@@ -1,8 +1,9 @@
 import { access, readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
-import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../env/file";
+import { problemsOf, problemsOfEnvironment, settingsFile, settingsIn, told } from "../env/file";
 import { kindOf, suggestion } from "../env/names";
-import { targetOf } from "../env/target";
+import type { Place } from "../env/rules";
+import { contradiction, placeOf, targetOf } from "../env/target";
 import type { Variables } from "../stack/env";
 import { deskUrl, runningStack } from "../stack/running";
 import { siteAddress } from "./deployment";
@@ -17,12 +18,14 @@ export type Patient = {
   site: string | null;
   /** It is the local stack of this machine. */
   local: boolean;
+  /** Where the settings are to hold. */
+  place: Place;
   /** The names whose values are told to be wrong among the findings already. */
   toldWrong: readonly string[];
   findings: Finding[];
 };
 
-const FILE = ".env.local";
+const FILE = settingsFile();
 /** The CLI asks the platform, and may want somebody to log in. */
 const CLI_PATIENCE_MS = 30_000;
 
@@ -37,17 +40,23 @@ export async function findPatient(options: {
   const text = await readFile(FILE, "utf8").catch(() => null);
   const file = settingsIn(text ?? "");
   const own: Variables = { ...file, ...process.env };
-  const found = problemsFound(text);
+  const target = targetOf(options.cli, own);
+  const place = target === null ? "this machine" : placeOf(options.cli, own);
+  const found = problemsFound(text, place);
   const findings = found.map(({ finding }) => finding);
   /** What the file has wrong is told by its line, once. */
-  const patient = (looked: Pick<Patient, "settings" | "setElsewhere" | "site" | "local">): Patient => {
+  const patient = (
+    looked: Pick<Patient, "settings" | "setElsewhere" | "site" | "local" | "place">,
+  ): Patient => {
     const toldWrong = found.flatMap(({ subject }) =>
       looked.settings[subject] === file[subject] ? [subject] : [],
     );
     return { ...looked, toldWrong, findings };
   };
   const site = siteAddress(options.site, own);
-  const target = targetOf(options.cli, own);
+  const nowhere = contradiction(options.cli, own);
+  if (nowhere !== null)
+    findings.push(fault("deployment", nowhere, "Name another with -- --deployment NAME."));
 
   const url = deskUrl(process.env);
   const stack = await runningStack(url);
@@ -55,33 +64,39 @@ export async function findPatient(options: {
     const real = stack.realProviders.length === 0 ? "all simulated" : stack.realProviders.join(", ");
     findings.push(good("local stack", `runs at ${stack.siteUrl}; real providers: ${real}`));
     const settings = { ...own, ...stack.variables };
-    return patient({ settings, setElsewhere: stack.set, site: stack.siteUrl, local: true });
+    return patient({
+      settings,
+      setElsewhere: stack.set,
+      site: stack.siteUrl,
+      local: true,
+      place: "this machine",
+    });
   }
   if (target === null) {
     if (site === null) findings.push(off("local stack", `does not run at ${url}: start it with npm start`));
-    return patient({ settings: own, setElsewhere: [], site, local: false });
+    return patient({ settings: own, setElsewhere: [], site, local: false, place });
   }
-  const deployed = await deployedVariables(options.cli);
+  const deployed = await deployedVariables(options.cli, own);
   if (deployed === null) {
     const says = `of ${target} could not be listed, so those of ${FILE} were looked at`;
     findings.push(off("variables", `${says}: npx convex env list says why`));
-    return patient({ settings: own, setElsewhere: [], site, local: false });
+    return patient({ settings: own, setElsewhere: [], site, local: false, place });
   }
   findings.push(good("variables", `are those of ${target}`), ...differences(own, deployed));
   // What the deployment lacks is not to be made up from the file.
   const settings = { ...withoutService(own), ...deployed };
-  return patient({ settings, setElsewhere: [], site, local: false });
+  return patient({ settings, setElsewhere: [], site, local: false, place });
 }
 
 /** What is wrong with the file and with the names in the environment; `subject` where a value is. */
-function problemsFound(text: string | null): { subject: string; finding: Finding }[] {
+function problemsFound(text: string | null, place: Place): { subject: string; finding: Finding }[] {
   const missing = off(FILE, "is missing: copy .env.local.example for real providers, or a deployment");
-  const inFile = problemsOf(text ?? "").map((problem) => {
-    const { subject, level } = problem;
-    const says = told(problem, "").replace(/^, |^: /, "");
+  const inFile = problemsOf(text ?? "", place).map((problem) => {
+    const { subject, level, line } = problem;
+    const says = line === 0 ? `${subject} ${problem.says}` : told(problem, "").replace(/^, |^: /, "");
     return level === "bad"
       ? { subject, finding: fault(FILE, says, `Correct ${subject}.`) }
-      : { subject: "", finding: warning(FILE, says, "Correct it, or take it out.") };
+      : { subject, finding: warning(FILE, says, "Correct it, or take it out.") };
   });
   // The values themselves are looked at with all others.
   const inEnvironment = problemsOfEnvironment(process.env).flatMap(({ level, subject, says }) =>
@@ -90,14 +105,14 @@ function problemsFound(text: string | null): { subject: string; finding: Finding
   return [...(text === null ? [{ subject: "", finding: missing }] : inFile), ...inEnvironment];
 }
 
-async function deployedVariables(options: readonly string[]): Promise<Variables | null> {
+async function deployedVariables(options: readonly string[], own: Variables): Promise<Variables | null> {
   const installed = await access("node_modules/convex/package.json").then(
     () => true,
     () => false,
   );
   if (!installed) return null;
   const args = ["env", "list", "--include-values", ...options];
-  const { code, stdout } = await convexCli(args, "", CLI_PATIENCE_MS);
+  const { code, stdout } = await convexCli(args, "", { timeoutMs: CLI_PATIENCE_MS, settings: own });
   return code === 0 ? settingsIn(stdout) : null;
 }
 

@@ -3,25 +3,33 @@ import { binance } from "../../convex/providers/binanceSpot";
 import { coinbase } from "../../convex/providers/coinbaseExchange";
 import { askMarkets } from "../../convex/providers/coingecko";
 import { askStablecoins } from "../../convex/providers/defillama";
+import { askFeed } from "../../convex/providers/feeds";
 import { askDay } from "../../convex/providers/exchanges";
-import { askNews } from "../../convex/providers/gdelt";
+import { askNews, naming } from "../../convex/providers/gdelt";
 import { askPerpetuals } from "../../convex/providers/hyperliquid";
 import { BY_HAND } from "../../convex/providers/publicData";
-import { optional } from "../../convex/lib/env";
-import { SOURCE_NAMES, type PublicSource } from "../../convex/lib/publicSources";
-import { good, warning, type Finding } from "./finding";
+import { isOff, optional } from "../../convex/lib/env";
+import { FEEDS, SOURCE_NAMES, type PublicSource } from "../../convex/lib/publicSources";
+import { good, off, warning, type Finding } from "./finding";
 import type { Question } from "./questions";
 
 /** One real thing asked of each public source of facts. Base is asked with the chain's own questions. */
 
 const PATIENCE_MS = 20_000;
 
-type Asked = { source: PublicSource; asks: string; ask: () => Promise<string> };
+type Asked = {
+  source: PublicSource;
+  asks: string;
+  ask: () => Promise<string>;
+  /** What its terms restrict, for the operator to hold against what the deployment is for. */
+  terms?: string;
+};
 
 const ASKED: readonly Asked[] = [
   {
     source: "coingecko",
-    asks: "the 50 largest coins",
+    asks: "the 100 largest coins",
+    terms: "it is named with a link where its data are shown; commercial use needs a paid plan",
     ask: async () => {
       const [first, ...others] = await askMarkets(BY_HAND, PATIENCE_MS);
       return `lists ${others.length + 1} coins, the largest ${first?.symbol} at ${first?.price} USD`;
@@ -30,12 +38,14 @@ const ASKED: readonly Asked[] = [
   {
     source: "coinbase",
     asks: "the day of BTC",
+    terms: "market data make no index, benchmark or valuation, and are not passed on, without its consent",
     ask: async () =>
       `tells the last trade of BTC: ${(await askDay(coinbase, BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
   },
   {
     source: "binance",
     asks: "the day of BTC",
+    terms: "market data are for own use; commercial redistribution needs its consent",
     ask: async () =>
       `tells the last trade of BTC: ${(await askDay(binance, BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
   },
@@ -60,19 +70,31 @@ const ASKED: readonly Asked[] = [
     source: "gdelt",
     asks: "the last day's headlines on bitcoin",
     ask: async () =>
-      `tells ${(await askNews(BY_HAND, '"bitcoin"', PATIENCE_MS)).length} headlines on bitcoin`,
+      `tells ${(await askNews(BY_HAND, naming("bitcoin"), PATIENCE_MS)).length} headlines on bitcoin`,
   },
+  ...FEEDS.map((source) => ({
+    source,
+    asks: "its latest headlines",
+    terms: "headlines with a link to the article",
+    ask: async () => `tells ${(await askFeed(BY_HAND, source, PATIENCE_MS)).length} headlines`,
+  })),
 ];
 
-export const PUBLIC_QUESTIONS: readonly Question[] = ASKED.map(({ source, asks, ask }) => {
+export const PUBLIC_QUESTIONS: readonly Question[] = ASKED.map(({ source, asks, ask, terms }) => {
   const subject = SOURCE_NAMES[source];
-  return { subject, key: null, asks, costUsd: 0, ask: () => told(subject, ask) };
+  return { subject, key: null, asks, costUsd: 0, ask: () => told(source, ask, terms) };
 });
 
 /** Reports go without a source that does not answer, and say so: that is no fault of the deployment's. */
-async function told(subject: string, ask: () => Promise<string>): Promise<Finding> {
+async function told(source: PublicSource, ask: () => Promise<string>, terms?: string): Promise<Finding> {
+  const subject = SOURCE_NAMES[source];
+  if (isOff(source)) return off(subject, "is left out (SOURCES_OFF)");
   try {
-    return good(subject, await ask());
+    const says = await ask();
+    return good(
+      subject,
+      terms === undefined ? says : `${says}. Its terms: ${terms} (SOURCES_OFF leaves it out)`,
+    );
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { optional, setting, type Variable } from "../../convex/lib/env";
-import { readJob } from "../../convex/providers/agentApi";
+import { agentApiUrl, optional, setting, type Variable } from "../../convex/lib/env";
+import { AGENT_API_OFF, readJob } from "../../convex/providers/agentApi";
 import { complete, UnusableAnswer } from "../../convex/providers/llm";
 import { botUsername } from "../../convex/providers/messenger";
 import { UNCOUNTED } from "../../convex/lib/budget";
@@ -10,7 +10,7 @@ import { askStructured } from "../../convex/providers/structured";
 import { askTicker, TICKERS } from "../../convex/providers/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
 import { keepExchanges, lastAnswer, watched } from "./exchanges";
-import { fault, good, warning, type Finding } from "./finding";
+import { fault, good, off, warning, type Finding } from "./finding";
 import { PUBLIC_QUESTIONS } from "./publicSources";
 import { tickerTrouble } from "./refusals";
 
@@ -44,6 +44,7 @@ export const QUESTIONS: readonly Question[] = [
     asks: "a job that nobody has: no prompt is used up",
     costUsd: 0,
     ask: async (_key, now) => {
+      if (agentApiUrl() === null) return off("agent API", `is not asked: ${AGENT_API_OFF}`);
       await readJob("doctor", now);
       return good("agent API", "answers, and takes the key");
     },

@@ -1,5 +1,6 @@
 import { parseEnv } from "node:util";
 import { complaintOf, kindOf, misspeltName, suggestion } from "./names";
+import { complaintsOf, type Place } from "./rules";
 
 /** What is wrong with a settings file; never with a value in it. */
 export type Problem = {
@@ -16,8 +17,13 @@ type Setting = { line: number; name: string };
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/;
 
+/** Where the operator's settings are: every command reads the same file. */
+export function settingsFile(): string {
+  return process.env.LOCAL_ENV_FILE || ".env.local";
+}
+
 /** The problems of a settings file, by line. */
-export function problemsOf(text: string): Problem[] {
+export function problemsOf(text: string, place: Place = "this machine"): Problem[] {
   const { settings, problems } = readLines(text.split(/\r?\n/));
   const values = settingsIn(text);
   const seen = new Map<string, number>();
@@ -38,12 +44,9 @@ export function problemsOf(text: string): Problem[] {
   }
   // What such a quote swallows is no value to judge.
   const open = new Set(problems.filter(({ level }) => level === "bad").map(({ subject }) => subject));
-  for (const [name, line] of seen) {
-    if (open.has(name)) continue;
-    const value = values[name]?.trim() ?? "";
-    const complaint = value === "" ? null : complaintOf(name, value);
-    if (complaint !== null) problems.push({ line, level: "bad", subject: name, says: complaint });
-  }
+  const whole = Object.fromEntries(Object.entries(values).filter(([name]) => !open.has(name)));
+  for (const { name, level, says } of complaintsOf(whole, place))
+    problems.push({ line: seen.get(name) ?? 0, level, subject: name, says });
   return problems.toSorted((a, b) => a.line - b.line);
 }
 
@@ -118,9 +121,9 @@ function readLines(lines: readonly string[]): {
   return { settings, garbage, problems };
 }
 
-/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`. */
+/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`; 0 is no line of a file. */
 export function told({ line, subject, says }: Problem, file: string): string {
-  if (line === 0) return `environment: ${subject} ${says}`;
+  if (line === 0) return `${file === "" ? "environment" : file}: ${subject} ${says}`;
   return subject === `line ${line}`
     ? `${file}: ${subject} ${says}`
     : `${file}, line ${line}: ${subject} ${says}`;

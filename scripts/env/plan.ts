@@ -1,4 +1,5 @@
-import { AT_PUSH, complaintOf, kindOf, REQUIRED, suggestion } from "./names";
+import { AT_PUSH, kindOf, REQUIRED, suggestion } from "./names";
+import { complaintsOf, type Place } from "./rules";
 
 /** What `npm run env:push` would do with a file of settings; names only, apart from `values`. */
 export type Plan = {
@@ -14,12 +15,19 @@ export type Plan = {
   elsewhere: string[];
   /** Nothing reads these; with the nearest name, or where to look. */
   unknown: { name: string; suggestion: string }[];
-  /** Values of the wrong shape, with what is wrong. */
+  /** Values that must not be set, with what is wrong. */
   malformed: { name: string; complaint: string }[];
+  /** Values that may be meant so, with what they bring. */
+  doubtful: { name: string; complaint: string }[];
 };
 
-/** @param settings The variables of `.env.local`. */
-export function planPush(settings: Record<string, string | undefined>): Plan {
+/** @param settings The variables of the settings file. */
+export function planPush(settings: Record<string, string | undefined>, where: Place): Plan {
+  const complaints = complaintsOf(settings, where).filter(({ name }) =>
+    ["service", "push"].includes(kindOf(name)),
+  );
+  const of = (level: "bad" | "odd") =>
+    complaints.flatMap(({ name, says, ...one }) => (one.level === level ? [{ name, complaint: says }] : []));
   const plan: Plan = {
     values: new Map(),
     defaulted: [],
@@ -27,7 +35,8 @@ export function planPush(settings: Record<string, string | undefined>): Plan {
     empty: [],
     elsewhere: [],
     unknown: [],
-    malformed: [],
+    malformed: of("bad"),
+    doubtful: of("odd"),
   };
   for (const [name, raw = ""] of Object.entries(settings)) place(plan, name, raw.trim());
   const given = Object.keys(AT_PUSH).filter(
@@ -55,9 +64,7 @@ function place(plan: Plan, name: string, value: string): void {
   } else if (value === "") {
     if (kind === "service" && !plan.missing.includes(name)) plan.empty.push(name);
   } else {
-    const complaint = complaintOf(name, value);
-    if (complaint === null) plan.values.set(name, value);
-    else plan.malformed.push({ name, complaint });
+    if (plan.malformed.every((one) => one.name !== name)) plan.values.set(name, value);
   }
 }
 

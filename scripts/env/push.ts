@@ -1,16 +1,16 @@
 /**
- * `npm run env:push`: sets the deployment's environment variables from `.env.local`, all at once, through the Convex
+ * `npm run env:push`: sets the deployment's environment variables from `.env.local` (`LOCAL_ENV_FILE`), all at once, through the Convex
  * CLI. `-- --dry-run` only says which; `-- --prod` and `-- --deployment NAME` are the CLI's own. Values are never shown.
  */
 
 import { readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
 import { bold, dim, nextStep } from "../terminal";
-import { problemsOf, settingsIn, told } from "./file";
+import { problemsOf, settingsFile, settingsIn, told } from "./file";
 import { envFile, planPush, type Plan } from "./plan";
-import { targetOf } from "./target";
+import { contradiction, placeOf, targetOf } from "./target";
 
-const FILE = ".env.local";
+const FILE = settingsFile();
 const USAGE = `Usage: npm run env:push [-- --dry-run] [--json] [--prod] [--deployment NAME]
 
 Sets the deployment's variables from ${FILE}, through the Convex CLI. Values are never shown.
@@ -18,7 +18,9 @@ Sets the deployment's variables from ${FILE}, through the Convex CLI. Values are
   --dry-run   only says which would be set
   --json      what was found and whether it was set, as JSON
   --prod, --deployment NAME, --preview-name NAME
-              the Convex CLI's own: which deployment; without one, the one that ${FILE} names`;
+              the Convex CLI's own: which deployment; without one, the one that ${FILE} names
+
+Environment: LOCAL_ENV_FILE (.env.local)`;
 
 async function main(args: readonly string[]): Promise<number> {
   if (args.includes("--help")) {
@@ -31,15 +33,21 @@ async function main(args: readonly string[]): Promise<number> {
     return 1;
   }
   const settings = settingsIn(text);
-  const plan = planPush(settings);
   const options = args.filter((one) => one !== "--dry-run" && one !== "--json");
-  const target = targetOf(options, { ...settings, ...fromEnvironment() });
+  const cli = { ...settings, ...fromEnvironment() };
+  const nowhere = contradiction(options, cli);
+  if (nowhere !== null) {
+    console.error(`${nowhere}\nNothing was set.`);
+    return 1;
+  }
+  const plan = planPush(settings, placeOf(options, cli));
+  const target = targetOf(options, cli);
   const quotes = problemsOf(text).filter(({ subject, says }) => /quote/.test(says) || /^line /.test(subject));
   const lines = quotes.map((problem) => told(problem, FILE));
   const isSound = plan.malformed.length === 0 && quotes.every(({ level }) => level !== "bad");
   const isPushed = isSound && !args.includes("--dry-run");
   if (args.includes("--json")) {
-    const { code, failure } = isPushed ? await push(plan, options) : UNTRIED;
+    const { code, failure } = isPushed ? await push(plan, options, cli) : UNTRIED;
     const isSet = isPushed && code === 0;
     console.log(JSON.stringify({ target, ...namesOf(plan), lines, isSet, failure }, null, 2));
     return isSound ? code : 1;
@@ -53,7 +61,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log("\nNothing was set: this was a dry run.");
     return 0;
   }
-  const { code, failure } = await push(plan, options);
+  const { code, failure } = await push(plan, options, cli);
   if (failure !== null) {
     console.error(`\n${failure}\nNothing may have been set: run it again.`);
     return code;
@@ -80,7 +88,7 @@ function fromEnvironment(): Record<string, string> {
 }
 
 function shown(
-  { values, defaulted, missing, empty, elsewhere, unknown, malformed }: Plan,
+  { values, defaulted, missing, empty, elsewhere, unknown, malformed, doubtful }: Plan,
   target: string | null,
 ): string {
   const lines = [
@@ -90,6 +98,7 @@ function shown(
         : `  set      ${name}`,
     ),
     ...malformed.map(({ name, complaint }) => `  wrong    ${bold(name)}: ${complaint}`),
+    ...doubtful.map(({ name, complaint }) => `  doubt    ${bold(name)}: ${complaint}`),
     ...missing.map(
       (name) => `  missing  ${bold(name)}: required; unless the deployment has it, endpoints answer 500`,
     ),
@@ -101,9 +110,15 @@ function shown(
   return [bold(`${FILE} → ${where}`), ...lines].join("\n");
 }
 
-async function push({ values }: Plan, options: readonly string[]): Promise<Pushed> {
+async function push(
+  { values }: Plan,
+  options: readonly string[],
+  cli: Record<string, string | undefined>,
+): Promise<Pushed> {
   // By its standard input: on a command line or in a file others could read them.
-  const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values));
+  const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values), {
+    settings: cli,
+  });
   return { code, failure: code === 0 ? null : withoutValues(stdout + stderr, values) };
 }
 

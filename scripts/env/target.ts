@@ -1,5 +1,7 @@
 /** Where the Convex CLI would go, in words: it reads the same variables and options. */
 
+import type { Place } from "./rules";
+
 type Settings = Record<string, string | undefined>;
 
 /**
@@ -18,9 +20,38 @@ export function targetOf(options: readonly string[], settings: Settings): string
   const [, keyOf = "its own"] = /^([\w:-]{1,60})\|/.exec(key) ?? [];
   if (key !== "") return `the deployment of CONVEX_DEPLOY_KEY (${keyOf})`;
   if (own === "") return null;
-  if (options.includes("--prod")) return `the production deployment of the project of ${own}`;
+  if (options.includes("--prod")) {
+    const local = isLocal(own) ? " (not that one, which runs on this machine)" : "";
+    return `the production deployment of the project of ${own}${local}`;
+  }
   const preview = optionValue(options, "--preview-name");
   return preview === undefined ? `the deployment ${own}` : `the preview deployment ${preview}`;
+}
+
+/** The CLI's names for deployments that run on this machine: `local:…` is a project's, `anonymous:…` nobody's. */
+function isLocal(name: string): boolean {
+  return /^(?:local|anonymous)[:-]/.test(name) || name === "local";
+}
+
+/** Why the options and settings name no deployment at all, in a sentence; `null` when they do. */
+export function contradiction(options: readonly string[], settings: Settings): string | null {
+  if (!options.includes("--prod") || optionValue(options, "--deployment") !== undefined) return null;
+  const own = settings.CONVEX_DEPLOYMENT?.trim() ?? "";
+  if (settings.CONVEX_DEPLOY_KEY?.trim() || settings.CONVEX_SELF_HOSTED_URL?.trim()) {
+    return "--prod has no meaning beside CONVEX_DEPLOY_KEY or CONVEX_SELF_HOSTED_URL, which name a deployment: leave it out.";
+  }
+  if (!own.startsWith("anonymous")) return null;
+  return "--prod: CONVEX_DEPLOYMENT is an anonymous deployment of this machine, whose project has no production. Log in and choose a project with npx convex dev.";
+}
+
+/** Where the settings are to hold, once a deployment is named. */
+export function placeOf(options: readonly string[], settings: Settings): Place {
+  const named = optionValue(options, "--deployment") ?? optionValue(options, "--deployment-name");
+  if (named !== undefined) return isLocal(named) ? "own host" : "deployment";
+  const url = optionValue(options, "--url") ?? settings.CONVEX_SELF_HOSTED_URL?.trim() ?? "";
+  if (url !== "") return "own host";
+  if (options.includes("--prod") || settings.CONVEX_DEPLOY_KEY?.trim()) return "deployment";
+  return isLocal(settings.CONVEX_DEPLOYMENT?.trim() ?? "") ? "own host" : "deployment";
 }
 
 function optionValue(options: readonly string[], name: string): string | undefined {

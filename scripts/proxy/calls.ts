@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { operations, type Check } from "built:operations";
-import { LEAST_ID_CHARS } from "../../convex/lib/ids";
+import * as z from "zod/mini";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { withProgress, type Listener } from "./progress";
 import { INVALID_PARAMS, RpcError } from "./rpc";
@@ -11,6 +11,8 @@ import { tools } from "./tools";
 /** One call of a tool. Its input is forwarded as it is: but for a few refusals the service alone judges it. */
 
 type Input = Record<string, unknown>;
+
+const claimed = z.object({ claimPending: z.string() });
 
 type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
 
@@ -26,7 +28,7 @@ export async function callTool(
     throw new RpcError(INVALID_PARAMS, `There is no tool named ${name}`);
   }
   if (inputAsksForKey(input)) return declined(tool, input);
-  const refusal = notATextIn(tool, operation.texts, input) ?? weakIdIn(tool, input);
+  const refusal = notATextIn(tool, operation.texts, input);
   if (refusal !== null) return failed(refusal);
   return answered(tool, input, operation.check, surroundings);
 }
@@ -49,7 +51,7 @@ async function answered(
   });
   try {
     const answer = await withProgress(surroundings, call);
-    const content = [{ type: "text" as const, text: tool.text(answer, input) }];
+    const content = [{ type: "text" as const, text: tool.text(answer, input) + claimIn(answer) }];
     if (check === null) return { content };
     if (check(answer)) return { content, structuredContent: answer };
     throw new UnexpectedAnswer(
@@ -62,6 +64,16 @@ async function answered(
     if (!(error instanceof ServiceError)) throw error;
     return failedIn(key, error.inDoubt, error.message);
   }
+}
+
+/** What every answer to a `userId` may tell besides its own: that somebody else is about to own it. */
+function claimIn(answer: unknown): string {
+  const told = claimed.safeParse(answer);
+  if (!told.success) return "";
+  return (
+    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${told.data.claimPending} on. ` +
+    "If that is not this person, they can contest it with the code that was sent to the chat of this userId, or ask the operator."
+  );
 }
 
 /** @param inDoubt Whether the service may have carried the call out all the same. */
@@ -85,16 +97,6 @@ function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input):
   if (endpoint.method !== "GET") return null;
   const wrong = texts.find((name) => isGiven(input[name]) && typeof input[name] !== "string");
   return wrong === undefined ? null : `${wrong} must be a string`;
-}
-
-function weakIdIn({ opensWallet }: Tool, { userId }: Input): string | null {
-  if (!opensWallet || typeof userId !== "string") return null;
-  const length = userId.trim().length;
-  if (length === 0 || length >= LEAST_ID_CHARS) return null;
-  return (
-    `userId is too short to guard a wallet: whoever guesses it controls the wallet, so it needs at least ${LEAST_ID_CHARS} characters at random. ` +
-    `For a new person use this one, and have them keep it: ${crypto.randomUUID()}`
-  );
 }
 
 function declined(tool: Tool, input: Input): CallToolResult {

@@ -132,7 +132,7 @@ function lateness({ timeoutMs }: ServiceCall): ServiceError {
 function disconnection({ serviceUrl }: ServiceCall, error: unknown): ServiceError {
   const code = codeOf(error);
   const reason = code === null ? "" : ` (${code})`;
-  const message = `The service at ${serviceUrl} could not be reached or broke the connection off${reason}.`;
+  const message = `The service at ${serviceUrl} could not be reached or broke the connection off${reason}. ${CHECK_ADDRESS}`;
   return new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
 }
 
@@ -159,7 +159,7 @@ function bodyOf({ status, text, retryAfter }: Response): unknown {
   );
 }
 
-const CHECK_ADDRESS = "Is NOELCLAW_CONVEX_URL the service's address?";
+const CHECK_ADDRESS = "Set NOELCLAW_CONVEX_URL to the service's address, if that is another.";
 
 const failureShape = z.object({ error: z.string().check(z.minLength(1)) });
 

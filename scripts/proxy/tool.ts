@@ -14,8 +14,6 @@ export type Tool = {
    * amounts. Where the text says it all, that would only say it twice, and a model pays for each.
    */
   structured: boolean;
-  /** Whether a call gives its `userId` a wallet. */
-  opensWallet?: boolean;
   /** How long one request may take. */
   timeoutMs: number;
   /** The answer to such input as a person reads it in a chat. @throws UnexpectedAnswer */

@@ -47,11 +47,19 @@ export async function createApplication(options: {
     ...rest,
   });
   const { core } = host;
+  /** Whatever the caller is told, an error as well, is told of what is kept. */
+  const kept = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await clock.inside(work);
+    } finally {
+      await core.durability?.synced();
+    }
+  };
   const run = (kind: FunctionKind) => (name: string, args: FunctionArgs, caller?: Caller) =>
-    clock.inside(() => host.run(kind, { componentPath: "", udfPath: name }, args, caller));
+    kept(() => host.run(kind, { componentPath: "", udfPath: name }, args, caller));
   return {
     host,
-    fetch: (path, init, caller) => clock.inside(() => host.fetch(path, init, caller)),
+    fetch: (path, init, caller) => kept(() => host.fetch(path, init, caller)),
     runQuery: run("query"),
     runMutation: run("mutation"),
     runAction: run("action"),

@@ -5,8 +5,11 @@ import { exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 
 const keysShape = z.object({
-  /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits. */
-  walletEncryptionKey: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits; absent beside rows of real money, where it is the operator's. */
+  walletEncryptionKey: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
   /** The service's MESSENGER_WEBHOOK_SECRET. */
   messengerWebhookSecret: z.string().min(16),
   /** The service's SOCIAL_WEBHOOK_SECRET. */
@@ -35,13 +38,24 @@ export class KeysError extends Error {}
 /**
  * The keys kept in `directory`, made there at the first call; those that an earlier version did not make are added.
  * @param options.sealedRows Rows are kept that the encryption key seals: then it is never made anew.
- * @throws KeysError when the file is damaged, or the key of kept rows is missing.
+ * @param options.master `elsewhere`: the encryption key is the operator's, and is not to lie beside the rows.
+ * @throws KeysError when the file is damaged, the key of kept rows is missing, or it lies where it is not to.
  */
-export async function keptKeys(directory: string, options: { sealedRows?: boolean } = {}): Promise<Keys> {
+export async function keptKeys(
+  directory: string,
+  options: { sealedRows?: boolean; master?: "here" | "elsewhere" } = {},
+): Promise<Keys> {
   const file = fileIn(directory);
   const kept = await readKeys(file);
+  const isHere = options.master !== "elsewhere";
+  if (!isHere && kept?.walletEncryptionKey !== undefined) {
+    throw new KeysError(
+      `${file} holds a walletEncryptionKey, and the key of wallets with real money is not to lie beside them: keep it ` +
+        "elsewhere as WALLET_ENCRYPTION_KEY, if it seals any, and take it out of the file.",
+    );
+  }
   const whole = keysShape.safeParse(kept);
-  if (whole.success) return whole.data;
+  if (whole.success && (kept?.walletEncryptionKey !== undefined || !isHere)) return whole.data;
   if (options.sealedRows === true && kept?.walletEncryptionKey === undefined) {
     const what = kept === null ? `${file} is missing` : `${file} has no walletEncryptionKey`;
     throw new KeysError(
@@ -51,7 +65,8 @@ export async function keptKeys(directory: string, options: { sealedRows?: boolea
   }
   await mkdir(directory, { recursive: true });
   const draft = `${file}.${process.pid}`;
-  const keys = { ...(await freshKeys()), ...kept };
+  const { walletEncryptionKey, ...others } = await freshKeys();
+  const keys = { ...(isHere ? { walletEncryptionKey } : {}), ...others, ...kept };
   await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
   if (kept === null) {
     // A link, unlike a rename, never replaces keys another process has just made.

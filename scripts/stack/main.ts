@@ -1,8 +1,10 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
+import { settingsFile } from "../env/file";
 import { failed } from "../misuse";
 import { ChainStartError, ChainStateError } from "./chain/index";
 import { shownProviders, stateDirectory } from "./env";
+import { JournalError } from "./journal";
 import { PortInUseError } from "./listener";
 import { KeysError } from "./keys";
 import { StateError } from "./persistence";
@@ -10,10 +12,13 @@ import { real } from "./real";
 import { SettingsError } from "./settings";
 import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type Stack, type StackOptions } from "./stack";
 
-const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--json]
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money] [--json]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
+  --hold-real-money
+                takes a real chain (CHAIN_RPC_URL): everything is on the disk before it answers, and
+                WALLET_ENCRYPTION_KEY is yours
   --json        where everything is, as one line of JSON on stdout; the log goes to stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
@@ -57,6 +62,7 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
     options: {
       speed: { type: "string" },
       ephemeral: { type: "boolean" },
+      "hold-real-money": { type: "boolean" },
       json: { type: "boolean" },
       help: { type: "boolean" },
     },
@@ -74,8 +80,9 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
     chainPort: ports.data.CHAIN_PORT,
     speed,
     ephemeral: values.ephemeral === true,
+    holdRealMoney: values["hold-real-money"] === true,
     dataDir: stateDirectory(process.env),
-    envFile: process.env.LOCAL_ENV_FILE || ".env.local",
+    envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
     json,
   };
@@ -148,6 +155,7 @@ function isForOperator(error: unknown): boolean {
     SettingsError,
     KeysError,
     StateError,
+    JournalError,
     ChainStateError,
     ChainStartError,
   ];

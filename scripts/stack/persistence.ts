@@ -1,45 +1,75 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import type { Application } from "./application";
-import { real } from "./real";
+import type { Application, Dump } from "./application";
 import type { DueTimes } from "./crons";
 import { failureOf } from "./failures";
-import { rowShape } from "./rows";
+import { openJournal, readJournal, syncDirectory } from "./journal";
+import { real } from "./real";
+import { changed, keptChanges, rowShape } from "./rows";
 
 const snapshotShape = z.object({
   version: z.literal(1),
   savedAt: z.string(),
   crons: z.record(z.string(), z.number()),
   components: z.record(z.string(), z.array(rowShape)),
+  /** The number of the last commit in it, where commits are written down one by one. */
+  sequence: z.number().default(0),
 });
 type Snapshot = z.infer<typeof snapshotShape>;
 
 /** How often the stack looks whether there is something to save. */
 const EVERY_MS = 250;
+/** A log that is longer is replaced by a snapshot. */
+const LONGEST_LOG = 64 * 1024 * 1024;
 
 /** A kept state that cannot be used, with what to do about it. */
 export class StateError extends Error {}
 
 export type Persistence = {
   /** Saves from now on whatever changes. */
-  start: (application: Application, dueTimes: () => DueTimes) => void;
+  start: (application: Application, dueTimes: () => DueTimes) => Promise<void>;
   /** Saves a last time. */
   stop: () => Promise<void>;
 };
 
-/** Puts the rows kept in `directory` back into a new application, and answers with the crons' due times. */
-export async function restoreState(directory: string, application: Application): Promise<DueTimes> {
+/** What an application goes on with. */
+type KeptState = {
+  rows: Dump;
+  dueTimes: DueTimes;
+  /** The number of the last commit. */
+  sequence: number;
+};
+
+/** What `directory` keeps. @throws StateError, JournalError */
+export async function readState(directory: string): Promise<KeptState> {
   const file = fileIn(directory);
   const text = await readFile(file, "utf8").catch(() => null);
-  if (text === null) return {};
+  if (text === null) return { rows: {}, dueTimes: {}, sequence: 0 };
+  const { components, crons, sequence } = await fitting(directory, () => parse(text));
+  const lines = await readJournal(directory, sequence);
+  const rows = changed(
+    components,
+    lines.flatMap(({ changes }) => changes),
+  );
+  return { rows, dueTimes: crons, sequence: lines.at(-1)?.sequence ?? sequence };
+}
+
+/** Puts the rows that `directory` keeps back into a new application. @throws StateError */
+export async function restoreState(
+  directory: string,
+  { rows }: KeptState,
+  application: Application,
+): Promise<void> {
+  await fitting(directory, () => application.restore(rows));
+}
+
+async function fitting<T>(directory: string, work: () => T | Promise<T>): Promise<T> {
   try {
-    const { components, crons } = parse(text);
-    await application.restore(components);
-    return crons;
+    return await work();
   } catch (error) {
     throw new StateError(
-      `${file} does not fit this version of the application: delete it to start afresh. ${reasonOf(error)}`,
+      `${fileIn(directory)} does not fit this version of the application: delete it to start afresh. ${reasonOf(error)}`,
       { cause: error },
     );
   }
@@ -57,12 +87,7 @@ export function createPersistence(directory: string): Persistence {
       const save = async () => {
         const count = application.writeCount();
         const startedAt = performance.now();
-        await write(directory, {
-          version: 1,
-          savedAt: new real.Date().toISOString(),
-          crons: dueTimes(),
-          components: application.dump(),
-        });
+        await write(directory, snapshotOf(application.dump(), dueTimes(), 0), { durably: false });
         saved = count;
         // A large database takes long to save; most of the time is left to the application.
         pauseUntil = performance.now() + 9 * (performance.now() - startedAt);
@@ -80,8 +105,58 @@ export function createPersistence(directory: string): Persistence {
         await saving;
         await save();
       };
+      return Promise.resolve();
     },
   };
+}
+
+/**
+ * Keeps them so that nothing leaves the application, to a caller or to the outside, before all that was committed by then
+ * is on the disk: each commit is a line of a log, and a snapshot takes the place of a long one.
+ * To be called before anything runs, what is restored included.
+ * @param state.sequence The number of the last commit that is kept.
+ */
+export async function createDurability(
+  directory: string,
+  { sequence }: KeptState,
+  { host: { core } }: Application,
+): Promise<Persistence> {
+  const journal = await openJournal(directory, sequence);
+  core.durability = {
+    committed: (changes) => journal.note(keptChanges(core, changes)),
+    synced: journal.synced,
+  };
+  let stop = journal.close;
+  return {
+    stop: () => stop(),
+    start: async (application, dueTimes) => {
+      const compact = async () => {
+        const { kept, forget } = await journal.turn((last) =>
+          snapshotOf(application.dump(), dueTimes(), last),
+        );
+        await write(directory, kept, { durably: true });
+        await forget();
+      };
+      await compact();
+      let compacting: Promise<void> | null = null;
+      const timer = real.setInterval(() => {
+        if (journal.size() < LONGEST_LOG) return;
+        compacting ??= compact()
+          .catch((error: unknown) => console.error("The log could not be replaced by a snapshot", error))
+          .finally(() => (compacting = null));
+      }, EVERY_MS);
+      stop = async () => {
+        real.clearInterval(timer);
+        await compacting;
+        await compact();
+        await journal.close();
+      };
+    },
+  };
+}
+
+function snapshotOf(components: Dump, crons: DueTimes, sequence: number): Snapshot {
+  return { version: 1, savedAt: new real.Date().toISOString(), crons, components, sequence };
 }
 
 /** In one line. */
@@ -96,13 +171,24 @@ function parse(text: string): Snapshot {
   return snapshotShape.parse(json);
 }
 
-async function write(directory: string, snapshot: Snapshot): Promise<void> {
+async function write(
+  directory: string,
+  snapshot: Snapshot,
+  { durably }: { durably: boolean },
+): Promise<void> {
   await mkdir(directory, { recursive: true });
   const file = fileIn(directory);
   const draft = `${file}.${process.pid}`;
   // The rows may hold sealed keys and the users' ids, which are their credentials.
-  await writeFile(draft, JSON.stringify(snapshot), { mode: 0o600 });
+  const handle = await open(draft, "w", 0o600);
+  try {
+    await handle.writeFile(JSON.stringify(snapshot));
+    if (durably) await handle.sync();
+  } finally {
+    await handle.close();
+  }
   await rename(draft, file);
+  if (durably) await syncDirectory(directory);
 }
 
 function fileIn(directory: string): string {

@@ -2,6 +2,8 @@ import type { Value } from "convex/values";
 import * as z from "zod";
 import type { Core } from "./host/core";
 import { functionOf, isOver, JOBS, kindOf } from "./host/jobs";
+import type { Row } from "./host/tables";
+import type { Change } from "./host/transaction";
 import { fromJson, type Document } from "./host/values";
 
 /** One document as it is kept: Convex's JSON form, with its id and creation time. */
@@ -12,6 +14,10 @@ export const rowShape = z.object({
   component: z.string().optional(),
 });
 type KeptRow = z.infer<typeof rowShape>;
+
+/** What a commit did to one row, by its id in its component (`part`); a row that is gone is `null`. */
+export const changeShape = z.object({ part: z.string(), id: z.string(), row: rowShape.nullable() });
+export type KeptChange = z.infer<typeof changeShape>;
 
 /** All rows by component path; `""` is the application itself. */
 export type Dump = Record<string, KeptRow[]>;
@@ -25,20 +31,44 @@ export function dumpRows(core: Core): Dump {
   return Object.fromEntries(
     core.parts.map((part) => {
       const rows: KeptRow[] = [];
-      for (const [table, { rows: documents }] of core.databaseOf(part).tables) {
-        for (const { json, document } of documents.values()) {
-          const component = core.jobs.addresses.get(document._id)?.componentPath;
-          const kept: unknown = JSON.parse(json);
-          rows.push({
-            ...(component === undefined ? {} : { component }),
-            table,
-            document: rowShape.shape.document.parse(kept),
-          });
-        }
-      }
+      for (const [table, { rows: documents }] of core.databaseOf(part).tables)
+        for (const row of documents.values()) rows.push(keptRow(core, table, row));
       return [part, rows];
     }),
   );
+}
+
+function keptRow(core: Core, table: string, { json, document }: Row): KeptRow {
+  const component = core.jobs.addresses.get(document._id)?.componentPath;
+  const kept: unknown = JSON.parse(json);
+  return {
+    ...(component === undefined ? {} : { component }),
+    table,
+    document: rowShape.shape.document.parse(kept),
+  };
+}
+
+/** A commit's changes as they are kept. */
+export function keptChanges(core: Core, changes: readonly Change[]): KeptChange[] {
+  return changes.map(({ component: part, table, id, after }) => ({
+    part,
+    id,
+    row: after === null ? null : keptRow(core, table, after),
+  }));
+}
+
+/** Rows as they stand behind further changes. */
+export function changed(dump: Dump, changes: Iterable<KeptChange>): Dump {
+  const parts = new Map(
+    Object.entries(dump).map(([part, rows]) => [part, new Map(rows.map((row) => [row.document._id, row]))]),
+  );
+  for (const { part, id, row } of changes) {
+    const rows = parts.get(part) ?? new Map<string, KeptRow>();
+    if (row === null) rows.delete(id);
+    else rows.set(id, row);
+    parts.set(part, rows);
+  }
+  return Object.fromEntries([...parts].map(([part, rows]) => [part, [...rows.values()]]));
 }
 
 /** Puts rows into new databases. Due scheduled functions start when all rows are back. */

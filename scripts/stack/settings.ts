@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../env/file";
+import { complaintsOf } from "../env/rules";
+import { kindOf } from "../env/names";
 import { keyOf, realProviders, type Variables } from "./env";
 
 /** Settings that cannot be run with; the message names each, and what it should be. */
@@ -16,6 +18,13 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
     ...problemsOf(text ?? "").map((problem) => ({ ...problem, told: told(problem, file ?? "") })),
     ...problemsOfEnvironment(process.env).map((problem) => ({ ...problem, told: told(problem, "") })),
   ];
+  const settings = { ...settingsIn(text ?? ""), ...process.env };
+  const known = new Set(problems.map(({ subject }) => subject));
+  // What holds of the file and the environment together.
+  for (const { name: subject, level, says } of complaintsOf(settings, "this machine")) {
+    if (known.has(subject) || kindOf(subject) !== "service") continue;
+    problems.push({ line: 0, level, subject, says, told: `settings: ${subject} ${says}` });
+  }
   const bad = problems.filter(({ level }) => level === "bad");
   if (bad.length > 0) {
     // A name that nothing reads is told with them: it may be what the value was meant for.
@@ -24,7 +33,6 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
     );
   }
   for (const problem of problems) warn(problem.told);
-  const settings = { ...settingsIn(text ?? ""), ...process.env };
   for (const line of withoutEffect(settings)) warn(line);
   return settings;
 }

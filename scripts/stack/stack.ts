@@ -20,12 +20,18 @@ import { listen } from "./listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
-import { createPersistence, restoreState } from "./persistence";
+import {
+  createDurability,
+  createPersistence,
+  readState,
+  restoreState,
+  type Persistence,
+} from "./persistence";
 import { real } from "./real";
 import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "./standins/index";
 import { standinsHandler } from "./standins/server";
-import { openStateDirectory } from "./stateDirectory";
+import { holdDirectory, openStateDirectory } from "./stateDirectory";
 
 export const MAX_SPEED = 3_000;
 
@@ -42,6 +48,8 @@ export type StackOptions = {
   speed?: number;
   /** Keeps nothing: no rows, no keys, no chain. */
   ephemeral?: boolean;
+  /** Takes a real chain, with everything kept before anybody hears of it and the encryption key from the operator. */
+  holdRealMoney?: boolean;
   /** What the stand-ins' simulated market is made from. */
   seed?: string;
   /** Where rows, keys and the chain are kept. Without it nothing is. */
@@ -90,7 +98,8 @@ let running = false;
  * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and
  * stand-ins for the outside providers; in a process of its own the chain. A stand-in for development and checks;
  * production is a Convex deployment.
- * @throws PortInUseError, OptionsError, SettingsError, KeysError, StateError, ChainStateError, ChainStartError with messages for the operator.
+ * @throws PortInUseError, OptionsError, SettingsError, KeysError, StateError, JournalError, ChainStateError,
+ * ChainStartError with messages for the operator.
  */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   if (running) throw new OptionsError("A process can run one stack at a time");
@@ -117,10 +126,14 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   checkSpeed(speed, outside);
   checkSwaps(outside);
   const kept = options.ephemeral === true || speed > 1 ? null : (options.dataDir ?? null);
+  const isReal = outside.includes("chain");
+  checkMoney(options, { isReal, kept, hasKey: Boolean(settings.WALLET_ENCRYPTION_KEY) });
   const simulated = providerNames.filter((name) => !outside.includes(name));
   const rows = kept !== null && (await openStateDirectory(kept, { simulated, real: outside }, warn));
   const sealedRows = rows && !settings.WALLET_ENCRYPTION_KEY;
-  const keys = kept === null ? await freshKeys() : await keptKeys(kept, { sealedRows });
+  const master = isReal ? ("elsewhere" as const) : ("here" as const);
+  const keys = kept === null ? await freshKeys() : await keptKeys(kept, { sealedRows, master });
+  if (kept !== null && isReal) ending.leave.push(await holdDirectory(kept));
   const issuer = await createIssuer(keys);
 
   const clock = createClock(speed);
@@ -165,7 +178,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     const payments = { ...paymentAccounts(chain), ...anchorAccount(chain) };
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
-    application.resolve(await startApplication(options.source ?? own, kept, clock, ending));
+    const source = options.source ?? own;
+    application.resolve(await startApplication(source, kept, clock, ending, isReal));
     facts.resolve({
       ...urls,
       realProviders: shownProviders(outside),
@@ -193,16 +207,21 @@ async function startApplication(
   kept: string | null,
   clock: Clock,
   ending: Ending,
+  isReal: boolean,
 ): Promise<Application> {
   const application = await createApplication({ source, clock });
   // Loads most of the application before it is asked for anything.
   await application.defaultExport("http");
-  const dueTimes = kept === null ? {} : await restoreState(kept, application);
-  const crons = await startCrons(application, clock, dueTimes);
-  if (kept !== null) {
-    const persistence = createPersistence(kept);
-    persistence.start(application, crons.dueTimes);
+  const state = kept === null ? null : await readState(kept);
+  let persistence: Persistence | null = null;
+  if (kept !== null && state !== null) {
+    persistence = isReal ? await createDurability(kept, state, application) : createPersistence(kept);
+    await restoreState(kept, state, application);
+  }
+  const crons = await startCrons(application, clock, state?.dueTimes ?? {});
+  if (persistence !== null) {
     ending.save.push(persistence.stop);
+    await persistence.start(application, crons.dueTimes);
   }
   ending.quiet.push(crons.stop);
 
@@ -226,6 +245,32 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
     throw new OptionsError(
       `A speed above 1 is refused while a provider is a real one (${outside.join(", ")}): it would be called that ` +
         "many times more often. Take its variables out of the environment and of .env.local.",
+    );
+  }
+}
+
+/** Real money is held on purpose, with nothing that a crash could lose, or not at all. */
+function checkMoney(
+  { holdRealMoney = false }: StackOptions,
+  { isReal, kept, hasKey }: { isReal: boolean; kept: string | null; hasKey: boolean },
+): void {
+  if (isReal && !holdRealMoney) {
+    throw new OptionsError(
+      "CHAIN_RPC_URL names a real chain, so the wallets of this stack would hold real money: start it with " +
+        "--hold-real-money, which keeps everything on the disk before it answers and takes WALLET_ENCRYPTION_KEY from " +
+        "you, or take CHAIN_RPC_URL out of the environment and of .env.local.",
+    );
+  }
+  if (!holdRealMoney) return;
+  if (!isReal)
+    throw new OptionsError("--hold-real-money is for a real chain: set CHAIN_RPC_URL, or leave it out.");
+  if (kept === null) {
+    throw new OptionsError("--hold-real-money keeps everything: leave --ephemeral out, and run at speed 1.");
+  }
+  if (!hasKey) {
+    throw new OptionsError(
+      "--hold-real-money needs WALLET_ENCRYPTION_KEY, which is not to lie beside the wallets it seals: make one with " +
+        "`openssl rand -hex 32`, and keep a copy of it elsewhere.",
     );
   }
 }

@@ -1,6 +1,10 @@
-import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { constants } from "node:fs";
+import { access, mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { promisify } from "node:util";
 import * as z from "zod";
+import { isHeld } from "./chain/stateFile";
 import type { Provider } from "./env";
 import { StateError } from "./persistence";
 
@@ -60,6 +64,23 @@ export async function openStateDirectory(
   };
   await writeFile(file, `${JSON.stringify(all)}\n`);
   return rows;
+}
+
+/**
+ * Holds a directory with real money until the process ends, however it ends.
+ * @returns What lets go of it. @throws StateError while another stack holds it.
+ */
+export async function holdDirectory(directory: string): Promise<() => Promise<void>> {
+  const pipe = path.join(directory, "stack.lock");
+  if (await isHeld(pipe)) {
+    throw new StateError(
+      `${directory} is in use: stop the other stack, or set LOCAL_STATE_DIR to another directory.`,
+    );
+  }
+  await rm(pipe, { force: true });
+  await promisify(execFile)("mkfifo", [pipe]);
+  const handle = await open(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+  return () => handle.close();
 }
 
 /** Node's own recursive form never ends where a directory cannot be made although its parent is there, as in `/proc`. */

@@ -149,7 +149,7 @@ describe("asking for an alert", () => {
     const [alice, bob] = [browserOf(app, "alice"), browserOf(app, "bob")];
     const { userId } = await alice.mutation(api.users.profile.signIn, {});
     await bob.mutation(api.users.profile.signIn, {});
-    expect((await ask(app, "BTC above 110", userId)).status).toBe(401);
+    expect((await ask(app, "BTC above 110", userId)).status).toBe(403);
     expect((await ask(app, "BTC above 110", userId, { as: "bob" })).status).toBe(403);
     const { alert } = await app.during(alice.action(api.alerts.app.propose, { text: "BTC above 110" }));
     await expect(bob.mutation(api.alerts.app.accept, { alertId: alert.alertId })).rejects.toThrow(

@@ -52,14 +52,20 @@ describe("active alerts", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
-  test("end after 90 days; a week before, another yes of their user keeps them", async ({ app }) => {
+  test("end after 90 days where somebody has signed in for their user", async ({ app }) => {
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    await setAlert(app, "BTC above 110", userId, { as: "alice" });
+    expect((await app.rows("alerts"))[0]?.expiresAt).toBeCloseTo(START + 90 * DAY, -5);
+  });
+
+  test("end after 30 days; a week before, another yes of their user keeps them", async ({ app }) => {
     const posted = receiver(() => new Response());
     await app.post("/user/messenger", { userId: "alice", messengerChatId: "777" });
     await addWebhook(app);
     const kept = await setAlert(app, "BTC above 110");
     const left = await setAlert(app, "BTC above 120");
     const states = async () => (await app.rows("alerts")).map(({ state, expiresAt }) => [state, expiresAt]);
-    const END = START + 90 * DAY;
+    const END = START + 30 * DAY;
     expect(await states()).toEqual([
       ["active", expect.closeTo(END, -5)],
       ["active", expect.closeTo(END, -5)],
@@ -79,7 +85,7 @@ describe("active alerts", () => {
       ["777", "BTC at $120"],
     ]);
     const [first] = endings();
-    expect(first?.text).toContain("It ends on 5 Apr 2026");
+    expect(first?.text).toContain("It ends on 4 Feb 2026");
     expect(first?.keyboard).toEqual([[{ text: "Keep it", callback_data: `alert yes ${kept}` }]]);
     expect(posted.map(({ body }): unknown => JSON.parse(body))).toMatchObject([
       { type: "alert.ending", data: { alertId: kept, words: "BTC at $110 or above" } },
@@ -87,7 +93,7 @@ describe("active alerts", () => {
     ]);
     expect(new Set(posted.map(({ headers }) => headers.get("webhook-id"))).size).toBe(2);
     const { body } = await app.post("/alerts/confirm", { userId: "alice", alertId: kept });
-    const until = new Date(Date.now() + 90 * DAY).toISOString().slice(0, 10);
+    const until = new Date(Date.now() + 30 * DAY).toISOString().slice(0, 10);
     expect(body["alert"]).toMatchObject({ state: "active", expiresAt: expect.stringContaining(until) });
     vi.setSystemTime(END + DAY);
     await tick(app);
@@ -109,8 +115,8 @@ describe("active alerts", () => {
     });
     await tick(app);
     const row = async (id: string) => (await app.rows("alerts")).find(({ _id }) => _id === id);
-    expect((await row(older))?.expiresAt).toBeCloseTo(START + 90 * DAY, -5);
-    const back = START + 100 * DAY;
+    expect((await row(older))?.expiresAt).toBeCloseTo(START + 30 * DAY, -5);
+    const back = START + 40 * DAY;
     vi.setSystemTime(back);
     await tick(app);
     expect(await row(late)).toMatchObject({ state: "active", expiresAt: expect.closeTo(back + 7 * DAY, -5) });

@@ -50,7 +50,7 @@ describe("a link that the account has not made itself", () => {
     expect(inGroup.join()).not.toContain("was linked to a user");
   });
 
-  test("is sent nothing of that user's, nor is anybody told whose it is said to be", async () => {
+  test("is sent nothing of that user's, and whoever asks is told that it is not confirmed", async () => {
     const { app, mallory } = await bound();
     const { userId } = mallory;
     const init = { as: "mallory" };
@@ -62,7 +62,9 @@ describe("a link that the account has not made itself", () => {
     });
     await app.settle();
     expect(app.cards().filter(({ chatId }) => chatId === String(ALICE))).toEqual([]);
-    expect((await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body.linked).toBe(false);
+    expect((await app.get(`/messenger/wallet?messengerId=${ALICE}`)).body).toMatchObject({
+      ...{ linked: true, confirmed: false, userId },
+    });
   });
 
   test("gives way to the account's own", async () => {
@@ -102,6 +104,14 @@ describe("a link that the account has not made itself", () => {
     expect(await say(other, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
     expect(await say(other, "/help")).not.toContainEqual(UNCONFIRMED);
     expect(await other.rows("messengerLinks")).toEqual([]);
+  });
+
+  test("is confirmed by its code as any code is sent, too", async () => {
+    const { app, mallory } = await bound();
+    expect(await say(app, `/connect ${mallory.code}`)).toEqual([
+      expect.stringContaining(mallory.walletAddress),
+    ]);
+    expect((await link(app))?.confirmedAt).toEqual(expect.any(Number));
   });
 
   test("is confirmed and dropped in the account's own chat alone", async () => {

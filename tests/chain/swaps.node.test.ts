@@ -7,14 +7,16 @@ import {
   maxUint256,
   numberToHex,
   parseEther,
+  zeroAddress,
   type Address,
   type Hex,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Chain } from "../../scripts/stack/chain";
-import { permit2Abi, settlerAbi } from "../../scripts/stack/chain/abis";
-import { NATIVE, PERMIT2, TOKENS } from "../../scripts/stack/chain/addresses";
+import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/stack/chain/abis";
+import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { settlerCall } from "../../scripts/stack/standins/settlerCall";
 import { createSwap, type Swap } from "../../scripts/stack/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 import {
@@ -135,20 +137,21 @@ describe("the chain refuses", () => {
 
   test("a swap without a signature", async () => {
     const { to, data, value } = offer.transaction;
-    await expectRevert({ to, data, value }, { errorName: "SignatureMissing", args: [228n] });
+    await expectRevert({ to, data, value }, { errorName: "InvalidSignatureLength" });
   });
 
   test("a signature without its length word", async () => {
     const { to, data, value } = offer.transaction;
     const signature = await account.signTypedData(permitOf(offer));
-    await expectRevert({ to, data: concat([data, signature]), value }, { errorName: "SignatureLength" });
+    // The signature's first word is read as its length: more than there is memory.
+    await expectRevert({ to, data: concat([data, signature]), value }, { errorName: "Panic", args: [0x41n] });
   });
 
   test("a length word that does not say the signature's length", async () => {
     const { to, data, value } = offer.transaction;
     const signature = await account.signTypedData(permitOf(offer));
-    const wrong = concat([data, numberToHex(64, { size: 32 }), signature]);
-    await expectRevert({ to, data: wrong, value }, { errorName: "SignatureLength", args: [64n, 65n] });
+    const wrong = concat([data, numberToHex(63, { size: 32 }), signature]);
+    await expectRevert({ to, data: wrong, value }, { errorName: "InvalidSignatureLength" });
   });
 
   test("the chain refuses a swap that another key has signed", async () => {
@@ -189,9 +192,10 @@ describe("the chain refuses", () => {
     await expectRevert(await readyToSend(old, account), { errorName: "SignatureExpired" });
   });
 
-  test("ether sent along with a token", async () => {
-    const transaction = await readyToSend(offer, account);
-    await expectRevert({ ...transaction, value: 1n }, { errorName: "WrongValue", args: [1n, 0n] });
+  test("more ether than is sold", async () => {
+    const native = await quote(swap, account.address, { sell: NATIVE, buy: USDC, amount: ETH });
+    const transaction = { ...native.transaction, value: ETH + 1n };
+    await expectRevert(transaction, { errorName: "MsgValueMismatch", args: [ETH, ETH + 1n] });
   });
 
   test("a price that has moved past the slippage", async () => {
@@ -199,7 +203,7 @@ describe("the chain refuses", () => {
     await chain.feeds.pause();
     try {
       await chain.feeds.set("ETH", { answer: 400_000_000_000n, updatedAt: Math.floor(Date.now() / 1_000) });
-      await expectRevert(await readyToSend(tight, account), { errorName: "TooLittleReceived" });
+      await expectRevert(await readyToSend(tight, account), { errorName: "TooMuchSlippage" });
     } finally {
       chain.feeds.resume();
       await chain.feeds.tick();
@@ -221,5 +225,43 @@ describe("the chain refuses", () => {
     const clear = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [PERMIT2, 0n] });
     expect((await send(chain, holder, { to: USDT, data: clear })).status).toBe("success");
     expect((await send(chain, holder, { to: USDT, data })).status).toBe("success");
+  });
+});
+
+describe("the settler guards no more than 0x's own", () => {
+  const sale = (slippage: Parameters<typeof settlerCall>[0]) => {
+    const data = encodeFunctionData({ abi: poolAbi, functionName: "swap", args: [NATIVE, 0n, USDC] });
+    const args = [NATIVE, 10_000n, POOL, 36n, data] as const;
+    const trade = encodeFunctionData({ abi: actionsAbi, functionName: "BASIC", args });
+    return {
+      to: SETTLER,
+      data: settlerCall(slippage, [trade], "0x", { awaitsSignature: false }),
+      value: ETH,
+    };
+  };
+
+  test("with no token and no minimum it checks nothing and pays nothing", async () => {
+    const account = await newWallet(chain);
+    const before = await holdingOf(USDC, SETTLER);
+    const none = { recipient: account.address, buyToken: zeroAddress, minAmountOut: 0n };
+    expect((await send(chain, account, sale(none))).status).toBe("success");
+    expect(await holdingOf(USDC, account.address)).toBe(0n);
+    expect(await holdingOf(USDC, SETTLER)).toBeGreaterThan(before);
+  });
+
+  test("with a token and no minimum it pays what there is, to whom it is told", async () => {
+    const account = await newWallet(chain);
+    const recipient = privateKeyToAccount(generatePrivateKey()).address;
+    const call = sale({ recipient, buyToken: USDC, minAmountOut: 0n });
+    expect((await send(chain, account, call)).status).toBe("success");
+    expect(await holdingOf(USDC, recipient)).toBeGreaterThan(0n);
+  });
+
+  test("with a minimum it reverts below it", async () => {
+    const account = await newWallet(chain);
+    const minAmountOut = parseEther("1");
+    const call = sale({ recipient: account.address, buyToken: USDC, minAmountOut });
+    const data = hex.parse(await revertOf(chain, account.address, call));
+    expect(decodeErrorResult({ abi: settlerAbi, data })).toMatchObject({ errorName: "TooMuchSlippage" });
   });
 });

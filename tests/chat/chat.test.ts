@@ -76,7 +76,8 @@ describe("POST /mcp/chat", () => {
     };
     expect(await told(app.t)).toBe(true);
     for (const name of ["alice", "mallory"]) {
-      await browserOf(app, name).action(api.account.claims.claimUserId, { userId: `${name}-id` });
+      const claim = { userId: `${name}-id`, keep: ["shifts" as const] };
+      await browserOf(app, name).action(api.account.claims.claimUserId, claim);
     }
     expect(await told(app.t)).toBe(false);
     expect(await told(browserOf(app, "mallory"))).toBe(false);
@@ -114,8 +115,18 @@ describe("POST /mcp/chat", () => {
     expect([status, body]).toEqual([502, { error }]);
   });
 
+  test("goes on with the sources' market when only the model's fails", async ({ app }) => {
+    app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
+    const { status } = await app.post("/mcp/chat", { question: "hello" });
+    expect(status).toBe(200);
+    const prompt = lastConversation(app)[0]?.content;
+    expect(prompt).toMatch(/Market:\nAs of .*: Bitcoin \$\d+.* coinbase\)/);
+    expect(prompt).not.toContain("%, model)");
+  });
+
   test("goes on without the market when only that fails", async ({ app }) => {
     app.standins.fail("llm", { mode: "status", status: 400, schema: "market_snapshot" });
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const { status } = await app.post("/mcp/chat", { question: "hello" });
     expect(status).toBe(200);
     expect(lastConversation(app)[0]?.content).toContain("Market:\nno figures at hand");

@@ -14,10 +14,12 @@ function systemOf(app: App): string {
 describe("an answer in chat", () => {
   test("cites the facts of its prompt, and names their sources", async ({ app }) => {
     const { body } = await app.post("/mcp/chat", { question: "How is DOGE?" });
-    expect(systemOf(app)).toMatch(/^\[f1\] DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
-    expect(body.answer).toMatch(/Bitcoin at \$1\d\d,\d{3} \[1\] \(\+[\d.]+% \[2\] in 24 hours\)/);
+    expect(systemOf(app)).toMatch(/^f1 DOGE price: [\d.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
     expect(body.answer).toMatch(
-      /Dogecoin at \$[\d.]+ \[\d\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
+      /Bitcoin at \$1\d\d,\d{3} \[1: price now\] \(\+[\d.]+% \[2: 24 h\] in 24 hours\)/,
+    );
+    expect(body.answer).toMatch(
+      /Dogecoin at \$[\d.]+ \[\d: price now\][^]*\n\nSources: \[1\] CoinGecko, \[2\] CoinGecko/,
     );
     expect(body).toMatchObject({
       sources: expect.arrayContaining([
@@ -27,20 +29,22 @@ describe("an answer in chat", () => {
     });
   });
 
-  test("has what no fact says marked, in its sentence", async ({ app }) => {
+  test("has each figure marked that no fact has", async ({ app }) => {
     const content =
       "Bitcoin is at $42,000 [f1]. It leads. Ether gained 77 % this week.\n- Nothing else moved.";
     app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
     const { body } = await app.post("/mcp/chat", { question: "How is the market?" });
-    expect(body.answer).toBe(
-      "Bitcoin is at $42,000. [model] It leads. Ether gained 77 % this week. [model]\n- Nothing else moved.",
+    expect(body.answer).toEqual(
+      expect.stringMatching(
+        /^Bitcoin is at \$42,000 \[model\] \[1: BTC price now \$1\d\d,\d{3}\]\. It leads\. Ether gained 77 % \[model\] this week\.\n- Nothing else moved\.\n\nSources: \[1\] CoinGecko$/,
+      ),
     );
-    expect(body).toMatchObject({ sources: [], checked: { figures: 2, cited: 0, unproven: 2 } });
+    expect(body).toMatchObject({ checked: { figures: 2, cited: 1, unproven: 2 } });
   });
 
   test("of the news agent rests on headlines with their sources", async ({ app }) => {
     await app.post("/mcp/chat", { question: "What is new?", agentId: "news-default" });
-    expect(systemOf(app)).toMatch(/^\[f\d+\] Market headline: “.+” \(\S+, found by GDELT, 2026-01-05T/m);
+    expect(systemOf(app)).toMatch(/^f\d+ Market headline: “.+” \(\S+, found by GDELT, 2026-01-05T/m);
     expect(app.standins.sent("gdelt")).toHaveLength(1);
     await app.post("/mcp/chat", { question: "And now?", agentId: "news-default" });
     expect(app.standins.sent("gdelt")).toHaveLength(1);

@@ -99,7 +99,7 @@ describe("POST /user/telegram/notify", () => {
     await app.post("/messenger/connect", { linkToken: code, messengerId: "4242" });
     await confirm(app, "4242");
     // By the bot that the account trusts its own user alone speaks.
-    expect((await notify(app, "reply to keep your funds", userId)).status).toBe(401);
+    expect((await notify(app, "reply to keep your funds", userId)).status).toBe(403);
     const body = { userId, message: "reply to keep your funds" };
     expect((await app.post(NOTIFY, body, { as: "mallory" })).status).toBe(403);
     const own = await app.post(NOTIFY, { userId, message: "Hello" }, { as: "alice" });

@@ -15,7 +15,7 @@ async function player(subject = "alice", app = createApp()) {
   const end = (sessionId: Awaited<ReturnType<typeof open>>, levelReached: number) =>
     browser.mutation(api.credits.app.finishGame, { sessionId, levelReached });
   const balance = async () => (await browser.query(api.credits.app.balance, {})).balance;
-  return { app, open, finish, end, balance };
+  return { app, browser, open, finish, end, balance };
 }
 
 const failsWith = (code: string) => ({ data: { code } });
@@ -32,6 +32,29 @@ describe("an arcade game", () => {
     expect(await app.rows("creditTransactions")).toMatchObject([
       { type: "deposit", source: "arcade", amount: 400 },
     ]);
+  });
+
+  test("says before it is played what it may earn, and afterwards why it earned less", async () => {
+    const { browser, finish, end } = await player();
+    const first = await browser.mutation(api.credits.app.openGame, {});
+    expect(first).toMatchObject({
+      ...{ maxLevel: 50, secondsPerLevel: 15, creditsPerLevel: 100 },
+      ...{ creditsLeftToday: 500, dailyCap: 500 },
+    });
+    vi.setSystemTime(Date.now() + 31_000);
+    await expect(end(first.sessionId, 7)).rejects.toMatchObject({
+      data: { message: expect.stringMatching(/at least 15 seconds, so level 3 is the highest now$/) },
+    });
+    expect(await end(first.sessionId, 3)).toEqual({ levelReached: 3, creditsEarned: 300, credited: 300 });
+    const second = await browser.mutation(api.credits.app.openGame, {});
+    expect(second.creditsLeftToday).toBe(200);
+    const outcome = {
+      ...{ levelReached: 20, creditsEarned: 2_000, credited: 200 },
+      less: "Games earn at most 500 credits in a UTC day, and 200 of these were left",
+    };
+    expect(await finish(second.sessionId, 20)).toEqual(outcome);
+    expect(await end(second.sessionId, 20)).toEqual(outcome);
+    expect((await browser.mutation(api.credits.app.openGame, {})).creditsLeftToday).toBe(0);
   });
 
   test("has no level that could not be reached in its time, and goes on", async () => {
@@ -68,7 +91,11 @@ describe("an arcade game", () => {
   test("earns at most 500 credits on a UTC day", async () => {
     const { open, finish, balance } = await player();
     for (const level of [2, 2]) await finish(await open(), level);
-    expect(await finish(await open(), 50)).toEqual({ levelReached: 50, creditsEarned: 5_000, credited: 100 });
+    expect(await finish(await open(), 50)).toMatchObject({
+      levelReached: 50,
+      creditsEarned: 5_000,
+      credited: 100,
+    });
     expect(await finish(await open(), 50)).toMatchObject({ credited: 0 });
     expect(await balance()).toBe(500);
     vi.setSystemTime(Date.UTC(2026, 0, 6, 0, 0, 1));

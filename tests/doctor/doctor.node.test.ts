@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod";
+import { checkDeployment } from "../../scripts/doctor/deployment";
 import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
 import { startStack, type Stack } from "../../scripts/stack/stack";
@@ -193,6 +195,28 @@ test("finds no fault with a healthy local stack, without any settings of the ope
   expect(code).toBe(0);
 });
 
+test("counts the links that were made without the secret for bots", async () => {
+  const healthy = z
+    .looseObject({ checks: z.looseObject({}) })
+    .parse(await (await fetch(`${stack.siteUrl}/health`)).json());
+  const links = { unconfirmed: 2 };
+  const server = createServer((_request, response) => {
+    response.end(JSON.stringify({ ...healthy, checks: { ...healthy.checks, links } }));
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = server.address();
+  const site = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const findings: Finding[] = [];
+  await checkDeployment({ site, local: true, nowMs: Date.now() }, (finding) => void findings.push(finding));
+  server.close();
+  expect(findings).toContainEqual(
+    expect.objectContaining({
+      ...{ subject: "messenger links", level: "warning" },
+      says: expect.stringMatching(/^2 were made over HTTP without MESSENGER_CONNECT_SECRET/),
+    }),
+  );
+});
+
 test("says which lines of .env.local are none, and which names nothing reads", async () => {
   await writeFile(path.join(folder, ".env.local"), "garbage\nLLM_KEY_GATEWAY_API=x\nCONFIRMATIONS=two\n");
   settings.SENTIMENT_ENDPONT = "https://api.x.ai/v1";
@@ -226,10 +250,10 @@ test("looks at the deployment's own variables, and says where they and the file 
       .map(([name, value]) => `${name}=${value}`)
       .join("\n"),
   );
-  settings = { PROVIDERS_PORT, CONVEX_DEPLOYMENT: "dev:some-one" };
+  settings = { PROVIDERS_PORT, CONVEX_DEPLOYMENT: "local:some-one" };
   await writeFile(path.join(folder, ".env.local"), "MAX_TRANSFER_USD=99\nCONFIRMATIONS=3\n");
   const { code, output } = await doctor(["--site", stack.siteUrl]);
-  expect(output).toContain("✓ variables: are those of the deployment dev:some-one");
+  expect(output).toContain("✓ variables: are those of the deployment local:some-one");
   expect(output).toContain("! MAX_TRANSFER_USD: is another on the deployment than in .env.local");
   expect(output).toContain("! CONFIRMATIONS: is not set on the deployment");
   expect(output).toContain("! SENTIMENT_API_KY: is set on the deployment, and nothing reads it");
@@ -299,7 +323,10 @@ test("what it records holds no key, token or id, and is read again as it was", a
     "agent-api.json",
     "binance.json",
     "coinbase.json",
+    "coindesk.json",
     "coingecko.json",
+    "cointelegraph.json",
+    "decrypt.json",
     "defillama.json",
     "gdelt.json",
     "hyperliquid.json",

@@ -93,7 +93,7 @@ describe("a settings file", () => {
       MAX_PRICE_IMPACT_BPS: "0",
       CONFIRMATIONS: "1000",
       PLATFORM_WALLET_ADDRESS: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-      X402_RELAYER_PRIVATE_KEY: `0x${"1".repeat(64)}`,
+      X402_RELAYER_PRIVATE_KEY: "0x8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70",
     };
     for (const name of variableNames()) expect(problemsOf(`${name}="no such \u{1F600}"`)).toHaveLength(1);
     for (const [name, value] of Object.entries(taken)) expect(all(`${name}="${value}"`)).toEqual([]);

@@ -13,7 +13,7 @@ const CLI = `
 import { writeFileSync } from "node:fs";
 let input = "";
 for await (const chunk of process.stdin) input += chunk;
-writeFileSync("given.json", JSON.stringify({ args: process.argv.slice(2), input }));
+writeFileSync("given.json", JSON.stringify({ args: process.argv.slice(2), input, deployment: process.env.CONVEX_DEPLOYMENT }));
 console.log("setting " + input);
 process.exit(Number(process.env.CLI_EXIT ?? 0));
 `;
@@ -24,7 +24,7 @@ async function push(settings: string | null, args: string[] = [], env: Record<st
   if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
   const { code, output } = await ran("scripts/env/push.ts", args, env, { cwd: project });
   const given = await readFile(path.join(project, "given.json"), "utf8").then(JSON.parse, () => null);
-  return { code, output, given: given as { args: string[]; input: string } | null };
+  return { code, output, given: given as { args: string[]; input: string; deployment?: string } | null };
 }
 
 const SECRET = "bk_super-secret-key";
@@ -53,6 +53,11 @@ test.each([
     "CONVEX_DEPLOYMENT=dev:some-one\n",
     "the production deployment of the project of dev:some-one",
   ],
+  [
+    ["--prod"],
+    "CONVEX_DEPLOYMENT=local:some-one\n",
+    "the production deployment of the project of local:some-one (not that one, which runs on this machine)",
+  ],
   [[], "CONVEX_DEPLOYMENT=dev:some-one # team: a\n", "the deployment dev:some-one"],
   [["--deployment", "other"], "CONVEX_DEPLOYMENT=dev:some-one\n", "the deployment other"],
   [
@@ -72,6 +77,31 @@ test.each([
   expect(code).toBe(0);
   expect(output).toContain(`.env.local → ${named}`);
   expect(output).not.toContain("very-secret");
+});
+
+test.each([
+  ["CONVEX_DEPLOYMENT=anonymous:anonymous-agent\n", "has no production"],
+  ["CONVEX_DEPLOYMENT=anonymous-project\n", "has no production"],
+  ["CONVEX_SELF_HOSTED_URL=http://127.0.0.1:3210\n", "leave it out"],
+])("with --prod nothing is set where %j names what is not production", async (file, says) => {
+  const env = { CONVEX_DEPLOYMENT: "", CONVEX_DEPLOY_KEY: "", CONVEX_SELF_HOSTED_URL: "" };
+  const { code, output, given } = await push(`${file}LLM_GATEWAY_API_KEY=${SECRET}\n`, ["--prod"], env);
+  expect({ code, given }).toEqual({ code: 1, given: null });
+  expect(output).toContain(says);
+  expect(output).not.toContain("the production deployment");
+});
+
+test("the CLI is told which deployment another settings file names", async () => {
+  await writeFile(
+    path.join(project, "other.env"),
+    "CONVEX_DEPLOYMENT=dev:another\nLLM_GATEWAY_API_KEY=bk_of-another\n",
+  );
+  const env = { LOCAL_ENV_FILE: "other.env", CONVEX_DEPLOYMENT: "" };
+  const { code, output, given } = await push("LLM_GATEWAY_API_KEY=bk_of-this-one\n", [], env);
+  expect(code).toBe(0);
+  expect(output).toContain("other.env → the deployment dev:another");
+  expect(given?.input).toContain("bk_of-another");
+  expect(given?.deployment).toBe("dev:another");
 });
 
 test("a value that only stands for one, half an identity provider, and an open quote stop everything", async () => {

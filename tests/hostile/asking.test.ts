@@ -13,11 +13,26 @@ describe("a signed-in user's limits", () => {
     for (let i = 0; i < 150; i++) {
       statuses.add((await app.post("/user/messenger", settings, { ip: `198.51.100.${i}` })).status);
     }
-    expect(statuses).toEqual(new Set([401, 429]));
+    // Who may not at all takes nothing, however often.
+    expect(statuses).toEqual(new Set([403]));
     for (let i = 0; i < 10; i++) {
       const own = await app.post("/user/messenger", settings, { as: "alice", ip: "192.0.2.1" });
       expect(own.status).toBe(200);
     }
+  });
+
+  test("are not what strangers use up of what the id alone may", async ({ app }) => {
+    const { userId } = await app.t.withIdentity(identityOf("alice")).mutation(api.users.profile.signIn, {});
+    const ask = (by: { as?: string; ip: string }) =>
+      app.post("/mcp/chat", { question: "And now?", userId }, by);
+    const answers = [];
+    for (let i = 0; i < 25; i++) answers.push(await ask({ ip: `198.51.100.${i}` }));
+    const refused = answers.filter(({ status }) => status !== 200);
+    // A small part of what its owner has.
+    expect(answers.length - refused.length).toBe(18);
+    for (const { status, headers } of refused)
+      expect([status, headers.get("ratelimit-policy")]).toEqual([429, '"chat-named";q=18;w=120']);
+    for (let i = 0; i < 25; i++) expect((await ask({ as: "alice", ip: "192.0.2.1" })).status).toBe(200);
   });
 
   test("are theirs whatever they name", async ({ app }) => {
@@ -79,11 +94,14 @@ test("more strangers than can be kept waiting get the last answer or are told to
   app,
 }) => {
   app.standins.fail("llm", { mode: "slow", ms: 20_000 });
-  const answers = await Promise.all(
-    Array.from({ length: 60 }, () => app.get("/mcp/market", { ip: "198.51.100.1" })),
-  );
-  const served = answers.filter(({ status }) => status === 200).length;
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 502]));
-  expect(served).toBe(30);
+  const ask = (ip: string) => app.get("/mcp/market", { ip });
+  const crowd = Array.from({ length: 40 }, () => ask("192.0.2.1"));
+  const others = Array.from({ length: 60 }, (_, i) => ask(`198.51.100.${i}`));
+  const statuses = await Promise.all([...crowd, ...others].map(async (answer) => (await answer).status));
+  const servedOf = (some: readonly number[]) => some.filter((status) => status === 200).length;
+  expect(new Set(statuses)).toEqual(new Set([200, 502]));
+  expect(servedOf(statuses)).toBe(30);
+  // Of the places one address has a tenth.
+  expect(servedOf(statuses.slice(0, crowd.length))).toBe(3);
   expect(app.standins.sent("llm")).toHaveLength(1);
 });

@@ -96,26 +96,31 @@ describe("a day's budget", () => {
     expect((await ask(app)).status).toBe(200);
   });
 
-  test("lets a shift that has begun go on to its end", async () => {
-    const app = createApp({ env: { DAILY_BUDGET_USD: "3.5" } });
-    const start = await app.post("/mcp/research/start", { userId: "a-stranger", token: "SOL" });
-    expect(start.status).toBe(200);
-    // Its price, and a second one's that nobody shares, are all that strangers have.
-    expect((await app.post("/mcp/research/start", { userId: "another", token: "BTC" })).status).toBe(200);
-    expect((await app.post("/mcp/research/start", { userId: "a-third", token: "ETH" })).status).toBe(429);
+  test("lets a shift that has begun go on to its end, with nothing left for its later stages", async () => {
+    const app = createApp({ env: { DAILY_BUDGET_USD: "1.25" } });
+    const start = async (n: number, token: string) =>
+      (await app.post("/mcp/research/start", { userId: `stranger-${n}`, token }, { ip: `198.51.100.${n}` }))
+        .status;
+    // The first stage of two shifts is all that strangers have.
+    expect([await start(1, "SOL"), await start(2, "BTC"), await start(3, "ETH")]).toEqual([200, 200, 429]);
     // What others have paid for costs nothing more.
-    expect((await app.post("/mcp/research/start", { userId: "a-fourth", token: "SOL" })).status).toBe(200);
+    expect(await start(4, "SOL")).toBe(200);
     await app.pass(8 * HOUR + 600_000);
-    const shifts = await app.rows("shifts");
-    expect(shifts.map(({ status, error }) => [status, error])).toEqual([
-      ["completed", undefined],
-      ["completed", undefined],
-      ["completed", undefined],
+    expect(
+      (await app.rows("shifts")).map((row) => [row.status, row.interimReportsCount, row.finalReportSent]),
+    ).toEqual([
+      ["completed", 2, true],
+      ["completed", 2, true],
+      ["completed", 2, true],
     ]);
     const sources = (await app.rows("observations")).flatMap(({ sources: one }) =>
-      Object.values(one).map(({ state }) => state),
+      Object.values(one).map((reading) => (reading.state === "failed" ? reading.error : reading.state)),
     );
-    expect(new Set(sources)).toEqual(new Set(["ok"]));
+    expect(sources.filter((one) => one.includes("budget")).length).toBeGreaterThan(10);
+    const { sentiment, llm } = (await budgetOf(app)).providers;
+    expect(Math.max(sentiment.by.anonymous ?? 0, llm.by.anonymous ?? 0)).toBeLessThanOrEqual(0.5);
+    // The reports came out of what the service keeps for itself.
+    expect(llm.by.shift).toBeGreaterThan(0);
   });
 
   test("holds however many ask at once", async () => {
@@ -150,8 +155,14 @@ describe("a day's budget", () => {
     const warnings = () => app.cards().filter(({ text }) => text.includes("budget is nearly used up"));
     await app.pass(10 * 60_000);
     expect(warnings()).toEqual([]);
+    expect((await app.get("/health")).body.status).toBe("ok");
     await untilRefused(app);
     await app.pass(30 * 60_000);
+    const { body } = await app.get("/health");
+    expect(body.status).toBe("degraded");
+    expect(body.reasons).toEqual([
+      expect.stringMatching(/^\d+ % of today's llm budget for callers who are not signed in is used up$/),
+    ]);
     expect(warnings().map(({ text }) => text)).toEqual([expect.stringContaining("LLM gateway: 0.0")]);
   });
 });

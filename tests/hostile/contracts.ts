@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import {
+  concat,
   encodeAbiParameters,
   encodeFunctionData,
   keccak256,
+  numberToHex,
   pad,
   parseAbi,
   toHex,
@@ -14,6 +16,7 @@ import {
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
 import { REGISTRY } from "../../scripts/stack/chain/addresses";
+import { settlerCall, type Slippage } from "../../scripts/stack/standins/settlerCall";
 
 /** The contracts of `contracts/`, compiled by `scripts/stack/chain/build.ts`, and how tests put them on a chain. */
 
@@ -51,7 +54,11 @@ export async function register(
 const puppetAbi = parseAbi([
   "struct Take { address token; uint256 permitted; uint256 nonce; uint256 deadline; address recipient; uint256 requested; }",
   "struct Step { address to; uint256 value; bytes data; bool mustSucceed; }",
-  "function run(Take take, Step[] steps) payable",
+  "function play(bool fair)",
+  "function take(Take take)",
+  "function step(Step step)",
+  "function run(Step[] steps) payable",
+  "function runIfFair(Step[] steps) payable",
 ]);
 
 export const hostileTokenAbi = parseAbi(["function behave(uint256 fee, address called, bytes data)"]);
@@ -66,22 +73,38 @@ export type Take = {
 };
 export type Step = { to: Address; value?: bigint; data?: Hex; mustSucceed?: boolean };
 
-export const NO_TAKE: Take = {
-  token: zeroAddress,
-  permitted: 0n,
-  nonce: 0n,
-  deadline: 0n,
-  recipient: zeroAddress,
-  requested: 0n,
-};
+const whole = ({ to, value = 0n, data = "0x", mustSucceed = false }: Step) => ({
+  to,
+  value,
+  data,
+  mustSucceed,
+});
 
-/** The call that makes a puppet take what a permit allows, and then do this. */
-export function puppetCall(take: Take, steps: readonly Step[]): Hex {
-  const whole = steps.map(({ to, value = 0n, data = "0x", mustSucceed = false }) => ({
-    to,
-    value,
-    data,
-    mustSucceed,
-  }));
-  return encodeFunctionData({ abi: puppetAbi, functionName: "run", args: [take, whole] });
+/** What stands where an action says that its signature is: the end of so many words. */
+const endOf = (words: number): Hex => numberToHex(32 * words, { size: 32 });
+/** An action that no contract knows. */
+const NOTHING: Hex = concat(["0x00000000", endOf(1)]);
+
+/**
+ * The call that makes a puppet, or a settler that is one, take what a permit allows, and then do this. It reads as an
+ * honest swap's, whatever it promises.
+ * @param take `null` where it takes nothing.
+ */
+export function puppetCall(
+  promised: Slippage,
+  take: Take | null,
+  steps: readonly Step[],
+  awaitsSignature = take !== null,
+): Hex {
+  const taking = take && encodeFunctionData({ abi: puppetAbi, functionName: "take", args: [take] });
+  const first = taking === null ? NOTHING : concat([taking, endOf(7)]);
+  const others = steps.map((one) =>
+    encodeFunctionData({ abi: puppetAbi, functionName: "step", args: [whole(one)] }),
+  );
+  return settlerCall(promised, [first, ...others], "0x", { awaitsSignature });
+}
+
+/** The call that makes a puppet do this by itself: always, or only while it plays fair. */
+export function puppetRun(steps: readonly Step[], functionName: "run" | "runIfFair" = "run"): Hex {
+  return encodeFunctionData({ abi: puppetAbi, functionName, args: [steps.map(whole)] });
 }

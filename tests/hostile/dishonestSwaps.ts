@@ -1,22 +1,25 @@
 import {
   encodeFunctionData,
   erc20Abi,
+  isAddressEqual,
   maxUint256,
   parseAbi,
+  parseTransaction,
   zeroAddress,
   type Address,
   type Hex,
 } from "viem";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
-import { MULTICALL3, PERMIT2, REGISTRY, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { MULTICALL3, NATIVE, PERMIT2, REGISTRY, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
 import { random, type Random } from "../../scripts/stack/standins/random";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
-import { hostileTokenAbi, NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
+import { hostileTokenAbi, place, puppetCall, puppetRun, register, type Step } from "./contracts";
 import { lie, redirect, type SentQuote } from "./quotes";
+import { alterationsOf, readCall, slippageIn } from "./settlerCalls";
 
 /**
  * Swaps whose quotes lie, each in ways of its own that belong to its seed: in the contract they call and what they call
@@ -34,6 +37,8 @@ export type Round = {
 };
 
 const ETHER = 10n ** 18n;
+/** The selector of the settler's `execute`. */
+const EXECUTE = "0x1fff991f";
 const PUPPET: Address = "0x9099e70000000000000000000000000000000002";
 const THIEF: Address = "0x6666666666666666666666666666666666666666";
 const SYMBOLS = ["ETH", "USDC", "USDT", "DAI", "WETH"] as const;
@@ -90,12 +95,14 @@ function liesOf(chance: Random): Lie[] {
       name: "recipient",
       tell: (quote, { owner }) => {
         const [from, to] = [owner, THIEF].map((address) => address.slice(2).toLowerCase());
-        quote.transaction.data = quote.transaction.data.replaceAll(from ?? "", to ?? "");
+        quote.transaction.data = hex.parse(quote.transaction.data.replaceAll(from ?? "", to ?? ""));
       },
     },
     {
       name: "truncated data",
-      tell: (quote) => (quote.transaction.data = quote.transaction.data.slice(0, 2 * chance.whole(1, 100))),
+      tell: (quote) => {
+        quote.transaction.data = hex.parse(quote.transaction.data.slice(0, 2 * chance.whole(1, 100)));
+      },
     },
     {
       name: "spender",
@@ -147,6 +154,17 @@ function liesOf(chance: Random): Lie[] {
   ];
 }
 
+/** The settler's own call, altered. */
+function alteredCallsOf(chance: Random): Lie[] {
+  return alterationsOf(chance).map(({ name, alter }) => ({
+    name: `settler call: ${name}`,
+    tell: ({ transaction, permit2 }) => {
+      if (!transaction.data.startsWith(EXECUTE)) return;
+      transaction.data = alter(readCall(transaction.data, permit2 !== null));
+    },
+  }));
+}
+
 /** What the genuine contract does with the sold token once it is made to do anything. */
 function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order, chance: Random): void {
   const permit = quote.permit2?.eip712.message;
@@ -156,7 +174,7 @@ function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order
       ? { to: owner, value: paid }
       : { to: TOKENS[toToken], data: call.transfer(owner, paid) };
   const token = chance.pick(Object.values(TOKENS));
-  const again = puppetCall(NO_TAKE, [{ to: token, data: call.take(owner, THIEF, 1n) }]);
+  const again = puppetRun([{ to: token, data: call.take(owner, THIEF, 1n) }]);
   const mischief: Step[] = [
     { to: token, data: call.take(owner, THIEF, ETHER) },
     { to: token, data: call.take(owner, PUPPET, 1n) },
@@ -169,7 +187,7 @@ function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order
   const requested = chance.pick([amount, amount, amount + 1n, amount / 2n]);
   const take =
     permit === undefined || fromToken === "ETH"
-      ? NO_TAKE
+      ? null
       : {
           token: permit.permitted.token,
           permitted: BigInt(permit.permitted.amount),
@@ -178,7 +196,12 @@ function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order
           recipient: chance.pick([PUPPET, PUPPET, THIEF, owner]),
           requested,
         };
-  redirect(quote, PUPPET, puppetCall(take, steps));
+  const promised = {
+    recipient: owner,
+    buyToken: toToken === "ETH" ? NATIVE : TOKENS[toToken],
+    minAmountOut: BigInt(quote.minBuyAmount),
+  };
+  redirect(quote, PUPPET, puppetCall(promised, take, steps, permit !== undefined));
 }
 
 /** A wallet that has let Permit2, and once the provider's contract, take whatever they like. */
@@ -291,18 +314,25 @@ async function play(
   const order: Order = { owner, fromToken, toToken, amount };
   const genuine = chance.between(0, 1) < 0.5;
   await register(chain, genuine ? PUPPET : SETTLER);
-  const lies = chance.shuffled(liesOf(chance)).slice(0, chance.whole(0, 2));
+  // The call is read before other lies have spoilt it.
+  const lies = [
+    ...chance.shuffled(alteredCallsOf(chance)).slice(0, chance.pick([0, 1, 1, 1])),
+    ...chance.shuffled(liesOf(chance)).slice(0, chance.pick([0, 0, 1, 2])),
+  ];
+  let honestMinimum: bigint | null = null;
   const names = [...(genuine ? ["puppet"] : []), ...lies.map(({ name }) => name)];
   const hostileToken = chance.between(0, 1) < 0.25;
   const restore = hostileToken ? await corruptDai(chain, owner, chance) : null;
   if (hostileToken) names.push("token");
   const honest = lie((quote) => {
+    honestMinimum = BigInt(quote.minBuyAmount);
     if (genuine) puppetry(quote, order, chance);
     for (const { tell } of lies) tell(quote, order);
   });
   try {
     const before = await holdingsOf(chain, owner);
     const feesBefore = await feesOf(app, chain, userId);
+    const signedBefore = await signedSwaps(app);
     const { status, body } = await app.post("/mcp/defi/swap", {
       userId,
       fromToken,
@@ -314,8 +344,12 @@ async function play(
     const after = await holdingsOf(chain, owner);
     const fees = (await feesOf(app, chain, userId)) - feesBefore;
     const minimum = swapped ? BigInt(String(body.minBuyAmount)) : null;
+    const signed = (await signedSwaps(app)).slice(signedBefore.length);
+    const less = signed
+      .map((raw) => lessThanOrdered(raw, order, honestMinimum ?? 0n))
+      .find((one) => one !== null);
     const found = [200, 400, 502].includes(status)
-      ? excess(order, before, after, fees, minimum)
+      ? (less ?? excess(order, before, after, fees, minimum))
       : `the answer was ${status}`;
     return { seed, lies: names, swapped, found };
   } finally {
@@ -324,14 +358,36 @@ async function play(
   }
 }
 
+/** The bytes that were signed for swaps, whether they were mined or not. */
+async function signedSwaps(app: WalletApp): Promise<Hex[]> {
+  const rows = await app.rows("transactions");
+  return rows
+    .filter(({ request, rawTransaction }) => request.kind === "swap" && rawTransaction !== undefined)
+    .sort((one, other) => one._creationTime - other._creationTime)
+    .map(({ rawTransaction }) => hex.parse(rawTransaction));
+}
+
+/** How a signed swap lets the chain give less than was ordered, in words; read where the settler itself reads it. */
+function lessThanOrdered(raw: Hex, { owner, toToken }: Order, minimum: bigint): string | null {
+  const { to, data = "0x" } = parseTransaction(raw);
+  if (to?.toLowerCase() === TOKENS.WETH.toLowerCase()) return null;
+  if (!data.startsWith(EXECUTE)) return `signed a call of ${data.slice(0, 10)}`;
+  const { recipient, buyToken, minAmountOut } = slippageIn(data);
+  if (!isAddressEqual(recipient, owner)) return `signed a swap for ${recipient}`;
+  if (!isAddressEqual(buyToken, toToken === "ETH" ? NATIVE : TOKENS[toToken]))
+    return `signed for ${buyToken}`;
+  // The feeds may have moved between a quote and the one after its approval.
+  return minAmountOut * 100n < minimum * 98n ? `signed for ${minAmountOut} rather than ${minimum}` : null;
+}
+
 /** DAI keeps a share of each transfer, or calls the puppet in the middle of it. @returns What restores it. */
 async function corruptDai(chain: Chain, owner: Address, chance: Random): Promise<() => Promise<unknown>> {
   const code = await chain.rpc("eth_getCode", [TOKENS.DAI, "latest"]);
   await place(chain, "HostileToken", TOKENS.DAI);
   const token = chance.pick(Object.values(TOKENS));
-  const hook = puppetCall(NO_TAKE, [
+  const hook = puppetRun([
     { to: token, data: call.take(owner, THIEF, ETHER) },
-    { to: SETTLER, data: puppetCall(NO_TAKE, []) },
+    { to: SETTLER, data: puppetRun([]) },
   ]);
   const calls = chance.between(0, 1) < 0.5;
   const data = encodeFunctionData({

@@ -26,7 +26,8 @@ function problemsOf(
   if (status > 502 || status === 501) problems.push("a status of nobody's");
   const refused =
     status >= 400 && status < 500 && !isOutcome(path, text) && !isCounted(text) && !isRead(path, text);
-  if (refused && written > 0) problems.push(`refused, and ${written} rows written`);
+  const counts = isGuess(path, status) ? GUESS_ROWS : 0;
+  if (refused && written > counts) problems.push(`refused, and ${written} rows written`);
   for (const [name, secret] of Object.entries(SECRETS)) {
     if (text.includes(secret)) problems.push(`tells ${name}`);
   }
@@ -47,6 +48,14 @@ function isOutcome(path: string, text: string): boolean {
 function isCounted(text: string): boolean {
   return text.includes('"reason":"payment_not_found"');
 }
+
+/** Who names a transaction that is not theirs may be guessing. */
+function isGuess(path: string, status: number): boolean {
+  return status === 404 && path.startsWith("/mcp/defi/transaction?");
+}
+
+/** A guess at one thing is counted for who guesses, and among everybody's. */
+const GUESS_ROWS = 2;
 
 /** Words that only a model could read: what it cost is written down, whatever it made of them. */
 function isRead(path: string, text: string): boolean {

@@ -56,8 +56,11 @@ export async function createFuzzedApp(chain: Chain, env: WorldOptions["env"] = {
   });
   await app.post("/mcp/defi/connect", { userId: USERS[1] });
   await app.post("/user/messenger", { userId: USERS[1], messengerChatId: "77" });
+  let callers = 0;
   const attempt = async ({ method, path, headers, body }: Attempt): Promise<Outcome> => {
-    const init = { method, headers: signed(headers, body), ...(body === undefined ? {} : { body }) };
+    // Each from an address of its own, which has a share of every common place.
+    const ip = `10.0.${callers >> 8}.${callers++ & 255}`;
+    const init = { method, ip, headers: signed(headers, body), ...(body === undefined ? {} : { body }) };
     const { value, usage } = await measure(() => app.call(method, path, init));
     return { ...value, written: usage.written };
   };

@@ -1,8 +1,11 @@
 import { describe, expect } from "vitest";
-import { buyWith, ONE, payer, transfer, test } from "../payments/paying";
+import { api } from "../../convex/_generated/api";
+import { proofText } from "../../convex/payments/reports/proofs";
+import { buyWith, ONE, payer, PLATFORM, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { answering } from "../support/rpc";
 import { createWalletApp, deadlineByHand, freshAddress } from "../support/walletApp";
+import { browserOf } from "../web/support";
 
 /** Guesses and made-up hashes cost who makes them, and tell nothing. */
 
@@ -50,29 +53,48 @@ describe("a payment's hash that no node has heard of", () => {
 
   test("can be tried twenty times a minute from one address", async ({ app }) => {
     deadlineByHand("unknownHash")();
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" }),
-      ),
-    );
-    expect(answers.every(({ status }) => status === 402)).toBe(true);
-    const more = await app.post(
-      "/agent/research/paid",
-      {},
-      { headers: { "X-PAYMENT": madeUp(99) }, ip: "203.0.113.9" },
-    );
-    expect(more.status).toBe(429);
+    const guess = (i: number) =>
+      app.post("/agent/research/paid", {}, { headers: { "X-PAYMENT": madeUp(i) }, ip: "203.0.113.9" });
+    // One after another: at once only a few of an address wait.
+    for (let i = 0; i < 20; i++) {
+      const { status, body } = await guess(i);
+      expect([status, body.reason]).toEqual([402, "payment_not_found"]);
+    }
+    const more = await guess(99);
+    expect([more.status, more.headers.get("ratelimit-policy")]).toEqual([
+      429,
+      '"unknown-hash-address";q=20;w=60',
+    ]);
   });
 });
 
 describe("a transaction hash without a signature", () => {
-  test("redeems exactly the price: the rest stays its payer's, who is told what to sign", async ({ app }) => {
+  test("redeems exactly the price: the rest stays its payer's, whose signature takes the report back", async ({
+    app,
+  }) => {
     const from = await payer(chain);
     const hash = await transfer(chain, from, { value: 3n * ONE });
-    const { status, body } = await buyWith(app, hash);
-    expect([status, body.reason]).toEqual([402, "invalid_payer_signature"]);
-    const [, text = ""] = String(body.error).split("of this text:\n");
-    const signature = await from.signMessage({ message: text });
-    expect((await buyWith(app, JSON.stringify({ txHash: hash, signature }))).status).toBe(200);
+    const thief = await buyWith(app, hash, { userId: "mallory" });
+    expect([thief.status, thief.body.rest]).toMatchObject([200, { amountUsdc: "2", state: "kept" }]);
+    expect(await app.rows("creditTransactions")).toEqual([]);
+    const again = await buyWith(app, hash, { userId: "mallory", token: "BTC" });
+    expect([again.status, again.body.reason]).toEqual([402, "payment_already_used"]);
+
+    const order = { userId: "alice", token: "BTC" };
+    const message = proofText(hash, PLATFORM, { userId: "alice", focus: "BTC", bodyHash: "" });
+    const proof = JSON.stringify({ txHash: hash, signature: await from.signMessage({ message }) });
+    const own = await buyWith(app, proof, order);
+    expect([own.status, own.body.rest]).toMatchObject([200, { amountUsdc: "2", state: "kept" }]);
+    expect((await buyWith(app, hash, { userId: "mallory" })).body.reason).toBe("payment_already_used");
+
+    const person = browserOf(app, "payer");
+    const { userId } = await person.mutation(api.users.profile.signIn, {});
+    const { message: challenge } = await person.mutation(api.users.addresses.challenge, {
+      address: from.address,
+    });
+    const signature = await from.signMessage({ message: challenge });
+    await person.action(api.users.linking.linkAddress, { signature });
+    await app.settle();
+    expect(await app.rows("creditBalances")).toMatchObject([{ userId, balance: 200 }]);
   });
 });

@@ -9,14 +9,12 @@ const ADDRESS = "0x9999999999999999999999999999999999999999";
 test.each([
   ["Claim at https://claim-base.xyz/now before noon.", "Claim at (link removed) before noon."],
   ["Claim at HTTPS://CLAIM-BASE.XYZ.", "Claim at (link removed)."],
-  ["See claim-base.xyz, or t.me/claimbot!", "See (link removed), or (link removed)!"],
   ["Go to www.claim.example now", "Go to (link removed) now"],
   ["Read [the news](https://evil.example/a) today", "Read the news today"],
   ["tg://resolve?domain=evil is open", "(link removed) is open"],
   [`Send to ${ADDRESS} for double.`, "Send to (address removed) for double."],
   ["Pay bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq soon", "Pay (address removed) soon"],
   ["Pay 7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU soon", "Pay (address removed) soon"],
-  ["Ask vitalik.eth about it", "Ask (link removed) about it"],
 ])("of %j only words are left", (said, left) => {
   expect(ownWords(said, "")).toBe(left);
 });
@@ -33,6 +31,26 @@ test("what a source gave stays", () => {
   const known = `Posts: https://x.com/a/status/1 from ${ADDRESS}`;
   const said = `As https://x.com/a/status/1 says of ${ADDRESS}.`;
   expect(ownWords(said, known)).toBe(said);
+});
+
+test("a headline makes no link known, and whoever asks of one is answered about it", async ({ app }) => {
+  const link = "https://evil.example/claim";
+  app.standins.fail("llm", { mode: "reply", schema: "chat", content: `Go to ${link} now.` });
+  const ask = async (question: string) =>
+    (await app.post("/mcp/chat", { question, agentId: "news-default" })).body.answer;
+  await ask("What is new?");
+  await app.t.run(async ({ db }) => {
+    for (const row of await db.query("facts").collect()) {
+      const facts = row.facts.map((fact) =>
+        fact.kind === "headline" ? { ...fact, value: `Claim at ${link}` } : fact,
+      );
+      await db.patch("facts", row._id, { facts });
+    }
+  });
+  expect(await ask("What is new?")).toBe("Go to (link removed) now.");
+  const { body } = app.standins.sent("llm").at(-1) ?? {};
+  expect(JSON.stringify(body)).toContain(`Claim at ${link}`);
+  expect(await ask(`Is ${link} safe?`)).toBe(`Go to ${link} now.`);
 });
 
 test("a post's link and address get into no answer, card or page", async ({ app }) => {

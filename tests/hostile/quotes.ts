@@ -5,6 +5,7 @@ import { intercept } from "../support/outside";
 /** A swap provider that lies: the stand-in's quotes, changed on their way. */
 
 const address = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]{40}$/)]);
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
 const quoteShape = z.looseObject({
   buyAmount: z.string(),
   minBuyAmount: z.string(),
@@ -21,7 +22,7 @@ const quoteShape = z.looseObject({
       }),
     })
     .nullable(),
-  transaction: z.looseObject({ to: address, data: z.string(), value: z.string() }),
+  transaction: z.looseObject({ to: address, data: hex, value: z.string() }),
 });
 
 export type SentQuote = z.infer<typeof quoteShape>;

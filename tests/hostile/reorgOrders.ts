@@ -51,14 +51,18 @@ export async function ordersOf(chance: Random, { owners, payers }: World, seed: 
   return chance.shuffled(orders);
 }
 
+let callers = 0;
+
 /** A promise of an order's last answer, and whether there is one. A payment is shown again until it has bought. */
 export function place(app: WalletApp, order: Order): { isThere: boolean; status: number } {
   const state = { isThere: false, status: 0 };
+  // Everybody's own address: one address keeps two orders waiting, and no more.
+  const ip = `198.51.100.${(callers = (callers + 1) % 250)}`;
   const ask = () => {
-    if (order.kind === "report") return buy(app, order.headers);
+    if (order.kind === "report") return buy(app, order.headers, {}, { ip });
     const { userId, to, key, token, amount } = order;
     const body = { userId, toAddress: to, token, amount: amount.toString() };
-    return app.post("/mcp/defi/send", body, { headers: { "Idempotency-Key": key } });
+    return app.post("/mcp/defi/send", body, { headers: { "Idempotency-Key": key }, ip });
   };
   const finish = async () => {
     do state.status = (await ask()).status;

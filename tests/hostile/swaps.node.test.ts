@@ -1,16 +1,19 @@
-import { encodeFunctionData, erc20Abi, maxUint256, type Address } from "viem";
+import { encodeFunctionData, erc20Abi, maxUint256, pad, zeroAddress, type Address, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
 import * as z from "zod";
 import type { Chain } from "../../scripts/stack/chain";
-import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { NATIVE, PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
 import { clientOf, balanceOf, transferTo } from "../chain/support";
 import { until } from "../support/waiting";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
-import { NO_TAKE, place, puppetCall, register, type Step } from "./contracts";
+import { place, puppetCall, puppetRun, register, type Step } from "./contracts";
 import "./meta";
 import { playDishonestSwaps } from "./dishonestSwaps";
-import { lie, redirect } from "./quotes";
+import { lie, redirect, type SentQuote } from "./quotes";
+import { actionsAbi } from "../../scripts/stack/chain/abis";
+import { callOf, giveAway, readCall, writeCall } from "./settlerCalls";
 import { test } from "../support/chain";
+import { intercept } from "../support/outside";
 import { answering } from "../support/rpc";
 
 /** Whatever the swap provider answers: not one unit leaves a wallet beyond what its owner ordered. */
@@ -39,6 +42,17 @@ const swap = (app: WalletApp, fields: object = {}) =>
     amount: "1000000",
     ...fields,
   });
+
+/** What an honest call for DAI promises. */
+const promised = ({ minBuyAmount }: SentQuote, recipient: Address) => ({
+  recipient,
+  buyToken: TOKENS.DAI,
+  minAmountOut: BigInt(minBuyAmount),
+});
+
+/** Sends all ether that the settler holds to somebody. */
+const sendAll = (to: Address): Hex =>
+  encodeFunctionData({ abi: actionsAbi, functionName: "BASIC", args: [NATIVE, 10_000n, to, 0n, "0x"] });
 
 /** An allowance that the wallet's owner gave once. */
 async function allow(owner: Address, token: Address, spender: Address, amount = maxUint256): Promise<void> {
@@ -70,19 +84,21 @@ async function world(env: Record<string, string> = {}) {
 
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const OTHERWISE = "The swap would do something else than what was asked for: nothing was swapped";
+const UNGUARANTEED =
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
 
 describe("a quote that calls another contract than the provider's own", () => {
   test("does not get the wallet's WETH by calling WETH", async () => {
     const { app, untouched } = await world();
     lie((quote) => redirect(quote, TOKENS.WETH, transferTo(THIEF, 7n * ETHER)));
-    await untouched(await swap(app), COUNTERFEIT);
+    await untouched(await swap(app), UNGUARANTEED);
   });
 
   test("does not get more of the sold token than the limit of a transfer by calling the token", async () => {
     const { app, untouched } = await world({ MAX_TRANSFER_USD: "5" });
     lie((quote) => redirect(quote, TOKENS.USDC, transferTo(THIEF, 5_000_000_000n)));
-    await untouched(await swap(app), COUNTERFEIT);
+    await untouched(await swap(app), UNGUARANTEED);
   });
 
   test("does not get ether by calling an account", async () => {
@@ -93,8 +109,8 @@ describe("a quote that calls another contract than the provider's own", () => {
   });
 
   test("gets nothing by calling a contract of its own that nobody registered", async () => {
-    const { app, untouched } = await world();
-    lie((quote) => redirect(quote, PUPPET, puppetCall(NO_TAKE, [])));
+    const { app, owner, untouched } = await world();
+    lie((quote) => redirect(quote, PUPPET, puppetCall(promised(quote, owner), null, [], true)));
     await untouched(await swap(app), COUNTERFEIT);
   });
 });
@@ -141,7 +157,7 @@ describe("a genuine contract made to do something else", () => {
         recipient: PUPPET,
         requested: BigInt(amount),
       };
-      redirect(quote, PUPPET, puppetCall(take, steps(owner)));
+      redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps(owner)));
     });
   }
   const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transferTo(owner, amount) });
@@ -222,6 +238,134 @@ describe("a genuine contract made to do something else", () => {
       without("eth_simulateV1", "state overrides");
       await untouched(await swap(app), "The chain RPC refused a request");
     });
+  });
+});
+
+describe("the provider's own contract, called dishonestly", () => {
+  /** What is sold goes to a thief; a helper pays the wallet in its place, for as long as the helper plays fair. */
+  function steal(owner: Address, sold: Address, paid: bigint): void {
+    lie((quote) => {
+      const { slippage, actions, zid, awaitsSignature } = readCall(
+        quote.transaction.data,
+        quote.permit2 !== null,
+      );
+      const [takes = "0x"] = actions;
+      const pays = puppetRun([{ to: TOKENS.DAI, data: transferTo(owner, paid) }], "runIfFair");
+      const unchecked = { recipient: slippage.recipient, buyToken: zeroAddress, minAmountOut: 0n };
+      const away = sold === NATIVE ? sendAll(THIEF) : giveAway(sold, THIEF);
+      const changed = [takes, away, callOf(PUPPET, pays)];
+      quote.transaction.data = writeCall({ slippage: unchecked, actions: changed, zid, awaitsSignature });
+    });
+  }
+
+  /** Fair while it is watched: until the signed bytes reach the chain. */
+  async function fairWhileWatched(): Promise<void> {
+    await setFair(true);
+    intercept(async ({ body }, pass) => {
+      if (body.includes("eth_sendRawTransaction")) await setFair(false);
+      return pass();
+    });
+  }
+  const setFair = (fair: boolean) =>
+    chain.rpc("anvil_setStorageAt", [
+      PUPPET,
+      pad("0x00", { size: 32 }),
+      pad(fair ? "0x01" : "0x00", { size: 32 }),
+    ]);
+  afterEach(() => setFair(true));
+
+  test("does not sell 5,000 USDC for 0 DAI", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    steal(owner, TOKENS.USDC, 5_000n * ETHER);
+    await untouched(await swap(app, { amount: "5000000000" }), UNGUARANTEED);
+    expect(await balanceOf(chain, TOKENS.USDC, THIEF)).toBe(0n);
+  });
+
+  test("does not sell 2 ETH for nothing", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    const amount = (2n * ETHER - ETHER / 100n).toString();
+    steal(owner, NATIVE, 20_000n * ETHER);
+    await untouched(await swap(app, { fromToken: "ETH", toToken: "DAI", amount }), UNGUARANTEED);
+  });
+
+  test("does not get away with it where the RPC cannot simulate a block either", async () => {
+    const { app, owner, untouched } = await world();
+    await fairWhileWatched();
+    steal(owner, TOKENS.USDC, 5_000n * ETHER);
+    const error = { code: -32601, message: "the method does not exist/is not available" };
+    answering(({ method }) => (method === "eth_simulateV1" ? { error } : null));
+    await untouched(await swap(app, { amount: "5000000000" }), UNGUARANTEED);
+  });
+
+  test("reverts on the chain where its own check is kept and its pool gives less than it did before", async () => {
+    const { app, owner, holdings } = await world();
+    await fairWhileWatched();
+    lie((quote) => {
+      const { slippage, actions, zid, awaitsSignature } = readCall(quote.transaction.data, true);
+      const [takes = "0x"] = actions;
+      const pays = puppetRun([{ to: TOKENS.DAI, data: transferTo(SETTLER, 6_000n * ETHER) }], "runIfFair");
+      const changed = [takes, giveAway(TOKENS.USDC, THIEF), callOf(PUPPET, pays)];
+      quote.transaction.data = writeCall({ slippage, actions: changed, zid, awaitsSignature });
+    });
+    const before = await holdings();
+    const { body } = await swap(app, { amount: "5000000000" });
+    expect([body.success, body.status]).toEqual([false, "failed"]);
+    const after = await holdings();
+    // All but the fee is there.
+    expect(after.slice(1)).toEqual(before.slice(1));
+    expect(await balanceOf(chain, TOKENS.DAI, owner)).toBe(plenty.DAI);
+  });
+});
+
+describe("a contract that breaks its word in a block", () => {
+  test("is told to the operator, and the answer is no success", async () => {
+    const { app, owner } = await world();
+    await register(chain, PUPPET);
+    let isWatched = true;
+    await chain.rpc("anvil_setStorageAt", [PUPPET, pad("0x00", { size: 32 }), pad("0x01", { size: 32 })]);
+    intercept(async ({ body }, pass) => {
+      if (isWatched && body.includes("eth_sendRawTransaction")) {
+        isWatched = false;
+        await chain.rpc("anvil_setStorageAt", [PUPPET, pad("0x00", { size: 32 }), pad("0x00", { size: 32 })]);
+      }
+      return pass();
+    });
+    lie((quote) => {
+      const permit = quote.permit2?.eip712.message;
+      if (permit === undefined) throw new Error("The quote has a permit");
+      const { token, amount } = permit.permitted;
+      const take = {
+        token,
+        permitted: BigInt(amount),
+        nonce: BigInt(permit.nonce),
+        deadline: BigInt(permit.deadline),
+        recipient: PUPPET,
+        requested: BigInt(amount),
+      };
+      const pays = [{ to: TOKENS.DAI, data: transferTo(owner, ETHER) }];
+      const steps = [{ to: PUPPET, data: puppetRun(pays, "runIfFair") }];
+      redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps));
+    });
+    const { status, body } = await swap(app);
+    const error = expect.stringMatching(/^The swap was mined and has bought 0 rather than at least \d+/);
+    expect([status, body.success, body.status, body.buyAmount, body.error]).toEqual([
+      ...[200, false, "confirmed", "0"],
+      error,
+    ]);
+    const { body: later } = await app.get(`/mcp/defi/transaction?userId=alice&txHash=${String(body.txHash)}`);
+    expect([later.status, later.error]).toEqual(["confirmed", error]);
+    expect((await app.rows("trades")).map(({ status }) => status)).toEqual(["failed"]);
+    expect((await app.rows("auditEvents")).at(-1)).toMatchObject({
+      action: "swap fell short",
+      detail: error,
+    });
+    const { body: health } = await app.get("/health");
+    expect([health.status, health.reasons]).toEqual([
+      "degraded",
+      expect.arrayContaining([expect.stringContaining("a swap has bought less than its call guaranteed")]),
+    ]);
   });
 });
 

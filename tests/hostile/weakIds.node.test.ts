@@ -1,31 +1,153 @@
+import fc from "fast-check";
 import { expect } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { isGuessable } from "../../convex/lib/ids";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { browserOf } from "../web/support";
 
 /** Ids that can be guessed hold wallets, since clients choose them: what a guess is worth. */
 
 useChain();
 
+const HOUR = 3_600_000;
+
 const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
+const OTHER_LONG = "Zt8pQ1sVn4cKx6WgJd0RbE";
 const plenty = { ETH: 10n ** 18n, USDC: 5_000_000_000n };
-const send = (app: WalletApp, userId: string, usdc: number) =>
-  app.post("/mcp/defi/send", {
-    ...{ userId, token: "USDC", amount: String(usdc * 1_000_000), toAddress: freshAddress() },
+/** As the operator has it who sets nothing. */
+const usual = { WEAK_ID_DAILY_USD: undefined, UNCLAIMED_DAILY_USD: undefined };
+const send = (app: WalletApp, userId: string, usdc: number, more: { ip?: string; to?: string } = {}) =>
+  app.post(
+    "/mcp/defi/send",
+    {
+      ...{ userId, token: "USDC", amount: String(usdc * 1_000_000) },
+      toAddress: more.to ?? freshAddress(),
+    },
+    { ip: more.ip ?? "198.51.100.7" },
+  );
+/** The clock goes on without the chain. */
+const later = (app: WalletApp, ms: number) =>
+  app.t.run(async ({ db }) => {
+    for (const { _id, entries } of await db.query("transferWindows").collect()) {
+      await db.patch("transferWindows", _id, {
+        entries: entries.map(({ at, microUsd }) => ({ at: at - ms, microUsd })),
+      });
+    }
   });
 
-test("moves at most 500 USD a day, as long as the operator says nothing else; a long one is not bounded", async () => {
-  const app = createWalletApp(chain, { env: { WEAK_ID_DAILY_USD: undefined } });
+test("sends at most 500 USD in any 24 hours, and is told when how much is free again", async () => {
+  const app = createWalletApp(chain, { env: usual });
   await app.fundedWallet("alice", plenty);
-  await app.fundedWallet(LONG, plenty);
   expect((await send(app, "alice", 300)).status).toBe(200);
-  const beyond = await send(app, "alice", 300);
+  await later(app, 12 * HOUR);
+  expect((await send(app, "alice", 150)).status).toBe(200);
+  const beyond = await send(app, "alice", 51);
   expect([beyond.status, beyond.body.error]).toEqual([
     400,
-    "This transfer would pass the daily limit of 500 USD of a userId that is short enough to be guessed",
+    expect.stringMatching(
+      /^This transfer would pass the limit of 500 USD in 24 hours that leave the wallets of a userId that could be guessed: 49\.\d\d USD are free now, and 300(?:\.\d\d)? USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
+    ),
   ]);
-  expect((await send(app, "alice", 150)).status).toBe(200);
-  expect((await send(app, LONG, 3_000)).status).toBe(200);
-  expect((await app.rows("transferDays")).map(({ userId }) => userId)).toEqual(["alice"]);
+  // Past midnight nothing begins anew.
+  await later(app, 11.9 * HOUR);
+  expect((await send(app, "alice", 51)).status).toBe(400);
+  await later(app, 0.2 * HOUR);
+  expect((await send(app, "alice", 300)).status).toBe(200);
+  expect((await send(app, "alice", 51)).status).toBe(400);
+});
+
+test("a long one that nobody owns sends at most 1,000 USD; a swap and a send to one's own other wallet count nothing", async () => {
+  const app = createWalletApp(chain, { env: usual });
+  await app.fundedWallet(LONG, plenty);
+  const basic = await app.post("/mcp/wallet/create", { userId: LONG });
+  const swap = { userId: LONG, fromToken: "USDC", toToken: "DAI", amount: "2000000000" };
+  expect((await app.post("/mcp/defi/swap", swap)).status).toBe(200);
+  expect((await send(app, LONG, 1_200, { to: String(basic.body.address) })).status).toBe(200);
+  expect(await app.rows("transferWindows")).toEqual([]);
+  expect((await send(app, LONG, 999)).status).toBe(200);
+  const beyond = await send(app, LONG, 2);
+  expect([beyond.status, beyond.body.error]).toEqual([
+    400,
+    expect.stringContaining("leave the wallets of a userId without an owner: 0."),
+  ]);
+});
+
+test("all of one address together send at most 500 USD", async () => {
+  const app = createWalletApp(chain, { env: usual });
+  for (const userId of ["alice", "bob", LONG]) await app.fundedWallet(userId, plenty);
+  expect((await send(app, "alice", 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
+  const other = await send(app, "bob", 300, { ip: "2001:db8:1:2::ffff" });
+  expect([other.status, other.body.error]).toEqual([
+    400,
+    expect.stringContaining("by one network address: 199."),
+  ]);
+  expect((await send(app, "bob", 300, { ip: "2001:db8:1:3::1" })).status).toBe(200);
+  expect((await send(app, LONG, 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
+});
+
+test("of sends that race a limit exactly those are opened that fit into it, and a failed one gives its share back", async () => {
+  const app = createWalletApp(chain, { env: { UNCLAIMED_DAILY_USD: "10.50" } });
+  await app.fundedWallet(OTHER_LONG, plenty);
+  // As many as may wait at once, each from an address of its own.
+  const racing = Array.from({ length: 20 }, (_, n) => send(app, OTHER_LONG, 1, { ip: `198.51.100.${n}` }));
+  const raced = await Promise.all(racing);
+  expect(raced.filter(({ status }) => status === 200)).toHaveLength(10);
+  for (const { status, body } of raced.filter((one) => one.status !== 200))
+    expect([status, body.error]).toEqual([400, expect.stringContaining("would pass the limit of 10.5 USD")]);
+  expect(await app.rows("transactions")).toHaveLength(10);
+  await later(app, 24 * HOUR);
+  const tooMuch = await app.post("/mcp/defi/send", {
+    ...{ userId: OTHER_LONG, token: "DAI", amount: "5000000000000000000", toAddress: freshAddress() },
+  });
+  expect(tooMuch.status).toBe(400);
+  expect((await app.rows("transferWindows")).map(({ entries }) => entries)).toEqual([[]]);
+});
+
+test("a claim does not lift the limit of an id that could be guessed: it waits, and the id goes on as it was", async () => {
+  const app = createWalletApp(chain, { env: usual });
+  await app.fundedWallet("alice", plenty);
+  const mallory = browserOf(app, "mallory");
+  const claimed = await mallory.action(api.account.claims.claimUserId, { userId: "alice" });
+  expect(claimed.pendingUntil).toBeGreaterThan(Date.now() + 47 * HOUR);
+  const order = (as?: string) =>
+    app.post(
+      "/mcp/defi/send",
+      { userId: "alice", token: "USDC", amount: "400000000", toAddress: freshAddress() },
+      { ip: "198.51.100.7", ...(as === undefined ? {} : { as }) },
+    );
+  const first = await order("mallory");
+  expect([first.status, first.body.claimPending]).toEqual([
+    200,
+    new Date(claimed.pendingUntil ?? 0).toISOString(),
+  ]);
+  // Under the one limit that stood, whoever of the two it is.
+  for (const as of ["mallory", undefined]) expect((await order(as)).status).toBe(400);
+});
+
+test("an open account moves up to its owner's cap by userId alone, swaps included, and is as guarded beyond it", async () => {
+  const app = createWalletApp(chain, { env: usual });
+  const alice = browserOf(app, "alice");
+  const { userId } = await alice.mutation(api.users.profile.signIn, {});
+  await app.fundedWallet(userId, plenty);
+  await alice.mutation(api.account.levels.set, { level: "open", capUsd: "100" });
+  expect((await send(app, userId, 1)).status).toBe(403);
+  await app.t.run(async ({ db }) => {
+    const [row] = await db.query("accountLevels").collect();
+    if (row?.next === undefined) throw new Error("A change waits");
+    await db.patch("accountLevels", row._id, { next: { ...row.next, dueAt: Date.now() } });
+  });
+  expect((await send(app, userId, 60)).status).toBe(200);
+  const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "60000000" };
+  const beyond = await app.post("/mcp/defi/swap", swap);
+  expect([beyond.status, beyond.body.error]).toEqual([
+    403,
+    expect.stringMatching(
+      /limit of 100 USD in 24 hours by userId alone: 39\.\d\d USD are free now, .* Beyond it an order needs the owner's token/,
+    ),
+  ]);
+  expect((await app.post("/mcp/defi/swap", { ...swap, amount: "30000000" })).status).toBe(200);
+  expect((await app.post("/mcp/defi/swap", swap, { as: "alice" })).status).toBe(200);
 });
 
 test("is warned of with every answer about its wallets", async ({ app }) => {
@@ -34,10 +156,70 @@ test("is warned of with every answer about its wallets", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId }),
     await app.get(`/mcp/wallet/balance?userId=${userId}`),
     await app.get(`/mcp/defi/portfolio?userId=${userId}`),
+    await send(app, userId, 1),
+    await app.post("/mcp/defi/swap", {
+      ...{ userId, fromToken: "USDC", toToken: "USDT", amount: "1000000", acceptUnpriced: true },
+    }),
   ];
-  for (const { body } of await answers("twenty-one-characters")) {
-    expect(body).toMatchObject({ warning: expect.stringContaining("at least 22 random characters") });
+  await app.fundedWallet("twenty-one-characters", plenty);
+  await app.fundedWallet(LONG, plenty);
+  const suggested = new Set<unknown>();
+  for (const { status, body } of await answers("twenty-one-characters")) {
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        warning: expect.stringContaining("at least 22 random characters"),
+        suggestedUserId: expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+      },
+    ]);
+    suggested.add(body.suggestedUserId);
   }
+  // Nobody is told what somebody else was told.
+  expect(suggested.size).toBe(6);
   for (const { status, body } of await answers(LONG))
-    expect([status, body.warning]).toEqual([200, undefined]);
+    expect([status, body.warning, body.suggestedUserId]).toEqual([200, undefined, undefined]);
+});
+
+test.for([
+  ["a repeated character", "a".repeat(22)],
+  ["a repeated block", "ab12".repeat(8)],
+  ["a row of keys", "qwertyuiopasdfghjklzxcvbnm"],
+  ["the digits of hex, four times", "0123456789abcdef".repeat(4)],
+  ["digits alone", "8412903847120938471209"],
+  ["a telephone number", "+49 (170) 1234567-89012345"],
+  ["a word", "incomprehensibilities-incomprehensible"],
+  ["words", "correcthorsebatterystaple"],
+  ["an address of e-mail", "alice.liddell@example.com"],
+  ["a published address", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
+  ["a transaction", `0x${"9b1c7f0d".repeat(8)}`],
+  ["an address of Bitcoin", "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"],
+  ["an old one", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"],
+  ["an address of Solana", "7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"],
+  ["another script's repetition", "а".repeat(24)],
+])("%s is as weak as a short one", async ([, userId], { app }) => {
+  const { status, body } = await app.post("/mcp/wallet/create", { userId });
+  expect([status, typeof body.warning]).toEqual([200, "string"]);
+});
+
+const DIGITS = [..."0123456789"];
+const LOWER = [..."abcdefghijklmnopqrstuvwxyz"];
+const UPPER = LOWER.map((letter) => letter.toUpperCase());
+
+test.for([
+  ["a UUID", null, 0],
+  ["22 letters and digits", [...LOWER, ...UPPER, ...DIGITS], 22],
+  ["24 small letters and digits", [...LOWER, ...DIGITS], 24],
+  ["32 digits of hex", [...DIGITS, ...LOWER.slice(0, 6)], 32],
+  ["64 digits of hex", [...DIGITS, ...LOWER.slice(0, 6)], 64],
+  ["28 small letters", LOWER, 28],
+] as const)("a random id is not called weak: %s", ([, alphabet, length]) => {
+  const random =
+    alphabet === null
+      ? fc.uuid({ version: 4 })
+      : fc
+          .array(fc.constantFrom(...alphabet), { minLength: length, maxLength: length })
+          .map((all) => all.join(""));
+  // Now and then chance makes a word, or a repetition.
+  const weak = fc.sample(random, { numRuns: 500, seed: 7 }).filter(isGuessable);
+  expect(weak.length).toBeLessThan(10);
 });

@@ -1,6 +1,10 @@
 import { describe, expect } from "vitest";
+import { api } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/http";
+import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
 import { createApp, test } from "../support/app";
+import type { CallInit } from "../support/world";
+import { browserOf } from "../web/support";
 
 describe("every answer", () => {
   test("is JSON with open CORS and a request id of its own, errors included", async ({ app }) => {
@@ -80,6 +84,15 @@ describe("bad input", () => {
       '{"question":"q","messages":[{"role":"system","content":"x"}]}',
       "messages.0.role must be",
     ],
+    [
+      "POST",
+      "/mcp/chat",
+      '{"question":"q","messages":["hello"]}',
+      "messages.0 must be an object with role and content",
+    ],
+    ["POST", "/mcp/chat", '{"question":"q","agentId":7}', "agentId must be a string"],
+    ["GET", "/mcp/whale-alerts?hours=half", undefined, "hours must be a number from 0.1 to 168"],
+    ["POST", "/mcp/whale-alerts", '{"hours":{}}', "hours must be a number from 0.1 to 168"],
     ["POST", "/mcp/token", "{}", "question is required"],
     ["GET", "/mcp/token", undefined, "question is required"],
     ["GET", "/mcp/market?token=a%20b", undefined, "token must be a token symbol"],
@@ -98,6 +111,21 @@ describe("bad input", () => {
     expect(answer.body.error).toContain(error);
     expect(await everything(app)).toEqual({});
     expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("no message is the schema library's own, whatever is sent in a field", async ({ app }) => {
+    const values: unknown[] = [{}, [{}], ["a"], true];
+    for (const { path, methods, input } of endpoints) {
+      if (!methods.includes("POST")) continue;
+      const fields = Object.keys(jsonSchemaOf(input, "input").properties ?? {});
+      for (const field of fields) {
+        for (const value of values) {
+          const { status, body } = await app.post(path, { [field]: value });
+          if (status !== 400) continue;
+          expect(String(body.error)).not.toMatch(/invalid input|expected|unrecognized|too (?:big|small)/i);
+        }
+      }
+    }
   });
 
   test("a body above 1 MiB is 413, by its length and by its declaration", async ({ app }) => {
@@ -167,6 +195,34 @@ describe("limits", () => {
     expect([refused.status, refused.body]).toEqual([429, { error: "Too many requests: slow down" }]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect((await ask("bob", "10.0.0.1")).status).toBe(200);
+  });
+
+  test("of a user are counted behind access: who may not use up nothing of theirs", async ({ app }) => {
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const set = (init: CallInit) => app.post("/user/messenger", { userId, messengerChatId: "1" }, init);
+    for (let n = 0; n < 70; n++)
+      expect((await set({ ip: `10.0.1.${n % 4}`, as: "mallory" })).status).toBe(403);
+    const own = await set({ ip: "10.0.0.9", as: "alice" });
+    expect([own.status, own.headers.get("ratelimit")]).toEqual([
+      200,
+      expect.stringContaining('"settings-user";r=59'),
+    ]);
+    expect((await set({ ip: "10.0.0.9", as: "mallory" })).headers.get("ratelimit")).toBeNull();
+  });
+
+  test("of an owner's id that is only named are small ones of their own", async ({ app }) => {
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const ask = (init: CallInit, id = userId) =>
+      app.post("/mcp/chat", { question: "And BTC?", userId: id }, init);
+    let granted = 0;
+    let answer = await ask({ ip: "10.0.0.1" });
+    for (; answer.status === 200 && granted < 100; granted++)
+      answer = await ask({ ip: `10.0.0.${granted % 5}` });
+    expect(granted).toBeGreaterThanOrEqual(17);
+    expect(granted).toBeLessThanOrEqual(20);
+    expect(answer.headers.get("ratelimit")).toContain('"chat-named";r=0');
+    expect((await ask({ ip: "10.0.0.1", as: "alice" })).status).toBe(200);
+    expect((await ask({ ip: "10.0.0.1" }, "somebody-else-at-that-address")).status).toBe(200);
   });
 
   test("a cached read is counted against no limit, and writes nothing", async ({ app }) => {

@@ -61,6 +61,14 @@ const PARTS: Record<string, Part> = {
     about: "the local chain is stopped, cut short, damaged and taken over",
     command: () => ({ args: vitest("tests/long/restarts.node.test.ts") }),
   },
+  kills: {
+    about: "a stack with real money is killed at random moments: --rounds (100), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "100" }) => ({
+      args: vitest("tests/long/kills.node.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
   payments: {
     about: "the service dies at every call of a paid report",
     command: () => ({ args: vitest("tests/long/payments.node.test.ts") }),

@@ -243,6 +243,7 @@ describe("GET /mcp/market", () => {
       closeApp();
       const again = createApp();
       absurd(again, usd);
+      again.standins.fail("coingecko", { mode: "drop" });
       const { status, body } = await again.get("/mcp/market");
       expect([status, body.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
     },

@@ -115,6 +115,7 @@ describe("an LLM gateway that fails", () => {
   ] as const)("and %s is a 502 that names it", async ([_name, fault, error], { app }) => {
     if (fault.mode === "hang") deadlines.llmScheduled = 60;
     app.standins.fail("llm", fault);
+    app.standins.fail("coingecko", { mode: "status", status: 503 });
     const answer = await app.get("/mcp/market");
     expect([answer.status, Object.keys(answer.body)]).toEqual([502, ["error"]]);
     expect(answer.body.error).toContain(error);
@@ -123,6 +124,43 @@ describe("an LLM gateway that fails", () => {
     deadlines.llmScheduled = 10_000;
     await app.pass(15_000, { cronsRun: false });
     expect((await app.get("/mcp/market")).status).toBe(200);
+  });
+
+  test("leaves the market to its sources, in the contract's shape, and no row is a model's", async ({
+    app,
+  }) => {
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    const { status, body } = await app.get("/mcp/market?token=doge");
+    expect([status, body.error]).toEqual([200, undefined]);
+    expect(body).toMatchObject({
+      fetchedAt: expect.stringMatching(/^2026-01-05T09:0/),
+      keyPrices: { bitcoin: { usd: expect.any(Number), source: "coinbase" }, solana: { source: "coinbase" } },
+      focus: { symbol: "DOGE", source: "coingecko", marketCap: expect.any(Number) },
+      sources: ["coinbase", "binance", "coingecko"].map((name) => ({ name, agreementBps: null })),
+    });
+    expect([body.trending, body.top20].map((rows) => (Array.isArray(rows) ? rows.length : 0))).toEqual([
+      10, 20,
+    ]);
+    expect(JSON.stringify(body)).not.toContain('"model"');
+    expect(await app.rows("marketSnapshots")).toMatchObject([{ model: "none", replaced: 0 }]);
+    expect((await app.get("/mcp/market?token=foobarx")).body.focus).toBeNull();
+
+    app.standins.clear("llm");
+    await app.pass(61_000, { cronsRun: false });
+    await app.get("/mcp/market?token=doge");
+    const models = (await app.rows("marketSnapshots")).map(({ model }) => model);
+    expect(models).toContainEqual(expect.stringContaining("simulated"));
+  });
+
+  test("with its sources leaves the last snapshot, with its own time", async ({ app }) => {
+    const { body } = await app.get("/mcp/market");
+    await app.pass(20 * 60_000, { cronsRun: false });
+    app.standins.fail("llm", { mode: "status", status: 500 });
+    for (const source of ["tickers", "coingecko"] as const) {
+      app.standins.fail(source, { mode: "status", status: 503 });
+    }
+    const stale = await app.get("/mcp/market");
+    expect([stale.status, stale.body]).toEqual([200, body]);
   });
 
   test("too slowly for its caller goes on behind; a repeat joins it", async ({ app }) => {

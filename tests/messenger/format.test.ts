@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PART_LIMIT, plainText, renderCard, type Paragraph } from "../../convex/messenger/format";
+import { PART_LIMIT, plainText, renderCard, spanText, type Paragraph } from "../../convex/messenger/format";
 
 const text = fc.oneof(
   fc.string({ unit: "grapheme", maxLength: 300 }),
@@ -10,19 +10,17 @@ const text = fc.oneof(
   fc.integer({ min: 1, max: 3_000 }).map((n) => "🚀".repeat(n)),
 );
 const link = fc.record({
-  link: fc.string({ maxLength: 40 }).map((words) => words.replace(/\s+/g, " ")),
+  words: fc.string({ maxLength: 40 }).map((words) => words.replace(/\s+/g, " ")),
   href: fc.webUrl({ withQueryParameters: true }).map((url) => `${url}"&<x>`),
 });
-const paragraph: fc.Arbitrary<Paragraph> = fc.array(fc.oneof(text, fc.record({ bold: text }), link), {
-  maxLength: 4,
-});
+const command = fc.record({ command: fc.constantFrom("help", "evil.tech", "no command") });
+const paragraph: fc.Arbitrary<Paragraph> = fc.array(
+  fc.oneof(text, fc.record({ bold: text }), link, command),
+  { maxLength: 4 },
+);
 
-const said = (paragraphs: readonly Paragraph[]) =>
-  paragraphs
-    .flat()
-    .map((span) => (typeof span === "string" ? span : "link" in span ? span.link : span.bold))
-    .join("");
-const squeezed = (all: string) => all.replace(/\s+/g, "");
+const said = (paragraphs: readonly Paragraph[]) => paragraphs.flat().map(spanText).join("");
+const squeezed = (all: string) => all.replace(/[\s\u2060]+/g, "");
 
 describe("a card's parts", () => {
   test("say everything in order, each within the limit and well formed", () => {

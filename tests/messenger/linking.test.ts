@@ -1,4 +1,5 @@
 import { describe, expect, vi } from "vitest";
+import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { arrived, confirm, linkedUser, userWithCode } from "../bot/support";
 import { createApp, type App, test } from "../support/app";
@@ -13,7 +14,7 @@ const connect = (app: App, linkToken: unknown, messengerId: unknown = "42", extr
 const walletOf = async (app: App, messengerId: string) =>
   (await app.get(`/messenger/wallet?messengerId=${messengerId}`)).body;
 
-const NOT_LINKED = { linked: false, walletAddress: null, userId: null };
+const NOT_LINKED = { linked: false, confirmed: false, walletAddress: null, userId: null };
 
 describe("a link code", () => {
   test("is 8 unambiguous characters, and stored as a hash alone", async ({ app }) => {
@@ -37,15 +38,18 @@ describe("a link code", () => {
     expect((await connect(app, code)).status).toBe(200);
   });
 
-  test("takes the place of the link that an older one made of the same account and user, while nobody has confirmed that", async ({
+  test("of the user of an unconfirmed link replaces nothing over HTTP; the user can end it", async ({
     app,
   }) => {
     const { browser, code: older } = await userWithCode(app, "alice");
     expect((await connect(app, older)).status).toBe(200);
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    expect((await connect(app, code)).status).toBe(200);
-    expect(await app.rows("messengerLinks")).toHaveLength(1);
-    expect(await app.rows("linkCodes")).toEqual([]);
+    expect((await connect(app, code)).status).toBe(409);
+    expect((await connect(app, code, "43")).status).toBe(409);
+    expect(await app.rows("messengerLinks")).toMatchObject([{ messengerId: "42" }]);
+    await browser.mutation(api.messenger.linking.unlink, {});
+    const next = await browser.mutation(api.messenger.linking.createCode, {});
+    expect((await connect(app, next.code, "43")).status).toBe(200);
   });
 
   test.for([
@@ -92,10 +96,15 @@ describe("POST /messenger/connect", () => {
     const { status, body } = await connect(app, code);
     expect(status).toBe(200);
     expect(body).toEqual({ success: true, walletAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) });
-    // Anybody may have said so: it counts once the account confirms it.
-    expect(await walletOf(app, "42")).toEqual(NOT_LINKED);
+    // Anybody may have said so: notices and trades wait until the account confirms it.
+    const linked = { linked: true, walletAddress: body.walletAddress, userId };
+    expect(await walletOf(app, "42")).toEqual({ ...linked, confirmed: false });
+    const links = async () =>
+      z.looseObject({ links: z.unknown() }).parse((await app.get("/health")).body.checks).links;
+    expect(await links()).toEqual({ unconfirmed: 1 });
     await confirm(app, "42");
-    expect(await walletOf(app, "42")).toEqual({ linked: true, walletAddress: body.walletAddress, userId });
+    expect(await walletOf(app, "42")).toEqual({ ...linked, confirmed: true });
+    expect(await links()).toEqual({ unconfirmed: 0 });
     expect(await browser.query(api.messenger.linking.status, {})).toEqual({
       link: { messengerId: "42", messengerUsername: "@alice", linkedAt: expect.any(Number) },
       codeExpiresAt: null,
@@ -136,22 +145,27 @@ describe("POST /messenger/connect", () => {
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
   });
 
-  test("is 409 for an account that is linked, whatever the code and whoever the user", async ({ app }) => {
-    await linkedUser(app, "alice");
-    const again = { status: 409, body: { error: "This messenger account is already linked" } };
-    const bob = await userWithCode(app, "bob");
-    const { code } = await browserOf(app, "alice").mutation(api.messenger.linking.createCode, {});
-    for (const one of [bob.code, code, "ABCDEFGH"]) expect(await connect(app, one)).toMatchObject(again);
-    expect(await app.rows("messengerLinks")).toHaveLength(1);
-    expect(await app.rows("linkCodes")).toHaveLength(2);
-  });
+  test.for([[true], [false]])(
+    "is 409 for an account that has a link (confirmed: %s), whoever's the code; a wrong code is 404",
+    async ([confirmed], { app }) => {
+      const { userId } = await linkedUser(app, "alice", 42, { confirmed });
+      const again = { status: 409, body: { error: "This messenger account is already linked" } };
+      const bob = await userWithCode(app, "bob");
+      const { code } = await browserOf(app, "alice").mutation(api.messenger.linking.createCode, {});
+      for (const one of [bob.code, code]) expect(await connect(app, one)).toMatchObject(again);
+      expect(await connect(app, "ABCDEFGH")).toMatchObject({ status: 404, body: UNKNOWN });
+      expect(await app.rows("messengerLinks")).toMatchObject([{ userId, messengerId: "42" }]);
+      expect(await walletOf(app, "42")).toMatchObject({ linked: true, userId });
+      expect(await app.rows("linkCodes")).toHaveLength(2);
+    },
+  );
 
   test("is 409 for a user who has linked another account, and the code stays good", async ({ app }) => {
     const { browser } = await linkedUser(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     expect(await connect(app, code, "43")).toMatchObject({
       status: 409,
-      body: { error: "The user of this code has already linked another messenger account" },
+      body: { error: "The user of this code has already linked a messenger account" },
     });
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
     expect(await app.rows("linkCodes")).toHaveLength(1);
@@ -171,7 +185,7 @@ describe("POST /messenger/connect", () => {
 
     const users = await Promise.all(["bob", "carol"].map((name) => userWithCode(app, name)));
     const both = await Promise.all(users.map((user) => connect(app, user.code, "99")));
-    expect(both.map(({ status }) => status)).toEqual([200, 200]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
     expect((await app.rows("messengerLinks")).filter(({ messengerId }) => messengerId === "99")).toHaveLength(
       1,
     );
@@ -204,27 +218,49 @@ describe("guessing codes", () => {
     expect((await guess("42", code, "192.0.2.8")).status).toBe(200);
   });
 
-  test("is limited over all, however many addresses guess", async ({ app }) => {
-    const statuses = await Promise.all(
-      Array.from({ length: 700 }, (_, i) =>
-        app
-          .post(
-            "/messenger/connect",
-            { linkToken: `GUESS${i}`, messengerId: `${i}` },
-            { ip: `198.51.${Math.floor(i / 200)}.${i % 200}` },
-          )
-          .then(({ status }) => status),
+  test("holds nobody else back, however many addresses guess", async ({ app }) => {
+    const guesses = Array.from({ length: 700 }, (_, i) =>
+      app.post(
+        "/messenger/connect",
+        { linkToken: `GUESS${i}`, messengerId: "1" },
+        { ip: `198.51.${Math.floor(i / 200)}.${i % 200}` },
       ),
     );
-    const wrong = statuses.filter((status) => status === 404).length;
-    // Sixteenths of the limit are counted apart, and the last of each may not be found.
-    expect(wrong).toBeGreaterThanOrEqual(580);
-    expect(wrong).toBeLessThan(690);
-    expect(statuses.filter((status) => status === 429).length).toBe(700 - wrong);
+    expect(new Set((await Promise.all(guesses)).map(({ status }) => status))).toEqual(new Set([404]));
     const { code } = await userWithCode(app, "alice");
-    expect((await app.post("/messenger/connect", { linkToken: code, messengerId: "1" })).status).toBe(429);
-    await app.pass(2 * MINUTE, { cronsRun: false });
     expect((await app.post("/messenger/connect", { linkToken: code, messengerId: "1" })).status).toBe(200);
+  });
+
+  test("is limited for an IPv6 network, whichever of its /64 they come from", async ({ app }) => {
+    const guess = (i: number, ip: string) =>
+      app.post("/messenger/connect", { linkToken: `GUESS${i}`, messengerId: "1" }, { ip });
+    const statuses = [];
+    for (let i = 0; i < 230; i++)
+      statuses.push((await guess(i, `2001:db8:7:${Math.floor(i / 10).toString(16)}::1`)).status);
+    expect(statuses.filter((status) => status === 404).length).toBeLessThanOrEqual(202);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await guess(999, "2001:db8:8::1")).status).toBe(404);
+  });
+});
+
+describe("with the operator's secret for bots", () => {
+  const secret = "a-secret-for-the-bots-that-link";
+  const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } });
+
+  test("every connect and look-up sends it, and what it links is confirmed", async () => {
+    const app = createApp({ env: { MESSENGER_CONNECT_SECRET: secret } });
+    const { userId, code } = await userWithCode(app, "alice");
+    const body = { linkToken: code, messengerId: "42" };
+    const lookUp = "/messenger/wallet?messengerId=42";
+    for (const init of [{}, bearer("another-secret-for-the-bots-that")]) {
+      expect((await app.post("/messenger/connect", body, init)).status).toBe(401);
+      expect((await app.get(lookUp, init)).status).toBe(401);
+    }
+    expect((await app.post("/messenger/connect", body, bearer(secret))).status).toBe(200);
+    expect((await app.get(lookUp, bearer(secret))).body).toMatchObject({
+      ...{ linked: true, confirmed: true, userId },
+    });
+    expect(await app.rows("messengerLinks")).toMatchObject([{ confirmedAt: expect.any(Number) }]);
   });
 });
 

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { enqueueServiceCard } from "../../convex/messenger/notices";
 import { confirm, linkedUser } from "../bot/support";
 import { test } from "../support/app";
+import { withoutListings } from "./support";
 
 /** What the bot says in chats that somebody has merely named: anybody can name anybody's. */
 
@@ -11,6 +12,7 @@ const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
 
 describe("a card for a chat that somebody named", () => {
   test("is marked, and no symbol in it becomes a link", async ({ app }) => {
+    withoutListings(app);
     const order = { userId: "a-stranger-nobody-knows", token: "CLAIM-BASE.XYZ", messengerChatId: VICTIM };
     expect((await app.post("/mcp/research/start", order)).status).toBe(200);
     await app.settle();
@@ -48,10 +50,10 @@ describe("a card for a chat that somebody named", () => {
     ]);
   });
 
-  test("is one of 60 an hour in that chat, whoever names it", async ({ app }) => {
+  test("is one of 60 an hour in that chat, whoever names it and from wherever", async ({ app }) => {
     for (let n = 0; n < 70; n++) {
       const order = { userId: `one-of-many-strangers-${n}`, token: "BTC", messengerChatId: VICTIM };
-      expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+      expect((await app.post("/mcp/research/start", order, { ip: `198.51.100.${n}` })).status).toBe(200);
     }
     await app.settle(400);
     expect(app.cards().filter(({ chatId }) => chatId === VICTIM)).toHaveLength(60);
@@ -79,7 +81,7 @@ describe("a card of a user without a chat, in the service's own", () => {
   test("is one of 60 an hour there, and takes the place of none of the service's own", async ({ app }) => {
     for (let n = 0; n < 70; n++) {
       const order = { userId: `one-of-many-without-a-chat-${n}`, token: "BTC" };
-      expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+      expect((await app.post("/mcp/research/start", order, { ip: `198.51.100.${n}` })).status).toBe(200);
     }
     await app.settle(400);
     await app.t.run((ctx) => enqueueServiceCard(ctx, { kind: "whales", paragraphs: [["All is quiet."]] }));

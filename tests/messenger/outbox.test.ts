@@ -124,10 +124,15 @@ describe("where a card goes", () => {
       "the user's own bot never writes into the default chat",
       { messengerBotToken: OWN_BOT },
       {},
-      "No chat is configured",
+      "No chat is configured: set messengerChatId",
     ],
-    ["without any bot there is nothing to do", {}, { MESSENGER_BOT_TOKEN: "" }, "No bot is configured"],
-    ["without any chat neither", {}, { MESSENGER_CHAT_ID: "" }, "No chat is configured"],
+    [
+      "without any bot there is nothing to do",
+      {},
+      { MESSENGER_BOT_TOKEN: "" },
+      "No bot is configured: set messengerBotToken and messengerChatId",
+    ],
+    ["without any chat neither", {}, { MESSENGER_CHAT_ID: "" }, "No chat is configured: set messengerChatId"],
   ] as const)("%s, and the report is stored all the same", async (_name, config, env, error) => {
     const app = createApp({ env });
     if (Object.keys(config).length > 0) await configure(app, config);

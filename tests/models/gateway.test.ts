@@ -6,6 +6,8 @@ import { createApp, type App, test } from "../support/app";
 /** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */
 
 const DAY = 24 * 3_600_000;
+/** Without its lists the market is not told while the model fails. */
+const failLists = (app: App) => app.standins.fail("coingecko", { mode: "status", status: 503 });
 /** Nobody is asked for so long after a failure. */
 const REST = 15_000;
 
@@ -59,6 +61,7 @@ describe("a gateway that knows no schemas", () => {
   });
 
   test("is not meant by another 400, nor when the prompt alone is refused too", async ({ app }) => {
+    failLists(app);
     app.standins.fail("llm", { mode: "status", status: 400, body: { error: "prompt too long" }, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(502);
     expect(withSchema(app)).toEqual([true]);
@@ -100,6 +103,7 @@ describe("a model that knows the answer's limit by its newer name alone", () => 
   });
 
   test("is told of as any other failure when it refuses both", async ({ app }) => {
+    failLists(app);
     app.standins.fail("llm", { mode: "status", status: 400, body, times: 2 });
     const { status, body: answer } = await app.get("/mcp/market");
     expect([status, answer.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);
@@ -170,6 +174,7 @@ describe("a gateway that limits requests", () => {
   });
 
   test("is not waited for when it names a long one", async ({ app }) => {
+    failLists(app);
     app.standins.fail("llm", { mode: "status", status: 429, retryAfter: 600, times: 1 });
     expect((await app.get("/mcp/market")).status).toBe(502);
     expect(requests(app)).toHaveLength(1);

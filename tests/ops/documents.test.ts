@@ -34,10 +34,10 @@ async function publicFunctions(): Promise<Map<string, string>> {
 test("the web application's functions are all listed, with their arguments", async () => {
   const page = await readFile(new URL("../../docs/payments.md", import.meta.url), "utf8");
   const listed = new Map<string, string>();
-  for (const row of page.matchAll(/^\| (`[a-z]+\/[a-z]+:[^|]+) \|/gm)) {
+  for (const row of page.matchAll(/^\| (`[a-z]+\/[a-zA-Z]+:[^|]+) \|/gm)) {
     let module = "";
     for (const [, path = "", name = "", args = ""] of (row[1] ?? "").matchAll(
-      /`([a-z]+\/[a-z]+:)?(\w+) (\{[^`]*\})`/g,
+      /`([a-z]+\/[a-zA-Z]+:)?(\w+) (\{[^`]*\})`/g,
     )) {
       if (path !== "") module = path;
       listed.set(`${module}${name}`, args);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import crons from "../../convex/crons";
 import { CRON_PERIODS } from "../../convex/lib/cronRuns";
 import { noteCall } from "../../convex/lib/providerCalls";
-import { type App, test } from "../support/app";
+import { type App, closeApp, createApp, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 
 const MINUTE = 60_000;
@@ -108,6 +108,28 @@ describe("health", () => {
       status: "degraded",
       reasons: [expect.stringMatching(/^\d+ of \d+ calls of llm failed within the hour$/)],
     });
+  });
+
+  test.for(["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY", "WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"])(
+    "is degraded while %s is missing, and says so",
+    async (name) => {
+      for (const value of ["", "x"]) {
+        const app = createApp({ env: { [name]: value } });
+        const { status, reasons, checks } = await health(app);
+        expect([status, reasons]).toEqual(["degraded", [`${name} is not configured`]]);
+        expect(checks.configured[name]).toBe(false);
+        closeApp();
+      }
+    },
+  );
+
+  test("is degraded with every reason while nothing at all is configured", async () => {
+    const none = ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY", "WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"];
+    const app = createApp({
+      env: Object.fromEntries([...none, "MESSENGER_BOT_TOKEN"].map((name) => [name, ""])),
+    });
+    const { status, reasons } = await health(app);
+    expect([status, reasons]).toEqual(["degraded", none.map((name) => `${name} is not configured`)]);
   });
 
   test("a cached read counts and writes nothing", async ({ app }) => {

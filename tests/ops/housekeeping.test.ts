@@ -97,6 +97,7 @@ describe("housekeeping", () => {
       "providerCalls",
       "refreshes",
       "researchResults",
+      "shares",
       "spending",
       "syntheses",
       "tokenAnswers",

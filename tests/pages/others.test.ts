@@ -95,7 +95,9 @@ describe("research", () => {
     await reportOn(app, "ETH", "🔴 Falling");
     const words = soundWords(await openPage(app, "/research?token=ETH"));
     const { snapshot } = research.parse((await app.get("/research?token=ETH")).body);
-    says(words, "On-demand result", "5 hours ago", ...(snapshot?.impacts ?? []).map(({ detail }) => detail));
+    // A citation is set small, in a tag of its own.
+    const details = (snapshot?.impacts ?? []).map(({ detail }) => detail.replace(/\](?=\S)/g, "] "));
+    says(words, "On-demand result", "5 hours ago", ...details);
     expect(words.indexOf("Final report")).toBeLessThan(words.indexOf("On-demand result"));
     await app.settle();
     expect(app.standins.sent("llm")).toHaveLength(asked);

@@ -100,7 +100,9 @@ describe("POST /indexer/deposit", () => {
   test("twenty copies at once, and one later, credit once", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(5n * USDC);
     await link(app, wallet.address);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => notify(app, { txHash })));
+    // Three of one address are waited for at once.
+    const copy = (_: unknown, n: number) => notify(app, { txHash }, { ip: `198.51.100.${n}` });
+    const answers = await Promise.all(Array.from({ length: 20 }, copy));
     for (const { status, body } of [...answers, await notify(app, { txHash, logIndex })]) {
       expect([status, body]).toEqual([200, credited(txHash, logIndex, "5", 500)]);
     }

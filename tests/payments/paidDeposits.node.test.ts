@@ -132,6 +132,56 @@ describe("a transfer that reaches the deposit webhook", () => {
     expect(await balanceOf(app, userId)).toBe(200);
   });
 
+  test("of more than the price buys a report by its hash alone, and the rest is kept for its sender", async ({
+    app,
+  }) => {
+    const from = await payer(chain);
+    const txHash = await transfer(chain, from, { value: 2n * ONE });
+    const bought = await buyWith(app, txHash);
+    expect([bought.status, bought.body.error]).toEqual([200, undefined]);
+    expect(bought.body.rest).toEqual({
+      amountUsdc: "1",
+      state: "kept",
+      credits: null,
+      note: expect.stringContaining("credited once the wallet that has paid is linked"),
+    });
+    // It buys nothing a second time, whoever comes with it.
+    for (const body of [{ token: "BTC" }, { userId: "mallory" }]) {
+      const { status, body: refused } = await buyWith(app, txHash, body);
+      expect([status, refused.reason]).toEqual([402, "payment_already_used"]);
+    }
+    expect(await app.rows("spentTransfers")).toMatchObject([{ txHash, amount: (2n * ONE).toString() }]);
+    expect(await app.rows("creditTransactions")).toEqual([]);
+
+    const person = browserOf(app, "alice");
+    const { userId } = await person.mutation(api.users.profile.signIn, {});
+    const { message } = await person.mutation(api.users.addresses.challenge, { address: from.address });
+    await person.action(api.users.linking.linkAddress, { signature: await from.signMessage({ message }) });
+    await app.settle();
+    expect(await balanceOf(app, userId)).toBe(100);
+    expect((await buyWith(app, txHash)).body.rest).toMatchObject({ state: "credited", credits: 100 });
+    expect((await webhook(app, txHash)).body).toMatchObject({ credited: [{ txHash, credits: 100 }] });
+    expect(await balanceOf(app, userId)).toBe(100);
+  });
+
+  test("of more than the price by a known sender credits the rest, without a webhook, and says so", async ({
+    app,
+  }) => {
+    const hash = await sent(app, "alice", 3n * ONE);
+    const { body } = await buyWith(app, hash, { userId: "alice" });
+    expect(body.rest).toMatchObject({ amountUsdc: "2", state: "credited", credits: 200 });
+    expect(await balanceOf(app, "alice")).toBe(200);
+    expect(await app.rows("spentTransfers")).toMatchObject([
+      { claimKey: expect.any(String), depositKey: expect.any(String) },
+    ]);
+  });
+
+  test("of exactly the price leaves nothing, and the answer speaks of no rest", async ({ app }) => {
+    const { body } = await buyWith(app, await transfer(chain, await payer(chain)));
+    expect(body).not.toHaveProperty("rest");
+    expect(await app.rows("depositHints")).toEqual([]);
+  });
+
   test("as the settlement of a signed payment credits what the report has left, whoever comes first", async () => {
     for (const early of [true, false]) {
       const app = createPaidApp(chain);

@@ -289,8 +289,8 @@ test("a transfer behind others in its block is the same one to proofs and to web
   const signature = await by.signMessage({
     message: proofText(txHash, PLATFORM, { focus: "", bodyHash: "" }),
   });
-  expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
   await app.t.run((ctx) => ctx.db.insert("linkedAddresses", { address: from, userId: "alice", linkedAt: 0 }));
+  expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
   const { body } = await app.post("/indexer/deposit", { txHash, logIndex: 1 });
   expect(body).toMatchObject({ credited: [{ txHash, logIndex: 1, credits: 200 }], ignored: [] });
   expect(await app.rows("spentTransfers")).toMatchObject([

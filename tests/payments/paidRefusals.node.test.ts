@@ -215,3 +215,18 @@ describe("a signed payment is refused with 402 and a reason, and nothing moves:"
     expect(await usdcOf(from.address)).toBe(0n);
   });
 });
+
+test("a field that the paid report does not have takes no payment: the proof stays unspent", async ({
+  app,
+}) => {
+  const from = await payer(chain);
+  const proof = versionTwo(await authorize(from));
+  const before = await usdcOf(from.address);
+  const asked = await buy(app, proof, { userId: "alice", token: "BTC", dryRun: true });
+  expect([asked.status, asked.body.error]).toEqual([
+    400,
+    "dryRun is not a field here, where money moves: there are userId, token",
+  ]);
+  expect([await usdcOf(from.address), await app.rows("paymentClaims")]).toEqual([before, []]);
+  expect((await buy(app, proof, { userId: "alice", token: "BTC" })).status).toBe(200);
+});

@@ -196,7 +196,7 @@ describe("a transaction's hash", () => {
     const hash = await transfer(chain, await payer(chain));
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) =>
-        buyWith(app, hash, { userId: i % 2 === 0 ? "alice" : `thief${i}` }),
+        buyWith(app, hash, { userId: i % 2 === 0 ? "alice" : `thief${i}` }, { ip: `198.51.100.${i}` }),
       ),
     );
     const served = answers.filter(({ status }) => status === 200);

@@ -97,8 +97,8 @@ export function buy(app: WalletApp, headers: Record<string, string>, body: objec
   return app.post(PATH, body, { ...init, headers });
 }
 
-export const buyWith = (app: WalletApp, proof: string, body: object = {}) =>
-  buy(app, { "X-PAYMENT": proof }, body);
+export const buyWith = (app: WalletApp, proof: string, body: object = {}, init: CallInit = {}) =>
+  buy(app, { "X-PAYMENT": proof }, body, init);
 
 /** What a base64 header says. */
 export function headerOf(answer: { headers: Headers }, name: string): unknown {

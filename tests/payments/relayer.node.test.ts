@@ -2,10 +2,11 @@ import { pad, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { until } from "../support/waiting";
+import { TOKENS } from "../../scripts/stack/chain/addresses";
 import { place } from "../hostile/contracts";
 import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
 import { answering } from "../support/rpc";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
@@ -103,6 +104,104 @@ describe("a node that lies about the relayer's nonce", () => {
   });
 });
 
+describe("a node's absurd nonce at the very first payment", () => {
+  /**
+   * Answers some of the questions for the account's count, numbered from 1, with a nonce of its own making. A payment asks
+   * when it is claimed, when it is signed, and then, where the answer is far off, once more.
+   */
+  const lies = (...which: number[]) => {
+    let asked = 0;
+    return answering(({ method }) =>
+      method === "eth_getTransactionCount" && which.includes(++asked) ? { result: toHex(1_577) } : null,
+    );
+  };
+  const fills = async (app: WalletApp) =>
+    (await app.rows("transactions")).filter(({ request }) => request.kind === "fill");
+
+  test("is not followed where the next answer differs", async ({ app }) => {
+    const mined = await nonceOf(RELAYER);
+    const headers = versionTwo(await authorize(await payer(chain)));
+    lies(2);
+    expect((await buy(app, headers)).status).toBe(502);
+    expect((await buy(app, headers)).status).toBe(200);
+    expect((await settlementOf(app))?.nonce).toBe(mined);
+  });
+
+  test("said twice blocks until it is repaired, and no nonce up to it is paid for", async ({ app }) => {
+    const mined = await nonceOf(RELAYER);
+    const before = await received();
+    const first = versionTwo(await authorize(await payer(chain)));
+    const giveUp = deadlineByHand("transaction");
+    lies(2, 3);
+    const bought = buy(app, first);
+    await until(async () => (await settlementOf(app))?.row.state === "broadcast");
+    expect((await settlementOf(app))?.nonce).toBe(1_577);
+    giveUp();
+    expect((await bought).status).toBe(502);
+    unreachDeadlines();
+    const { row } = (await settlementOf(app)) ?? fail();
+    await app.t.action(internal.wallets.transactions.outcome.check, { transactionId: row._id });
+    expect([await fills(app), await nonceOf(RELAYER)]).toEqual([[], mined]);
+
+    const repair = internal.wallets.transactions.repair;
+    expect(await app.t.action(repair, { address: RELAYER })).toEqual({
+      mined,
+      nextNonce: mined,
+      dropped: 1,
+      handedOut: 0,
+      filled: 0,
+    });
+    expect(await app.row("transactions", row._id)).toMatchObject({
+      state: "failed",
+      error: "Its nonce was wrong, so the chain could not take it and it was dropped: nothing was moved",
+    });
+    expect((await buyOnce(app)).status).toBe(200);
+    await app.t.run(async (ctx) => {
+      for (const { _id } of await ctx.db.query("paymentClaims").collect())
+        await ctx.db.patch("paymentClaims", _id, { leaseUntil: 1 });
+    });
+    expect((await buy(app, first)).status).toBe(200);
+    expect([(await received()) - before, await nonceOf(RELAYER)]).toEqual([2n * ONE, mined + 2]);
+    expect(await fills(app)).toEqual([]);
+  });
+
+  test("is not repaired by a node that gives two answers, or that has forgotten what was mined", async ({
+    app,
+  }) => {
+    expect((await buyOnce(app)).status).toBe(200);
+    const repair = () => app.t.action(internal.wallets.transactions.repair, { address: RELAYER });
+    const honest = lies(1);
+    await expect(repair()).rejects.toThrow("gives two answers about this account: nothing was repaired");
+    honest();
+    const next = await nonceOf(RELAYER);
+    await app.t.run(async (ctx) => {
+      const relayer = (await ctx.db.query("wallets").collect()).find(({ kind }) => kind === "relayer");
+      if (relayer !== undefined) await ctx.db.patch("wallets", relayer._id, { nextNonce: next + 40 });
+      const settled = await ctx.db.query("transactions").first();
+      if (settled !== null) await ctx.db.patch("transactions", settled._id, { nonce: next + 39 });
+    });
+    await expect(repair()).rejects.toThrow("does not know of transactions that were mined");
+  });
+
+  test("costs an account at most 48 fills in an hour, however often a node says it", async ({ app }) => {
+    expect((await buyOnce(app)).status).toBe(200);
+    const next = await nonceOf(RELAYER);
+    const { row } = (await settlementOf(app)) ?? fail();
+    // Every eighteenth nonce up to the thousandth is held by bytes that no node has.
+    await app.t.run(async (ctx) => {
+      const relayer = (await ctx.db.query("wallets").collect()).find(({ kind }) => kind === "relayer");
+      if (relayer === undefined) return;
+      await ctx.db.patch("wallets", relayer._id, { nextNonce: next + 170 });
+      const { _id, _creationTime, ...fields } = row;
+      for (let nonce = next + 16; nonce < next + 170; nonce += 17)
+        await ctx.db.insert("transactions", { ...fields, state: "confirmed", nonce });
+    });
+    const repair = internal.wallets.transactions.repair;
+    for (let visit = 0; visit < 6; visit++) await app.t.action(repair, { address: RELAYER });
+    expect(await fills(app)).toHaveLength(48);
+  });
+});
+
 describe("what a payment costs the relayer", () => {
   const baseFee = async (fee: bigint) => {
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", [toHex(fee)]);
@@ -160,25 +259,84 @@ describe("what a payment costs the relayer", () => {
     expect(await nonceOf(RELAYER)).toBe(spent);
   });
 
-  test("ends after two payments of a wallet that were mined and failed", async ({ app }) => {
-    const { feels, pays } = await freeRider();
-    for (let failures = 1; failures <= 2; failures++) {
-      await feels("always");
-      const headers = versionTwo(await pays());
-      const earlier = (await settlementOf(app))?.txHash;
-      await chain.miner.pause();
-      const bought = buy(app, headers);
-      await until(async () => {
-        const hash = (await settlementOf(app))?.txHash;
-        if (hash === undefined || hash === earlier) return false;
-        return (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
-      });
-      await feels("never");
-      chain.miner.resume();
-      expect((await bought).status).toBe(402);
-      expect(await app.rows("relayerFailures")).toHaveLength(failures);
-    }
+  /** A payment that changes its mind once the relayer has sent it. */
+  async function fails(app: WalletApp, { feels, pays }: Awaited<ReturnType<typeof freeRider>>) {
+    const failures = await app.rows("relayerFailures");
     await feels("always");
+    const headers = versionTwo(await pays());
+    const earlier = (await settlementOf(app))?.txHash;
+    await chain.miner.pause();
+    const bought = buy(app, headers);
+    await until(async () => {
+      const hash = (await settlementOf(app))?.txHash;
+      if (hash === undefined || hash === earlier) return false;
+      return (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
+    });
+    await feels("never");
+    chain.miner.resume();
+    expect((await bought).status).toBe(402);
+    expect(await app.rows("relayerFailures")).toHaveLength(failures.length + 1);
+    await feels("always");
+  }
+
+  test("slows wallets of one make after three failures, and blocks none but those that have failed", async ({
+    app,
+  }) => {
+    const [one, other, honest] = [await freeRider(), await freeRider(), await freeRider()];
+    await fails(app, one);
+    await fails(app, one);
+    await fails(app, other);
+    await honest.feels("always");
+    const headers = versionTwo(await honest.pays());
+    const slowed = await buy(app, headers);
+    expect([slowed.status, Number(slowed.headers.get("retry-after"))]).toEqual([429, expect.any(Number)]);
+    expect(Number(slowed.headers.get("retry-after"))).toBeLessThanOrEqual(60);
+    expect((await buyOnce(app)).status).toBe(200);
+    await app.t.run(async (ctx) => {
+      for (const { _id, at } of await ctx.db.query("relayerFailures").collect())
+        await ctx.db.patch("relayerFailures", _id, { at: at - 61_000 });
+    });
+    expect((await buy(app, headers)).status).toBe(200);
+  });
+
+  test("is ten failures in an hour at most, of accounts that move their dollar first as well; who has paid before is served", async ({
+    app,
+  }) => {
+    const known = await payer(chain);
+    expect((await buy(app, versionTwo(await authorize(known)))).status).toBe(200);
+    const spent = await nonceOf(RELAYER);
+    /** So many buy at once, and move their dollar when the relayer has sent what it dares to. */
+    const wave = async (buyers: number, sent: number) => {
+      const payers = await Promise.all(Array.from({ length: buyers }, () => payer(chain, ONE)));
+      await chain.miner.pause();
+      const bought = payers.map(async (from) => buy(app, versionTwo(await authorize(from))));
+      await until(async () => {
+        const rows = await app.rows("transactions");
+        return rows.filter(({ state }) => state === "broadcast").length === sent;
+      });
+      for (const { address } of payers) await chain.rpc("anvil_dealERC20", [address, TOKENS.USDC, "0x0"]);
+      chain.miner.resume();
+      const statuses = (await Promise.all(bought)).map(({ status }) => status);
+      return [402, 429].map((status) => statuses.filter((one) => one === status).length);
+    };
+    expect(await wave(5, 5)).toEqual([5, 0]);
+    // No more are under way than the hour can bear.
+    const [failed = 0, refusedInTime = 0] = await wave(7, 5);
+    expect(failed + refusedInTime).toBe(7);
+    const refused = await buyOnce(app);
+    expect([refused.status, refused.body.error]).toEqual([429, expect.stringContaining("pay by transfer")]);
+    expect([await nonceOf(RELAYER), await app.rows("relayerFailures")]).toEqual([
+      spent + 10,
+      expect.toSatisfy((rows: unknown[]) => rows.length === 10),
+    ]);
+    expect((await buy(app, versionTwo(await authorize(known)))).status).toBe(200);
+  });
+
+  test("ends after two payments of a wallet that were mined and failed", async ({ app }) => {
+    const rider = await freeRider();
+    const { pays } = rider;
+    await fails(app, rider);
+    await fails(app, rider);
     const spent = await nonceOf(RELAYER);
     const { status, body } = await buy(app, versionTwo(await pays()));
     expect([status, body.reason]).toEqual([402, "transaction_failed"]);

@@ -2,6 +2,7 @@ import { createFunctionHandle } from "convex/server";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
+import { ANSWER } from "../../convex/messenger/notices";
 import { test as appTest, type App } from "../support/app";
 import { samplePrices } from "../pages/support";
 import { buy, EIGHT, HOUR, issue, issued } from "../signals/support";
@@ -14,8 +15,13 @@ const HOLDINGS = JSON.stringify({ at: 0, totalUsd: 12, holdings: [{ token: "USDC
 
 const PICTURE = { width: 1_000, height: 500, bytes: expect.any(Number) };
 
-/** Queues a card with a picture for Alice's chat. */
-async function send(app: App, words: string, drawing: "portfolio" | "unreadable" | "missing"): Promise<void> {
+/** Queues a card with a picture: an answer to the chat that asked, unless it is said to be another kind of card. */
+async function send(
+  app: App,
+  words: string,
+  drawing: "portfolio" | "unreadable" | "missing",
+  kind: string = ANSWER,
+): Promise<void> {
   await app.t.run(async (ctx) => {
     const { portfolio, week } = internal.pictures.drawing;
     const handle = await createFunctionHandle(drawing === "missing" ? week : portfolio);
@@ -25,7 +31,7 @@ async function send(app: App, words: string, drawing: "portfolio" | "unreadable"
       userId: "alice",
       chatId: "7",
       bot: "default",
-      kind: "a card",
+      kind,
       paragraphs,
       picture: { handle, subject },
     });
@@ -47,6 +53,20 @@ describe("a card with a picture", () => {
     expect((await app.rows("messages")).map(({ state, partsSent }) => [state, partsSent])).toEqual([
       ["sent", 1],
       ["sent", 2],
+    ]);
+  });
+
+  test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {
+    const mark =
+      "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.";
+    await send(app, "Twelve dollars", "portfolio", "a card");
+    await send(app, "word ".repeat(300), "portfolio", "a card");
+    await send(app, "No prices", "missing", "a card");
+    expect(sent(app)).toEqual([
+      ["sendPhoto", `${mark}\n\nTwelve dollars`, PICTURE],
+      ["sendPhoto", mark, PICTURE],
+      ["sendMessage", "word ".repeat(300).trim(), undefined],
+      ["sendMessage", `${mark}\n\nNo prices`, undefined],
     ]);
   });
 

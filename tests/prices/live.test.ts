@@ -50,6 +50,9 @@ describe("with the feeds out of reach, a live price", () => {
     for (const name of ["ETH", "chain RPC", "Coinbase", "Binance", "CoinGecko", "LLM gateway"]) {
       expect(message).toContain(name);
     }
+    // The market is told without the model: its price is not passed off as the model's, now or at the next tick.
+    expect(await app.rows("marketSnapshots")).toMatchObject([{ model: "none" }]);
+    await app.t.action(internal.market.prices.sample, {});
     expect(await app.rows("priceSamples")).toEqual([]);
     expect(await app.rows("hourlyCloses")).toEqual([]);
   });

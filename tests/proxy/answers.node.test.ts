@@ -86,6 +86,24 @@ describe("an answer", () => {
     );
   });
 
+  test("tells of a claim of the userId with every answer, and passes on which ways out an owner's level has", async () => {
+    const claimPending = "2026-01-07T09:00:00.000Z";
+    for (const [tool, path] of [
+      ["get_portfolio", "/mcp/defi/portfolio"],
+      ["connect_wallet", "/mcp/defi/connect"],
+    ] as const) {
+      service.answers(json(200, { ...exampleOf(path), claimPending }));
+      expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(
+        `owns its wallet from ${claimPending}`,
+      );
+    }
+    const error =
+      "This userId has an owner, and its level is guarded: …, or the owner sets the level to open";
+    service.answers(json(403, { error }));
+    const refused = await proxy.call("set_telegram", { userId: USER, messengerChatId: "7" });
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining(error)]);
+  });
+
   test("names the chain in one way", async () => {
     for (const [tool, path] of [
       ["connect_wallet", "/mcp/defi/connect"],
@@ -130,22 +148,76 @@ describe("a userId", () => {
     expect(service.received.map(({ method }) => method)).toEqual(["POST"]);
   });
 
-  test("that can be guessed gets no wallet, but a random one to use instead", async () => {
-    service.answers(json(500, { error: "Nothing is to be asked" }));
-    for (const tool of ["connect_wallet", "create_wallet", "get_portfolio"]) {
-      const result = await proxy.call(tool, { userId: "local-user-1" });
-      expect(result.isError).toBe(true);
-      expect(textOf(result)).toMatch(
-        /^userId is too short to guard a wallet: .*at least 22 characters.*: [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-      );
+  test("that can be guessed gets what it would over HTTP, the warning and the suggested one among it", async () => {
+    const weak = { warning: "This userId could be guessed.", suggestedUserId: USER };
+    const tools = {
+      connect_wallet: ["/mcp/defi/connect", {}],
+      create_wallet: ["/mcp/wallet/create", {}],
+      get_portfolio: ["/mcp/defi/portfolio", {}],
+      get_wallet_balance: ["/mcp/wallet/balance", {}],
+      send_token: ["/mcp/defi/send", { toAddress: USER, token: "USDC", amount: "1" }],
+      swap_tokens: ["/mcp/defi/swap", { fromToken: "USDC", toToken: "ETH", amount: "1" }],
+    } as const;
+    for (const [tool, [path, order]] of Object.entries(tools)) {
+      service.answers(json(200, { ...exampleOf(path), ...weak }));
+      const result = await proxy.call(tool, { userId: "alice", ...order });
+      expect([tool, result.isError]).not.toEqual([tool, true]);
+      expect(textOf(result)).toContain(`\n${weak.warning} Suggested: ${USER}`);
+      expect(result.structuredContent).toMatchObject(weak);
+      expect(service.received).toHaveLength(1);
     }
-    expect(service.received).toEqual([]);
+  });
+});
+
+describe("a rehearsal", () => {
+  const fees = {
+    transactions: 2,
+    gasLimit: "410000",
+    maxFeePerGas: "2000000",
+    l1Fee: "0",
+    mostEth: "0.00000082",
+    ceilingGas: "3000000",
+    ceilingEth: "0.02",
+  };
+  const rehearsed = { success: true, status: "rehearsed" };
+  const sound = { refusal: null, valueUsd: 100, limits: [{ of: "day", mostUsd: 500, leftUsd: 320 }], fees };
+
+  test("of a swap reads as one: nothing was moved, and this is what it would come to", async () => {
+    const price = {
+      source: "chainlink",
+      fromUsd: 1,
+      toUsd: 3_400,
+      costBps: 15,
+      mostCostBps: 114,
+      toleratedBps: 200,
+    };
+    const order = { fromToken: "USDC", toToken: "WETH", sellAmount: "100000000" };
+    const quoted = { buyAmount: "29324000000000000", minBuyAmount: "29030760000000000", priceChecked: true };
+    const rehearsal = { ...sound, approvals: [], price };
+    service.answers(json(200, { ...rehearsed, ...order, ...quoted, rehearsal }));
+    const input = { userId: USER, fromToken: "USDC", toToken: "WETH", amount: "100000000", dryRun: true };
+    const result = await proxy.call("swap_tokens", input);
+    expect(textOf(result).split("\n")).toEqual([
+      "Swap of 100 USDC for about 0.029324 WETH (at least 0.02903076 WETH).",
+      "A rehearsal: NOTHING was moved.",
+      "Nothing speaks against it as of now.",
+      "Worth $100.00.",
+      "By the price feeds it costs 0.15 %; more than 2 % is refused.",
+      "Network fees: at most 0.00000082 ETH, for 2 transactions.",
+      "Limit of a day: $500.00, $320.00 of it left.",
+    ]);
+    expect(result.structuredContent).toMatchObject({ status: "rehearsed", rehearsal: { refusal: null } });
   });
 
-  test("that can be guessed still gets at what is there", async () => {
-    service.answers(json(200, exampleOf("/mcp/wallet/balance")));
-    const result = await proxy.call("get_wallet_balance", { userId: "local-user-1" });
+  test("of a send that would be refused says why", async () => {
+    const refusal = { status: 400, error: "Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing" };
+    const sent = { token: "USDC", toAddress: `0x${"b0".repeat(20)}`, amount: "9000000" };
+    const rehearsal = { ...sound, refusal, limits: [], fees: null };
+    service.answers(json(200, { ...rehearsed, success: false, ...sent, rehearsal }));
+    const result = await proxy.call("send_token", { userId: USER, ...sent, dryRun: true });
+    expect(textOf(result)).toContain(
+      "It would be refused (400): Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing",
+    );
     expect(result.isError).not.toBe(true);
-    expect(service.received).toHaveLength(1);
   });
 });

@@ -20,10 +20,10 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   get_token_data: ["POST /mcp/token", "question", "question", READ_LIVE],
   ask_noel: ["POST /mcp/chat", "question", "agentId messages question userId", READ_LIVE],
   get_latest_signal: ["POST /mcp/signals/latest", "", "token userId", CARD],
-  get_signal_history: ["GET /mcp/signals/history", "", "before limit token", READ_STORED],
+  get_signal_history: ["GET /mcp/signals/history", "", "before days limit token", READ_STORED],
   get_daily_recap: ["POST /mcp/signals/recap", "", "userId", CARD],
   get_whale_alerts: ["POST /mcp/whale-alerts", "", "hours userId", CARD],
-  run_research: ["POST /mcp/research", "", "token userId", READ_LIVE],
+  run_research: ["POST /mcp/research", "", "query token userId", READ_LIVE],
   start_research: [
     "POST /mcp/research/start",
     "userId",
@@ -37,13 +37,13 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   swap_tokens: [
     "POST /mcp/defi/swap",
     "amount fromToken toToken userId",
-    "acceptUnpriced amount fromToken idempotencyKey slippageBps toToken userId",
+    "acceptUnpriced amount dryRun fromToken idempotencyKey slippageBps toToken userId",
     "destructive open",
   ],
   send_token: [
     "POST /mcp/defi/send",
     "amount toAddress token userId",
-    "amount from idempotencyKey toAddress token userId",
+    "amount dryRun from idempotencyKey toAddress token userId",
     "destructive open",
   ],
   get_portfolio: ["GET /mcp/defi/portfolio", "userId", "userId", "idempotent open"],
@@ -93,6 +93,12 @@ describe("the list of tools", () => {
     });
     expect(Object.fromEntries(shown)).toEqual(EXPECTED);
     expect(shown).toHaveLength(Object.keys(EXPECTED).length);
+  });
+
+  test("is closed where money moves: a field that means nothing there is refused, not dropped", async () => {
+    const listed = await proxy.client.listTools();
+    const closed = listed.tools.filter(({ inputSchema }) => inputSchema.additionalProperties === false);
+    expect(closed.map(({ name }) => name).toSorted()).toEqual(["send_token", "swap_tokens"]);
   });
 
   test("tells models what the fields mean, in keywords that every client reads", async () => {

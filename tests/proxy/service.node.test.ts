@@ -47,7 +47,9 @@ describe("a call", () => {
     expect(post).toMatchObject({ method: "POST", path: "/mcp/research/stop" });
     expect(JSON.parse(post?.body ?? "")).toEqual({ userId: "ü &?", extra: [1] });
 
-    service.answers(json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }));
+    service.answers(
+      json(200, { activeJob: null, lastJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }),
+    );
     await proxy.call("get_research_status", { userId: "ü &?", nothing: null, more: 7 });
     const [get] = service.received;
     expect(get).toMatchObject({ method: "GET", body: "" });
@@ -164,7 +166,7 @@ describe("a repeat", () => {
   test("is made for what changes nothing", async () => {
     service.answers(
       json(502, { error: "Away" }),
-      json(200, { activeJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }),
+      json(200, { activeJob: null, lastJob: null, activeJobs: [], deliveryProblem: null, recentReports: [] }),
     );
     expect((await proxy.call("get_research_status", { userId: "u" })).isError).not.toBe(true);
     expect(service.received).toHaveLength(2);
@@ -255,7 +257,7 @@ describe("a failure", () => {
       const result = await lonely.call("send_token", order);
       expect(result).toMatchObject({ isError: true });
       expect(textOf(result)).toBe(
-        `The service at ${gone.url} could not be reached or broke the connection off (ECONNREFUSED).`,
+        `The service at ${gone.url} could not be reached or broke the connection off (ECONNREFUSED). Set NOELCLAW_CONVEX_URL to the service's address, if that is another.`,
       );
     } finally {
       await lonely.client.close();

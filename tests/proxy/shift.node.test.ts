@@ -29,7 +29,9 @@ test("a shift's final report can be read when its 8 hours are over", async ({ ap
   expect(after).toMatch(/UTC, interim, /);
   expect(after).not.toMatch(/UTC, final, /);
   await app.pass(330 * MINUTE);
-  expect(await status()).toMatch(/^No research shift is active\.\nLatest reports:\n- .*UTC, final, /);
+  expect(await status()).toMatch(
+    /^No research shift is active\.\nThe last shift to end was completed at .* UTC, with a final report\. Job: .*\nLatest reports:\n- .*UTC, final, /,
+  );
 
   const report = await proxy.call("get_research_report", { token: "sol" });
   expect(textOf(report)).toMatch(/^Final report on SOL, .*UTC\n[🟢🔴🟡] .*\nOutlook: [🟢🔴🟡] \w+\n\n- /u);

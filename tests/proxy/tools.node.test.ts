@@ -147,7 +147,7 @@ describe("wallets", () => {
     expect(again.text).toContain(`is there already: ${String(first.answer.address)}`);
     await stack.chain?.fund(addressOf(first.answer), { ETH: 25n * 10n ** 16n });
     const { text } = await good("get_wallet_balance", { userId });
-    expect(text).toBe(`${String(first.answer.address)} on Base holds 0.25 ETH and 0 USDC.`);
+    expect(text).toBe(`The basic wallet ${String(first.answer.address)} on Base holds 0.25 ETH and 0 USDC.`);
     expect(await refusal("create_wallet")).toMatch(/^userId/);
   });
 
@@ -183,7 +183,10 @@ describe("wallets", () => {
     expect(await refusal("send_token", { ...order, toAddress: "0x12" })).toMatch(
       /^toAddress must be an address/,
     );
-    expect(await refusal("send_token", { ...order, amount: "999000000" })).toMatch(/USDC/);
+    expect(await refusal("send_token", { ...order, amount: "900000000" })).toMatch(/USDC/);
+    expect(await refusal("send_token", { ...order, amount: "999000000" })).toMatch(
+      /^This transfer would pass the limit of 1000 USD in 24 hours/,
+    );
     expect(await refusal("swap_tokens", { userId, fromToken: "USDC", toToken: "USDC", amount: "1" })).toMatch(
       /^toToken must differ/,
     );

@@ -76,6 +76,8 @@ describe("a refresh that failed", () => {
     async ([method, path, body], { app }) => {
       app.standins.fail("llm", { mode: "status", status: 401 });
       app.standins.fail("sentiment", { mode: "status", status: 401 });
+      // The market would be told by its sources.
+      if (path === "/mcp/market") app.standins.fail("coingecko", { mode: "status", status: 503 });
       const ask = () => app.call(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
       const first = await ask();
       expect([first.status, first.headers.get("retry-after")]).toEqual([502, "15"]);

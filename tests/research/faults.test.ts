@@ -45,7 +45,7 @@ describe("a source that fails", () => {
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.6 * HOUR);
     const [writing] = app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
-    expect(JSON.stringify(writing?.body)).toContain("Missing: Social sentiment: none could be collected");
+    expect(JSON.stringify(writing?.body)).toContain("Missing: social sentiment: None could be collected");
     expect(await app.rows("reports")).toHaveLength(1);
   });
 });
@@ -61,7 +61,7 @@ describe("a report that cannot be written", () => {
       ["done", 3],
     ]);
     expect(await app.rows("reports")).toHaveLength(1);
-    expect(app.cards()).toHaveLength(2);
+    expect(await app.rows("messages")).toHaveLength(2);
   });
 
   test("leaves out an interim; a final one ends the shift with its error", async ({ app }) => {

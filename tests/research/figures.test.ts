@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
+import { PUBLIC_SOURCES } from "../../convex/lib/publicSources";
 import { type App, test } from "../support/app";
 
 /** Reports state what was observed, and nothing else. */
@@ -36,45 +37,61 @@ const writes = (app: App, content: string, times?: number) =>
     ...(times === undefined ? {} : { times }),
   });
 
-describe("a figure that its citation does not say", () => {
-  test("goes back once, with what the fact says", async ({ app }) => {
+describe("a figure that no fact has", () => {
+  test("goes back once, with its place and what the fact is", async ({ app }) => {
     writes(app, resultOf(["Bitcoin is at $42,000 [f1]."]), 1);
     const { body: answer } = await app.post("/mcp/research", {});
     const [, second] = writings(app);
     expect(second?.at(-1)?.content).toMatch(
-      /"\$42,000" is not what is cited \(\[f1\] says: BTC price: 1\d\d,/,
+      /at “Bitcoin is at \$42,000 \[f1\].”: “\$42,000” is no cited fact's \(f1 is BTC price: 1\d\d,/,
     );
     expect(answer.result).toMatchObject({ checked: { removed: 0 } });
     expect(JSON.stringify(answer.result)).not.toContain("42,000");
   });
 
-  test("loses its sentence when it comes back", async ({ app }) => {
+  test("is printed from the fact where the citation has it, rounded or not", async ({ app }) => {
+    const price = app.standins.market.coin("BTC").price;
+    writes(app, resultOf([`Bitcoin trades near $${Math.round(price / 1000)}k [f1].`]));
+    const { body: answer } = await app.post("/mcp/research", {});
+    expect(answer.result).toMatchObject({
+      fullAnalysis: expect.stringMatching(/^Bitcoin trades near \$1\d\d,\d{3} \[1\]\. The desk waits/),
+      checked: { figures: 1, cited: 1, removed: 0 },
+    });
+    expect(writings(app)).toHaveLength(1);
+  });
+
+  test("loses its sentence to the facts it cites when it comes back", async ({ app }) => {
     writes(app, resultOf(["Bitcoin is at $42,000 [f1].", "Bitcoin leads [f1].", "It gained 77 % in a day."]));
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(/^Bitcoin leads \[1\]\. The desk waits/),
+      fullAnalysis: expect.stringMatching(
+        /^BTC price: (\$1\d\d,\d{3}) \[1\]\. Bitcoin leads \[1: BTC price now \1\]\. The desk waits/,
+      ),
       checked: { figures: 0, cited: 1, removed: 2 },
       sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],
     });
     expect(writings(app)).toHaveLength(2);
   });
 
-  test("refuses the whole where a fifth of the sentences would go", async ({ app }) => {
-    writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
+  test("refuses the whole where too little would be left", async ({ app }) => {
+    writes(app, resultOf(new Array<string>(70).fill("Bitcoin is at $42,000 [f1].")));
     const { status, body: answer } = await app.post("/mcp/research", {});
     expect(status).toBe(502);
     expect(answer.error).toMatch(/figures are not those it was given/);
     expect(await app.rows("researchResults")).toEqual([]);
   });
 
-  test("leaves a shift with a report written from the facts alone", async ({ app }) => {
-    writes(app, resultOf(new Array<string>(20).fill("Bitcoin is at $42,000 [f1].")));
+  test("leaves a shift with a report by code, which says that it is one", async ({ app }) => {
+    writes(app, resultOf(new Array<string>(70).fill("Bitcoin is at $42,000 [f1].")));
     await app.post("/mcp/research/start", { userId: "alice", token: "SOL", messengerChatId: 7 });
     await app.pass(2.6 * HOUR);
     const [report] = await app.rows("reports");
     expect(report?.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(/SOL price: [\d.]+ USD \[\d+\]\./),
-      checked: { removed: 0 },
+      fullAnalysis: expect.stringMatching(
+        /^This report on SOL was written by code[^]*SOL price: \$[\d.]+ \[\d+\]\./,
+      ),
+      shortSummary: expect.stringContaining("Facts alone, by code"),
+      checked: { removed: 70 },
     });
     expect(report?.result.fullAnalysis).not.toContain("42,000");
     expect(report?.result.checked?.figures).toBeGreaterThan(50);
@@ -88,10 +105,10 @@ describe("what a report is written from", () => {
   test("is numbered facts with their sources; what only models say is called so", async ({ app }) => {
     await app.post("/mcp/research", { token: "ETH" });
     const asked = writings(app)[0]?.at(-1)?.content ?? "";
-    expect(asked).toMatch(/^\[f1\] ETH price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
-    expect(asked).toMatch(/^\[f\d+\] BTC perpetual funding rate per hour: .* \(Hyperliquid, /m);
-    expect(asked).toMatch(/^\[f\d+\] ETH headline: “.*” \(\S+, found by GDELT, /m);
-    expect(asked).toMatch(/^\[f\d+\] Market supply of dollar stablecoins: .* \(DefiLlama, /m);
+    expect(asked).toMatch(/^f1 ETH price: [\d,.]+ USD \(CoinGecko, 2026-01-05T09:00Z\)$/m);
+    expect(asked).toMatch(/^f\d+ BTC perpetual funding rate per hour: .* \(Hyperliquid, /m);
+    expect(asked).toMatch(/^f\d+ ETH headline: “.*” \(\S+, found by GDELT, /m);
+    expect(asked).toMatch(/^f\d+ Market supply of dollar stablecoins: .* \(DefiLlama, /m);
     const [observed = "", told = ""] = asked.split("Said by language models and observed by nobody");
     expect(observed).not.toContain("unverified");
     expect(told).toMatch(/Social sentiment: .*said by a language model, unverified/);
@@ -115,13 +132,13 @@ describe("what a report is written from", () => {
   });
 
   test("names each collector that failed, and why; the others are not held back", async ({ app }) => {
-    for (const source of ["gdelt", "hyperliquid"] as const)
+    for (const source of ["defillama", "hyperliquid"] as const)
       app.standins.fail(source, { mode: "status", status: 503 });
     app.standins.fail("coinbase", { mode: "status", status: 429 });
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
       missing: expect.arrayContaining([
-        { collector: "news", subject: "", reason: "GDELT answered with status 503" },
+        { collector: "stablecoins", subject: "", reason: "DefiLlama answered with status 503" },
         { collector: "perpetuals", subject: "", reason: "Hyperliquid answered with status 503" },
       ]),
     });
@@ -131,8 +148,7 @@ describe("what a report is written from", () => {
   });
 
   test("with every collector dead is said to be missing, and no figure is stated", async ({ app }) => {
-    const sources = ["coinbase", "binance", "coingecko", "hyperliquid", "defillama", "gdelt"] as const;
-    for (const source of sources) app.standins.fail(source, { mode: "drop" });
+    for (const source of PUBLIC_SOURCES) app.standins.fail(source, { mode: "drop" });
     const { status, body: answer } = await app.post("/mcp/research", {});
     expect(status).toBe(200);
     const shape = z.object({

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { countWords, demands, MARKS, mend } from "../../convex/research/result";
+import {
+  countWords,
+  demands,
+  MARKS,
+  markedSummary,
+  mend,
+  shortened,
+  wordsOver,
+} from "../../convex/research/result";
 import type { Outlook } from "../../convex/research/shapes";
 
 /** As the model writes one. */
@@ -37,11 +45,13 @@ describe("mending a result", () => {
         const scores = result.impacts.map(({ confidence }) => confidence);
         const highest = Math.max(...scores);
         const isUnknown = scores.some((one) => one < 0 || one > 100) || (highest > 1 && highest <= 10);
-        if (scores.length === 0 || isUnknown) {
+        if (scores.length === 0 || isUnknown || mended === null) {
           expect(mended).toBeNull();
           return;
         }
-        const problem = mended === null ? "lost" : demands(mended);
+        const fullAnalysis = shortened(result.fullAnalysis, wordsOver(result.fullAnalysis));
+        const shortSummary = markedSummary(result.shortSummary, result.marketOutlook);
+        const problem = demands({ ...mended, fullAnalysis, shortSummary });
         if (countWords(result.fullAnalysis) < 400)
           expect(problem).toMatch(/^fullAnalysis has \d+ words[^;]*$/);
         else if (problem !== null) {
@@ -62,18 +72,29 @@ describe("mending a result", () => {
   });
 
   test("counts a summary's limit in code points, mark included", () => {
-    const mended = mend({ ...base(), shortSummary: "😀".repeat(5) + "é".repeat(200) });
-    expect([...(mended?.shortSummary ?? "")]).toHaveLength(100);
-    expect(mended?.shortSummary.startsWith("🟢 é")).toBe(true);
+    const summary = markedSummary("😀".repeat(5) + "é".repeat(200), "bullish");
+    expect([...summary]).toHaveLength(100);
+    expect(summary.startsWith("🟢 é")).toBe(true);
+  });
+
+  test("cuts a summary between words, and no figure in two", () => {
+    const summary = markedSummary(`Up ${"and on ".repeat(12)}to $105,440 (BTC price now) today`, "bullish");
+    expect(summary).toMatch(/^🟢 Up (?:and on )+to…$/);
+    expect(markedSummary("1".repeat(200), "bullish")).toBe("🟢…");
   });
 
   test("replaces a mark that contradicts the outlook", () => {
-    expect(mend({ ...base(), shortSummary: "🔴 Up only" })?.shortSummary).toBe("🟢 Up only");
+    expect(markedSummary("🔴 Up only", "bullish")).toBe("🟢 Up only");
   });
 
   test("cuts a long analysis behind its last whole sentence", () => {
-    const mended = mend({ ...base(), fullAnalysis: `${"word ".repeat(580)}end. ${"tail ".repeat(100)}` });
-    expect(mended?.fullAnalysis.endsWith("end.")).toBe(true);
+    const long = `${"word ".repeat(580)}end. ${"tail ".repeat(100)}`;
+    expect(shortened(long, wordsOver(long)).endsWith("end.")).toBe(true);
+  });
+
+  test("counts words as readers see them: citations apart, two signs of Chinese as one", () => {
+    expect(countWords("Up 5.08% [1: BTC 24 h] to 105.440\u00A0$ [2, 3: BTC over ETH, 24 h].")).toBe(4);
+    expect(countWords("比特币上涨5.08% [1]。")).toBe(3);
   });
 
   test("reads 85 as 85 %", () => {

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { COINS } from "../../scripts/stack/standins/coins";
 import { createApp, test } from "../support/app";
 import { shareEverything, shareWhatIsFresh } from "./sharing";
 
@@ -32,7 +33,7 @@ describe("many shifts on few foci", () => {
 describe("more foci than the lane works on at once", () => {
   test("wait their turn: nothing is asked twice, and nothing is left out", async () => {
     const app = createApp({ env: { DAILY_BUDGET_USD: "1000" } });
-    const foci = Array.from({ length: 24 }, (_, i) => `T${i}`);
+    const foci = COINS.slice(0, 24).map(({ symbol }) => symbol);
     // Slow enough in simulated time that most of them wait longer than an attempt may take.
     let asked = 0;
     const inner = app.standins.handle.bind(app.standins);
@@ -44,7 +45,7 @@ describe("more foci than the lane works on at once", () => {
       return inner(request);
     };
     for (const [i, token] of foci.entries())
-      await app.post("/mcp/research/start", { userId: `u${i}`, token });
+      await app.post("/mcp/research/start", { userId: `u${i}`, token }, { ip: `198.51.100.${i}` });
     await app.pass(25 * MINUTE);
     const observations = await app.rows("observations");
     expect(observations.map(({ attempt, state }) => [attempt, state])).toEqual(

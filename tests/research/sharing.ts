@@ -8,14 +8,17 @@ const HOUR = 60 * MINUTE;
 
 const FOCI = ["BTC", "ETH", ""];
 
+/** Everybody has an address of their own. */
+const addressOf = (i: number) => `10.${Math.floor(i / 65_536)}.${Math.floor(i / 256) % 256}.${i % 256}`;
+
 function startAll(app: App, count: number) {
   return Promise.all(
     Array.from({ length: count }, (_, i) =>
-      app.post("/mcp/research/start", {
-        userId: `user-${i}`,
-        token: FOCI[i % FOCI.length],
-        messengerChatId: 1_000 + i,
-      }),
+      app.post(
+        "/mcp/research/start",
+        { userId: `user-${i}`, token: FOCI[i % FOCI.length], messengerChatId: 1_000 + i },
+        { ip: addressOf(i) },
+      ),
     ),
   );
 }
@@ -64,7 +67,7 @@ export async function shareWhatIsFresh(count: number): Promise<number[]> {
   let before = 0;
   for (let i = 0; i < count; i++) {
     const userId = `user-${i}`;
-    await app.post("/mcp/research/start", { userId, token: FOCI[i % FOCI.length] });
+    await app.post("/mcp/research/start", { userId, token: FOCI[i % FOCI.length] }, { ip: addressOf(i) });
     await app.pass(MINUTE * 0.5);
     if ((i + 1) % 60 === 0) {
       windows.push(collectionCalls(app) - before);

@@ -42,6 +42,7 @@ describe("a research shift", () => {
         // It may have come to its end by now.
         lastCollection: expect.toBeOneOf([null, { at: expect.any(String), failed: [] }]),
       },
+      lastJob: null,
       activeJobs: [
         {
           jobId,
@@ -201,12 +202,24 @@ describe("a research shift", () => {
 
     const after = await app.get(`/mcp/research/status?userId=${ALICE}`);
     expect(after.body.activeJob).toBeNull();
+    expect(after.body.lastJob).toEqual({
+      jobId,
+      token: "SOL",
+      startedAt: new Date(startedAt).toISOString(),
+      stopsAt: new Date(startedAt + 8 * HOUR).toISOString(),
+      status: "completed",
+      endedAt: expect.stringMatching(/^2026-01-05T17:/),
+      interimReportsCount: 2,
+      finalReportSent: true,
+      collectionsCount: 17,
+      error: null,
+    });
     expect(after.body.recentReports).toEqual(
       reports.toReversed().map((report) => ({
         type: report.type,
         generatedAt: new Date(report.generatedAt).toISOString(),
         outlook: report.result.marketOutlook,
-        summary: report.result.shortSummary,
+        summary: report.result.shortSummary.replace(/ \[\d+\]/g, ""),
         messengerSent: true,
       })),
     );
@@ -245,7 +258,9 @@ describe("a research shift", () => {
   test("without a token is about the whole market", async ({ app }) => {
     await app.post("/mcp/research/start", { userId: ALICE, token: "" });
     await app.pass(2.6 * HOUR);
-    expect(app.cards().map(({ text }) => unmarked(text).split("\n")[0])).toEqual([
+    const lines = app.cards().map(({ text }) => unmarked(text).split("\n")[0] ?? "");
+    // A report may be longer than one message.
+    expect(lines.filter((line) => line.startsWith("<b>"))).toEqual([
       "<b>🔬 Research shift started</b>",
       "<b>📊 Interim report 1 of 2 · Market</b>",
     ]);
@@ -253,8 +268,15 @@ describe("a research shift", () => {
     expect(report?.jobToken).toBe("");
   });
 
-  test("an unknown token's report is 404", async ({ app }) => {
-    const { status, body } = await app.get("/mcp/research/report?token=NOPE");
-    expect([status, body]).toEqual([404, { error: "There is no research report on NOPE yet" }]);
+  test("an unknown token's report is 404, and so is one that nobody has ordered", async ({ app }) => {
+    const asked = async (token: string) => {
+      const { status, body } = await app.get(`/mcp/research/report?token=${token}`);
+      return [status, body];
+    };
+    expect(await asked("NOPE")).toEqual([
+      404,
+      { error: "No source knows the token NOPE: name it by its symbol, such as BTC" },
+    ]);
+    expect(await asked("DOGE")).toEqual([404, { error: "There is no research report on DOGE yet" }]);
   });
 });

@@ -32,6 +32,24 @@ describe("starting shifts", () => {
     expect(app.cards()).toHaveLength(4);
   });
 
+  test("a used Idempotency-Key with another token or chat is refused, and the first shift is left alone", async ({
+    app,
+  }) => {
+    const start = (body: object) =>
+      app.post("/mcp/research/start", { userId: ALICE, ...body }, { headers: { "Idempotency-Key": "k1" } });
+    const first = await start({ token: "ETH", messengerChatId: "11" });
+    for (const other of [
+      { token: "BTC", messengerChatId: "11" },
+      { token: "ETH", messengerChatId: "12" },
+      {},
+    ]) {
+      const { status, body } = await start(other);
+      expect([status, body]).toEqual([409, { error: "This idempotency key was used for another request" }]);
+    }
+    expect((await start({ token: "eth", telegramChatId: 11 })).body).toEqual(first.body);
+    expect(await app.rows("shifts")).toHaveLength(1);
+  });
+
   test("collect no sooner than 30 minutes after the last time, and no later where the check comes a moment early", async ({
     app,
   }) => {

@@ -1,8 +1,10 @@
 import { expect } from "vitest";
-import { test } from "../support/app";
+import { createApp, test } from "../support/app";
 
 /** What the status says when something does not go well. */
 
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const ALICE = "alice-3f1b6c0d2a";
 
 test("the same start twice shows as two shifts, the newest first", async ({ app }) => {
@@ -15,6 +17,63 @@ test("the same start twice shows as two shifts, the newest first", async ({ app 
     { jobId: second.body.jobId, token: "BTC" },
     { jobId: first.body.jobId, token: "BTC" },
   ]);
+});
+
+test("a stopped shift shows as the last one, with how it ended", async ({ app }) => {
+  const status = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
+  const first = await app.post("/mcp/research/start", { userId: ALICE, token: "ETH" });
+  expect(await status()).toMatchObject({ activeJob: { jobId: first.body.jobId }, lastJob: null });
+  await app.post("/mcp/research/stop", { userId: ALICE });
+  const stopped = {
+    status: "stopped",
+    finalReportSent: false,
+    endedAt: expect.stringMatching(/^2026-01-05T09:/),
+  };
+  expect(await status()).toMatchObject({
+    activeJob: null,
+    lastJob: { jobId: first.body.jobId, token: "ETH", ...stopped },
+  });
+  const second = await app.post("/mcp/research/start", { userId: ALICE });
+  expect(await status()).toMatchObject({
+    activeJob: { jobId: second.body.jobId },
+    lastJob: { jobId: first.body.jobId },
+  });
+  await app.post("/mcp/research/stop", { userId: ALICE });
+  expect(await status()).toMatchObject({ lastJob: { jobId: second.body.jobId, token: null, ...stopped } });
+});
+
+test("a shift whose final report failed says why in the last one", async ({ app }) => {
+  await app.post("/mcp/research/start", { userId: ALICE });
+  await app.pass(7 * HOUR + 50 * MINUTE);
+  app.standins.fail("llm", { mode: "status", status: 401, schema: "research_result" });
+  await app.pass(HOUR + 30 * MINUTE);
+  const { body } = await app.get(`/mcp/research/status?userId=${ALICE}`);
+  expect(body).toMatchObject({
+    activeJob: null,
+    lastJob: {
+      status: "completed",
+      finalReportSent: false,
+      error: "The LLM gateway refused this service's key",
+    },
+  });
+});
+
+test("the summaries of recent reports have no marks of sources that are not beside them", async ({ app }) => {
+  await app.post("/mcp/research/start", { userId: ALICE });
+  await app.pass(2 * HOUR + 45 * MINUTE);
+  const [report] = await app.rows("reports");
+  if (report === undefined) throw new Error("There is no report");
+  const summaries = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body.recentReports;
+  // It states figures of sources, which are listed beside the analysis.
+  expect(report.result.fullAnalysis).toMatch(/\[1[\],:]/);
+  expect(report.result.shortSummary).toMatch(/\$\d/);
+  expect(report.result.shortSummary).not.toMatch(/\[\d/);
+  expect(await summaries()).toMatchObject([{ summary: report.result.shortSummary }]);
+
+  // Reports are kept as they were written once, with marks in their summaries.
+  const result = { ...report.result, shortSummary: "🟢 Bitcoin at $97,251 [1] leads, up 1.4% [2]" };
+  await app.t.run((ctx) => ctx.db.patch("reports", report._id, { result }));
+  expect(await summaries()).toMatchObject([{ summary: "🟢 Bitcoin at $97,251 leads, up 1.4%" }]);
 });
 
 test("a gateway that refuses its key shows with the sources that failed and why", async ({ app }) => {
@@ -57,7 +116,40 @@ test("a refused bot token shows as a delivery problem, until a card arrives", as
 
 test("a wallet under an id that could be guessed comes with a warning", async ({ app }) => {
   const short = await app.post("/mcp/wallet/create", { userId: "5" });
-  expect(short.body).toMatchObject({ warning: expect.stringContaining("short enough to be guessed") });
+  expect(short.body).toMatchObject({ warning: expect.stringContaining("could be guessed") });
   const long = await app.post("/mcp/wallet/create", { userId: "5f2c9a7d1e3b8c4f6a0d27" });
   expect(long.body).toEqual({ address: expect.any(String), existing: false });
 });
+
+test.for([
+  [
+    "no bot at all",
+    { MESSENGER_BOT_TOKEN: "" },
+    {},
+    "No bot is configured: set messengerBotToken and messengerChatId",
+  ],
+  [
+    "a bot of their own and no chat",
+    {},
+    { messengerBotToken: "999999:AAE-a-token-that-nobody-made-0000000" },
+    "No chat is configured: set messengerChatId",
+  ],
+] as const)(
+  "says why cards do not arrive of a user with %s, report by report",
+  async ([, env, own, reason]) => {
+    const app = createApp({ env });
+    await app.post("/user/messenger", { userId: ALICE, ...own });
+    const { jobId } = (await app.post("/mcp/research/start", { userId: ALICE, token: "BTC" })).body;
+    await app.settle();
+    const status = async () => (await app.get(`/mcp/research/status?userId=${ALICE}`)).body;
+    expect((await status()).deliveryProblem).toBe(reason);
+    await app.pass(2.6 * HOUR);
+    expect(app.cards()).toEqual([]);
+    expect(await status()).toMatchObject({
+      deliveryProblem: reason,
+      recentReports: [{ messengerSent: false, deliveryProblem: reason }],
+    });
+    const report = await app.get(`/mcp/research/report?jobId=${String(jobId)}`);
+    expect(report.body).toMatchObject({ messengerSent: false, deliveryProblem: reason });
+  },
+);

@@ -239,7 +239,7 @@ describe("what the model says", () => {
       await issued(app, { ...buy, reasoning: start + "a".repeat(64) });
       const { text = "" } = app.cards()[0] ?? {};
       expect(text.match(/^🔗 Record/gmu)).toHaveLength(1);
-      expect(text).toContain("🔗 Record 99: aaa");
+      expect(text).toMatch(/🔗 Record \S*99[^\n]*: aaa/u);
     },
   );
 

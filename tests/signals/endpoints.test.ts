@@ -41,6 +41,38 @@ const SIGNAL = {
   expiresAt: expect.stringMatching(/^2026-01-05T14:00:/),
 };
 
+describe("without the gateway's key", () => {
+  const paths = [
+    "/mcp/signals/latest",
+    "/mcp/signals/latest?token=BTC&userId=alice",
+    "/mcp/signals/history",
+    "/mcp/signals/history?days=7",
+    "/mcp/signals/recap",
+    "/signals/latest",
+    "/signals/history",
+  ];
+
+  test("what is read of signals says so while there is none, and is served once there is", async ({
+    app,
+  }) => {
+    const key = process.env.LLM_GATEWAY_API_KEY;
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    for (const path of paths) {
+      const { status, body } = await app.get(path);
+      expect([path, status, body]).toEqual([path, 500, { error: "LLM_GATEWAY_API_KEY is not configured" }]);
+    }
+    expect((await app.post("/mcp/signals/recap", { userId: ALICE })).status).toBe(500);
+    expect(app.cards()).toEqual([]);
+
+    vi.stubEnv("LLM_GATEWAY_API_KEY", key);
+    await issued(app, buy);
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    for (const path of paths) expect([path, (await app.get(path)).status]).toEqual([path, 200]);
+    await wait(app, 2 * DAY);
+    expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ wins: 0, pending: 0, review: null });
+  });
+});
+
 describe("/mcp/signals/latest", () => {
   test("answers GET and POST alike: both tokens, or the one asked for", async ({ app }) => {
     expect((await app.get("/mcp/signals/latest")).body).toEqual({ signals: { BTC: null, ETH: null } });
@@ -187,6 +219,32 @@ describe("/mcp/signals/history", () => {
     expect(body.error).toContain(error);
   });
 
+  test("with days is a window back from now, of up to 100 signals", async ({ app }) => {
+    for (let day = 0; day < 8; day++) {
+      await issued(app, buy);
+      await wait(app, DAY);
+    }
+    const shown = async (query: string) => {
+      const { status, body } = await app.get(`/mcp/signals/history?${query}`);
+      expect(status).toBe(200);
+      return body.count;
+    };
+    expect(await shown("")).toBe(10);
+    expect(await shown("days=7")).toBe(14);
+    expect(await shown("days=14")).toBe(16);
+    expect(await shown("days=2&token=BTC")).toBe(2);
+    expect(await shown("days=14&limit=3")).toBe(3);
+    const { body } = await app.post("/mcp/signals/history", { days: 1 });
+    expect(body).toMatchObject({ count: 2, stats: { expired: expect.any(Number) } });
+    for (const days of ["0", "366", "2.5", "week"]) {
+      const refused = await app.get(`/mcp/signals/history?days=${days}`);
+      expect([refused.status, refused.body]).toEqual([
+        400,
+        { error: "days must be a whole number from 1 to 365" },
+      ]);
+    }
+  });
+
   test("answers 10 when no limit is given", async ({ app }) => {
     for (let day = 0; day < 6; day++) {
       await issued(app, hold);
@@ -298,12 +356,6 @@ describe("/mcp/signals/recap", () => {
     expect((await app.get("/mcp/signals/recap")).body).toMatchObject({ date: "2026-01-06", wins: 0 });
   });
 
-  test("answers the figures without the gateway's key", async () => {
-    const app = createApp({ now: EIGHT, env: { LLM_GATEWAY_API_KEY: "" } });
-    const { status, body } = await app.get("/mcp/signals/recap");
-    expect([status, body.review, body.totalPnlPercent]).toEqual([200, null, 0]);
-  });
-
   test("with userId sends the recap's card", async ({ app }) => {
     await decided(app);
     await app.post("/user/messenger", { userId: ALICE, messengerChatId: "11" });
@@ -311,7 +363,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0\nTotal PnL <b>0\.00%<\/b>, after costs -0\.30% · n 2 · 0\.0 points over chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -1\.00%\n\n<b>Review<\/b>\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0\nTotal PnL <b>0\.00%<\/b>, after costs -0\.30% · n 2 · 0\.0 points over chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ win \+1\.00%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ loss -1\.00%\n\n<b>Review<\/b>, a model's view\n/u,
     );
   });
 });

@@ -82,7 +82,7 @@ describe("the weekly recap", () => {
     expect(text).toMatch(
       /<b>Whole record<\/b> · 4 trades, 2 days\n\+12\.5 points over chance \(-[\d.]+ to \+[\d.]+\): not distinguishable from chance/,
     );
-    expect(text).toMatch(/<b>Review<\/b>\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
+    expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
   });
 
   test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {

@@ -83,7 +83,7 @@ describe("proving an account", () => {
     // Who had it hears of it.
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "77",
-      text: expect.stringContaining("@alice is no longer linked to you"),
+      text: expect.stringContaining("@\u2060alice is no longer linked to you"),
     });
     const alice = browserOf(app, "alice");
     const setting = alice.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
@@ -142,7 +142,7 @@ describe("a mention", () => {
     });
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "77",
-      text: expect.stringMatching(/not carried out[\s\S]*by @alice[\s\S]*switched off/),
+      text: expect.stringMatching(/not carried out[\s\S]*by @\u2060alice[\s\S]*switched off/),
     });
     await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
     await browser.mutation(api.social.app.unlink, { authorId: ALICE.id });

@@ -30,6 +30,6 @@ test("what became of a mention is told in its author's linked chat, and in no ot
     expect.objectContaining({ tweetId, status: "ignored", reason: expect.any(String) }),
   );
   expect(app.cards().slice(before)).toMatchObject([
-    { chatId: ALICE_CHAT, text: expect.stringContaining(`Post ${tweetId} by @alice`) },
+    { chatId: ALICE_CHAT, text: expect.stringContaining(`Post ${tweetId} by @\u2060alice`) },
   ]);
 });

@@ -17,6 +17,7 @@ import {
   startMain,
   startScript,
   startProcess,
+  STRONG_KEY,
   temporaryDirectory,
 } from "./processes";
 
@@ -60,8 +61,13 @@ test("npm start serves the whole service and logs what it answers; rows and keys
 test("what the settings name is real, the rest is not; it ends cleanly on SIGINT", async () => {
   const file = path.join(await temporaryDirectory(), ".env.local");
   await writeFile(file, "LLM_GATEWAY_API_KEY=bk_of-the-operator\nSENTIMENT_API_KEY=\n");
-  const env = { CHAIN_RPC_URL: "https://rpc.test/secret-path", SWAP_API_KEY: "a-real-swap-key" };
-  const stack = startMain(["--ephemeral"], { ...env, LOCAL_ENV_FILE: file });
+  const env = {
+    CHAIN_RPC_URL: "https://rpc.test/secret-path",
+    SWAP_API_KEY: "a-real-swap-key",
+    WALLET_ENCRYPTION_KEY: STRONG_KEY,
+    LOCAL_STATE_DIR: await temporaryDirectory(),
+  };
+  const stack = startMain(["--hold-real-money"], { ...env, LOCAL_ENV_FILE: file });
   const [banner, shown] = await stack.output(/The service is up[^]*real providers: (.*)/);
   expect(shown?.split(", ").sort()).toEqual(["LLM gateway", "agent API", "chain", "swap provider"]);
   // A real chain has no accounts of the stack's own, and its address can be a secret.

@@ -6,6 +6,7 @@ import { scripts, startScript } from "./processes";
 
 const COMMANDS = [
   ...[
+    "accept/main",
     "bench/main",
     "bot",
     "botWebhook",
@@ -28,6 +29,7 @@ test.each(COMMANDS)("%s with a flag that it does not have ends with one line and
 /** Of these a program may want what came of them. */
 const TELLING = [
   ...[
+    "accept/main",
     "audit/export",
     "bench/main",
     "bot",

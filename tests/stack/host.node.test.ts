@@ -167,6 +167,21 @@ describe("one running stack", () => {
   });
 });
 
+test("what was written and not committed is not measured", async () => {
+  const t = createClient(createHost({ parts: await loadParts(small) }));
+  const { usage } = await measure(() =>
+    expect(
+      t.run(async ({ db }) => {
+        await db.insert("notes", { text: "taken back", by: "nobody" });
+        throw new Error("refused");
+      }),
+    ).rejects.toThrow("refused"),
+  );
+  expect(usage.written).toBe(0);
+  const kept = await measure(() => t.run(({ db }) => db.insert("notes", { text: "kept", by: "nobody" })));
+  expect(kept.usage.written).toBe(1);
+});
+
 test("mutations that overlap on a row run again; who loses each time is told, and has changed nothing", async () => {
   const host = createHost({ parts: await loadParts(small), contention: { durationMs: () => 200 } });
   const t = createClient(host);

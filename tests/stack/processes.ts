@@ -40,6 +40,9 @@ export const freePorts = {
   LOCAL_ENV_FILE: "/dev/null",
 };
 
+/** A key that the rules for settings take: nobody could guess it who has not read this. */
+export const STRONG_KEY = "8f1d0c3b5a7e92461f3d8b6c0a5e7d9244c6f81b3e5a70d92c8b4f6e1a3d5c70";
+
 /** Runs `npm start`'s script on free ports. */
 export function startMain(args: string[], env: Record<string, string> = {}): Started {
   return startScript(path.join(scripts, "main.ts"), args, { ...freePorts, ...env });

@@ -8,15 +8,15 @@ import { standinsAt, START, structured } from "./support";
 
 const EVIDENCE = [
   "Facts, observed by this service:",
-  "[f1] BTC price: 104,500.50 USD (CoinGecko, 2026-01-05T09:00Z)",
-  "[f2] BTC price change over 24 hours: +1.234 % (CoinGecko, 2026-01-05T09:00Z)",
-  "[f3] SOL price: 158.2 USD (CoinGecko, 2026-01-05T09:00Z)",
-  "[f4] SOL price change over 24 hours: -2.5 % (CoinGecko, 2026-01-05T09:00Z)",
-  "[f5] Most persistent trending tokens, by the collections that saw them: WIF in 5 of 5, TAO in 4 of 5 (counted by this service, 2026-01-05T09:00Z)",
+  "f1 BTC price: 104,500.50 USD (CoinGecko, 2026-01-05T09:00Z)",
+  "f2 BTC price change over 24 hours: +1.234 % (CoinGecko, 2026-01-05T09:00Z)",
+  "f3 SOL price: 158.2 USD (CoinGecko, 2026-01-05T09:00Z)",
+  "f4 SOL price change over 24 hours: -2.5 % (CoinGecko, 2026-01-05T09:00Z)",
+  "f5 Most persistent trending tokens, by the collections that saw them: WIF in 5 of 5, TAO in 4 of 5 (counted by this service, 2026-01-05T09:00Z)",
   "Said by language models and observed by nobody; call it reported:",
-  `[f6] Social sentiment: ${"very ".repeat(80)}good (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)`,
-  "[f7] WIF sentiment: bullish, buzz 9/10. Traders post breakout charts. (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)",
-  "[f8] On-chain signals: Whales sent coins to exchanges. (on-chain signals, said by a language model, unverified, 2026-01-05T08:30Z)",
+  `f6 Social sentiment: ${"very ".repeat(80)}good (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)`,
+  "f7 WIF sentiment: bullish, buzz 9/10. Traders post breakout charts. (social sentiment, said by a language model, unverified, 2026-01-05T09:00Z)",
+  "f8 On-chain signals: Whales sent coins to exchanges. (on-chain signals, said by a language model, unverified, 2026-01-05T08:30Z)",
 ].join("\n");
 
 const prompt = (focus: string, evidence: string) =>
@@ -35,12 +35,12 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
         const result = resultShape.parse(written);
         expect(demands(result)).toBeNull();
         const words = countWords(result.fullAnalysis);
-        expect(words).toBeGreaterThanOrEqual(410);
+        expect(words).toBeGreaterThanOrEqual(405);
         expect(words).toBeLessThanOrEqual(590);
         expect([...result.shortSummary].length).toBeLessThanOrEqual(100);
         expect(result.impacts.length).toBeGreaterThanOrEqual(3);
         expect(result.impacts.length).toBeLessThanOrEqual(5);
-        expect(result.fullAnalysis).not.toMatch(/[{}]|undefined|NaN/);
+        expect(result.fullAnalysis.replace(/\{f\d+\}/g, "")).not.toMatch(/[{}]|undefined|NaN/);
         if (focus !== "") expect(result.fullAnalysis).toContain(`(${focus})`);
       },
     ),
@@ -48,7 +48,7 @@ test("keeps the contract for any seed, moment, focus and evidence", () => {
   );
 });
 
-test("cites the facts of its prompt, rounded, and names what is missing", async () => {
+test("writes slots for the facts of its prompt, and names what is missing", async () => {
   const evidence = `${EVIDENCE}\nMissing: news: it did not answer in time`;
   const task = { occasion: "Interim report", focus: "SOL", nowIso: "now", evidence };
   const answer = await structured(
@@ -56,9 +56,9 @@ test("cites the facts of its prompt, rounded, and names what is missing", async 
     synthesisQuestion(task, () => null),
   );
   const { fullAnalysis, shortSummary } = resultShape.parse(JSON.parse(answer));
-  expect(fullAnalysis).toContain("Bitcoin at $104,501 [f1] (+1.23% [f2] over 24 hours)");
-  expect(shortSummary).toBe("🔴 Risk off: SOL $158.20 [f3], -2.50% [f4] over 24 hours");
-  expect(fullAnalysis).toContain("Whales sent coins to exchanges");
+  expect(fullAnalysis).toContain("Bitcoin at {f1} ({f2} over 24 hours)");
+  expect(shortSummary).toBe("🔴 Risk off: SOL {f3}, {f4} over 24 hours");
+  expect(fullAnalysis).toContain("{f8}");
   expect(fullAnalysis).toContain("WIF and TAO");
   expect(fullAnalysis).toContain("some of the desk's sources");
 });

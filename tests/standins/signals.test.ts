@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
+import { dayLedger } from "../../convex/signals/grounding";
 import {
-  dayReviewQuestion,
   PROMPT_VERSIONS,
   proposalShape,
+  reviewQuestion,
   reviewShape,
   signalQuestion,
 } from "../../convex/signals/prompts";
 import { problemsOf } from "../../convex/signals/rules";
+import { standingOf } from "../../convex/signals/standing";
 import { standinsAt, START, structured } from "./support";
 
 const DAY = 86_400_000;
@@ -39,9 +41,11 @@ test.each(PROMPT_VERSIONS)(
   },
 );
 
-test("the simulated model reviews the figures it is given", async () => {
-  const answer = await structured(standinsAt(), dayReviewQuestion("2026-01-05", []));
+test("the simulated model reviews the facts it is given, with slots", async () => {
+  const ledger = dayLedger([], standingOf([]), START);
+  const question = reviewQuestion("Review of the day 2026-01-05 (UTC).", ledger, () => null);
+  const answer = await structured(standinsAt(), question);
   expect(reviewShape.parse(JSON.parse(answer)).review).toContain(
-    "0 won, 0 lost and 0 expired, for +0.00% in all",
+    "{f1} won, {f2} lost and {f3} expired, for a result of {f6} in all",
   );
 });

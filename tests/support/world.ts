@@ -85,6 +85,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
     // People of tests have short names.
     WEAK_ID_DAILY_USD: "0",
+    UNCLAIMED_DAILY_USD: "0",
     CONVEX_SITE_URL: "https://some.convex.site",
     ...(chainUrl === undefined ? {} : { CHAIN_RPC_URL: chainUrl() }),
     ...env,

@@ -41,16 +41,20 @@ describe("GET /mcp/wallet/balance", () => {
       USDC: 25_500_001n,
     });
     const first = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
-    expect(first.body).toEqual({
+    const onCustody = {
+      kind: "custody",
       address: custody,
       eth: "1.500000000000000001",
       usdc: "25.500001",
-      network: "base",
-    });
+    };
+    expect(first.body).toEqual({ ...onCustody, network: "base", otherWallet: null });
     const { body } = await app.post("/mcp/wallet/create", { userId: "alice-with-a-long-and-random-id" });
     expect(body.address).not.toBe(custody);
     const second = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
-    expect(second.body).toEqual({ address: body.address, eth: "0", usdc: "0", network: "base" });
+    expect(second.body).toEqual({
+      ...{ kind: "basic", address: body.address, eth: "0", usdc: "0", network: "base" },
+      otherWallet: onCustody,
+    });
   });
 
   test("without a wallet is 404", async ({ app }) => {

@@ -11,9 +11,14 @@ const modules = import.meta.glob(["../../convex/**/*.ts", "!../../convex/convex.
 /** Each takes its user from the caller's token, which tests/web/access.test.ts proves. */
 const PUBLIC_FUNCTIONS = [
   "account/claims:claimUserId",
+  "account/claims:findLeftovers",
   "account/deletion:request",
   "account/deletion:status",
   "account/export:page",
+  "account/levels:mine",
+  "account/levels:set",
+  // By the code that was told on the id's channels, and by no token.
+  "account/pendingClaims:contest",
   "account/recovery:pending",
   "account/recovery:refuse",
   "alerts/app:accept",

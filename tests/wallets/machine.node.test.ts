@@ -104,6 +104,7 @@ describe("a block that is dropped behind a confirmed send", () => {
       nextNonce: 1,
       handedOut: 1,
       filled: 0,
+      dropped: 0,
     });
     chain.miner.resume();
     await until(() => isMined(txHash));
@@ -213,6 +214,36 @@ describe("the network fee", () => {
     expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
   });
 
+  test("with a tip that has become too low is raised after a minute, and not before", async ({ app }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER });
+    const to = freshAddress();
+    deadlines.receipt = 200;
+    await chain.miner.pause();
+    const { body } = await send(app, to);
+    const [row] = await rowsOf(app);
+    const { maxPriorityFeePerGas: tip = 0n } = parseTransaction(hex.parse(row?.rawTransaction));
+    const usual = tip + GWEI / 10n;
+    answering(({ method }) =>
+      method === "eth_maxPriorityFeePerGas" ? { result: `0x${usual.toString(16)}` } : null,
+    );
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]).not.toHaveProperty("replacement");
+    await app.t.run((ctx) =>
+      ctx.db.patch("transactions", row?._id ?? fail(), { handedOutAt: Date.now() - 61_000 }),
+    );
+    await cronComesBy(app);
+    const [raised] = await rowsOf(app);
+    expect(raised).toMatchObject({ txHash: body.txHash, nonce: 0, replacement: { kind: "repriced" } });
+    const offered = parseTransaction(hex.parse(raised?.replacement?.rawTransaction)).maxPriorityFeePerGas;
+    expect(offered).toBeGreaterThanOrEqual(usual);
+    // It offers what is usual by now: nothing is raised again.
+    await cronComesBy(app);
+    expect((await rowsOf(app))[0]?.replacement).toEqual(raised?.replacement);
+    chain.miner.resume();
+    await until(() => isMined(raised?.replacement?.txHash));
+    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 1]);
+  });
+
   test("that the wallet can no longer pay ends a send after five minutes: it is withdrawn, and the next one goes", async ({
     app,
   }) => {
@@ -296,7 +327,7 @@ describe("a node that is behind now and then", () => {
     const app = createWalletApp(chain, { env: { DAILY_TRANSFER_LIMIT_USD: "1000" } });
     await app.fundedWallet("alice", { ETH: ETHER });
     const txHash = await unseen(app, freshAddress());
-    const moved = async () => (await app.rows("transferDays"))[0]?.microUsd;
+    const moved = async () => (await app.rows("transferWindows"))[0]?.entries[0]?.microUsd;
     const counted = await moved();
     chain.miner.resume();
     await until(() => isMined(txHash));
@@ -306,7 +337,7 @@ describe("a node that is behind now and then", () => {
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("failed");
     expect((await app.rows("trades"))[0]?.status).toBe("failed");
-    expect(await moved()).toBe("0");
+    expect(await moved()).toBeUndefined();
     honest();
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("confirmed");

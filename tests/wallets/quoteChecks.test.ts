@@ -1,22 +1,37 @@
+import { concat, numberToHex, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
 import { checkPrice, checkQuote } from "../../convex/wallets/transactions/quote";
-import { NATIVE_SENTINEL, PERMIT2, TOKENS } from "../../convex/wallets/tokens";
+import { NATIVE_SENTINEL, PERMIT2 } from "../../convex/wallets/tokens";
+import { settlerCall, type Slippage } from "../../scripts/stack/standins/settlerCall";
 
 const NOW = 1_800_000_000_000;
 const SETTLER = `0x${"5e".repeat(20)}` as const;
 const THIEF = `0x${"66".repeat(20)}` as const;
 const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+const OWNER = `0x${"a1".repeat(20)}` as const;
+const WETH = "0x4200000000000000000000000000000000000006";
+const LEAST = 99n * 10n ** 16n;
 const swap = { fromToken: "USDC", toToken: "WETH", amount: 3_000_000_000n, slippageBps: 100 } as const;
+
+const ACTIONS: Hex[] = [concat(["0xc1fb425e", numberToHex(32, { size: 32 })]), "0x38c9c147"];
+
+/** The call of an honest quote, but for what is changed. */
+function call(changes: Partial<Slippage> = {}, awaitsSignature = true): Hex {
+  const slippage = { recipient: OWNER, buyToken: WETH, minAmountOut: LEAST, ...changes } as const;
+  return settlerCall(slippage, ACTIONS, "0x1234", { awaitsSignature });
+}
+
+const calling = (data: Hex): Partial<Quote> => ({ transaction: { ...quote().transaction, data } });
 
 function quote(changes: Partial<Quote> = {}): Quote {
   return {
     liquidityAvailable: true,
     sellToken: USDC,
-    buyToken: TOKENS.WETH.address ?? NATIVE_SENTINEL,
+    buyToken: WETH,
     sellAmount: swap.amount,
     buyAmount: 10n ** 18n,
-    minBuyAmount: 99n * 10n ** 16n,
+    minBuyAmount: LEAST,
     issues: { allowance: { actual: 0n, spender: PERMIT2 } },
     permit2: {
       eip712: {
@@ -30,7 +45,7 @@ function quote(changes: Partial<Quote> = {}): Quote {
         },
       },
     },
-    transaction: { to: SETTLER, data: "0x1234", value: 0n, gas: 300_000n },
+    transaction: { to: SETTLER, data: call(), value: 0n, gas: 300_000n },
     ...changes,
   };
 }
@@ -52,7 +67,7 @@ function permit(changes: object, domain: object = {}): Partial<Quote> {
 
 describe("a quote", () => {
   test("that says what was asked is taken", () => {
-    expect(() => checkQuote(quote(), swap, NOW)).not.toThrow();
+    expect(checkQuote(quote(), swap, OWNER, NOW)).toBe(LEAST);
   });
 
   test.each<[string, Partial<Quote>]>([
@@ -71,8 +86,20 @@ describe("a quote", () => {
     ["has run out", permit({ deadline: BigInt(NOW / 1000) })],
     ["is for another chain", permit({}, { chainId: 1 })],
     ["is for another Permit2", permit({}, { verifyingContract: THIEF })],
+    ["guarantees nothing", { minBuyAmount: 0n }],
+    ["calls for another recipient", calling(call({ recipient: THIEF }))],
+    ["calls for another token", calling(call({ buyToken: USDC }))],
+    ["calls for less than it says", calling(call({ minAmountOut: LEAST - 1n }))],
+    ["says more than it calls for", { minBuyAmount: LEAST + 1n }],
+    ["calls for no check at all", calling(call({ buyToken: `0x${"00".repeat(20)}`, minAmountOut: 0n }))],
+    ["calls something else", calling(concat(["0x06b8524c", `0x${call().slice(10)}`]))],
+    ["has no place for the signature", calling(call({}, false))],
+    [
+      "has a signature already",
+      calling(concat([call(), numberToHex(65, { size: 32 }), `0x${"11".repeat(65)}`])),
+    ],
   ])("that %s is refused", (_name, changes) => {
-    expect(() => checkQuote(quote(changes), swap, NOW)).toThrow("nothing was signed");
+    expect(() => checkQuote(quote(changes), swap, OWNER, NOW)).toThrow("nothing was signed");
   });
 
   test("selling ether pays exactly what was asked", () => {
@@ -84,14 +111,15 @@ describe("a quote", () => {
       permit2: null,
       issues: { allowance: null },
     } as const;
-    const paying = (value: bigint) => quote({ ...base, transaction: { ...quote().transaction, value } });
-    expect(() => checkQuote(paying(10n ** 18n), native, NOW)).not.toThrow();
-    expect(() => checkQuote(paying(10n ** 18n + 1n), native, NOW)).toThrow("nothing was signed");
+    const data = call({ buyToken: USDC }, false);
+    const paying = (value: bigint) =>
+      quote({ ...base, transaction: { ...quote().transaction, data, value } });
+    expect(() => checkQuote(paying(10n ** 18n), native, OWNER, NOW)).not.toThrow();
+    expect(() => checkQuote(paying(10n ** 18n + 1n), native, OWNER, NOW)).toThrow("nothing was signed");
   });
 });
 
 describe("a quote for a wrap", () => {
-  const WETH = TOKENS.WETH.address ?? NATIVE_SENTINEL;
   const wrap = { fromToken: "ETH", toToken: "WETH", amount: 5n, slippageBps: 100 } as const;
   const plain = {
     sellToken: NATIVE_SENTINEL,
@@ -105,7 +133,7 @@ describe("a quote for a wrap", () => {
   } as const;
 
   test("is taken when it is the WETH contract's own deposit, one to one", () => {
-    expect(() => checkQuote(quote(plain), wrap, NOW)).not.toThrow();
+    expect(() => checkQuote(quote(plain), wrap, OWNER, NOW)).not.toThrow();
   });
 
   test.each<[string, Partial<Quote>]>([
@@ -113,13 +141,13 @@ describe("a quote for a wrap", () => {
     ["gives less", { buyAmount: 4n, minBuyAmount: 4n }],
     ["calls something else", { transaction: { ...plain.transaction, data: "0xd0e30db000" } }],
   ])("is refused when it %s", (_name, changes) => {
-    expect(() => checkQuote(quote({ ...plain, ...changes }), wrap, NOW)).toThrow("nothing was signed");
+    expect(() => checkQuote(quote({ ...plain, ...changes }), wrap, OWNER, NOW)).toThrow("nothing was signed");
   });
 });
 
 describe("a quote's price", () => {
   const prices = { from: 100_000_000n, to: 300_000_000_000n };
-  const paying = (share: bigint) => quote({ minBuyAmount: (10n ** 18n * share) / 10_000n });
+  const paying = (share: bigint) => (10n ** 18n * share) / 10_000n;
 
   test("is taken down to slippage plus impact below the feeds, and not below", () => {
     expect(checkPrice(paying(9_600n), swap, prices, 300n)).toBe(true);
@@ -135,6 +163,6 @@ describe("a quote's price", () => {
 
   test("of a wrap is one to one by nature", () => {
     const wrap = { fromToken: "ETH", toToken: "WETH", amount: 1n, slippageBps: 0 } as const;
-    expect(checkPrice(quote(), wrap, { from: null, to: null }, 0n)).toBe(true);
+    expect(checkPrice(1n, wrap, { from: null, to: null }, 0n)).toBe(true);
   });
 });

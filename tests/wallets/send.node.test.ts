@@ -12,12 +12,14 @@ const ETHER = 10n ** 18n;
 
 const hex = z.string().regex(/^0x[0-9a-f]+$/i);
 
-const send = (app: WalletApp, fields: object, headers: Record<string, string> = {}) =>
+const send = (app: WalletApp, fields: object, headers: Record<string, string> = {}, ip?: string) =>
   app.post(
     "/mcp/defi/send",
     { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields },
-    { headers },
+    { headers, ...(ip === undefined ? {} : { ip }) },
   );
+/** Two of one address may wait at once: racing calls come from many. */
+const addressOf = (n: number) => `198.51.100.${n}`;
 
 describe("POST /mcp/defi/send", () => {
   test("a send of ETH arrives, and the answer tells its transaction", async ({ app }) => {
@@ -33,7 +35,10 @@ describe("POST /mcp/defi/send", () => {
         token: "ETH",
         toAddress: expect.stringMatching(new RegExp(`^${to}$`, "i")),
         amount: "250000000000000000",
+        maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
+        warning: expect.stringContaining("could be guessed"),
+        suggestedUserId: expect.any(String),
       },
     ]);
     expect(await etherOf(to)).toBe(ETHER / 4n);
@@ -94,6 +99,7 @@ describe("POST /mcp/defi/send", () => {
     expect(methods.filter((method) => method !== "eth_getTransactionReceipt").sort()).toEqual([
       "eth_call", // the price
       "eth_call", // the fee for its L1 data
+      "eth_call", // the swap provider's contract, which is no recipient
       "eth_chainId",
       "eth_estimateGas",
       "eth_feeHistory",
@@ -105,6 +111,18 @@ describe("POST /mcp/defi/send", () => {
     ]);
     expect(methods).toContain("eth_getTransactionReceipt");
     expect(asked.map(({ targets }) => targets).filter((targets) => targets > 0)).toEqual([1]);
+  });
+
+  test("without a custody wallet names the basic one, and the other way round", async ({ app }) => {
+    const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
+    const refused = await send(app, {});
+    expect([refused.status, refused.body.error]).toEqual([
+      404,
+      `No wallet was found for this user: connect first. There is a basic wallet, ${String(body.address)}: a send with from: "basic" spends it`,
+    ]);
+    const bob = await app.post("/mcp/defi/connect", { userId: "bob" });
+    const back = await send(app, { userId: "bob", from: "basic" });
+    expect(back.body.error).toContain(`a custody wallet, ${String(bob.body.address)}`);
   });
 
   test("spends the basic wallet when told to", async ({ app }) => {
@@ -173,7 +191,9 @@ describe("POST /mcp/defi/send", () => {
     const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
     await chain.fund(hexAddress(body.address), { USDC: 9_000_000n });
     const refused = await send(app, { token: "USDC", amount: "9000000" });
-    expect(refused.body.error).toContain(`The user's basic wallet ${String(body.address)} holds 9 USDC`);
+    expect(refused.body.error).toContain(
+      `The user's basic wallet ${String(body.address)} holds 9 USDC: a send with from: "basic" spends it`,
+    );
   });
 
   test("is 503 while trading is paused", async () => {
@@ -207,8 +227,8 @@ describe("an idempotency key", () => {
     const wallet = await app.fundedWallet("alice", { ETH: ETHER });
     const to = freshAddress();
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        send(app, { toAddress: to, amount: "3" }, { "Idempotency-Key": "one" }),
+      Array.from({ length: 20 }, (_, i) =>
+        send(app, { toAddress: to, amount: "3" }, { "Idempotency-Key": "one" }, addressOf(i)),
       ),
     );
     expect(new Set(answers.map(({ body }) => body.txHash)).size).toBe(1);
@@ -224,7 +244,7 @@ describe("20 racing sends from one wallet", () => {
     const to = freshAddress();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        send(app, { toAddress: to, amount: "1" }, { "Idempotency-Key": `k${i}` }),
+        send(app, { toAddress: to, amount: "1" }, { "Idempotency-Key": `k${i}` }, addressOf(i)),
       ),
     );
     expect(answers.map(({ status, body }) => [status, body.status])).toEqual(
@@ -248,18 +268,22 @@ describe("transfer limits", () => {
     await app.fundedWallet("alice", { ETH: ETHER, USDC: 1_000_000_000n });
     const tooMuch = await send(app, dollars(61));
     expect([tooMuch.status, tooMuch.body.error]).toEqual([400, "A transfer may be worth at most 60 USD"]);
-    const raced = await Promise.all(Array.from({ length: 8 }, () => send(app, dollars(20))));
+    const raced = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => send(app, dollars(20), {}, addressOf(i))),
+    );
     expect(raced.filter(({ status }) => status === 200)).toHaveLength(5);
-    expect(raced.find(({ status }) => status === 400)?.body.error).toBe(
-      "This transfer would pass the daily limit of 100.50 USD",
+    expect(raced.find(({ status }) => status === 400)?.body.error).toEqual(
+      expect.stringMatching(
+        /^This transfer would pass the limit of 100\.5 USD in 24 hours: 0\.4\d USD are free now, and 100(?:\.\d\d)? USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
+      ),
     );
 
     const poor = await app.fundedWallet("carol", { USDC: 1_000_000n });
     expect(poor).toMatch(/^0x/);
     const failed = await app.post("/mcp/defi/send", { userId: "carol", toAddress: BOB, ...dollars(50) });
     expect(failed.status).toBe(400);
-    const days = await app.rows("transferDays");
-    expect(days.find(({ userId }) => userId === "carol")?.microUsd).toBe("0");
+    const windows = await app.rows("transferWindows");
+    expect(windows.find(({ userId }) => userId === "carol")?.entries).toEqual([]);
   });
 
   test("take Ether's price from the tickers while its feed is stale, and never from the model", async () => {

@@ -64,7 +64,10 @@ describe("POST /mcp/defi/swap", () => {
         minBuyAmount: expect.stringMatching(/^\d+$/),
         approvalTxHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
         priceChecked: true,
+        maxFeeEth: expect.stringMatching(/^0\.\d+$/),
         explorerUrl: `https://basescan.org/tx/${String(body.txHash)}`,
+        warning: expect.stringContaining("could be guessed"),
+        suggestedUserId: expect.any(String),
       },
     ]);
     const after = await holdings(app);

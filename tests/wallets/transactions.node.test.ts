@@ -1,7 +1,9 @@
+import { toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
+import { POOL } from "../../scripts/stack/chain/addresses";
 import { until } from "../support/waiting";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
@@ -162,25 +164,35 @@ describe("a transaction on its way", () => {
     expect(await nonceOf(owner)).toBe(2);
   });
 
-  test("that the node refuses outright has failed, and its nonce is free again", async ({ app }) => {
+  test("that the node refuses outright is not known to have failed: the next send hands it out again first", async ({
+    app,
+  }) => {
+    deadlines.receipt = 100;
     await app.fundedWallet("alice", { ETH: ETHER });
     const error = { code: -32003, message: "Insufficient funds for gas * price + value" };
     const agree = answering(({ method }) => (method === "eth_sendRawTransaction" ? { error } : null));
     const refused = await send(app, {});
-    expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, false, "failed"]);
+    expect([refused.status, refused.body.success, refused.body.status]).toEqual([200, true, "submitted"]);
     agree();
-    expect((await app.rows("transactions"))[0]?.error).toBe(
-      "The chain refused the transaction: insufficient funds",
-    );
+    expect((await app.rows("transactions"))[0]).toMatchObject({
+      state: "unknown",
+      error: "insufficient funds",
+    });
+    unreachDeadlines();
     expect((await send(app, {})).body.status).toBe("confirmed");
-    expect((await app.rows("transactions")).map(({ nonce }) => nonce)).toEqual([0, 0]);
+    expect(await followUp(app)).toMatchObject({ state: "confirmed", nonce: 0 });
+    expect((await app.rows("transactions"))[1]).toMatchObject({ state: "confirmed", nonce: 1 });
   });
 
   test("that would revert is refused before it is signed", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    // The price feed takes no ether.
-    const { status, body } = await send(app, { toAddress: chain.addresses.feeds.ETH });
-    expect([status, body.error]).toEqual([400, expect.stringMatching(/^The transaction would fail: /)]);
+    // The swaps' pool takes no ether.
+    const { status, body } = await send(app, { toAddress: POOL });
+    const refused = toFunctionSelector("EtherRefused()");
+    expect([status, body.error]).toEqual([
+      400,
+      `The transaction would fail: execution reverted with ${refused}`,
+    ]);
     expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
   });
 

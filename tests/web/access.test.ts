@@ -21,6 +21,9 @@ const call = (app: Pick<App["t"], "query" | "mutation" | "action">) => {
     mutation(users.addresses.unlink, { address: `0x${"ab".repeat(20)}` }),
     action(users.linking.linkAddress, { signature: "0x" }),
     action(account.claims.claimUserId, { userId: "somebody" }),
+    action(account.claims.findLeftovers, { userId: "somebody" }),
+    query(account.levels.mine),
+    mutation(account.levels.set, { level: "closed" }),
     mutation(account.deletion.request),
     query(account.deletion.status),
     query(account.export.page, { section: "credits", paginationOpts }),
@@ -120,14 +123,15 @@ describe("a userId the user already has", () => {
 
   test("is theirs for good once claimed, first come", async ({ app }) => {
     await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    expect(await claim(app, "alice", " my-secret-id ")).toEqual({ userId: "my-secret-id" });
-    expect(await claim(app, "alice", "my-secret-id")).toEqual({ userId: "my-secret-id" });
+    const hers = { userId: "my-secret-id", found: expect.any(Object), pendingUntil: null };
+    expect(await claim(app, "alice", " my-secret-id ")).toEqual(hers);
+    expect(await claim(app, "alice", "my-secret-id")).toEqual(hers);
     await expect(claim(app, "alice", "another")).rejects.toMatchObject({ data: { code: "conflict" } });
     await expect(claim(app, "mallory", "my-secret-id")).rejects.toMatchObject({ data: { code: "conflict" } });
     await expect(claim(app, "mallory", "a\u0000b")).rejects.toMatchObject({
       data: { code: "invalid_request" },
     });
-    expect(await claim(app, "carol", "at-first-sight")).toEqual({ userId: "at-first-sight" });
+    expect(await claim(app, "carol", "at-first-sight")).toMatchObject({ userId: "at-first-sight" });
   });
 
   test("can be tried for twenty times an hour, counting what was refused", async ({ app }) => {
@@ -138,7 +142,7 @@ describe("a userId the user already has", () => {
     }
     const codes = guesses.map((error) => row.parse(row.parse(error).data).code);
     expect(codes).toEqual([...Array.from({ length: 20 }, () => "conflict"), "rate_limited"]);
-    expect(await claim(app, "carol", "another")).toEqual({ userId: "another" });
+    expect(await claim(app, "carol", "another")).toMatchObject({ userId: "another" });
   });
 
   test("does not take the place of an account in use", async ({ app }) => {
@@ -163,24 +167,29 @@ describe("a userId the user already has", () => {
 });
 
 describe("research of a signed-in user's userId", () => {
-  test("is started and stopped with that user's token alone", async ({ app }) => {
+  test("is started and stopped by the id alone too, but not with another user's token", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
-    const start = { userId, token: "SOL", messengerChatId: "666" };
-    expect((await app.post("/mcp/research/start", start, { as: "alice" })).status).toBe(200);
-    for (const [path, body] of [
-      ["/mcp/research/start", start],
-      ["/mcp/research/start", { userId }],
-      ["/mcp/research/stop", { userId }],
-    ] as const) {
-      expect([path, (await app.post(path, body)).status]).toEqual([path, 401]);
-      expect([path, (await app.post(path, body, { as: "mallory" })).status]).toEqual([path, 403]);
-    }
-    expect((await app.rows("shifts")).map(({ status }) => status)).toEqual(["active"]);
-    const stopped = await app.post("/mcp/research/stop", { userId }, { as: "alice" });
-    expect(stopped.body).toEqual({ success: true, stopped: 1 });
-    // What is nobody's is its own credential.
-    expect((await app.post("/mcp/research/start", { userId: "nobodys" })).status).toBe(200);
+    for (const path of ["/mcp/research/start", "/mcp/research/stop"])
+      expect([path, (await app.post(path, { userId }, { as: "mallory" })).status]).toEqual([path, 403]);
+    expect((await app.post("/mcp/research/start", { userId }, { as: "alice" })).status).toBe(200);
+    expect((await app.post("/mcp/research/start", { userId })).status).toBe(200);
+    expect((await app.post("/mcp/research/stop", { userId })).body).toEqual({ success: true, stopped: 2 });
+  });
+
+  test("runs at most 3 of its 10 shifts for callers with the id alone", async ({ app }) => {
+    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
+    const start = (init: CallInit = {}) => app.post("/mcp/research/start", { userId, token: "BTC" }, init);
+    for (let i = 0; i < 3; i++) expect((await start()).status).toBe(200);
+    const fourth = await start();
+    expect([fourth.status, fourth.body.error]).toEqual([
+      429,
+      "At most 3 research shifts can be active at once by userId alone",
+    ]);
+    for (let i = 0; i < 7; i++) expect((await start({ as: "alice" })).status).toBe(200);
+    expect((await start({ as: "alice" })).body.error).toBe(
+      "At most 10 research shifts can be active at once",
+    );
   });
 });
 
@@ -190,11 +199,18 @@ describe("a claimed userId over HTTP", () => {
   const settings = { userId: "alice-id", messengerChatId: "42" };
   const init = { method: "POST", body: JSON.stringify(settings) };
 
-  test("has its reports sent elsewhere with its user's token alone", async ({ app }) => {
+  test("has its reports sent elsewhere with its user's token alone, and says which ways there are", async ({
+    app,
+  }) => {
     expect((await app.post("/user/messenger", settings)).status).toBe(200);
     await claim(app, "alice", "alice-id");
     await claim(app, "mallory", "mallory-id");
-    expect((await app.t.fetch("/user/messenger", init)).status).toBe(401);
+    for (const path of ["/user/messenger", "/user/telegram"]) {
+      const { status, body } = await app.post(path, settings);
+      expect([status, body.error]).toEqual([403, expect.stringContaining("need the owner's token")]);
+    }
+    const notice = { userId: "alice-id", message: "tap Approve" };
+    expect((await app.post("/user/telegram/notify", notice)).status).toBe(403);
     expect((await browserOf(app, "mallory").fetch("/user/messenger", init)).status).toBe(403);
     expect((await browserOf(app, "alice").fetch("/user/messenger", init)).status).toBe(200);
   });
@@ -212,7 +228,7 @@ describe("moving funds over HTTP", () => {
       ["/mcp/defi/swap", swap],
     ] as const) {
       const body = { ...order, userId: "alice-id" };
-      expect(await postedStatus(app.t, path, body)).toBe(401);
+      expect(await postedStatus(app.t, path, body)).toBe(403);
       expect(await postedStatus(browserOf(app, "mallory"), path, body)).toBe(403);
       // Past the guard there is no wallet yet.
       expect(await postedStatus(browserOf(app, "alice"), path, body)).toBe(404);
@@ -220,18 +236,20 @@ describe("moving funds over HTTP", () => {
   });
 
   test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
-    await app.post("/mcp/defi/connect", { userId: "alice-id" });
+    const userId = "kq3vX9tLw2bTz7RfYh5MnP";
+    await app.post("/mcp/defi/connect", { userId });
     const [wallet] = await app.rows("wallets");
-    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
+    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId });
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     const open = (as: Pick<App["t"], "mutation">, source: "web" | "telegram") =>
       as.mutation(internal.wallets.transactions.orders.open, {
-        userId: "alice-id",
+        userId,
         walletId: wallet?.walletId ?? "",
         request: { kind: "send", ...send },
         source,
+        address: null,
       });
-    await expect(open(app.t, "web")).rejects.toMatchObject({ data: { code: "unauthorized" } });
+    await expect(open(app.t, "web")).rejects.toMatchObject({ data: { code: "forbidden" } });
     await expect(open(browserOf(app, "mallory"), "web")).rejects.toMatchObject({
       data: { code: "forbidden" },
     });

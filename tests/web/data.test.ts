@@ -35,9 +35,10 @@ async function lived() {
         payer: "0xcd",
         createdAt: 1,
       });
-      for (const day of ["2025-12-31", "2026-01-05"]) {
-        await ctx.db.insert("transferDays", { userId: owner, day, microUsd: "5" });
-      }
+      await ctx.db.insert("transferWindows", {
+        ...{ userId: owner, address: "", measure: "moved" },
+        ...{ entries: [{ at: Date.now(), microUsd: "5" }], updatedAt: Date.now() },
+      });
       const held = { userId: owner, agentId: "a", amount: 1 };
       await ctx.db.insert("creditReservations", { ...held, runId: `${owner}:held`, state: "held" });
       await ctx.db.insert("creditReservations", {
@@ -96,7 +97,7 @@ describe("export", () => {
     "credits",
     "reservations",
     "deposits",
-    "transferDays",
+    "transferWindows",
     "runs",
     "reports",
     "shifts",
@@ -167,9 +168,11 @@ describe("deletion", () => {
       { userId: "bob", focus: "BTC", bodyHash: "hash of bob" },
     ]);
     const left = (rows: { userId: string }[]) => rows.filter((one) => one.userId === userId);
-    expect(left(await app.rows("transferDays"))).toMatchObject([{ day: "2026-01-05" }]);
+    expect(left(await app.rows("transferWindows"))).toMatchObject([{ measure: "moved" }]);
     expect(left(await app.rows("creditReservations"))).toMatchObject([{ state: "held" }]);
-    expect((await app.rows("transferDays")).length + (await app.rows("creditReservations")).length).toBe(6);
+    expect((await app.rows("transferWindows")).length + (await app.rows("creditReservations")).length).toBe(
+      5,
+    );
     expect(await alice.query(api.users.profile.me, {})).toMatchObject({ userId });
 
     // Bob's reports rest on the same observations, and go on.

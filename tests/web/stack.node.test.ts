@@ -107,6 +107,6 @@ describe("a browser on the local stack", () => {
       await post("/mcp/defi/send", order, mallory.token),
       await post("/mcp/defi/send", order, carol.token),
     ].map(({ status }) => status);
-    expect(statuses).toEqual([401, 401, 403, 200]);
+    expect(statuses).toEqual([403, 401, 403, 200]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { spanText } from "../../convex/messenger/format";
 import { alertCard } from "../../convex/whales/cards";
 import { START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
@@ -63,19 +64,37 @@ describe("/mcp/whale-alerts", () => {
     ["?hours=1", 1],
     ["?hours=168", 168],
     ["?hours=", 6],
+    ["?hours=0.5", 0.5],
+    ["?hours=1.5", 1.5],
   ])("looks back as far as it is asked: %s", async ([query, hours], { app }) => {
     expect((await app.get(`/mcp/whale-alerts${query}`)).body).toEqual({ hours, count: 0, alerts: [] });
   });
 
-  test.for(["0", "169", "-1", "1.5", "six", "1e2", "99999"])("refuses hours=%s", async (hours, { app }) => {
+  test.for(["0", "0.05", "169", "-1", "six", "1e2", "99999"])("refuses hours=%s", async (hours, { app }) => {
     const { status, body } = await app.get(`/mcp/whale-alerts?hours=${hours}`);
-    expect([status, body]).toEqual([400, { error: "hours must be a whole number from 1 to 168" }]);
+    expect([status, body]).toEqual([400, { error: "hours must be a number from 0.1 to 168" }]);
   });
 
   test("takes a number in a body", async ({ app }) => {
     expect((await app.post("/mcp/whale-alerts", { hours: 24 })).body).toMatchObject({ hours: 24 });
-    expect((await app.post("/mcp/whale-alerts", { hours: 1.5 })).status).toBe(400);
+    expect((await app.post("/mcp/whale-alerts", { hours: 1.5 })).body).toMatchObject({ hours: 1.5 });
     expect((await app.post("/mcp/whale-alerts", { hours: [6] })).status).toBe(400);
+  });
+
+  test("without the gateway's key says so while no alert is stored, and then shows what is", async () => {
+    const app = createApp({ env: { LLM_GATEWAY_API_KEY: "" } });
+    const missing = [500, { error: "LLM_GATEWAY_API_KEY is not configured" }];
+    const asked = async () => {
+      const [got, posted] = [await app.get("/mcp/whale-alerts"), await app.post("/mcp/whale-alerts")];
+      expect([posted.status, posted.body]).toEqual([got.status, got.body]);
+      return [got.status, got.body];
+    };
+    expect(await asked()).toEqual(missing);
+    const card = await app.get("/mcp/whale-alerts?userId=whale-watcher");
+    expect([card.status, card.body]).toEqual(missing);
+    await storeAlerts(app, [7]);
+    expect(await asked()).toEqual([200, { hours: 6, count: 0, alerts: [] }]);
+    expect((await app.get("/mcp/whale-alerts?hours=8")).body.count).toBe(1);
   });
 
   test("lists at most 500, the newest", async ({ app }) => {
@@ -157,11 +176,7 @@ describe("the card", () => {
       verified: false,
     };
     const card = alertCard({ hours: 1, at: START, alerts: [...alerts, small] });
-    const text = card
-      .flatMap((paragraph) =>
-        paragraph.map((span) => (typeof span === "string" ? span : "bold" in span ? span.bold : span.link)),
-      )
-      .join("");
+    const text = card.flatMap((paragraph) => paragraph.map(spanText)).join("");
     const shown = [...text.matchAll(/T\d+ \$(\d+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);
     expect(Math.min(...shown)).toBe(16);

@@ -294,3 +294,35 @@ describe("a restart", () => {
     expect(row).not.toHaveProperty("note");
   });
 });
+
+describe("beside another provider's gateway", () => {
+  const LLM_ENDPOINT = `${PROVIDERS}/llm`;
+
+  test("without an agent API's address nobody is asked, nobody gets the key, and health says so", async () => {
+    const app = createApp({ env: { LLM_ENDPOINT, AGENT_API_URL: undefined } });
+    await watchNow(app);
+    expect(app.standins.sent("agent")).toEqual([]);
+    expect(await app.rows("whaleWatches")).toEqual([]);
+    expect(JSON.stringify(app.logged)).toContain("AGENT_API_URL is not configured");
+    const { checks } = (await app.get("/health")).body;
+    expect(checks).toMatchObject({ configured: { AGENT_API_URL: false } });
+  });
+
+  test("a job that was begun before is followed no further", async () => {
+    const app = createApp({ env: { LLM_ENDPOINT, AGENT_API_URL: undefined } });
+    const id = await app.t.run(({ db }) =>
+      db.insert("whaleWatches", {
+        ...{ hour: START, state: "polling", jobId: "job_1", startedAt: START, acceptedAt: START },
+        ...{ leaseUntil: START, polls: 0 },
+      }),
+    );
+    await app.t.action(internal.whales.agent.jobs.poll, { watchId: id, number: 0 });
+    expect(app.standins.sent("agent")).toEqual([]);
+  });
+
+  test("with one it is asked there", async ({ app }) => {
+    await watchNow(app);
+    expect(prompts(app)).toHaveLength(1);
+    expect((await app.get("/health")).body.checks).toMatchObject({ configured: { AGENT_API_URL: true } });
+  });
+});

@@ -87,7 +87,7 @@ export type Size = "" | "spark" | "low" | "square";
 
 /**
  * @param id Of its own on the page.
- * @param title What it shows, and `says` what is to be seen, for who does not see it.
+ * @param title What it shows, and `says` its text for screen readers.
  * @param plot Shapes in the plot's own lengths. @param marks Words, lines and marks, at shares.
  */
 export function chart(

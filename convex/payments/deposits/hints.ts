@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type QueryCtx } from "../../_generated
 import { optional } from "../../lib/env";
 import { charge, vCaller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
-import { beginCheck, CHECK_LEASE_MS, depositsOf, hintOf, startChecks, wantsCheck, type Check } from "./model";
+import { depositsOf, hintOf, nameTransaction, startChecks, type Check } from "./model";
 import { answerShape } from "./payloads";
 
 /** What webhooks name, and what they are told of it. */
@@ -20,20 +20,12 @@ export const receive = internalMutation({
   args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
   returns: v.null(),
   handler: async (ctx, { hints, caller }) => {
-    const now = Date.now();
     const checks: Check[] = [];
     let unheardOf = 0;
-    for (const { txHash, removed } of hints) {
-      const row = await hintOf(ctx, txHash);
-      const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
-      if (row === null) {
-        unheardOf++;
-        const fresh = { ...checking, txHash, attempt: 1, checks: 0, openedAt: now };
-        checks.push({ hintId: await ctx.db.insert("depositHints", fresh), attempt: 1 });
-      } else if (await wantsCheck(ctx, row, removed, now)) {
-        const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
-        checks.push(await beginCheck(ctx, row, { ...checking, ...reopened }));
-      }
+    for (const hint of hints) {
+      const { isNew, check } = await nameTransaction(ctx, hint);
+      if (isNew) unheardOf++;
+      if (check !== null) checks.push(check);
     }
     if (unheardOf > 0 && optional("DEPOSIT_WEBHOOK_SECRET") === undefined) {
       await charge(ctx, "newDeposit", caller, unheardOf);

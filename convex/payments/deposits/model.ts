@@ -9,9 +9,10 @@ import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
 import { userIdByAddress } from "../../wallets/model";
-import { claimByKey, authorizationKey } from "../reports/model";
 import { PRICE } from "../terms";
 import {
+  authorizationKey,
+  claimByKey,
   depositKey,
   releaseDeposit,
   reportKey,
@@ -96,7 +97,7 @@ export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"deposi
  * Whether the chain is to be asked about a transaction that is named again.
  * @param removed It is said that the chain has dropped it.
  */
-export async function wantsCheck(
+async function wantsCheck(
   ctx: QueryCtx,
   row: Doc<"depositHints">,
   removed: boolean,
@@ -106,6 +107,36 @@ export async function wantsCheck(
   if (row.state === "checking" && row.nextCheckAt > now) return false;
   if (row.state !== "settled" || removed) return true;
   return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
+}
+
+/**
+ * Keeps a transaction that was named, and begins a check of what is not settled of it, for `startChecks`.
+ * @param removed It is said that the chain has dropped it.
+ */
+export async function nameTransaction(
+  ctx: MutationCtx,
+  { txHash, removed }: { txHash: string; removed: boolean },
+): Promise<{ isNew: boolean; check: Check | null }> {
+  const now = Date.now();
+  const row = await hintOf(ctx, txHash);
+  const checking = { state: "checking" as const, nextCheckAt: now + CHECK_LEASE_MS };
+  if (row === null) {
+    const fresh = { ...checking, txHash, attempt: 1, checks: 0, openedAt: now };
+    return { isNew: true, check: { hintId: await ctx.db.insert("depositHints", fresh), attempt: 1 } };
+  }
+  if (!(await wantsCheck(ctx, row, removed, now))) return { isNew: false, check: null };
+  const reopened = row.state === "settled" ? { openedAt: now, checks: 0, reason: undefined } : {};
+  return { isNew: false, check: await beginCheck(ctx, row, { ...checking, ...reopened }) };
+}
+
+/** Has what a report leaves of its payment credited: it is a deposit, whether or not a webhook tells of it. */
+export async function nameRest(
+  ctx: MutationCtx,
+  { txHash, amount }: { txHash: string; amount: string },
+): Promise<void> {
+  if (BigInt(amount) <= PRICE) return;
+  const { check } = await nameTransaction(ctx, { txHash, removed: false });
+  if (check !== null) await startChecks(ctx, [check], 0);
 }
 
 /** Overtakes whatever check of a hint is under way, for `startChecks`. */

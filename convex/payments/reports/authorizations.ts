@@ -37,10 +37,8 @@ const TOO_EARLY = [
   "invalid_exact_evm_payload_authorization_valid_after",
   "The authorization is not valid yet",
 ] as const;
-const TOO_LATE = [
-  "invalid_exact_evm_payload_authorization_valid_before",
-  "The authorization has expired",
-] as const;
+export const TOO_LATE = "invalid_exact_evm_payload_authorization_valid_before";
+const EXPIRED = [TOO_LATE, "The authorization has expired"] as const;
 const SHORT = ["insufficient_funds", "The payer holds less USDC than the authorization is for"] as const;
 
 /** What can be told from the authorization alone; `null` when that is in order. */
@@ -61,7 +59,7 @@ export function refusalOfTerms(
       `The authorization is for less than ${PRICE_SHOWN} USDC`,
     ],
     [BigInt(validAfter) > nowSeconds, ...TOO_EARLY],
-    [BigInt(validBefore) < nowSeconds + REMAINING_SECONDS, ...TOO_LATE],
+    [BigInt(validBefore) < nowSeconds + REMAINING_SECONDS, ...EXPIRED],
     [
       signature.endsWith(UNDEPLOYED_SUFFIX),
       MISSIGNED,
@@ -165,7 +163,7 @@ const ON_ITS_WAY = "The payment is on its way into the chain: send the same proo
 /** USDC's own words, which public nodes pass on. */
 const REVERTS: readonly [RegExp, Reason, string][] = [
   [/exceeds balance/i, ...SHORT],
-  [/expired/i, ...TOO_LATE],
+  [/expired/i, ...EXPIRED],
   [/not yet valid/i, ...TOO_EARLY],
   [/signature|recover/i, MISSIGNED, "The authorization was not signed by its payer"],
 ];

@@ -37,7 +37,7 @@ export function settlesAuthorizations(): boolean {
  * The 402 that plain callers and x402 clients of both versions understand: `paymentDetails` and version 1 in the body,
  * version 2 in the header. Constant but for `error`: clients echo the requirements.
  */
-export function paymentRequired(refused?: { reason: Reason; error: string }): AppError {
+export function paymentRequired(refused?: { reason?: Reason; error: string }): AppError {
   const [resource, payTo] = [paidResource(), payee()];
   const signable = settlesAuthorizations();
   const reason = refused?.reason;

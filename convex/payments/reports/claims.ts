@@ -7,8 +7,8 @@ import { refusalFor } from "../relayer";
 import { ALREADY_USED, refusal, type Refusal } from "../terms";
 import {
   claimById,
-  claimByKey,
   claimMined,
+  claimsOf,
   isReason,
   joinClaim,
   sameOrder,
@@ -16,9 +16,9 @@ import {
   vCandidate,
   vRefusal,
   vTicket,
-  authorizationKey,
   type ClaimTicket,
 } from "./model";
+import { authorizationKey, claimByKey, restOf, vRest } from "../transfers";
 import { authorizationText, shownProof } from "./proofs";
 import {
   vAuthorization,
@@ -99,7 +99,7 @@ export const claimTransfer = internalMutation({
  * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
  * @param codeHash The SHA-256 of its code, `null` for a key's account.
  * @returns `busy` when the payer's other payments under way leave less of it than this one takes: each was simulated
- * against all of it, and the relayer would pay for those that then fail.
+ * against all of it, and the relayer would pay for those that then fail. Also when too many new payers' are under way.
  */
 export const claimAuthorization = internalMutation({
   args: {
@@ -119,10 +119,7 @@ export const claimAuthorization = internalMutation({
     const payer = authorization.from;
     const refused = await refusalFor(ctx, payer, codeHash);
     if (refused !== null) return refused;
-    const underWay = await ctx.db
-      .query("paymentClaims")
-      .withIndex("by_payer_and_state", (q) => q.eq("payer", payer).eq("state", "settling"))
-      .take(MAX_UNDER_WAY);
+    const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
     const taken = underWay.reduce((sum, one) => sum + BigInt(one.authorization?.value ?? 0), 0n);
     if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > BigInt(balance)) {
       return { kind: "busy" };
@@ -152,7 +149,13 @@ const vStanding = v.union(
   v.object({ kind: v.literal("working"), receipt }),
   /** The caller's money is safe: the same proof is to be sent again. */
   v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
-  v.object({ kind: v.literal("delivered"), report: vPaidReport, receipt }),
+  v.object({
+    kind: v.literal("delivered"),
+    focus: v.string(),
+    report: vPaidReport,
+    rest: v.union(vRest, v.null()),
+    receipt,
+  }),
   vRefusal,
 );
 export type Standing = Infer<typeof vStanding>;
@@ -170,7 +173,8 @@ export const standing = internalQuery({
       // Forgotten while its caller waited.
       if (row.report === undefined) return ALREADY_USED;
       const { result, sources } = row.report;
-      return { kind: "delivered", report: { result, sources }, receipt };
+      const rest = await restOf(ctx, row);
+      return { kind: "delivered", focus: row.order.focus, report: { result, sources }, rest, receipt };
     }
     if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
       return refusal(row.refusal.reason, row.refusal.error);

@@ -4,8 +4,11 @@ import { sha256Hex } from "../../lib/crypto";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
-import { absentWhenEmpty, optionalToken, userId } from "../../lib/input";
+import { absentWhenEmpty, closedInput, optionalToken, userId } from "../../lib/input";
+import { parseJson } from "../../lib/json";
 import { countGuess, refuseGuessing } from "../../lib/limits";
+import { formatUnits } from "../../lib/money";
+import { once } from "../../lib/once";
 import {
   readingsExample,
   readingsShape,
@@ -15,15 +18,50 @@ import {
   shownResult,
 } from "../../research/shown";
 import { PAID_PATH } from "../terms";
+import type { Rest } from "../transfers";
 import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
 import { parseProof, proofHeader } from "./proofs";
+
+const restShape = z.object({
+  amountUsdc: z.string(),
+  state: z
+    .enum(["credited", "kept", "pending", "ignored"])
+    .describe(
+      "Credited to the account of the wallet that has paid; kept until that wallet is some user's; pending until the chain was asked; ignored: worth less than one credit",
+    ),
+  credits: z.int().nullable().describe("The credits it has brought; null where none yet"),
+  note: z.string(),
+});
+
+const NOTES: Record<Rest["state"], string> = {
+  credited: "It was credited to the account of the wallet that has paid.",
+  kept: "It is kept, and credited once the wallet that has paid is linked to an account.",
+  pending: "It is credited shortly, or kept until the wallet that has paid is linked to an account.",
+  ignored: "It is worth less than one credit.",
+};
+
+function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape> {
+  return { amountUsdc: formatUnits(BigInt(amount), 6), state, credits, note: NOTES[state] };
+}
+
+/** It reaches the sources: loaded where a token is asked for. */
+const listing = once(() => import("../../evidence/listing"));
+
+/** The token of a body that nobody has paid for yet, which may be anything. */
+function askedToken(body: string): string | undefined {
+  try {
+    return z.object({ token: optionalToken }).parse(parseJson(body)).token;
+  } catch {
+    return undefined;
+  }
+}
 
 const report: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. A payment is verified on chain and buys one report: asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
+    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. A payment of at least 1.00 USDC is verified on chain and buys one report, and what is beyond the price is credited to its sender (`rest`): asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
   headers: {
@@ -33,8 +71,9 @@ const report: MountedEndpoint = endpoint({
   },
   answerHeaders: RECEIPT_HEADERS,
   errors: {
+    not_found: "No source knows the token: the payment is not used.",
     payment_required: {
-      when: "No proof was sent, or this one buys nothing: `reason` says why.",
+      when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token: then nothing should be paid.",
       body: z.object(paymentTerms),
       headers: {
         "Payment-Required": "What has to be paid, as x402 version 2 says it, in base64.",
@@ -56,13 +95,17 @@ const report: MountedEndpoint = endpoint({
     input: { token: "BTC" },
     output: { success: true, result: { ...resultExample, readings: readingsExample }, token: "BTC" },
   },
-  guard: ({ header }) => {
+  guard: async ({ header }, body, { ctx, caller }) => {
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");
     required("LLM_GATEWAY_API_KEY");
-    if (proofHeader(header) === null) throw paymentRequired();
+    if (proofHeader(header) !== null) return;
+    const token = askedToken(body);
+    const { listingOf, unknownToken } = await listing();
+    const found = token === undefined ? null : await listingOf(ctx, token, caller);
+    throw paymentRequired(found?.kind === "unknown" ? { error: unknownToken(found.symbol) } : undefined);
   },
-  input: z.object({ userId: absentWhenEmpty(userId), token: optionalToken }),
+  input: closedInput({ userId: absentWhenEmpty(userId), token: optionalToken }),
   returns: z.object({
     success: z.literal(true),
     result: z.object({
@@ -70,6 +113,9 @@ const report: MountedEndpoint = endpoint({
       readings: readingsShape,
     }),
     token: z.string().describe("The symbol asked for; empty for the whole market"),
+    rest: restShape
+      .optional()
+      .describe("What the payment was worth beyond the report's price; left out where it was that price"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
     const proof = parseProof(proofHeader(head.header) ?? "");
@@ -94,7 +140,9 @@ const report: MountedEndpoint = endpoint({
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
     const { result, sources } = redeemed.report;
     const shown = { ...shownResult(result), readings: shownReadings(sources) };
-    return new Reply({ success: true as const, result: shown, token: focus }, headers);
+    const { focus: about, rest } = redeemed;
+    const beyond = rest === null ? {} : { rest: shownRest(rest) };
+    return new Reply({ success: true as const, result: shown, token: about, ...beyond }, headers);
   },
 });
 

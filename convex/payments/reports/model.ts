@@ -1,16 +1,18 @@
 import { v, type Infer } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
-import { required, setting } from "../../lib/env";
+import { setting } from "../../lib/env";
 import { enter, telling } from "../../lib/lanes";
+import { rowsByBoth } from "../../lib/rows";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
-import { ALREADY_USED, PRICE, PRICE_SHOWN, REASONS, refusal, type Reason, type Refusal } from "../terms";
+import { nameRest } from "../deposits/model";
+import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "../terms";
 import {
+  claimByKey,
   payFromCredits,
   spendTransfer,
   spentTransfer,
@@ -18,7 +20,6 @@ import {
   vTransfer,
   type Transfer,
 } from "../transfers";
-import { proofText } from "./proofs";
 import type { Order, Strength } from "./tables";
 
 /**
@@ -50,13 +51,9 @@ export type ClaimWork = { claimId: Id<"paymentClaims">; attempt: number };
 export const vTicket = v.object({ kind: v.literal("claim"), ...vClaimWork });
 export type ClaimTicket = Infer<typeof vTicket>;
 
-/** The key of a signed payment's claim. */
-export function authorizationKey({ from, nonce }: { from: string; nonce: string }): string {
-  return `auth:${from.toLowerCase()}:${nonce.toLowerCase()}`;
-}
-
-export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"paymentClaims"> | null> {
-  return getOneFrom(ctx.db, "paymentClaims", "by_key", key);
+/** A payer's claims in a state, the oldest first. @param payer In lower case. */
+export function claimsOf(ctx: QueryCtx, payer: string, state: Doc<"paymentClaims">["state"]) {
+  return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
 /** The claim that a piece of work is about; `null` when that was overtaken. */
@@ -222,14 +219,6 @@ async function strengthOf(
       "A transaction hash alone is not accepted here: sign it with the paying wallet",
     );
   }
-  if (BigInt(transfer.amount) !== PRICE) {
-    // What is beyond the price is a deposit of somebody who is not known yet, and who would lose it with the rest.
-    const text = proofText(transfer.txHash, required("PLATFORM_WALLET_ADDRESS"), order);
-    return refusal(
-      "invalid_payer_signature",
-      `A transaction hash alone redeems a payment of exactly ${PRICE_SHOWN} USDC. For another amount send {txHash, signature}, the paying wallet's signature (EIP-191) of this text:\n${text}`,
-    );
-  }
   return 0;
 }
 
@@ -254,6 +243,7 @@ async function open(
     createdAt: Date.now(),
   });
   await auditPayment(ctx, claimId, { order, transfer });
+  await nameRest(ctx, transfer);
   return startGenerating(ctx, await claimById(ctx, claimId));
 }
 

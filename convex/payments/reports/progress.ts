@@ -5,6 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../../_genera
 import { cron, lostWork } from "../../lib/cronRuns";
 import { MINUTE, SECOND } from "../../lib/time";
 import { vTransaction } from "../../wallets/transactions/tables";
+import { nameRest } from "../deposits/model";
 import { settlementOf } from "../relayer";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
@@ -25,6 +26,8 @@ const vTask = v.object({
   settlement: v.union(vTransaction, v.null()),
   /** An earlier one was given up. */
   dropped: v.boolean(),
+  /** A facilitator was asked to carry it out. */
+  handedOver: v.boolean(),
   createdAt: v.number(),
 });
 export type Task = Infer<typeof vTask>;
@@ -36,8 +39,19 @@ export const task = internalQuery({
   handler: async (ctx, work): Promise<Task | null> => {
     const row = await claimAt(ctx, work, "settling");
     if (row?.authorization === undefined) return null;
-    const { authorization, createdAt } = row;
-    return { authorization, createdAt, ...(await settlementOf(ctx, row)) };
+    const { authorization, createdAt, handedOver = false } = row;
+    return { authorization, createdAt, handedOver, ...(await settlementOf(ctx, row)) };
+  },
+});
+
+/** Notes that a facilitator is about to be asked. @returns `false` when the attempt was overtaken. */
+export const handOver = internalMutation({
+  args: vClaimWork,
+  returns: v.boolean(),
+  handler: async (ctx, work) => {
+    const row = await claimAt(ctx, work, "settling");
+    if (row !== null) await ctx.db.patch("paymentClaims", row._id, { handedOver: true });
+    return row !== null;
   },
 });
 
@@ -75,6 +89,7 @@ export const paid = internalMutation({
       if (spent !== null && !(await payFromCredits(ctx, transfer, row.order.userId, row.strength))) continue;
       await spendTransfer(ctx, transfer, { claimKey: row.key });
       await auditPayment(ctx, row._id, { order: row.order, transfer });
+      await nameRest(ctx, transfer);
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await startGenerating(ctx, row);
       return null;

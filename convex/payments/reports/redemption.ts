@@ -1,5 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { listingOf, unknownToken } from "../../evidence/listing";
 import { deadlines } from "../../lib/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -7,12 +8,18 @@ import { counted } from "../../lib/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { timeoutFailure } from "../../providers/call";
 import { UPSTREAM } from "../../providers/chain";
-import { findAuthorizationUse, readPayment } from "../../providers/usdc";
+import { findAuthorizationUse, readAuthorization, readPayment } from "../../providers/usdc";
 import { asHex } from "../../wallets/addresses";
 import { serviceAddress } from "../../wallets/custody/signing";
 import { refusal, UNPAID_USE, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";
-import { refusalOfTerms, signedAuthorization, transfersFor, tryAuthorization } from "./authorizations";
+import {
+  refusalOfTerms,
+  signedAuthorization,
+  TOO_LATE,
+  transfersFor,
+  tryAuthorization,
+} from "./authorizations";
 import { settlesAuthorizations } from "./challenge";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
@@ -23,7 +30,7 @@ import type { Authorization, Order, Proof } from "./tables";
 /** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
 
 const ROW_PAUSE_MS = 150;
-/** Before a payment is tried again whose payer has others under way. */
+/** Before a payment is tried again that waits for others under way. */
 const BUSY_PAUSE_MS = SECOND;
 const BUSY_RETRY_MS = 5 * SECOND;
 
@@ -45,13 +52,29 @@ export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<R
   return waitFor(ctx, claimed, order, deadline);
 });
 
-async function claim(ctx: ActionCtx, proof: Proof, order: Order): Promise<ClaimTicket | Refusal> {
+/** @throws AppError `not_found` when no source knows the order's token; nothing is claimed then. */
+async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimTicket | Refusal> {
+  const order = { ...asked, focus: await soldFocus(ctx, asked.focus) };
   if (proof.kind === "authorization") return claimAuthorization(ctx, proof.authorization, order);
-  const found = await candidatesOf(proof, order);
+  // The payer has signed the token as it was asked for.
+  const found = await candidatesOf(proof, asked);
   if (found.kind === "refused") return found;
   const { candidates } = found;
   const shown = shownProof(proof);
   return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
+}
+
+/** The focus of a report that is sold: what nobody can say at this moment is not sold. */
+async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
+  if (asked === "") return "";
+  const { kind, symbol } = await listingOf(ctx, asked);
+  if (kind === "known") return symbol;
+  const unused = "The payment is not used.";
+  if (kind === "unknown") throw new AppError("not_found", `${unknownToken(symbol)}. ${unused}`);
+  throw new AppError(
+    "upstream",
+    `The market's sources cannot be asked whether ${symbol} is traded. ${unused} Send the same proof again shortly.`,
+  );
 }
 
 async function claimAuthorization(
@@ -67,7 +90,12 @@ async function claimAuthorization(
   }
   const now = BigInt(Math.floor(Date.now() / SECOND));
   const refused = refusalOfTerms(authorization, required("PLATFORM_WALLET_ADDRESS"), now);
-  if (refused !== null) return refused;
+  if (refused !== null) {
+    // It may have been carried out before it expired: what has paid is not refused for its age as a promise.
+    const { from, nonce } = signedAuthorization(authorization);
+    const late = refused.reason === TOO_LATE && (await readAuthorization(from, nonce)).used;
+    return late ? claimUsed(ctx, authorization, order) : refused;
+  }
   const patience = AbortSignal.timeout(deadlines.receipt);
   for (;;) {
     const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
@@ -81,7 +109,7 @@ async function claimAuthorization(
     if (patience.aborted) {
       throw new AppError(
         "rate_limited",
-        "This payer's other payments are still being settled: send the same proof again shortly",
+        "Other payments are still being settled: send the same proof again shortly",
         { retryAfterMs: BUSY_RETRY_MS },
       );
     }

@@ -78,13 +78,14 @@ export const settle = providerAction({
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
 async function handIn(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
-  const { authorization, dropped } = task;
+  const { authorization, dropped, handedOver } = task;
   const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
   if (feasible.kind === "used") return recover(ctx, work, task, "not seen");
   if (feasible.kind === "refused") {
-    // Bytes that were handed out and given up may have paid all the same, where this node has not looked yet.
-    if (dropped) await believe(ctx, work);
+    // What was handed out may have paid all the same, where this node has not looked yet: bytes that were given up, or
+    // an authorization that a facilitator has.
+    if (dropped || handedOver) await believe(ctx, work);
     await ctx.runMutation(internal.payments.reports.progress.refuse, { ...work, refused: feasible });
     return "ended";
   }
@@ -98,6 +99,7 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Ro
   const { authorization } = task;
   const { signature, ...terms } = authorization;
   const payload = { signature, authorization: terms };
+  if (!(await ctx.runMutation(internal.payments.reports.progress.handOver, work))) return "ended";
   const payment = { x402Version: 1, scheme: "exact", network: NETWORK, payload };
   const done = await settleByFacilitator(payment, requirementOne(paidResource()));
   const { from, nonce } = signedAuthorization(authorization);
@@ -124,8 +126,7 @@ async function signAndHandOut(
     const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
     const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
     if (stored === "overtaken") return;
-    if (stored !== "taken")
-      return handOut(ctx, { _id: stored, address: relayer, ...signed }, { isFirst: true });
+    if (stored !== "taken") return void (await handOut(ctx, { _id: stored, ...signed }));
   }
   throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
 }

@@ -98,6 +98,8 @@ export const paidTables = {
     authorization: v.optional(vAuthorization),
     /** The relayer's transaction that carries it out: the latest one, where an earlier one was given up. */
     settlementId: v.optional(v.id("transactions")),
+    /** A facilitator was asked to carry it out: it may have done so whatever it said. */
+    handedOver: v.optional(v.boolean()),
     /** Since when the authorization is said to be used by a transaction that cannot be found, or to have paid nothing. */
     unlocatedSince: v.optional(v.number()),
     /** The transaction that has paid. */

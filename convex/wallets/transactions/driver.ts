@@ -6,11 +6,10 @@ import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { SECOND, sleep } from "../../lib/time";
-import { asAddress } from "../addresses";
 import { byWalletId } from "../model";
 import { byId, startDriver, vSigned, vStep, takeNonce, take, signedFields, auditSigning } from "./model";
 import { follow } from "./outcome";
-import { sendTransaction, affordable, type Job, type Plan } from "./plan";
+import { sendable, type Job, type Plan } from "./plan";
 import { nextInTerm, vAsked, vNext, type Asked, type Next } from "./queue";
 import { sendOut, signInTerm, type Step } from "./signing";
 import { prepareSwap } from "./swap";
@@ -56,7 +55,7 @@ export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<
 
 /** Finds out about bytes that may not have arrived, before anything is signed behind them. */
 async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<Step | null> {
-  if (transaction.state === "signed") return sendOut(transaction, { isFirst: false });
+  if (transaction.state === "signed") return sendOut(transaction);
   try {
     await follow(ctx, transaction._id, { mends: true });
   } catch (error) {
@@ -77,7 +76,7 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
       signed,
       ...(plan.terms === undefined ? {} : { terms: plan.terms }),
     });
-    return stored ? await sendOut({ ...transaction, ...signed }, { isFirst: true }) : null;
+    return stored ? await sendOut({ ...transaction, ...signed }) : null;
   } catch (thrown) {
     const failure = failureOf(thrown);
     if (failure === null)
@@ -92,13 +91,11 @@ function callerCode(code: ErrorCode | undefined): "invalid_request" | "upstream"
 }
 
 async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
-  const { request } = job.transaction;
+  const { transaction, nextNonce } = job;
+  const { request } = transaction;
   switch (request.kind) {
-    case "send": {
-      const spent = { token: request.token, amount: BigInt(request.amount) };
-      const transaction = sendTransaction(spent.token, asAddress(request.toAddress), spent.amount);
-      return affordable(ctx, job, transaction, spent);
-    }
+    case "send":
+      return { ...(await sendable(ctx, transaction, request)), nextNonce };
     case "swap":
       return prepareSwap(ctx, job, request);
     case "approve":

@@ -15,7 +15,10 @@ import { MULTICALL3 } from "../../providers/chain";
 import type { Read, Simulated } from "../../providers/simulation";
 import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../tokens";
 
-/** What a swap may do to its wallet, and nothing else: held against its simulation before it is signed. Pure. */
+/**
+ * What a swap may do to its wallet, and nothing else: held against its simulation before it is signed. Pure. What the
+ * wallet gets for it is not left to this: its call guarantees that (`settler.ts`). This finds what else would leave.
+ */
 
 export type Terms = { fromToken: Symbol; toToken: Symbol; amount: bigint; minBuyAmount: bigint };
 
@@ -72,7 +75,7 @@ export function checkOutcome(
   terms: Terms,
 ): void {
   if (simulated.kind === "reverts") {
-    throw new AppError("invalid_request", `The transaction would fail: ${simulated.reason}`);
+    throw new AppError("invalid_request", `The transaction would fail: ${simulated.name}`);
   }
   const { before, behind, logs, gasPaid } = simulated;
   const sound =

@@ -1,36 +1,37 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { refuseCrowd, waitingAs } from "../../lib/crowd";
 import { AppError, isErrorCode } from "../../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../../lib/http";
-import { idempotencyKey, userId } from "../../lib/input";
+import { closedInput, idempotencyKey, userId } from "../../lib/input";
 import { countGuess, refuseGuessing } from "../../lib/limits";
 import { once } from "../../lib/once";
 import {
   acceptUnpriced,
   addressInput,
   amount,
+  dryRun,
   slippageBps,
   swapToken,
   txHash,
   walletChoice,
 } from "../inputs";
+import { credentialShown } from "../../users/access";
 import { NO_WALLET, type WalletKind } from "../model";
+import { warned, weakId } from "../warnings";
+import { explorerUrl, orderFields, status } from "./shapes";
+import { shortfallOf } from "./states";
 import type { TransactionRequest, TransactionState } from "./tables";
 
 /** Heavy with the chain's library: loaded by the first request that needs it. */
 const orders = once(() => import("./orders"));
+const rehearsals = once(() => import("./rehearsal"));
 
 const EXPLORER = "https://basescan.org/tx/";
-
-const status = z
-  .enum(["confirmed", "submitted", "failed"])
-  .describe("submitted: signed and handed to the chain, its receipt is still to come");
-
-const explorerUrl = z.string().describe("The transaction on a block explorer");
 
 /** What both calls that move funds can answer. */
 const moving = {
@@ -46,8 +47,9 @@ const send: MountedEndpoint = endpoint({
   summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
-    "The transfer is simulated before it is signed; what it lacks (balance, network fee) is a 400 that says so. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
+    "The transfer is simulated before it is signed; what it lacks (balance, network fee), and what would take more than 250,000 gas, is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
   limit: "transfer",
+  access: credentialShown,
   errors: { ...moving, upstream: "The chain's RPC node failed or did not answer." },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   example: {
@@ -59,30 +61,34 @@ const send: MountedEndpoint = endpoint({
       token: "USDC",
       toAddress: EXAMPLE_ADDRESS,
       amount: "25000000",
+      maxFeeEth: "0.0000012",
       explorerUrl: EXPLORER + EXAMPLE_TX,
     },
   },
-  input: z.object({
+  input: closedInput({
     userId,
     toAddress: addressInput,
     token: swapToken,
     amount,
     from: walletChoice,
+    dryRun,
     idempotencyKey,
   }),
   returns: z.object({
-    success: z.boolean().describe("false when the chain took the transaction and it failed there"),
-    txHash: z.string(),
-    status,
+    ...orderFields,
     token: z.string(),
     toAddress: z.string(),
     amount: z.string().describe("In the token's smallest unit"),
-    explorerUrl,
+    ...weakId,
   }),
-  handler: async (ctx, { userId, toAddress, token, amount, from, idempotencyKey }, call) => {
+  handler: async (ctx, { userId, toAddress, token, amount, from, dryRun, idempotencyKey }, call) => {
     const request = { kind: "send" as const, token, toAddress, amount };
+    if (dryRun) {
+      const { outcome } = await rehearse(ctx, { userId, from, request, call });
+      return { ...outcome, token, toAddress, amount, ...warned(userId) };
+    }
     const { outcome } = await carryOut(ctx, { userId, from, request, key: idempotencyKey, call });
-    return { ...outcome, token, toAddress, amount };
+    return { ...outcome, token, toAddress, amount, ...warned(userId, call.idempotencyKey ?? idempotencyKey) };
   },
 });
 
@@ -92,8 +98,9 @@ const swap: MountedEndpoint = endpoint({
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
-    "The quote is checked before anything is signed: it must sell exactly what was asked, call the provider's own contract as its on-chain registry names it, and its guaranteed minimum may be worse than the price feeds by no more than `slippageBps` and the operator's allowance. The signed call is simulated first: it may sell no more than `amount`, must buy at least the minimum, and changes nothing else of the wallet. Without a live price the swap is refused unless `acceptUnpriced` is true. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
+    "The quote is checked before anything is signed: it must sell exactly what was asked and call the provider's own contract as its on-chain registry names it. That call is decoded: the contract itself has to guarantee this wallet the ordered token and a minimum, which may be worse than the price feeds by no more than `slippageBps` and the operator's allowance (together 2 % by default). The signed call is simulated first: it changes nothing else of the wallet. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
   limit: "transfer",
+  access: credentialShown,
   errors: {
     ...moving,
     upstream: "The swap provider or the chain's RPC node failed, or the quote was refused.",
@@ -117,27 +124,25 @@ const swap: MountedEndpoint = endpoint({
       buyAmount: "29324000000000000",
       minBuyAmount: "29030760000000000",
       priceChecked: true,
+      maxFeeEth: "0.0000045",
       explorerUrl: EXPLORER + EXAMPLE_TX,
     },
   },
-  input: z
-    .object({
-      userId,
-      fromToken: swapToken,
-      toToken: swapToken,
-      amount,
-      slippageBps,
-      acceptUnpriced,
-      idempotencyKey,
-    })
-    .refine(({ fromToken, toToken }) => fromToken !== toToken, {
-      path: ["toToken"],
-      error: "must differ from fromToken",
-    }),
+  input: closedInput({
+    userId,
+    fromToken: swapToken,
+    toToken: swapToken,
+    amount,
+    slippageBps,
+    acceptUnpriced,
+    dryRun,
+    idempotencyKey,
+  }).refine(({ fromToken, toToken }) => fromToken !== toToken, {
+    path: ["toToken"],
+    error: "must differ from fromToken",
+  }),
   returns: z.object({
-    success: z.boolean().describe("false when the chain took the transaction and it failed there"),
-    txHash: z.string(),
-    status,
+    ...orderFields,
     fromToken: z.string(),
     toToken: z.string(),
     sellAmount: z
@@ -145,20 +150,36 @@ const swap: MountedEndpoint = endpoint({
       .describe("In fromToken's smallest unit: sold by the receipt once confirmed, until then as ordered"),
     buyAmount: z
       .string()
-      .describe("In toToken's smallest unit: bought by the receipt once confirmed, until then as quoted"),
-    minBuyAmount: z.string().describe("Guaranteed, in toToken's smallest unit"),
+      .optional()
+      .describe(
+        "In toToken's smallest unit: bought by the receipt once confirmed, until then as quoted; always, but in a rehearsal that is refused before there is a quote",
+      ),
+    minBuyAmount: z
+      .string()
+      .optional()
+      .describe("In toToken's smallest unit, guaranteed by the contract's own call; as buyAmount"),
     approvalTxHash: z.string().optional().describe("The approval that went before, when one was needed"),
-    priceChecked: z.boolean().describe("Whether price feeds were there to check the quote against"),
-    explorerUrl,
+    priceChecked: z
+      .boolean()
+      .optional()
+      .describe("Whether price feeds were there to check the quote against; as buyAmount"),
+    error: z.string().optional().describe("What is wrong with a swap that was mined and is no success"),
+    ...weakId,
   }),
-  handler: async (ctx, { userId, acceptUnpriced, idempotencyKey, ...swap }, call) => {
-    const { fromToken, toToken } = swap;
+  handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey, ...swap }, call) => {
+    const { fromToken, toToken, amount } = swap;
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
+    if (dryRun) {
+      const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
+      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(userId) };
+    }
     const carried = await carryOut(ctx, { userId, from: "custody", request, key: idempotencyKey, call });
     const { outcome, view } = carried;
     if (view.terms === undefined) throw new Error("A signed swap has its terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
-    return { ...outcome, fromToken, toToken, ...view.terms, ...view.traded, ...approvalTxHash };
+    const told = { ...view.terms, ...view.traded, ...approvalTxHash };
+    const warning = warned(userId, call.idempotencyKey ?? idempotencyKey);
+    return { ...outcome, fromToken, toToken, ...told, ...warning };
   },
 });
 
@@ -191,10 +212,11 @@ const transaction: MountedEndpoint = endpoint({
       .optional()
       .describe("The hash under which it was mined, where its fees had to be raised on the way"),
     kind: z.enum(["send", "swap", "approve", "fill"]),
-    error: z.string().optional().describe("Why it failed"),
+    error: z.string().optional().describe("Why it failed, or what is wrong with what it has brought"),
     sellAmount: z.string().optional().describe("What a confirmed swap has sold, in its smallest unit"),
     buyAmount: z.string().optional().describe("What a confirmed swap has bought, in its smallest unit"),
     explorerUrl,
+    ...weakId,
   }),
   handler: async (ctx, { userId, txHash }, { caller }) => {
     await refuseGuessing(ctx, "miss", caller, txHash);
@@ -203,53 +225,74 @@ const transaction: MountedEndpoint = endpoint({
       await countGuess(ctx, "miss", caller, txHash);
       throw new AppError("not_found", "This user has no transaction with this hash");
     }
-    const { state, error, traded, minedAs } = view;
+    const { state, traded, minedAs } = view;
+    const error = faultOf(view);
     return {
       txHash,
       status: shownStatus(state),
       kind: view.request.kind,
-      ...(state === "failed" && error !== undefined ? { error } : {}),
+      ...(error === null ? {} : { error }),
       ...traded,
       ...(minedAs === undefined ? {} : { minedAs }),
       explorerUrl: EXPLORER + (minedAs ?? txHash),
+      ...warned(userId),
     };
   },
 });
 
-type Order = {
+type Rehearsed = {
   userId: string;
   from: WalletKind;
   request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
-  key: string | undefined;
   call: Call;
 };
 
+type Order = Rehearsed & { key: string | undefined };
+
+/**
+ * The user's wallet, for who may move it.
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
+ * without a wallet.
+ */
+async function walletFor(
+  ctx: ActionCtx,
+  { userId, from, request, call }: Rehearsed,
+  idempotencyKey?: string,
+) {
+  const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
+    ...{ userId, kind: from, request, caller: call.caller.address, now: Date.now() },
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+  });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
+  return wallet;
+}
+
 /**
  * Opens a transaction and waits for its outcome.
- * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the token is not theirs;
- * `paused`, `not_found` without a wallet, and whatever ended the request before it was signed.
+ * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
  */
 async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
   const startedAt = performance.now();
   const idempotencyKey = call.idempotencyKey ?? key;
-  const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
-    ...{ userId, kind: from },
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  });
-  if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  const { walletId, isRepeat } = wallet;
-  const order = { userId, walletId, request, idempotencyKey, isRepeat };
-  const view = await waitingAs(
+  const { walletId, isRepeat, isLimited } = await walletFor(
+    ctx,
+    { userId, from, request, call },
+    idempotencyKey,
+  );
+  const order = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
+  const { view, maxFeeEth } = await waitingAs(
     ctx,
     call.caller,
     async () => {
-      const { seeThrough } = await orders();
-      return seeThrough(ctx, { ...order, requestId: call.requestId, startedAt });
+      const { seeThrough, mostFeeOf } = await orders();
+      const { address } = call.caller;
+      const view = await seeThrough(ctx, { ...order, address, requestId: call.requestId, startedAt });
+      return { view, maxFeeEth: mostFeeOf(view) };
     },
     refuseCrowd,
     "moving",
   );
-  if (view.txHash === undefined) {
+  if (view.txHash === undefined || maxFeeEth === null) {
     const code = view.errorCode ?? "internal";
     throw new AppError(
       isErrorCode(code) ? code : "internal",
@@ -258,8 +301,58 @@ async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Or
   }
   const shown = shownStatus(view.state);
   const { txHash } = view;
-  const outcome = { success: shown !== "failed", txHash, status: shown, explorerUrl: EXPLORER + txHash };
+  const short = shortfallOf(view);
+  const outcome = {
+    success: shown !== "failed" && short === null,
+    txHash,
+    status: shown,
+    maxFeeEth,
+    explorerUrl: EXPLORER + txHash,
+    ...(short === null ? {} : { error: short }),
+  };
   return { view, outcome };
+}
+
+/** A user without the wallet that would pay may have the other one. */
+async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Promise<string> {
+  const kind = from === "custody" ? "basic" : "custody";
+  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+  return wallet === null
+    ? ""
+    : `. There is a ${kind} wallet, ${wallet.address}: a send with from: "${kind}" spends it`;
+}
+
+/**
+ * What an order would come to.
+ * @throws AppError what `walletFor` throws, `upstream` when the chain cannot be asked at all.
+ */
+async function rehearse(ctx: ActionCtx, order: Rehearsed) {
+  const { userId, request, call } = order;
+  const { walletId, address } = await walletFor(ctx, order);
+  const { swap, ...rehearsal } = await waitingAs(
+    ctx,
+    call.caller,
+    async () => {
+      const { rehearse } = await rehearsals();
+      const payer = { userId, walletId, address };
+      return rehearse(ctx, { payer, request, caller: call.caller.address });
+    },
+    refuseCrowd,
+    "moving",
+  );
+  const { approvals, price, ...quoted } = swap ?? {};
+  const shown = {
+    ...rehearsal,
+    ...(approvals === undefined ? {} : { approvals }),
+    ...(price === undefined ? {} : { price }),
+  };
+  const outcome = { success: rehearsal.refusal === null, status: "rehearsed" as const, rehearsal: shown };
+  return { outcome, quoted };
+}
+
+/** What a user is told of a transaction that has not come to what was ordered. */
+function faultOf(row: Doc<"transactions">): string | null {
+  return row.state === "failed" ? (row.error ?? null) : shortfallOf(row);
 }
 
 function shownStatus(state: TransactionState): "confirmed" | "submitted" | "failed" {

@@ -5,16 +5,26 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx, MutationCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { isOn } from "../../lib/env";
-import { AppError, type ErrorCode } from "../../lib/errors";
+import { AppError, KEY_USED, type ErrorCode } from "../../lib/errors";
 import { NOBODY } from "../../lib/ids";
+import { log } from "../../lib/log";
 import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { asHex } from "../addresses";
+import type { Permit } from "../../users/access";
 import { byWalletId } from "../model";
 import { release, reserve, reserveAgain } from "../policies";
 import type { Source } from "../tables";
 import { openTrade, settleTrade, type Mentioned } from "../trades";
-import { PREPARED_FOR_MS, DRIVER_LEASE_MS, nextCheck, mayFollow, LOOK_BACK_MS, corrects } from "./states";
+import {
+  PREPARED_FOR_MS,
+  DRIVER_LEASE_MS,
+  nextCheck,
+  mayFollow,
+  LOOK_BACK_MS,
+  corrects,
+  shortfallOf,
+} from "./states";
 import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
 
 /**
@@ -73,6 +83,10 @@ type Order = {
   idempotencyKey?: string;
   /** Micro-USD; `null` when no live price is known. */
   value: bigint | null;
+  /** What whoever orders it is allowed (`users/access`). */
+  permit: Permit;
+  /** The caller's network address; `null` where the order came by no network. */
+  address: string | null;
   /** The social mention that asked for it. */
   mentioned?: Mentioned;
 };
@@ -90,17 +104,18 @@ export async function openTransaction(
   order: Order,
   begin: (ctx: MutationCtx, wallet: Doc<"wallets">, now: number) => Promise<void> = startDriver,
 ): Promise<Id<"transactions">> {
-  const { userId, walletId, request, source, idempotencyKey, value, mentioned } = order;
+  const { userId, walletId, request, source, idempotencyKey, value, permit, address, mentioned } = order;
   const earlier = await openedWith(ctx, userId, idempotencyKey);
   if (earlier !== null) {
     if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {
-      throw new AppError("conflict", "This idempotency key was used for another request");
+      throw new AppError("conflict", KEY_USED);
     }
     return earlier._id;
   }
-  if (isOn("TRADING_PAUSED")) throw new AppError("paused", "Sends and swaps are paused: try again later");
+  const paused = pauseOf();
+  if (paused !== null) throw paused;
   const wallet = await byWalletId(ctx, walletId);
-  const reserved = await reserve(ctx, userId, value);
+  const reserved = await reserve(ctx, { userId, permit, address, request }, value);
   const now = Date.now();
   const transactionId = await ctx.db.insert("transactions", {
     walletId,
@@ -117,6 +132,13 @@ export async function openTransaction(
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   await begin(ctx, wallet, now);
   return transactionId;
+}
+
+/** Why nothing is sent or swapped at all; `null` where the operator has not paused it. */
+export function pauseOf(): AppError | null {
+  return isOn("TRADING_PAUSED")
+    ? new AppError("paused", "Sends and swaps are paused: try again later")
+    : null;
 }
 
 /** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
@@ -193,6 +215,8 @@ type Step = {
   error?: string | undefined;
   errorCode?: ErrorCode | undefined;
   minedAs?: string | undefined;
+  /** By the receipt of a swap. */
+  traded?: Infer<typeof vTraded> | undefined;
 };
 
 /** A step of a transaction, as actions tell it. */
@@ -210,47 +234,63 @@ export const vStep = {
 export async function take(
   ctx: MutationCtx,
   transactionId: Id<"transactions">,
-  { onlyFrom, traded, ...step }: ObjectType<typeof vStep>,
+  { onlyFrom, ...step }: ObjectType<typeof vStep>,
 ): Promise<void> {
   const row = await byId(ctx, transactionId);
   if (onlyFrom !== undefined && row.state !== onlyFrom) return;
-  const moved = await moveOn(ctx, row, step);
-  if (moved && traded !== undefined) await ctx.db.patch("transactions", transactionId, { traded });
+  await moveOn(ctx, row, step);
 }
 
 /** A word that comes too late, or twice, changes nothing. @returns Whether it has changed something. */
 export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Promise<boolean> {
-  const { to, error, errorCode, minedAs } = step;
+  const { to, error, errorCode, minedAs, traded } = step;
   if (!mayFollow(row.state, to) || (to === row.state && error === row.error)) return false;
   const now = Date.now();
   const ended = to === "confirmed" || to === "failed";
-  const refused = to === "failed" && row.state === "signed";
   await ctx.db.patch("transactions", row._id, {
     state: to,
     ...(error === undefined ? {} : { error }),
     ...(errorCode === undefined ? {} : { errorCode }),
     ...(minedAs === undefined ? {} : { minedAs }),
-    ...(ended
-      ? { endedAt: now, ...lookedBackAt(row, refused, now) }
-      : { nextCheckAt: nextCheck(now, row.checks) }),
+    ...(traded === undefined ? {} : { traded }),
+    ...(ended ? { endedAt: now, ...lookedBackAt(row, now) } : { nextCheckAt: nextCheck(now, row.checks) }),
   });
-  if (refused) await giveBackNonce(ctx, row);
   if (to === "failed" && row.reserved !== undefined) await release(ctx, row.userId, row.reserved);
-  if (ended) await settleTrade(ctx, row, to, error);
+  if (ended) await settle(ctx, { ...row, ...(traded === undefined ? {} : { traded }) }, to, error);
   return true;
 }
 
-/** An end is looked at again where the chain decided it: what no node ever took cannot be mined. */
-function lookedBackAt(row: Transaction, refused: boolean, now: number) {
-  const decided = row.handedOutAt !== undefined && !refused;
-  return { checks: 0, nextCheckAt: decided ? now + LOOK_BACK_MS[0] : NEVER };
+/** Ends the trade, and tells the operator where a swap has not brought what the chain was to guarantee. */
+async function settle(
+  ctx: MutationCtx,
+  row: Transaction,
+  to: "confirmed" | "failed",
+  error: string | undefined,
+): Promise<void> {
+  const short = to === "confirmed" ? shortfallOf(row) : null;
+  if (short === null) return settleTrade(ctx, row, to, error);
+  log.error("wallets.swap fell short", { transactionId: row._id });
+  await recordAudit(ctx, { actor: row.userId, action: "swap fell short", subject: row._id, detail: short });
+  await ctx.db.patch("transactions", row._id, { shortAt: Date.now() });
+  await settleTrade(ctx, row, "failed", short);
+}
+
+/** Whether a swap has bought less than its call guaranteed since a moment. */
+export async function hasFallenShort(ctx: QueryCtx, since: number): Promise<boolean> {
+  const found = ctx.db.query("transactions").withIndex("by_shortAt", (q) => q.gte("shortAt", since));
+  return (await found.first()) !== null;
+}
+
+/** An end is looked at again where the chain decided it: what was never signed cannot be mined. */
+function lookedBackAt({ handedOutAt }: Transaction, now: number) {
+  return { checks: 0, nextCheckAt: handedOutAt === undefined ? NEVER : now + LOOK_BACK_MS[0] };
 }
 
 /** The chain has decided otherwise than was believed. @returns Whether that has changed something. */
 export async function correct(
   ctx: MutationCtx,
   row: Transaction,
-  { to, error, errorCode, minedAs }: Step & { to: "confirmed" | "failed" },
+  { to, error, errorCode, minedAs, traded }: Step & { to: "confirmed" | "failed" },
 ): Promise<boolean> {
   if (!corrects(row.state, to)) return false;
   await ctx.db.patch("transactions", row._id, {
@@ -258,6 +298,7 @@ export async function correct(
     error,
     errorCode,
     ...(minedAs === undefined ? {} : { minedAs }),
+    traded,
     replacedSince: undefined,
     replacedAnswers: undefined,
   });
@@ -265,13 +306,7 @@ export async function correct(
     if (to === "failed") await release(ctx, row.userId, row.reserved);
     else await reserveAgain(ctx, row.userId, row.reserved);
   }
-  await settleTrade(ctx, row, to, error);
+  const { traded: _before, ...ended } = row;
+  await settle(ctx, { ...ended, ...(traded === undefined ? {} : { traded }) }, to, error);
   return true;
-}
-
-/** The chain refused the bytes outright: their nonce is free again, unless a later one was taken already. */
-async function giveBackNonce(ctx: MutationCtx, row: Transaction): Promise<void> {
-  const wallet = await byWalletId(ctx, row.walletId);
-  if (row.nonce === undefined || wallet.nextNonce !== row.nonce + 1) return;
-  await ctx.db.patch("wallets", wallet._id, { nextNonce: row.nonce });
 }

@@ -1,18 +1,21 @@
 import { v } from "convex/values";
+import { parseTransaction } from "viem";
 import { internal } from "../../_generated/api";
 import type { Id, Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { formatUnits } from "../../lib/money";
 import { counted } from "../../lib/providerCalls";
 import { rowsByBoth } from "../../lib/rows";
 import { createPauses, sleep, within } from "../../lib/time";
 import { minedOf } from "../../providers/chainTransactions";
+import { asHex } from "../addresses";
 import { valueOf } from "../holdings";
-import { assertMayMoveNow } from "../../users/access";
+import { OWNER, permitNow } from "../../users/access";
 import { walletOf } from "../model";
-import { limitsApply } from "../policies";
+import { limitsOf, needValue } from "../policies";
 import { vSource, vWalletKind } from "../tables";
 import { serve } from "./driver";
 import { openTransaction, takeTerm, byId, openedWith, hashesOf } from "./model";
@@ -29,7 +32,7 @@ import { vRequest, vTransaction, type TransactionRequest } from "./tables";
  * a scheduled driver, as many callers as the platform runs actions would leave that driver no place.
  * @returns `term`: the caller's own, with its first piece of work (`settle` takes it); `null` where another driver is at
  * work.
- * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not, besides
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`), besides
  * what `openTransaction` throws.
  */
 export const open = internalMutation({
@@ -41,6 +44,8 @@ export const open = internalMutation({
     idempotencyKey: v.optional(v.string()),
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
+    /** The caller's network address. */
+    address: v.union(v.string(), v.null()),
   },
   returns: v.object({
     transactionId: v.id("transactions"),
@@ -48,10 +53,10 @@ export const open = internalMutation({
   }),
   handler: async (ctx, { valueMicroUsd, ...order }) => {
     // Other sources have shown in their own way whose order it is, and carry no token.
-    if (order.source === "web") await assertMayMoveNow(ctx, order.userId);
+    const permit = order.source === "web" ? await permitNow(ctx, order.userId, "order", Date.now()) : OWNER;
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
     let driver: number | null = null;
-    const transactionId = await openTransaction(ctx, { ...order, value }, async (_, wallet, now) => {
+    const transactionId = await openTransaction(ctx, { ...order, permit, value }, async (_, wallet, now) => {
       driver = await takeTerm(ctx, wallet, now);
     });
     if (driver === null) return { transactionId, term: null };
@@ -77,25 +82,36 @@ export const byHash = internalQuery({
 
 /**
  * The wallet that an order is about, for who may move it; `null` where there is none.
- * @throws AppError `unauthorized` or `forbidden` when the userId is a signed-in user's and the caller is not.
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`).
  */
 export const wallet = internalQuery({
-  args: { userId: v.string(), kind: vWalletKind, idempotencyKey: v.optional(v.string()) },
+  args: {
+    userId: v.string(),
+    kind: vWalletKind,
+    idempotencyKey: v.optional(v.string()),
+    request: vRequest,
+    /** The caller's network address. */
+    caller: v.union(v.string(), v.null()),
+    now: v.number(),
+  },
   returns: v.union(
     v.object({
       walletId: v.string(),
       address: v.string(),
       /** The idempotency key was used before: then nothing new will be moved. */
       isRepeat: v.boolean(),
+      /** A limit asks what the order is worth. */
+      isLimited: v.boolean(),
     }),
     v.null(),
   ),
-  handler: async (ctx, { userId, kind, idempotencyKey }) => {
-    await assertMayMoveNow(ctx, userId);
+  handler: async (ctx, { userId, kind, idempotencyKey, request, caller, now }) => {
+    const permit = await permitNow(ctx, userId, "order", now);
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
-    return { walletId: row.walletId, address: row.address, isRepeat };
+    const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
+    return { walletId: row.walletId, address: row.address, isRepeat, isLimited: needValue(limits) };
   },
 });
 
@@ -111,6 +127,9 @@ type WebOrder = {
   request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
   idempotencyKey: string | undefined;
   isRepeat: boolean;
+  isLimited: boolean;
+  /** The caller's network address. */
+  address: string | null;
   requestId: string;
   /** By `performance.now`. */
   startedAt: number;
@@ -121,13 +140,14 @@ type WebOrder = {
  * @throws AppError what `open` throws.
  */
 export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
-  const { userId, walletId, request, idempotencyKey, requestId, startedAt } = order;
+  const { userId, walletId, request, idempotencyKey, address, requestId, startedAt } = order;
   const valueMicroUsd = await valueForLimits(ctx, order);
   const { transactionId, term } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
     userId,
     walletId,
     request,
     source: "web",
+    address,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
   });
@@ -136,13 +156,20 @@ export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"
   return settle(ctx, transactionId, waitMs, term === null ? undefined : { walletId, ...term });
 }
 
+/** What the network may take at most for a signed transaction's gas, in ETH; `null` where nothing is signed. */
+export function mostFeeOf({ rawTransaction }: Doc<"transactions">): string | null {
+  if (rawTransaction === undefined) return null;
+  const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(asHex(rawTransaction));
+  return formatUnits(gas * maxFeePerGas, 18);
+}
+
 /** What the transfer is worth, when a limit asks for it. */
 async function valueForLimits(
   ctx: ActionCtx,
-  { request, userId, isRepeat }: WebOrder,
+  { request, isLimited, isRepeat }: WebOrder,
 ): Promise<string | null> {
   // A repeat moves nothing new, and its outcome must not depend on a price.
-  if (!limitsApply(userId) || isRepeat) return null;
+  if (!isLimited || isRepeat) return null;
   const token = request.kind === "send" ? request.token : request.fromToken;
   return valueOf(ctx, { token, amount: request.amount });
 }

@@ -3,17 +3,27 @@ import { internal } from "../../_generated/api";
 import type { Id, Doc } from "../../_generated/dataModel";
 import { internalMutation, type ActionCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
+import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { rowsDue } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
+import { UPSTREAM } from "../../providers/chain";
 import { standing, type Standing } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { hashesOf, correct, byId, moveOn, take, vStep } from "./model";
 import { endingOf } from "./receipt";
-import { mendGap, replaceIfStuck } from "./replacement";
+import { mendGap, replaceIfStuck, withdrawRefused } from "./replacement";
 import { handOut } from "./signing";
-import { isOpen, LOOK_BACK_MS, nextCheck, REPLACED_AFTER_MS, REPLACED_ANSWERS, NOT_SENT } from "./states";
+import {
+  isOpen,
+  LOOK_BACK_MS,
+  nextCheck,
+  nonceAfter,
+  REPLACED_AFTER_MS,
+  REPLACED_ANSWERS,
+  NOT_SENT,
+} from "./states";
 import { vTraded, vTransaction } from "./tables";
 
 /**
@@ -55,7 +65,9 @@ export async function follow(
     await ctx.runMutation(internal.wallets.transactions.outcome.trust, { transactionId });
   }
   if (now.kind === "replaced") {
-    if (row.state === "failed" || !(await isReplaced(ctx, row, ask))) return;
+    if (row.state === "failed") return;
+    await refuseAbsurd(ctx, row, now.mined);
+    if (!(await isReplaced(ctx, row, ask))) return;
     const failed = { to: "failed", error: TAKEN, errorCode: "upstream" } as const;
     if (isOpen(row.state)) {
       await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...failed });
@@ -64,6 +76,13 @@ export async function follow(
   }
   if (isOpen(row.state)) await followOpen(ctx, row, now, mends);
   else await followEnded(ctx, row, now);
+}
+
+/** @throws AppError `upstream` when the chain counts transactions that the account cannot have made: it shows nothing. */
+async function refuseAbsurd(ctx: ActionCtx, { walletId }: Doc<"transactions">, mined: number): Promise<void> {
+  const next: number | null = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
+  if (nonceAfter(mined, next ?? 0) !== null) return;
+  throw new AppError("upstream", `${UPSTREAM} reports transactions that this account has not made`);
 }
 
 async function isReplaced(
@@ -101,7 +120,9 @@ async function followOpen(
   // What waits behind a missing nonce is never mined, however often it is handed out.
   if (mends && row.nonce !== undefined && now.mined < row.nonce) await mend(ctx, row, now.mined);
   if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
-  if (now.kind === "missing") await handOut(ctx, row, { isFirst: false });
+  if (now.kind !== "missing") return;
+  const said = await handOut(ctx, row);
+  if (mends && said === "refused") await withdrawRefused(ctx, row, now.mined);
 }
 
 async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found): Promise<void> {
@@ -178,12 +199,12 @@ export const amend = internalMutation({
     traded: v.optional(vTraded),
   },
   returns: v.null(),
-  handler: async (ctx, { transactionId, traded, ...step }) => {
+  handler: async (ctx, { transactionId, ...step }) => {
     const row = await byId(ctx, transactionId);
     if (!(await correct(ctx, row, step))) return null;
     log.warn("wallets.end corrected", { transactionId, kind: row.request.kind, to: step.to });
     const nextCheckAt = Date.now() + LOOK_BACK_MS[0];
-    await ctx.db.patch("transactions", transactionId, { traded, checks: 0, nextCheckAt });
+    await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt });
     return null;
   },
 });

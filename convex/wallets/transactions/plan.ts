@@ -5,12 +5,22 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money";
 import { readAccount } from "../../providers/chain";
+import { MOST_FEE } from "../../providers/chainFees";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chainPreparation";
+import { judgeSettler } from "../../providers/settlers";
 import { asAddress } from "../addresses";
 import { TOKENS, type Symbol } from "../tokens";
-import type { SwapTerms } from "./tables";
+import type { SwapTerms, TransactionRequest } from "./tables";
 
 /** What a send or an approval is on chain, and whether a wallet can pay for it. */
+
+/** Whose wallet pays. A transaction's row is one; so is who asks what an order would come to. */
+export type Payer = Pick<Doc<"transactions">, "userId" | "walletId" | "address">;
+
+type SendRequest = Extract<TransactionRequest, { kind: "send" }>;
+
+const OTHERS_MONEY =
+  "toAddress is the swap provider's contract: anybody may take what is sent there, and nothing was sent";
 
 export function sendTransaction(token: Symbol, to: Address, amount: bigint): Transaction {
   const { address } = TOKENS[token];
@@ -32,10 +42,7 @@ export function gasLimit(estimated: bigint): bigint {
 /** The L1 fee moves with the L1's own: keep twice of what it is now. */
 const L1_FEE_MARGIN = 2n;
 
-/**
- * What is missing to carry out a transaction, in words; `null` when nothing is.
- * @param spent What is spent of the chain's own coin besides fees, or of an ERC-20.
- */
+/** What is missing to carry out a transaction, in words; `null` when nothing is. */
 function shortfall(
   spent: { token: Symbol; amount: bigint },
   preparation: Preparation,
@@ -68,6 +75,33 @@ function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {
   return gasLimit(gas) * fees.maxFeePerGas + l1Fee * L1_FEE_MARGIN;
 }
 
+/**
+ * What one transaction may take at most: a recipient's or a token's own code decides what a transfer burns. An ERC-20
+ * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
+ */
+export const MOST_GAS = { send: 250_000n, approve: 150_000n, swap: 3_000_000n } as const;
+type Kind = keyof typeof MOST_GAS;
+
+/** @throws AppError `invalid_request` when a transaction would take more gas than one may. */
+function refuseGas(kind: Kind, { gas }: Preparation): void {
+  if (gas.kind === "reverts" || gasLimit(gas.gas) <= MOST_GAS[kind]) return;
+  throw new AppError(
+    "invalid_request",
+    `The transaction would take up to ${gasLimit(gas.gas)} gas, and a transaction of this kind (${kind}) may take ` +
+      `at most ${MOST_GAS[kind]}: nothing was signed`,
+  );
+}
+
+/** @throws AppError `upstream` when the network could take more for a transaction than this service pays. */
+function refuseFee(fee: bigint): void {
+  if (fee <= MOST_FEE) return;
+  throw new AppError(
+    "upstream",
+    `The network fee could reach ${formatUnits(fee, 18)} ETH, and this service pays at most ` +
+      `${formatUnits(MOST_FEE, 18)} ETH for a transaction: nothing was signed`,
+  );
+}
+
 /** The provider of a quote may know better than the estimate, up to three times of it. */
 function withGas(preparation: Preparation, wanted: bigint): Preparation {
   const { gas } = preparation;
@@ -79,10 +113,10 @@ function withGas(preparation: Preparation, wanted: bigint): Preparation {
 /** @throws AppError `invalid_request` when the call would revert. */
 function gasOf({ gas }: Preparation): bigint {
   if (gas.kind === "estimated") return gasLimit(gas.gas);
-  throw new AppError("invalid_request", `The transaction would fail: ${gas.reason}`);
+  throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
-/** " The user's basic wallet holds 3 USDC." when that would do; else nothing. A hint is never worth a failure. */
+/** " The user's basic wallet holds 3 USDC: …" when that would do; else nothing. A hint is never worth a failure. */
 async function otherWalletHint(
   ctx: ActionCtx,
   userId: string,
@@ -98,7 +132,7 @@ async function otherWalletHint(
       const balances = await readAccount(asAddress(wallet.address), address === null ? [] : [address], []);
       const held = address === null ? balances.native : (balances.tokens[0] ?? 0n);
       if (held >= needed)
-        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}`;
+        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}: a send with from: "${kind}" spends it`;
     }
   } catch {
     return "";
@@ -114,36 +148,74 @@ export type Job = {
   driver: number;
 };
 
-/** Ready to be signed. */
-export type Plan = {
+/** A call that the wallet can pay for. */
+export type Affordable = {
   transaction: Transaction;
   preparation: Preparation;
   gas: bigint;
+  /** What the network may take for it at most, in wei: its gas, and twice the present fee for its L1 data. */
+  mostFee: bigint;
+};
+
+/** Ready to be signed. */
+export type Plan = Affordable & {
   /** As far as this service knows; the chain may know of more. */
   nextNonce: number | null;
   terms?: SwapTerms;
 };
 
+type Cost = {
+  kind: Kind;
+  /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
+  spent: { token: Symbol; amount: bigint };
+  /** What a quote says the call takes, if more than the chain estimates. */
+  wantedGas?: bigint;
+  /** What the call takes, where the chain cannot say: it lacks a signature that nobody gives for a rehearsal. */
+  assumedGas?: bigint;
+};
+
 /**
  * Everything the transaction needs from the chain, once the wallet is known to hold what it takes.
- * @param wantedGas What a quote says the call takes, if more than the chain estimates.
+ * @throws AppError `invalid_request`, `upstream`
  */
 export async function affordable(
   ctx: ActionCtx,
-  job: Job,
+  payer: Payer,
   transaction: Transaction,
-  spent: { token: Symbol; amount: bigint },
-  wantedGas = 0n,
-): Promise<Plan> {
-  const from = asAddress(job.transaction.address);
+  { kind, spent, wantedGas = 0n, assumedGas }: Cost,
+): Promise<Affordable> {
+  const from = asAddress(payer.address);
   const prepared = await prepareTransaction(from, transaction, TOKENS[spent.token].address);
-  const preparation = withGas(prepared, wantedGas);
+  const preparation =
+    assumedGas === undefined
+      ? withGas(prepared, wantedGas)
+      : { ...prepared, gas: { kind: "estimated" as const, gas: assumedGas } };
+  refuseGas(kind, preparation);
   const short = shortfall(spent, preparation);
   if (short !== null) {
-    const hint = await otherWalletHint(ctx, job.transaction.userId, job.walletId, short.token, spent.amount);
+    const hint = await otherWalletHint(ctx, payer.userId, payer.walletId, short.token, spent.amount);
     throw new AppError("invalid_request", `${short.missing}${hint}`);
   }
-  return { transaction, preparation, gas: gasOf(preparation), nextNonce: job.nextNonce };
+  const gas = gasOf(preparation);
+  const mostFee = gas * preparation.fees.maxFeePerGas + preparation.l1Fee * L1_FEE_MARGIN;
+  refuseFee(mostFee);
+  return { transaction, preparation, gas, mostFee };
+}
+
+/**
+ * A send that the wallet can pay for.
+ * @throws AppError `invalid_request` when the recipient is the swap provider's contract, which anybody may empty;
+ * what `affordable` throws.
+ */
+export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
+  const spent = { token: request.token, amount: BigInt(request.amount) };
+  const to = asAddress(request.toAddress);
+  const [verdict, affordableSend] = await Promise.all([
+    judgeSettler(to),
+    affordable(ctx, payer, sendTransaction(spent.token, to, spent.amount), { kind: "send", spent }),
+  ]);
+  if (verdict === "genuine") throw new AppError("invalid_request", OTHERS_MONEY);
+  return affordableSend;
 }
 
 /**
@@ -152,11 +224,11 @@ export async function affordable(
  */
 export async function refuseFor(
   ctx: ActionCtx,
-  job: Job,
+  { userId, walletId }: Payer,
   token: Symbol,
   needed: bigint,
   held: bigint,
 ): Promise<never> {
-  const hint = await otherWalletHint(ctx, job.transaction.userId, job.walletId, token, needed);
+  const hint = await otherWalletHint(ctx, userId, walletId, token, needed);
   throw new AppError("invalid_request", `${insufficient(token, needed, held)}${hint}`);
 }

@@ -2,13 +2,15 @@ import { encodeFunctionData, isAddressEqual, parseAbi, type Address } from "viem
 import { CHAIN_ID } from "../../lib/base";
 import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money";
+import type { Transaction } from "../../providers/chainPreparation";
 import type { Quote } from "../../providers/swap";
 import type { TypedData } from "../custody/signing";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
+import { guaranteeOf } from "./settler";
 
 /** A quote is somebody else's word: what it must say before anything is signed, and the permit that is signed for it. Pure. */
 
-type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
+export type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
 
 const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 amount)"]);
 
@@ -16,9 +18,16 @@ const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint2
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
+const UNGUARANTEED =
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
 
-/** @throws AppError `upstream` when the quote would have the wallet sign or pay something else than was asked for. */
-export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
+/**
+ * @param owner Whose swap it is.
+ * @returns The least that the chain lets the wallet get for it.
+ * @throws AppError `upstream` when the quote would have the wallet sign or pay something else than was asked for, or when
+ * its call does not guarantee what the quote says.
+ */
+export function checkQuote(quote: Quote, swap: Swap, owner: Address, nowMs: number): bigint {
   const sellToken = swapAddress(swap.fromToken);
   const native = TOKENS[swap.fromToken].address === null;
   const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
@@ -30,13 +39,37 @@ export function checkQuote(quote: Quote, swap: Swap, nowMs: number): void {
     // One unit for rounding.
     quote.minBuyAmount + 1n >= lowest &&
     quote.buyAmount > 0n &&
-    quote.transaction.value === (native ? swap.amount : 0n) &&
+    quote.minBuyAmount > 0n &&
     (quote.permit2
-      ? isPermitOf(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs)
+      ? !native && !isWrapping(swap) && isPermitOf(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs)
       : native || isWrapping(swap)) &&
-    (!isWrapping(swap) || isPlainWrap(quote, swap)) &&
+    (!isWrapping(swap) || quote.buyAmount === swap.amount) &&
     (spender === undefined || isAddressEqual(spender, PERMIT2));
   if (!sound) throw new AppError("upstream", SUSPECT);
+  const least = guaranteedBy(quote.transaction, swap, owner, { isSigned: false });
+  if (least === null || least < quote.minBuyAmount) throw new AppError("upstream", UNGUARANTEED);
+  return least;
+}
+
+/**
+ * The least that a swap's call lets its wallet get of what was ordered; `null` for a call that sells, pays or guarantees
+ * anything else. What is wrapped goes by WETH's own `deposit()` and `withdraw(amount)`, all else by 0x's settler.
+ * @param isSigned The permit's signature has been appended, where the swap has one.
+ */
+export function guaranteedBy(
+  { to, data, value }: Transaction,
+  swap: Swap,
+  owner: Address,
+  { isSigned }: { isSigned: boolean },
+): bigint | null {
+  const native = TOKENS[swap.fromToken].address === null;
+  if (value !== (native ? swap.amount : 0n)) return null;
+  if (isWrapping(swap)) return isPlainWrap({ to, data }, swap) ? swap.amount : null;
+  const guarantee = guaranteeOf(data, native ? "none" : isSigned ? "appended" : "awaited");
+  if (guarantee === null) return null;
+  const { recipient, buyToken, minAmountOut } = guarantee;
+  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
+  return isOrdered ? minAmountOut : null;
 }
 
 /** Whether a permit lets the called contract take exactly what is sold, and that soon. */
@@ -64,43 +97,50 @@ export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toT
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
 
-/** One to one, at the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
-function isPlainWrap({ transaction, buyAmount, permit2 }: Quote, { fromToken, amount }: Swap): boolean {
-  const data =
+/** At the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
+function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken, amount }: Swap): boolean {
+  const plain =
     fromToken === "ETH"
       ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
       : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [amount] });
-  return (
-    !permit2 &&
-    isAddressEqual(transaction.to, swapAddress("WETH")) &&
-    buyAmount === amount &&
-    transaction.data.toLowerCase() === data
-  );
+  return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
+}
+
+/** USD with 8 decimals, `null` without a live price. */
+export type SidePrices = { from: bigint | null; to: bigint | null };
+
+/** What was sold and what was bought for it in one unit: USD with 8 + 36 decimals. `null` without both prices. */
+function valuesOf(bought: bigint, swap: Swap, prices: SidePrices): { given: bigint; got: bigint } | null {
+  if (prices.from === null || prices.to === null) return null;
+  const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
+  return {
+    given: swap.amount * prices.from * scale(swap.fromToken),
+    got: bought * prices.to * scale(swap.toToken),
+  };
+}
+
+/** How much less than what is sold `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
+export function costBps(bought: bigint, swap: Swap, prices: SidePrices): number | null {
+  const values = valuesOf(bought, swap, prices);
+  if (values === null || values.given === 0n) return null;
+  // The last digit of an amount must not make 14 of 15.
+  return Math.round(Number(((values.given - values.got) * BPS * 100n) / values.given) / 100);
 }
 
 /**
- * Holds the quote's guaranteed minimum against the price feeds.
- * @param prices USD with 8 decimals, `null` without a live price.
+ * Holds what a swap's call guarantees against the price feeds.
+ * @param least What the chain lets the wallet get at least.
  * @param maxImpactBps How much worse than the feeds, besides the slippage, is still taken.
  * @returns Whether it could be checked at all.
- * @throws AppError `invalid_request` when the minimum is worse than slippage and impact allow.
+ * @throws AppError `invalid_request` when it is worse than slippage and impact allow.
  */
-export function checkPrice(
-  quote: Quote,
-  swap: Swap,
-  prices: { from: bigint | null; to: bigint | null },
-  maxImpactBps: bigint,
-): boolean {
+export function checkPrice(least: bigint, swap: Swap, prices: SidePrices, maxImpactBps: bigint): boolean {
   if (isWrapping(swap)) return true;
-  if (prices.from === null || prices.to === null) return false;
-  const from = TOKENS[swap.fromToken];
-  const to = TOKENS[swap.toToken];
-  // Both sides in USD with 8 + 36 decimals: the tokens' own decimals are brought to 18 each.
-  const given = swap.amount * prices.from * 10n ** BigInt(18 - from.decimals);
-  const got = quote.minBuyAmount * prices.to * 10n ** BigInt(18 - to.decimals);
+  const values = valuesOf(least, swap, prices);
+  if (values === null) return false;
   const tolerated = BigInt(swap.slippageBps) + maxImpactBps;
-  const least = tolerated >= BPS ? 0n : given * (BPS - tolerated);
-  if (got * BPS < least) {
+  const fair = tolerated >= BPS ? 0n : values.given * (BPS - tolerated);
+  if (values.got * BPS < fair) {
     throw new AppError(
       "invalid_request",
       "The quote is worse than the market price allows: try a smaller amount or a larger slippage",

@@ -39,14 +39,16 @@ async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ trade
   try {
     const owner = asAddress(row.address);
     const { value = 0n } = parseTransaction(asHex(rawTransaction));
-    const gained = async (token: Symbol): Promise<bigint> =>
-      TOKENS[token].address === null
-        ? // Ether leaves no logs.
-          (await gainedIn(mined.blockNumber, owner)) + mined.fee + value
-        : gainedOf(token, owner, mined.logs);
-    const sold = request.fromToken === "ETH" ? value : -(await gained(request.fromToken));
-    const traded = { sellAmount: sold.toString(), buyAmount: (await gained(request.toToken)).toString() };
-    return { traded };
+    const gained = async (token: Symbol): Promise<bigint | null> => {
+      if (TOKENS[token].address !== null) return gainedOf(token, owner, mined.logs);
+      // Ether leaves no logs.
+      const inBlock = await gainedIn(mined.blockNumber, owner);
+      return inBlock === null ? null : inBlock + mined.fee + value;
+    };
+    const sold = request.fromToken === "ETH" ? value : -gainedOf(request.fromToken, owner, mined.logs);
+    const bought = await gained(request.toToken);
+    if (bought === null) return {};
+    return { traded: { sellAmount: sold.toString(), buyAmount: bought.toString() } };
   } catch (error) {
     // The swap is confirmed all the same; its answer goes on naming what was quoted.
     log.warn("wallets.outcome unknown", { transactionId: row._id, error: messageOf(error) });

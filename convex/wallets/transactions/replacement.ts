@@ -1,22 +1,21 @@
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { keccak256, parseTransaction, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
-import { OPERATOR, recordAudit } from "../../lib/audit";
+import { internalMutation, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { raisedFees, type Fees } from "../../providers/chainFees";
+import { MOST_FEE, raisedFees, type FeeMarket, type Fees } from "../../providers/chainFees";
 import { prepareTransaction, type Transaction } from "../../providers/chainPreparation";
 import { broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { canSign, signTransaction } from "../custody/signing";
-import { walletById, byWalletId } from "../model";
-import { bytesOf, byId, vSignedBytes, insertSigned, auditSigning } from "./model";
-import { WITHDRAWN_AFTER_MS, isOpen } from "./states";
-import { vTransaction, vReplacement } from "./tables";
+import { bytesOf, byId, auditSigning } from "./model";
+import type { Held } from "./nonces";
+import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS, isOpen } from "./states";
+import { vReplacement } from "./tables";
 
-/** Transactions that are stuck, and nonces that nobody holds: other bytes take their place. For actions. */
+/** Transactions that are stuck, and nonces that nobody holds (`nonces.ts`): other bytes take their place. For actions. */
 
 const GAS_OF_NOTHING = 21_000n;
 
@@ -56,21 +55,55 @@ export async function replaceIfStuck(
   if (now === null) return false;
   const { market, native } = now;
   const starved = native < call.value + gas * fees.maxFeePerGas;
-  if (market.baseFee <= fees.maxFeePerGas && !starved) return false;
+  if (market.baseFee <= fees.maxFeePerGas && !starved && !isOutbid(row, fees, market)) return false;
   const raised = raisedFees(fees, market);
-  if (raised === null) return false;
+  if (raised === null || gas * raised.maxFeePerGas > MOST_FEE) return false;
   const pays = native >= call.value + gas * raised.maxFeePerGas && now.gas.kind === "estimated";
   if (pays) return handOutReplacement(ctx, row, raw, { kind: "repriced", call, gas, fees: raised });
+  return withdraw(ctx, row, raw, { native, fees: raised });
+}
+
+/**
+ * Takes the nonce of bytes that the node goes on refusing, by nothing: until something takes it nobody can know that they
+ * will not be mined.
+ * @param mined How many of the wallet's transactions are mined.
+ */
+export async function withdrawRefused(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  mined: number,
+): Promise<void> {
+  const raw = bytesOf(row);
+  if (raw === null || row.nonce !== mined || !canSign(row.walletId)) return;
+  if (row.replacement?.kind === "withdrawal") return;
+  const owner = asAddress(row.address);
+  const now = await preparationOf(owner, nothingFrom(owner));
+  const fees = now === null ? null : raisedFees(readBytes(raw).fees, now.market);
+  if (now !== null && fees !== null) await withdraw(ctx, row, raw, { native: now.native, fees });
+}
+
+async function withdraw(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  raw: Hex,
+  { native, fees }: { native: bigint; fees: Fees },
+): Promise<boolean> {
   const waited = Date.now() - (row.handedOutAt ?? Date.now());
   // Other people's payments wait behind a settlement, and its payer may have it carried out anew.
   const patience = row.request.kind === "settlement" ? 0 : WITHDRAWN_AFTER_MS;
-  if (waited < patience || native < GAS_OF_NOTHING * raised.maxFeePerGas) return false;
-  return handOutReplacement(ctx, row, raw, {
-    kind: "withdrawal",
-    call: nothingFrom(owner),
-    gas: GAS_OF_NOTHING,
-    fees: raised,
-  });
+  if (waited < patience || native < GAS_OF_NOTHING * fees.maxFeePerGas) return false;
+  const call = nothingFrom(asAddress(row.address));
+  return handOutReplacement(ctx, row, raw, { kind: "withdrawal", call, gas: GAS_OF_NOTHING, fees });
+}
+
+/**
+ * Whether a block has room for it and passes it over: what it leaves for the block's maker is less than is usual by now,
+ * and it has waited long enough for that to be the reason.
+ */
+function isOutbid({ handedOutAt }: Doc<"transactions">, fees: Fees, { baseFee, tip }: FeeMarket): boolean {
+  const room = fees.maxFeePerGas - baseFee;
+  const left = room < fees.maxPriorityFeePerGas ? room : fees.maxPriorityFeePerGas;
+  return left < tip && Date.now() - (handedOutAt ?? Date.now()) >= OUTBID_AFTER_MS;
 }
 
 /** `null` while the chain asks for more than this service pays: what is stuck waits. */
@@ -119,9 +152,11 @@ export async function mendGap(
   ctx: ActionCtx,
   { walletId, address, mined, only }: { walletId: string; address: Address; mined: number; only?: "ended" },
 ): Promise<{ handedOut: number; filled: number }> {
-  const held = await ctx.runQuery(internal.wallets.transactions.replacement.held, { walletId, from: mined });
+  const held = await ctx.runQuery(internal.wallets.transactions.nonces.held, { walletId, from: mined });
   const done = { handedOut: 0, filled: 0 };
-  for (const { nonce, transaction, failed } of held) {
+  const reach = reachOf(held);
+  if (reach < held.length) log.error("wallets.nonce out of reach", { walletId, mined });
+  for (const { nonce, transaction, failed } of held.slice(0, reach)) {
     if (transaction !== null) {
       const raw = bytesOf(transaction);
       if (raw === null || (only === "ended" && transaction.state !== "confirmed")) continue;
@@ -134,6 +169,19 @@ export async function mendGap(
     }
   }
   return done;
+}
+
+/**
+ * How many of an account's nonces are worth mending: not those behind a run that was never given out, since what lies there
+ * was signed with a wrong nonce, and filling up to it would be paid for nonce by nonce. `repair` drops it.
+ */
+function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number {
+  let run = 0;
+  for (const [i, { transaction, failed }] of held.entries()) {
+    run = transaction === null && failed === null ? run + 1 : 0;
+    if (run > FURTHEST_AHEAD) return i + 1 - run;
+  }
+  return held.length;
 }
 
 /** Takes a nonce by nothing, for more than failed bytes with it offer. @returns Whether that was handed out. */
@@ -151,75 +199,14 @@ async function fill(
   const fees = earlier === null ? now.fees : raisedFees(readBytes(earlier).fees, now.market);
   if (fees === null || now.native < GAS_OF_NOTHING * fees.maxFeePerGas + 2n * now.l1Fee) return false;
   const signed = await signTransaction(ctx, walletId, { nonce, gas: GAS_OF_NOTHING, fees, call });
-  const { replacement, outcome } = internal.wallets.transactions;
-  const transactionId = await ctx.runMutation(replacement.storeFill, { walletId, ...signed });
+  const { nonces, outcome } = internal.wallets.transactions;
+  const transactionId = await ctx.runMutation(nonces.storeFill, { walletId, ...signed });
   if (transactionId === null) return false;
   log.warn("wallets.nonce filled", { walletId, nonce });
   await broadcast(signed.rawTransaction);
   await ctx.runMutation(outcome.advance, { transactionId, to: "broadcast" });
   return true;
 }
-
-/** An account's next nonce as far as this service has given them out; `null` before its first. */
-export const next = internalQuery({
-  args: { walletId: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { walletId }) => (await walletById(ctx, walletId))?.nextNonce ?? null,
-});
-
-/** A gap is mended so many nonces at a time. */
-const TOGETHER = 50;
-
-const vHeld = v.object({
-  nonce: v.number(),
-  /** What was signed with it last and may be mined; `null`: nothing was, or what was has failed for good. */
-  transaction: v.union(vTransaction, v.null()),
-  /** Bytes with this nonce that have failed: somebody may have them still. */
-  failed: v.union(vTransaction, v.null()),
-});
-
-/** What a wallet's nonces from `from` on are held by, up to the next one to be given out. */
-export const held = internalQuery({
-  args: { walletId: v.string(), from: v.number() },
-  returns: v.array(vHeld),
-  handler: async (ctx, { walletId, from }): Promise<Infer<typeof vHeld>[]> => {
-    const { nextNonce = 0 } = await byWalletId(ctx, walletId);
-    const until = Math.min(nextNonce, from + TOGETHER);
-    const nonces = Array.from({ length: Math.max(0, until - from) }, (_, i) => from + i);
-    return Promise.all(nonces.map(async (nonce) => ({ nonce, ...(await heldBy(ctx, walletId, nonce)) })));
-  },
-});
-
-async function heldBy(
-  ctx: QueryCtx,
-  walletId: string,
-  nonce: number,
-): Promise<Omit<Infer<typeof vHeld>, "nonce">> {
-  const rows = await ctx.db
-    .query("transactions")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).eq("nonce", nonce))
-    .order("desc")
-    .take(TOGETHER);
-  return {
-    transaction: rows.find(({ state }) => state !== "failed") ?? null,
-    failed: rows.find(({ state }) => state === "failed") ?? null,
-  };
-}
-
-/**
- * Stores bytes that take a nonce nobody holds, and move nothing.
- * @returns `null` when somebody holds it by now.
- */
-export const storeFill = internalMutation({
-  args: { walletId: v.string(), ...vSignedBytes.fields },
-  returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx, { walletId, ...signed }) => {
-    const wallet = await byWalletId(ctx, walletId);
-    if (signed.nonce >= (wallet.nextNonce ?? 0)) return null;
-    if ((await heldBy(ctx, walletId, signed.nonce)).transaction !== null) return null;
-    return insertSigned(ctx, wallet, { request: { kind: "fill" }, signed });
-  },
-});
 
 /**
  * Stores other bytes for a transaction, under its nonce, before anybody outside has them.
@@ -245,19 +232,5 @@ export const replace = internalMutation({
     });
     await auditSigning(ctx, row, `${replacement.kind} ${replacement.txHash}`);
     return true;
-  },
-});
-
-/** Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not. */
-export const accept = internalMutation({
-  args: { walletId: v.string(), mined: v.number() },
-  returns: v.number(),
-  handler: async (ctx, { walletId, mined }) => {
-    const wallet = await byWalletId(ctx, walletId);
-    const nextNonce = Math.max(mined, wallet.nextNonce ?? 0);
-    if (nextNonce !== wallet.nextNonce) await ctx.db.patch("wallets", wallet._id, { nextNonce });
-    const detail = `next nonce ${nextNonce}, ${mined} mined`;
-    await recordAudit(ctx, { actor: OPERATOR, action: "nonces repaired", subject: walletId, detail });
-    return nextNonce;
   },
 });

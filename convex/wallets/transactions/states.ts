@@ -16,6 +16,22 @@ export function isReverted({ state, error }: { state: TransactionState; error?: 
   return state === "failed" && error === REVERTED;
 }
 
+/**
+ * What a mined swap has bought less than its call guaranteed, in words; `null` where it kept its word. 0x's contract
+ * reverts rather than that (`settler.ts`), so the contract is not what its registry says, or the node lies.
+ */
+export function shortfallOf({
+  terms,
+  traded,
+}: {
+  terms?: { minBuyAmount: string };
+  traded?: { buyAmount: string };
+}): string | null {
+  if (terms === undefined || traded === undefined) return null;
+  if (BigInt(traded.buyAmount) >= BigInt(terms.minBuyAmount)) return null;
+  return `The swap was mined and has bought ${traded.buyAmount} rather than at least ${terms.minBuyAmount}: the operator is told`;
+}
+
 /** A driver that was silent for this long has died. */
 export const DRIVER_LEASE_MS = 60 * SECOND;
 
@@ -33,6 +49,9 @@ export const REPLACED_ANSWERS = 2;
 /** After its end a transaction is looked at again: the block that decided may have been dropped. */
 export const LOOK_BACK_MS = [MINUTE, 5 * MINUTE] as const;
 
+/** A transaction whose tip is below what is usual by now is offered anew, for more, after this long. */
+export const OUTBID_AFTER_MS = MINUTE;
+
 /** A transaction that cannot be mined any more is withdrawn after this long: its wallet may get the money meanwhile. */
 export const WITHDRAWN_AFTER_MS = 5 * MINUTE;
 
@@ -42,17 +61,23 @@ export const NOT_SENT = "The transaction could not be sent in time: nothing was 
 export const WITHDRAWN =
   "The transaction could no longer be mined and was withdrawn: only a network fee was spent";
 
-/** More than this many transactions that this service has not signed are nobody's: the node is wrong. */
-const FURTHEST_AHEAD = 16;
+/**
+ * More than this many transactions that this service has not signed are nobody's: the node is wrong. The other way round,
+ * more nonces in a row that nobody holds were never given out: an earlier answer was wrong.
+ */
+export const FURTHEST_AHEAD = 16;
+
+/** What the operator's repair says of bytes whose nonce lies beyond anything that the account can reach. */
+export const DROPPED =
+  "Its nonce was wrong, so the chain could not take it and it was dropped: nothing was moved";
 
 /**
  * The nonce to sign with.
  * @param mined What the chain says is mined of the account.
- * @param next The next one as far as this service has given them out; `null` when it has given out none.
- * @returns `null` when the chain's answer cannot be true.
+ * @param next The next one as far as this service has given them out.
+ * @returns `null` when the chain's answer cannot be believed by itself.
  */
-export function nonceAfter(mined: number, next: number | null): number | null {
-  if (next === null) return mined;
+export function nonceAfter(mined: number, next: number): number | null {
   return mined > next + FURTHEST_AHEAD ? null : Math.max(mined, next);
 }
 

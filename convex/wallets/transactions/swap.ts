@@ -18,8 +18,8 @@ import { signTypedData } from "../custody/signing";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./effects";
 import { vSigned, byId, takeNonce, insertSigned } from "./model";
-import { approval, affordable, refuseFor, type Job, type Plan } from "./plan";
-import { permitData, checkPrice, checkQuote, isWrapping } from "./quote";
+import { approval, affordable, refuseFor, type Affordable, type Job, type Payer, type Plan } from "./plan";
+import { permitData, checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./quote";
 import { handOut, signInTerm } from "./signing";
 import { vRequest, type TransactionRequest } from "./tables";
 
@@ -29,88 +29,149 @@ const UNPRICED = "There is no live price to check the quote against: nothing was
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
 
+/** A quote that was held against its order, the price feeds and 0x's registry. */
+type Checked = {
+  quote: Quote;
+  /** What the chain lets the wallet get at least, in the bought token's smallest unit. */
+  least: bigint;
+  priceChecked: boolean;
+};
+
+/** What a swap comes to, before anything of it is signed. */
+export type Offer = Checked & {
+  swap: Swap;
+  prices: SidePrices;
+  /** How much worse than the feeds it may be, slippage included, in basis points. */
+  tolerated: number;
+  /** What Permit2 has to be allowed first, one after another. */
+  approvals: bigint[];
+};
+
 /**
- * A swap, ready to be signed: balance, quote, price and the called contract are checked first, then an approval is made
- * where one is needed (and the swap quoted afresh), then the permit is signed, and the call is simulated with the
- * signature appended and its outcome held against the order.
+ * A swap's balance, quote, price and called contract, checked; what orders and rehearsals share.
+ * @throws AppError `invalid_request`, `upstream`
  */
-export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
-  const swap = { ...request, amount: BigInt(request.amount) };
-  const taker = asAddress(job.transaction.address);
-  const ask = () =>
-    requestQuote({
-      sellToken: swapAddress(swap.fromToken),
-      buyToken: swapAddress(swap.toToken),
-      sellAmount: swap.amount,
-      taker,
-      slippageBps: swap.slippageBps,
-    });
+export async function offerOf(ctx: ActionCtx, payer: Payer, request: SwapRequest): Promise<Offer> {
+  const swap = swapOf(request);
+  const taker = asAddress(payer.address);
   // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
   const [[asked], { held, prices }, allowed] = await Promise.all([
-    Promise.allSettled([ask()]),
+    Promise.allSettled([ask(taker, swap)]),
     readMarket(taker, swap),
-    readAllowed(ctx, job.walletId, taker, swap.fromToken),
+    readAllowed(ctx, payer.walletId, taker, swap.fromToken),
   ]);
-  if (held < swap.amount) await refuseFor(ctx, job, swap.fromToken, swap.amount, held);
-  const maxImpactBps = BigInt(setting("MAX_PRICE_IMPACT_BPS"));
-  const check = (quote: Quote) => {
-    checkQuote(quote, swap, Date.now());
-    const checked = checkPrice(quote, swap, prices, maxImpactBps);
-    if (!checked && request.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
-    return checked;
-  };
+  if (held < swap.amount) await refuseFor(ctx, payer, swap.fromToken, swap.amount, held);
   if (asked.status === "rejected") throw asked.reason;
-  let quote = asked.value;
-  let priceChecked = check(quote);
+  const checked = await check(asked.value, request, taker, prices);
+  const isAllowed = !checked.quote.permit2 || allowed.now - allowed.taken >= swap.amount;
+  // Some tokens refuse to change an allowance that is not zero.
+  const needed = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
+  const tolerated = swap.slippageBps + Number(setting("MAX_PRICE_IMPACT_BPS"));
+  return { ...checked, swap, prices, tolerated, approvals: isAllowed ? [] : needed };
+}
+
+function swapOf({ fromToken, toToken, amount, slippageBps }: SwapRequest): Swap {
+  return { fromToken, toToken, amount: BigInt(amount), slippageBps };
+}
+
+function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: Swap): Promise<Quote> {
+  const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken), sellAmount: amount };
+  return requestQuote({ ...sides, taker, slippageBps });
+}
+
+/** @throws AppError `invalid_request`, `upstream` */
+async function check(
+  quote: Quote,
+  request: SwapRequest,
+  taker: Address,
+  prices: SidePrices,
+): Promise<Checked> {
+  const swap = swapOf(request);
+  const least = checkQuote(quote, swap, taker, Date.now());
+  const priceChecked = checkPrice(least, swap, prices, BigInt(setting("MAX_PRICE_IMPACT_BPS")));
+  if (!priceChecked && request.acceptUnpriced !== true) throw new AppError("upstream", UNPRICED);
   await requireGenuine(quote, swap);
+  return { quote, least, priceChecked };
+}
+
+/**
+ * A swap, ready to be signed: what `offerOf` checks comes first, then an approval is made where one is needed (and the
+ * swap quoted and checked afresh), then the permit is signed, and the call is simulated with the signature appended.
+ */
+export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
+  const taker = asAddress(job.transaction.address);
+  const { swap, prices, approvals, ...offer } = await offerOf(ctx, job.transaction, request);
+  let checked: Checked = offer;
   let { nextNonce } = job;
-  const sellToken = TOKENS[swap.fromToken].address;
-  if (quote.permit2 && sellToken !== null && allowed.now - allowed.taken < swap.amount) {
-    // Some tokens refuse to change an allowance that is not zero.
-    const amounts = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
-    for (const amount of amounts) {
-      nextNonce = await approve(ctx, { ...job, nextNonce }, sellToken, PERMIT2, request, amount);
-    }
-    quote = await ask();
-    priceChecked = check(quote);
-    await requireGenuine(quote, swap);
-    if (quote.issues.allowance) {
+  for (const amount of approvals)
+    nextNonce = await approve(ctx, { ...job, nextNonce }, swap.fromToken, amount);
+  if (approvals.length > 0) {
+    checked = await check(await ask(taker, swap), request, taker, prices);
+    if (checked.quote.issues.allowance) {
       throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
     }
   }
+  const { quote, least, priceChecked } = checked;
   const data = await withPermit(ctx, job, quote);
-  const { to, value, gas } = quote.transaction;
-  const spent = { token: swap.fromToken, amount: swap.amount };
-  const plan = await affordable(ctx, { ...job, nextNonce }, { to, data, value }, spent, gas ?? 0n);
-  const watched = watchedOf(taker, to);
-  const { fees, market } = plan.preparation;
-  const offer = { gas: plan.gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
-  const simulated = await simulate(
-    taker,
-    plan.transaction,
-    offer,
-    watched.map(({ read }) => read),
-  );
-  checkOutcome(simulated, watched, taker, { ...swap, minBuyAmount: quote.minBuyAmount });
+  const afforded = await affordableSwap(ctx, job.transaction, swap, quote, data);
+  await simulateSwap(taker, afforded, swap, least);
   return {
-    ...plan,
+    ...afforded,
+    nextNonce,
     terms: {
       sellAmount: quote.sellAmount.toString(),
       buyAmount: quote.buyAmount.toString(),
-      minBuyAmount: quote.minBuyAmount.toString(),
+      minBuyAmount: least.toString(),
       priceChecked,
     },
   };
 }
 
 /**
+ * A quote's call that the wallet can pay for.
+ * @param data The call's, with the permit's signature where it has one.
+ * @param assumedGas What it takes, where there is no signature to estimate it with.
+ */
+export function affordableSwap(
+  ctx: ActionCtx,
+  payer: Payer,
+  { fromToken, amount }: Swap,
+  { transaction: { to, value, gas } }: Quote,
+  data: Hex,
+  assumedGas?: bigint,
+): Promise<Affordable> {
+  return affordable(
+    ctx,
+    payer,
+    { to, data, value },
+    {
+      kind: "swap",
+      spent: { token: fromToken, amount },
+      wantedGas: gas ?? 0n,
+      ...(assumedGas === undefined ? {} : { assumedGas }),
+    },
+  );
+}
+
+/** @throws AppError `invalid_request` when the swap would fail, `upstream` when it would do anything but swap. */
+export async function simulateSwap(
+  taker: Address,
+  { transaction, gas, preparation: { fees, market } }: Affordable,
+  swap: Swap,
+  least: bigint,
+): Promise<void> {
+  const watched = watchedOf(taker, transaction.to);
+  const offer = { gas, maxFeePerGas: fees.maxFeePerGas, baseFee: market.baseFee };
+  const reads = watched.map(({ read }) => read);
+  const simulated = await simulate(taker, transaction, offer, reads);
+  checkOutcome(simulated, watched, taker, { ...swap, minBuyAmount: least });
+}
+
+/**
  * What is called is the provider's own contract, as its registry on the chain says; wrapping calls no contract of theirs.
  * @throws AppError `upstream`
  */
-async function requireGenuine(
-  { transaction }: Quote,
-  swap: Pick<SwapRequest, "fromToken" | "toToken">,
-): Promise<void> {
+async function requireGenuine({ transaction }: Quote, swap: Swap): Promise<void> {
   if (isWrapping(swap)) return;
   const verdict = await judgeSettler(transaction.to);
   if (verdict === "genuine") return;
@@ -128,28 +189,33 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
 
-/** Approves exactly `amount` and waits until that is mined. @returns The wallet's next nonce. */
-async function approve(
+/** An approval of Permit2 that the wallet can pay for. */
+export function affordableApproval(
   ctx: ActionCtx,
-  job: Job,
-  token: Address,
-  spender: Address,
-  { fromToken }: SwapRequest,
+  payer: Payer,
+  token: Symbol,
   amount: bigint,
-): Promise<number> {
-  const parentId = job.transaction._id;
-  const from = asAddress(job.transaction.address);
-  const spent = { token: fromToken, amount: 0n };
-  const plan = await affordable(ctx, job, approval(token, spender, amount), spent);
-  const signed = await signInTerm(ctx, job, plan);
+): Promise<Affordable> {
+  const spent = { token, amount: 0n };
+  return affordable(ctx, payer, approval(swapAddress(token), PERMIT2, amount), { kind: "approve", spent });
+}
+
+/** Approves exactly `amount` and waits until that is mined. @returns The wallet's next nonce. */
+async function approve(ctx: ActionCtx, job: Job, token: Symbol, amount: bigint): Promise<number> {
+  const { transaction, nextNonce } = job;
+  const parentId = transaction._id;
+  const from = asAddress(transaction.address);
+  const request = { kind: "approve" as const, token, spender: PERMIT2, amount: amount.toString() };
+  const plan = { ...(await affordableApproval(ctx, transaction, token, amount)), nextNonce };
+  const signed = await signInTerm(ctx, job, plan, request);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.swap.storeApproval, {
     parentId,
-    request: { kind: "approve", token: fromToken, spender, amount: amount.toString() },
+    request,
     signed,
   });
   if (transactionId === null)
     throw new AppError("upstream", "The swap was not sent in time: nothing was swapped");
-  await handOut(ctx, { _id: transactionId, address: from, ...signed }, { isFirst: true });
+  await handOut(ctx, { _id: transactionId, ...signed });
   await mined(ctx, transactionId, from, signed);
   return signed.nonce + 1;
 }
@@ -201,8 +267,8 @@ async function readAllowed(
 /** What the wallet holds of the sold token, and live prices of both sides from the feeds, in one call. */
 async function readMarket(
   owner: Address,
-  { fromToken, toToken }: Pick<SwapRequest, "fromToken" | "toToken">,
-): Promise<{ held: bigint; prices: { from: bigint | null; to: bigint | null } }> {
+  { fromToken, toToken }: Swap,
+): Promise<{ held: bigint; prices: SidePrices }> {
   const { address } = TOKENS[fromToken];
   const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
   const account = await readAccount(owner, address === null ? [] : [address], feedAddresses(feeds));

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { withSystemFields } from "convex-helpers/validators";
-import { vSymbol } from "../tables";
+import { vMeasure, vSymbol } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records";
 
 /** Amounts are digits in the token's smallest unit. */
@@ -67,6 +67,16 @@ export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
 export type SwapTerms = Infer<typeof vSwapTerms>;
 
+/** What was counted against limits, in micro-USD: when (epoch ms), and against which; or, on rows of 0.1.0, on which UTC day. */
+export const vReserved = v.union(
+  v.object({
+    at: v.number(),
+    microUsd: v.string(),
+    shares: v.array(v.object({ measure: vMeasure, address: v.string() })),
+  }),
+  v.object({ day: v.string(), microUsd: v.string() }),
+);
+
 const transactionFields = {
   walletId: v.string(),
   userId: v.string(),
@@ -76,8 +86,7 @@ const transactionFields = {
   parentId: v.optional(v.id("transactions")),
   idempotencyKey: v.optional(v.string()),
   state: vState,
-  /** Counted against the daily limit of this UTC day, in micro-USD. */
-  reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
+  reserved: v.optional(vReserved),
   nonce: v.optional(v.number()),
   /** When the signed bytes were stored, to be handed out at once; from then on only the chain decides. */
   handedOutAt: v.optional(v.number()),
@@ -92,6 +101,8 @@ const transactionFields = {
   minedAs: v.optional(v.string()),
   terms: v.optional(vSwapTerms),
   traded: v.optional(vTraded),
+  /** When its receipt showed that a swap has bought less than its call guaranteed: for the operator. */
+  shortAt: v.optional(v.number()),
   /** A swap's approval. */
   approvalTxHash: v.optional(v.string()),
   /** Why it failed, and the error code its caller is told. */
@@ -114,7 +125,8 @@ export const transactionTables = {
     .index("by_walletId_and_nonce", ["walletId", "nonce"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_userId_and_txHash", ["userId", "txHash"])
-    .index("by_nextCheckAt", ["nextCheckAt"]),
+    .index("by_nextCheckAt", ["nextCheckAt"])
+    .index("by_shortAt", ["shortAt"]),
 };
 
 export const transactionRecords: RecordsOf<typeof transactionTables> = {

@@ -2,7 +2,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
 import { cron, lostWork } from "../../lib/cronRuns";
-import { optional } from "../../lib/env";
+import { agentApiUrl, optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
 import { OPEN } from "../tables";
@@ -33,6 +33,10 @@ export const begin = cron("look for whales", async (ctx) => {
   await tellMeasured(ctx, hour);
   if (optional("LLM_GATEWAY_API_KEY") === undefined) {
     log.warn("whales.skipped", { reason: "LLM_GATEWAY_API_KEY is not configured" });
+    return;
+  }
+  if (agentApiUrl() === null) {
+    log.warn("whales.skipped", { reason: "AGENT_API_URL is not configured beside another LLM_ENDPOINT" });
     return;
   }
   const watchId = await ctx.db.insert("whaleWatches", {

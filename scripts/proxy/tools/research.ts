@@ -30,7 +30,7 @@ const runResearch = tool({
   name: "run_research",
   title: "Research now",
   description:
-    "One research snapshot of the market, or of the token given: outlook, key signals with confidence (0 to 1), and an analysis of 400 to 600 words. Cached for 15 minutes. The first one on a focus may take half a minute; when it says that it took too long, call again: the work goes on meanwhile.",
+    "One research snapshot of the market, or of the token given, or an answer to a question (query, whose focus is the first token that it names): outlook, key signals with confidence (0 to 1), and an analysis of 400 to 600 words. Cached for 15 minutes. The first one on a focus may take half a minute; when it says that it took too long, call again: the work goes on meanwhile.",
   endpoint: { method: "POST", path: "/mcp/research" },
   hints: reads("live"),
   repeats: "freely",
@@ -80,7 +80,7 @@ const getResearchStatus = tool({
   name: "get_research_status",
   title: "Research status",
   description:
-    "The user's newest active research shift (null when there is none) with elapsed and remaining minutes, and their latest three reports. userId is the person's secret id.",
+    "The user's newest active research shift (null when there is none) with elapsed and remaining minutes, the shift that ended last and how, and their latest three reports. userId is the person's secret id.",
   endpoint: { method: "GET", path: "/mcp/research/status" },
   hints: reads("stored"),
   repeats: "freely",
@@ -96,6 +96,17 @@ const getResearchStatus = tool({
         interimReportsCount: z.number(),
       }),
     ),
+    lastJob: z.optional(
+      z.nullable(
+        z.object({
+          jobId: z.string(),
+          status: z.string(),
+          endedAt: z.string(),
+          finalReportSent: z.boolean(),
+          error: z.nullable(z.string()),
+        }),
+      ),
+    ),
     recentReports: z.array(
       z.object({
         type: z.string(),
@@ -106,11 +117,14 @@ const getResearchStatus = tool({
       }),
     ),
   }),
-  text: ({ activeJob: job, recentReports }) =>
+  text: ({ activeJob: job, lastJob: last, recentReports }) =>
     lines(
       job === null
         ? "No research shift is active."
         : `A research shift is active: ${duration(job.elapsedMinutes)} elapsed, ${duration(job.remainingMinutes)} to go (until ${time(job.stopsAt)}), ${job.interimReportsCount} of 2 interim reports. Job: ${job.jobId}`,
+      last
+        ? `The last shift to end was ${last.status} at ${time(last.endedAt)}, ${last.finalReportSent ? "with" : "without"} a final report${last.error === null ? "" : ` (${last.error})`}. Job: ${last.jobId}`
+        : null,
       recentReports.length === 0 ? "There are no reports yet." : "Latest reports:",
       ...recentReports.map(
         ({ type, generatedAt, outlook, summary, messengerSent }) =>

@@ -77,7 +77,7 @@ const getSignalHistory = tool({
   name: "get_signal_history",
   title: "Signal history",
   description:
-    "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: n, the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out.",
+    "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: n, the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out; days is a window back from now, such as 14, with up to 100 of its signals.",
   endpoint: { method: "GET", path: "/mcp/signals/history" },
   hints: reads("stored"),
   repeats: "freely",
@@ -215,7 +215,7 @@ const DIRECTION_MARKS: Record<string, string> = { bullish: "ðŸŸ¢", bearish: "ðŸ”
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones the service has read on Base itself; agent-reported ones are a language model's word, verified where the transaction on Base says the same. ${CARD}`,
+  description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones the service has read on Base itself; agent-reported ones are a language model's word, verified where the transaction on Base says the same. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",

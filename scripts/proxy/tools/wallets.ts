@@ -27,6 +27,22 @@ const networkName = (network: string) => network.charAt(0).toUpperCase() + netwo
 
 const created = (existing: boolean) => (existing ? "is there already" : "was created");
 
+const held = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
+
+const weakId = { warning: z.optional(z.string()), suggestedUserId: z.optional(z.string()) };
+
+/** What to tell the person of a userId that could be guessed; `null` for a good one. */
+function warned({
+  warning,
+  suggestedUserId,
+}: {
+  warning?: string | undefined;
+  suggestedUserId?: string | undefined;
+}): string | null {
+  if (warning === undefined) return null;
+  return suggestedUserId === undefined ? warning : `${warning} Suggested: ${suggestedUserId}`;
+}
+
 const connectWallet = tool({
   name: "connect_wallet",
   title: "Connect the custody wallet",
@@ -35,13 +51,13 @@ const connectWallet = tool({
   hints: CREATES,
   repeats: "freely",
   structured: true,
-  opensWallet: true,
   timeoutMs: QUICK_MS,
-  view: z.object({ address: z.string(), existing: z.boolean(), network: z.string() }),
-  text: ({ address, existing, network }) =>
+  view: z.object({ address: z.string(), existing: z.boolean(), network: z.string(), ...weakId }),
+  text: ({ address, existing, network, ...told }) =>
     lines(
       `The custody wallet ${created(existing)}: ${address} on ${networkName(network)}.`,
       "Fund it at this address; keep the userId, it is the only way to it.",
+      warned(told),
     ),
 });
 
@@ -53,13 +69,13 @@ const createWallet = tool({
   hints: CREATES,
   repeats: "freely",
   structured: true,
-  opensWallet: true,
   timeoutMs: QUICK_MS,
-  view: z.object({ address: z.string(), existing: z.boolean() }),
-  text: ({ address, existing }) =>
+  view: z.object({ address: z.string(), existing: z.boolean(), ...weakId }),
+  text: ({ address, existing, ...told }) =>
     lines(
       `The basic wallet ${created(existing)}: ${address} on Base.`,
       "Keep the userId, it is the only way to it.",
+      warned(told),
     ),
 });
 
@@ -67,15 +83,21 @@ const getWalletBalance = tool({
   name: "get_wallet_balance",
   title: "Wallet balance",
   description:
-    "ETH and USDC of the user's basic wallet, or of the custody wallet where there is no basic one, as exact decimals in whole tokens. userId is the person's secret id.",
+    "ETH and USDC of the user's basic wallet and of the custody wallet, as far as there are both, as exact decimals in whole tokens. userId is the person's secret id.",
   endpoint: { method: "GET", path: "/mcp/wallet/balance" },
   hints: reads("live"),
   repeats: "freely",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({ address: z.string(), eth: z.string(), usdc: z.string(), network: z.string() }),
-  text: ({ address, eth, usdc, network }) =>
-    `${address} on ${networkName(network)} holds ${eth} ETH and ${usdc} USDC.`,
+  view: z.object({ ...held.shape, network: z.string(), otherWallet: z.nullable(held), ...weakId }),
+  text: ({ network, otherWallet, ...told }) =>
+    lines(
+      ...[told, ...(otherWallet === null ? [] : [otherWallet])].map(
+        ({ kind, address, eth, usdc }) =>
+          `The ${kind} wallet ${address} on ${networkName(network)} holds ${eth} ETH and ${usdc} USDC.`,
+      ),
+      warned(told),
+    ),
 });
 
 const getPortfolio = tool({
@@ -86,7 +108,6 @@ const getPortfolio = tool({
   hints: { ...CREATES, openWorldHint: true },
   repeats: "freely",
   structured: true,
-  opensWallet: true,
   timeoutMs: SLOW_MS,
   view: z.object({
     address: z.string(),
@@ -101,8 +122,9 @@ const getPortfolio = tool({
     ),
     totalValueUsd: z.number(),
     pricedAt: z.string(),
+    ...weakId,
   }),
-  text: ({ address, network, balances, totalValueUsd, pricedAt }) =>
+  text: ({ address, network, balances, totalValueUsd, pricedAt, ...told }) =>
     lines(
       `Custody wallet ${address} on ${networkName(network)}, ${time(pricedAt)}`,
       "",
@@ -114,13 +136,29 @@ const getPortfolio = tool({
       ),
       "",
       `Total: ${usd(totalValueUsd)}`,
+      warned(told),
     ),
 });
 
-const transaction = z.object({
+const signed = z.object({
+  success: z.boolean(),
   txHash: z.string(),
   status: z.enum(["confirmed", "submitted", "failed"]),
   explorerUrl: z.string(),
+  ...weakId,
+  error: z.optional(z.string()),
+});
+
+/** A dry run. */
+const rehearsed = z.object({
+  status: z.literal("rehearsed"),
+  rehearsal: z.object({
+    refusal: z.nullable(z.object({ status: z.number(), error: z.string() })),
+    valueUsd: z.nullable(z.number()),
+    limits: z.array(z.object({ of: z.enum(["transfer", "day"]), mostUsd: z.number(), leftUsd: z.number() })),
+    fees: z.nullable(z.object({ transactions: z.number(), mostEth: z.string() })),
+    price: z.optional(z.object({ costBps: z.nullable(z.number()), toleratedBps: z.number() })),
+  }),
 });
 
 const OUTCOMES = {
@@ -129,46 +167,95 @@ const OUTCOMES = {
   failed: "FAILED on chain: nothing but network fees was spent",
 };
 
+const DRY_RUN =
+  "dryRun: true is a rehearsal that says what it would come to and moves nothing; there is no other word for that.";
+
+/** What a rehearsal says, whatever it is of. */
+function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof rehearsed>["rehearsal"]) {
+  return lines(
+    "A rehearsal: NOTHING was moved.",
+    refusal === null
+      ? "Nothing speaks against it as of now."
+      : `It would be refused (${refusal.status}): ${refusal.error}`,
+    valueUsd === null ? "There is no live price for it." : `Worth ${usd(valueUsd)}.`,
+    price === undefined || price.costBps === null
+      ? null
+      : `By the price feeds it costs ${price.costBps / 100} %; more than ${price.toleratedBps / 100} % is refused.`,
+    fees === null
+      ? null
+      : `Network fees: at most ${fees.mostEth} ETH, for ${fees.transactions === 1 ? "one transaction" : `${fees.transactions} transactions`}.`,
+    ...limits.map(
+      ({ of, mostUsd, leftUsd }) =>
+        `Limit of ${of === "day" ? "a day" : "one transfer"}: ${usd(mostUsd)}, ${usd(leftUsd)} of it left.`,
+    ),
+  );
+}
+
 const swapTokens = tool({
   name: "swap_tokens",
   title: "Swap tokens",
-  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. Tokens: ETH, USDC, USDT, DAI, WETH. ${AMOUNTS} slippageBps is in basis points, 100 (the default) is 1 %. userId is the person's secret id. Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. Tokens: ETH, USDC, USDT, DAI, WETH. ${AMOUNTS} slippageBps is in basis points, 100 (the default) is 1 %. ${DRY_RUN} userId is the person's secret id. Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
   repeats: "keyed",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.extend(transaction, {
-    fromToken: z.string(),
-    toToken: z.string(),
-    sellAmount: z.string(),
-    buyAmount: z.string(),
-    minBuyAmount: z.string(),
-    priceChecked: z.boolean(),
-  }),
-  text: (swap) =>
-    lines(
-      `Swap of ${tokenAmount(swap.sellAmount, swap.fromToken)} for ${swap.status === "confirmed" ? "" : "about "}${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
+  view: z.union([
+    z.extend(signed, {
+      fromToken: z.string(),
+      toToken: z.string(),
+      sellAmount: z.string(),
+      buyAmount: z.string(),
+      minBuyAmount: z.string(),
+      priceChecked: z.boolean(),
+    }),
+    z.extend(rehearsed, {
+      fromToken: z.string(),
+      toToken: z.string(),
+      sellAmount: z.string(),
+      buyAmount: z.optional(z.string()),
+      minBuyAmount: z.optional(z.string()),
+    }),
+  ]),
+  text: (swap) => {
+    const sold = tokenAmount(swap.sellAmount, swap.fromToken);
+    if (swap.status === "rehearsed") {
+      const { buyAmount, minBuyAmount, toToken } = swap;
+      const bought =
+        buyAmount === undefined || minBuyAmount === undefined
+          ? ""
+          : ` for about ${tokenAmount(buyAmount, toToken)} (at least ${tokenAmount(minBuyAmount, toToken)})`;
+      return lines(`Swap of ${sold}${bought}.`, rehearsal(swap.rehearsal));
+    }
+    return lines(
+      `Swap of ${sold} for ${swap.status === "confirmed" ? "" : "about "}${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
+      swap.error === undefined ? null : `NOT as ordered: ${swap.error}.`,
       swap.priceChecked ? null : "There were no price feeds to check the quote against.",
       swap.explorerUrl,
-    ),
+      warned(swap),
+    );
+  },
 });
 
 const sendToken = tool({
   name: "send_token",
   title: "Send tokens",
-  description: `Sends ETH, USDC, USDT, DAI or WETH from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. ${AMOUNTS} from says which wallet pays: custody (the default) or basic. userId is the person's secret id. Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Sends ETH, USDC, USDT, DAI or WETH from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. ${AMOUNTS} from says which wallet pays: custody (the default) or basic. ${DRY_RUN} userId is the person's secret id. Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
   repeats: "keyed",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.extend(transaction, { token: z.string(), toAddress: z.string(), amount: z.string() }),
-  text: (sent) =>
-    lines(
-      `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}: ${OUTCOMES[sent.status]}.`,
-      sent.explorerUrl,
-    ),
+  view: z.union([
+    z.extend(signed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
+    z.extend(rehearsed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
+  ]),
+  text: (sent) => {
+    const what = `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}`;
+    return sent.status === "rehearsed"
+      ? lines(`${what}.`, rehearsal(sent.rehearsal))
+      : lines(`${what}: ${OUTCOMES[sent.status]}.`, sent.explorerUrl, warned(sent));
+  },
 });
 
 export const walletTools: Tool[] = [

@@ -13,13 +13,29 @@ export const feedAbi = parseAbi([
 ]);
 
 export const settlerAbi = parseAbi([
-  "function settle(address sellToken, uint256 sellAmount, address buyToken, uint256 minBuyAmount, address recipient, uint256 nonce, uint256 deadline) payable",
+  "struct AllowedSlippage { address recipient; address buyToken; uint256 minAmountOut; }",
+  "function execute(AllowedSlippage slippage, bytes[] actions, bytes32 zid) payable returns (bool)",
+  "error ActionInvalid(uint256 i, bytes4 action)",
+  "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
+  "error MsgValueMismatch(uint256 expected, uint256 actual)",
+  "error SignatureExpired(uint256 deadline)",
+  "error ConfusedDeputy()",
+]);
+
+/** The settler's actions: calls of nothing, but encoded as calls. */
+export const actionsAbi = parseAbi([
+  "struct TokenPermissions { address token; uint256 amount; }",
+  "struct PermitTransferFrom { TokenPermissions permitted; uint256 nonce; uint256 deadline; }",
+  "function TRANSFER_FROM(address recipient, PermitTransferFrom permit, bytes signature)",
+  "function NATIVE_CHECK(uint256 deadline, uint256 msgValue)",
+  "function BASIC(address sellToken, uint256 bps, address pool, uint256 offset, bytes data)",
+]);
+
+export const poolAbi = parseAbi([
+  "function swap(address sellToken, uint256 sellAmount, address buyToken) payable",
   "function quote(address sellToken, address buyToken, uint256 sellAmount) view returns (uint256 buyAmount, uint256 fee)",
-  "error SignatureMissing(uint256 dataLength)",
-  "error SignatureLength(uint256 announced, uint256 present)",
   "error WrongValue(uint256 value, uint256 expected)",
-  "error TooLittleReceived(uint256 amount, uint256 minimum)",
-  "error DeadlinePassed(uint256 deadline)",
+  "error NoPrice()",
 ]);
 
 export const registryAbi = parseAbi([

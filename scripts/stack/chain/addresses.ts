@@ -1,6 +1,6 @@
 import type { Address } from "viem";
 
-/** Where things are on the local chain: all at the addresses they have on Base, but for the settler. */
+/** Where things are on the local chain: all at the addresses they have on Base, but for the settler and its pool. */
 
 export const CHAIN_ID = 8453;
 
@@ -34,7 +34,10 @@ export type FeedName = keyof typeof FEEDS;
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
-/** Ours: pays for swaps. On the real chain such contracts change, so clients take it from the quote. */
+/** Ours: what swaps are paid from. */
+export const POOL: Address = "0x9001000000000000000000000000000000008453";
+
+/** Ours: carries swaps out. On the real chain such contracts change, so clients take it from the quote. */
 export const SETTLER: Address = "0x5e77130000000000000000000000000000008453";
 
 /** Where 0x tells on every chain which settler is genuine. */

@@ -13,6 +13,7 @@ export const CONTRACTS = [
   "Dai",
   "Weth",
   "Feed",
+  "Pool",
   "Settler",
   "Registry",
   "Checker",

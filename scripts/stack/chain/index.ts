@@ -1,6 +1,6 @@
 import { parseEther, parseUnits, toHex, type Address } from "viem";
 import * as z from "zod";
-import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, REGISTRY, SETTLER, TOKENS } from "./addresses";
+import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "./addresses";
 import { startAnvil, type Anvil } from "./anvil";
 import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
 import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
@@ -65,7 +65,7 @@ const FAUCET = 3;
 
 const ETHER_OF_FAUCET = parseEther("1000000000000");
 const DEVELOPERS_UNITS = "1000000";
-/** What the settler pays from. It holds no ether: that comes from unwrapping. */
+/** What the pool pays from. It holds no ether: that comes from unwrapping. */
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 
@@ -149,7 +149,7 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   await rpc.call("anvil_setBalance", [faucet, toHex(ETHER_OF_FAUCET)]);
   await placeContracts(rpc, faucet, mine);
   const gift = (to: Address, units: string) => gifts(to, tokenAmounts(units));
-  const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(SETTLER, RESERVE_UNITS)];
+  const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
   // Up since yesterday, or every client would wait out the time it gives a recovered sequencer. Last of all, and
   // never written again: it also says that the set-up was completed.

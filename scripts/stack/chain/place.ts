@@ -1,6 +1,6 @@
 import { concat, encodeAbiParameters, stringToHex, toHex, type Address, type Hex } from "viem";
 import * as z from "zod";
-import { FEEDS, MULTICALL3, PERMIT2, REGISTRY, SETTLER, TOKENS } from "./addresses";
+import { FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "./addresses";
 import { readArtifact, type ContractName } from "./artifacts";
 import { hexShape, type Rpc, type RpcCall } from "./rpc";
 import { requireSuccess } from "./transactions";
@@ -36,6 +36,7 @@ function placements(faucet: Address): Placement[] {
     feed(FEEDS.USDT, 8, "USDT / USD"),
     feed(FEEDS.DAI, 8, "DAI / USD"),
     feed(FEEDS.SEQUENCER, 0, "L2 Sequencer Uptime Status Feed"),
+    { contract: "Pool", address: POOL, args: "0x" },
     { contract: "Settler", address: SETTLER, args: "0x" },
     {
       contract: "Registry",

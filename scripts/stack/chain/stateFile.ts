@@ -59,7 +59,7 @@ export function lockOf(file: string): string {
 
 async function released(file: string): Promise<void> {
   const until = performance.now() + RELEASE_MS;
-  while (await isHeld(file)) {
+  while (await isHeld(lockOf(file))) {
     if (performance.now() > until) {
       throw new ChainStateError(
         `${file} is in use: stop the other stack, or set LOCAL_STATE_DIR to another directory.`,
@@ -70,10 +70,10 @@ async function released(file: string): Promise<void> {
 }
 
 /** A pipe that nobody has open refuses a writer: unlike a process id in a file, that can never be out of date. */
-async function isHeld(file: string): Promise<boolean> {
+export async function isHeld(pipe: string): Promise<boolean> {
   try {
-    const pipe = await open(lockOf(file), constants.O_WRONLY | constants.O_NONBLOCK);
-    await pipe.close();
+    const writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+    await writer.close();
     return true;
   } catch {
     return false;

@@ -35,6 +35,8 @@ type Options = {
   seed: number;
   /** Told of every row that a commit changed. */
   changed: (change: Change) => void;
+  /** Told of every commit that changed any, before anybody can act on it. */
+  committed: (changes: readonly Change[]) => void;
 };
 
 type Mutation<T, R> = {
@@ -140,6 +142,7 @@ export class Commits {
     this.#sequence += 1;
     this.#kept.push({ sequence: this.#sequence, changes });
     if (this.#kept.length > 2 * KEPT_COMMITS) this.#kept = this.#kept.slice(-KEPT_COMMITS);
+    this.options.committed(changes);
     for (const change of changes) this.options.changed(change);
   }
 

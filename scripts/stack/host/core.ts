@@ -10,7 +10,7 @@ import { Jobs, JOBS, type JobPlace } from "./jobs";
 import { deferred, Lock, Permits } from "./locks";
 import { Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
-import type { Transaction } from "./transaction";
+import type { Change, Transaction } from "./transaction";
 import { note } from "./usage";
 import type { Check } from "./validators";
 import type { Fields } from "./values";
@@ -40,6 +40,13 @@ export type CoreOptions = {
   contention: Contention | null;
 };
 
+/** Keeps commits. */
+type Durability = {
+  committed: (changes: readonly Change[]) => void;
+  /** Resolves when all that is committed by now is kept. @throws Error when it cannot be kept. */
+  synced: () => Promise<void>;
+};
+
 /** How long a call waits for a permit; an action may run. */
 const PATIENCE_MS = 10_000;
 const ACTION_LIMIT_MS = 600_000;
@@ -63,6 +70,8 @@ export class Core {
   readonly works = new Set<Work>();
   /** Whether it was stopped: what still runs reaches neither the outside nor another function. */
   isHalted = false;
+  /** Where commits are to be kept before anything leaves the host; `null` where nothing waits for that. */
+  durability: Durability | null = null;
   readonly #parts = new Map<string, KnownPart>();
   readonly #permits: Permits;
   #runs = 0;
@@ -77,7 +86,10 @@ export class Core {
       limited,
       contention,
       seed,
+      committed: (changes) => this.durability?.committed(changes),
       changed: ({ component, table, after }) => {
+        // What is measured is what the work changed, not the count that the service keeps of its providers' answers.
+        if (table !== "providerCalls") note({ written: 1 });
         if (table === JOBS) this.armJob(component, after);
       },
     });
@@ -166,10 +178,8 @@ export class Core {
   }
 
   /** Told of every write of a function. */
-  written(table: string): void {
+  written(): void {
     this.#writes += 1;
-    // What is measured is what the work changed, not the count that the service keeps of its providers' answers.
-    if (table !== "providerCalls") note({ written: 1 });
     this.options.onWrite();
   }
 

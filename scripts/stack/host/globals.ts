@@ -99,6 +99,14 @@ function seenBy(name: Name, slot: Slot): unknown {
   if (execution === undefined) return valueIn(slot);
   const { frozen, core } = execution;
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
+  const { durability } = core;
+  if (name === "fetch" && frozen === null && durability !== null) {
+    // What the outside hears of is kept first: it cannot be taken back.
+    return async (...call: Parameters<typeof fetch>) => {
+      await durability.synced();
+      return globalOf("fetch")(...call);
+    };
+  }
   if (frozen === null) return inActions[name] ?? valueIn(slot);
   if (name !== "Date") return inTransactions[name];
   return frozenDate(globalOf("Date"));

@@ -28,7 +28,7 @@ export class Jobs {
       if (path.componentPath !== component) this.addresses.set(_id, path);
       return _id;
     };
-    core.written(JOBS);
+    core.written();
     return transaction === null ? this.commits.at(add) : add(transaction);
   }
 
@@ -40,7 +40,7 @@ export class Jobs {
       if (isOver(job)) return;
       within.put(place, { ...job, state: { kind: "canceled" } });
     };
-    core.written(JOBS);
+    core.written();
     if (transaction === null) this.commits.at(mark);
     else mark(transaction);
   }

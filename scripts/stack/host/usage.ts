@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * What a piece of work read and wrote: documents, and index ranges (each query and each get is one); and the modules
- * (`market/snapshots`) whose functions ran in it, one entry per run.
+ * What a piece of work read and has committed: documents, and index ranges (each query and each get is one); and the
+ * modules (`market/snapshots`) whose functions ran in it, one entry per run.
  */
 export type Usage = { read: number; written: number; ranges: number; modules: string[] };
 

@@ -13,7 +13,7 @@ export function insert(table: string, value: unknown): string {
   const fields = storedFields(value);
   core.check(component, table, fields);
   const row = inTransaction(execution).insert({ component, table }, fields, core.nowOf(execution));
-  core.written(table);
+  core.written();
   return row.document._id;
 }
 
@@ -30,7 +30,7 @@ export function remove(expected: string | undefined, id: unknown): void {
   const table = tableOfId(id, expected);
   const { document } = existing(execution, table, String(id));
   inTransaction(execution).remove({ component: execution.componentPath, table }, document._id);
-  execution.core.written(table);
+  execution.core.written();
 }
 
 function change(expected: string | undefined, id: unknown, work: (document: Document) => Fields): void {
@@ -47,7 +47,7 @@ function change(expected: string | undefined, id: unknown, work: (document: Docu
     { component, table },
     { ...fields, _id: document._id, _creationTime: document._creationTime },
   );
-  core.written(table);
+  core.written();
 }
 
 /** A patch's fields; one that is to go away is undefined. */

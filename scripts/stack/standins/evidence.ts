@@ -5,7 +5,8 @@
 
 import { binanceSpot, coinbaseExchange } from "./exchanges";
 import { json, type Call } from "./http";
-import { coingecko, defillama, gdelt, hyperliquid, type Context } from "./publicSources";
+import { feed, gdelt } from "./news";
+import { coingecko, defillama, hyperliquid, type Context } from "./publicSources";
 
 type Source = {
   /** What of the one address is its own. */
@@ -64,9 +65,25 @@ const SOURCES = {
     paths: /^\/api\/v2\/doc\/doc$/,
     allowed: { count: 1, within: 5_000 },
     answer: gdelt,
-    error: (status, reason) => (status === 429 ? "Please limit requests to one every 5 seconds.\n" : reason),
+    error: (status, reason) =>
+      status === 429
+        ? "Please limit requests to one every 5 seconds or contact us for larger queries.\n"
+        : reason,
   },
+  coindesk: site(/^\/arc\/outboundfeeds\/rss\/$/),
+  cointelegraph: site(/^\/rss$/),
+  decrypt: site(/^\/feed$/),
 } satisfies Record<string, Source>;
+
+/** A site with a feed; it says no to who comes too often with a page. */
+function site(paths: RegExp): Source {
+  return {
+    paths,
+    allowed: { count: 30, within: 60_000 },
+    answer: feed,
+    error: (status, reason) => `<html><head><title>${status} ${reason}</title></head></html>`,
+  };
+}
 
 export type EvidenceSource = keyof typeof SOURCES;
 export const EVIDENCE_SOURCES: readonly EvidenceSource[] = Object.keys(SOURCES).filter(isSource);

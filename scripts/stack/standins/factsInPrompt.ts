@@ -11,7 +11,7 @@ export type ToldFact = {
   isModels: boolean;
 };
 
-const LINE = /^\[f(\d+)\] (.+) \((.+), \d{4}-\d\d-\d\dT\d\d:\d\dZ\)$/;
+const LINE = /^f(\d+) (.+) \((.+), \d{4}-\d\d-\d\dT\d\d:\d\dZ\)$/;
 
 export function factsIn(prompt: string): ToldFact[] {
   return prompt.split("\n").flatMap((line): ToldFact[] => {

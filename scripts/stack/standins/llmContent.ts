@@ -176,14 +176,14 @@ function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string
   const asked = (messages.findLast(({ role }) => role === "user")?.content ?? "").replace(/\s+/g, " ").trim();
   const quoted = asked.length > 120 ? `${asked.slice(0, 119)}…` : asked;
   const facts = factsIn(messages.find(({ role }) => role === "system")?.content ?? "");
-  /** A figure as the fact in the prompt says it, cited; without one, what the model makes of it. */
-  const cited = (about: string, write: (value: number) => string, own: number) => {
+  /** The slot of the fact in the prompt; without one, what the model makes of it. */
+  const slot = (about: string, write: (value: number) => string, own: number) => {
     const fact = facts.find((one) => one.about === about && one.value !== null);
-    return fact === undefined ? write(own) : `${write(fact.value ?? own)} [f${fact.id}]`;
+    return fact === undefined ? write(own) : `{f${fact.id}}`;
   };
   const priced = ({ name, symbol, price, change24h }: Coin) =>
-    `${name} at ${cited(`${symbol} price`, usd, price)} ` +
-    `(${cited(`${symbol} price change over 24 hours`, percent, change24h)} in 24 hours)`;
+    `${name} at ${slot(`${symbol} price`, usd, price)} ` +
+    `(${slot(`${symbol} price change over 24 hours`, percent, change24h)} in 24 hours)`;
   const [bitcoin, ethereum] = [market.coin("BTC", at), market.coin("ETH", at)];
   const about = mentioned(asked, market.coins(at))[0] ?? null;
   const aside =

@@ -1,5 +1,6 @@
 /** Part of the gateway's stand-in for local use: trading signals and reviews of them, made from what the prompt tells. */
 
+import { factsIn, type ToldFact } from "./factsInPrompt";
 import type { Scene } from "./llmContent";
 import { random } from "./random";
 import { percent, usd } from "./words";
@@ -54,12 +55,15 @@ export function tradingSignal(prompt: string, { seed, market, at }: Scene): Trad
   };
 }
 
-/** A review of the figures that the prompt gives. */
+/** A review from the numbered facts in the prompt: as it tells, a slot stands where a figure belongs. */
 export function signalReview(prompt: string, { seed }: Scene): { review: string } {
-  const figures = /Wins (\d+), losses (\d+), expired (\d+), pending (\d+), total PnL (-?[\d.e-]+) %/.exec(
-    prompt,
-  );
-  const [wins = 0, losses = 0, expired = 0, pending = 0, total = 0] = (figures ?? []).slice(1).map(Number);
+  const facts = factsIn(prompt);
+  const find = (about: string) => facts.find((fact) => fact.about === `Market ${about}`);
+  const [won, lost, expired] = ["signals won", "signals lost", "signals expired"].map(find);
+  const pending = find("signals pending");
+  const total = find("result before costs");
+  const [wins, losses] = [won?.value ?? 0, lost?.value ?? 0];
+  const slot = (fact: ToldFact | undefined) => (fact === undefined ? "none" : `{f${fact.id}}`);
   const span = /Review of the (day|week)/.exec(prompt)?.[1] ?? "day";
   const chance = random(seed, "review", prompt);
   const opening =
@@ -71,13 +75,14 @@ export function signalReview(prompt: string, { seed }: Scene): { review: string 
           ? `An even ${span} on the simulated market: as many targets as stops.`
           : `A hard ${span} on the simulated market: stops were hit more often than targets.`;
   const counts =
-    `${wins} won, ${losses} lost and ${expired} expired` + (pending === 0 ? "" : `, ${pending} still open`);
+    `The record shows ${slot(won)} won, ${slot(lost)} lost and ${slot(expired)} expired` +
+    ((pending?.value ?? 0) === 0 ? "" : `, with ${slot(pending)} still open`);
   const closing = chance.pick([
     "One period proves little: judge the method by its whole record.",
     "The stops did their work; the size of the moves did the rest.",
     "Entries near the live price kept the results close to the plan.",
   ]);
-  return { review: `${opening} ${counts}, for ${percent(total)} in all. ${closing}` };
+  return { review: `${opening} ${counts}, for a result of ${slot(total)} in all. ${closing}` };
 }
 
 function cents(value: number): number {

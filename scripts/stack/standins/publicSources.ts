@@ -1,10 +1,10 @@
 /**
- * Part of the stand-ins for local use: what CoinGecko, Hyperliquid, DefiLlama and GDELT tell of the simulated market,
- * each in its own form.
+ * Part of the stand-ins for local use: what CoinGecko, Hyperliquid and DefiLlama tell of the simulated market, each in its
+ * own form.
  */
 
 import { json, parseJson, type Call } from "./http";
-import type { Market } from "./market";
+import type { Coin, Market } from "./market";
 import { smoothNoise, unit } from "./random";
 
 const MINUTE = 60_000;
@@ -14,7 +14,42 @@ const DAY = 24 * HOUR;
 export type Context = { seed: string; now: () => number; market: Market };
 
 /** CoinGecko's own name of a coin. */
-const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+export const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+
+/** Coins that only stand for others, as its list has them between the rest: symbol, name, whose price, share of its worth. */
+const CLAIMS = [
+  ["STETH", "Lido Staked Ether", "ETH", 0.07],
+  ["WBTC", "Wrapped Bitcoin", "BTC", 0.006],
+  ["WEETH", "Wrapped eETH", "ETH", 0.02],
+  ["CBBTC", "Coinbase Wrapped BTC", "BTC", 0.003],
+  ["USDE", "Ethena USDe", "USDT", 0.06],
+] as const;
+/** Small coins at the end of its list. */
+const SMALL = [
+  "JTO",
+  "JUP",
+  "LDO",
+  "GRT",
+  "SEI",
+  "TIA",
+  "STX",
+  "IMX",
+  "ENS",
+  "CRV",
+  "PENDLE",
+  "MORPHO",
+  "ZRO",
+  "EIGEN",
+];
+
+function listOf(market: Market, at: number): Coin[] {
+  const claims = CLAIMS.map(([symbol, name, of, share]): Coin => {
+    const coin = market.coin(of, at);
+    return { ...coin, symbol, name, marketCap: coin.marketCap * share, volume24h: coin.volume24h * share };
+  });
+  const small = SMALL.map((symbol) => ({ ...market.coin(symbol, at), name: symbol }));
+  return [...market.coins(at), ...claims, ...small].sort((a, b) => b.marketCap - a.marketCap);
+}
 
 const geckoError = (status: number, message: string): Response =>
   json({ status: { error_code: status, error_message: message } }, status);
@@ -29,7 +64,7 @@ export function coingecko({ now, market }: Context, { path, query }: Call): Resp
         coin_id: index + 1,
         name,
         symbol,
-        market_cap_rank: market.coins(at).findIndex((coin) => coin.symbol === symbol) + 1,
+        market_cap_rank: listOf(market, at).findIndex((coin) => coin.symbol === symbol) + 1,
         score: index,
         data: { price: market.coin(symbol, at).price, price_change_percentage_24h: { usd: change24h } },
       },
@@ -43,7 +78,7 @@ export function coingecko({ now, market }: Context, { path, query }: Call): Resp
   if (!(size >= 1 && size <= 250)) return geckoError(422, "invalid per_page");
   // Its lists are as old as its cache.
   const updated = new Date(Math.floor(at / MINUTE) * MINUTE).toISOString();
-  const rows = market.coins(at).slice((page - 1) * size, page * size);
+  const rows = listOf(market, at).slice((page - 1) * size, page * size);
   return json(
     rows.map(({ name, symbol, price, marketCap, volume24h, change24h }, index) => ({
       id: idOf(name),
@@ -114,54 +149,4 @@ export function defillama({ seed, now, market }: Context, { path }: Call): Respo
     };
   });
   return json(rows);
-}
-
-const HEADLINES = [
-  "{name} steadies as traders weigh rate path",
-  "Exchange volumes in {name} climb for a second day",
-  "Developers of {name} set date for next upgrade",
-  "{name} holders sit on gains as volatility fades",
-  "Regulator opens consultation on {name} custody rules",
-  "Fund managers add {name} exposure, survey finds",
-  "Analysts split on {name} after quiet session",
-] as const;
-const DOMAINS = [
-  "example-news.com",
-  "markets.example",
-  "coins.example.org",
-  "wire.example.net",
-  "ledger.example",
-];
-
-const prose = (text: string, status = 200): Response =>
-  new Response(text, { status, headers: { "Content-Type": "text/html; charset=utf-8" } });
-
-/** As blog.gdeltproject.org tells of the DOC 2.0 API: what is wrong with a query it says in prose, with status 200. */
-export function gdelt({ seed, now }: Context, { query }: Call): Response {
-  const words = query.get("query") ?? "";
-  if (words.trim() === "") return prose("Your query was too short or too long.\n");
-  if (query.get("format") !== "json" || query.get("mode") !== "artlist") return prose("<html></html>");
-  const count = Number(query.get("maxrecords") ?? "75");
-  if (!(count >= 1 && count <= 250)) return prose("Invalid maxrecords.\n");
-  const name = /"([^"]+)"/.exec(words)?.[1] ?? "Crypto";
-  const at = now();
-  const slots = Array.from({ length: Math.min(count, 12) }, (_, index) => index);
-  const articles = slots.map((index) => {
-    const seen = Math.floor(at / (15 * MINUTE)) * 15 * MINUTE - index * 45 * MINUTE;
-    const pick = <Item>(items: readonly Item[], word: string): Item | undefined =>
-      items[Math.floor(unit(seed, name, word, seen) * items.length)];
-    const domain = pick(DOMAINS, "domain") ?? DOMAINS[0];
-    const title = (pick(HEADLINES, "headline") ?? HEADLINES[0]).replace("{name}", name);
-    return {
-      url: `https://${domain}/${idOf(title)}-${seen / MINUTE}`,
-      url_mobile: "",
-      title,
-      seendate: new Date(seen).toISOString().replace(/[-:]|\.\d+/g, ""),
-      socialimage: "",
-      domain,
-      language: "English",
-      sourcecountry: "United States",
-    };
-  });
-  return json({ articles });
 }

@@ -1,6 +1,6 @@
 /**
  * Part of the gateway's stand-in for local use: a research note from the numbered facts in the prompt, within the contract
- * asked for. It knows nothing else: each figure is a fact's, rounded, with its citation right behind it.
+ * asked for. As the prompt tells, it writes no figure of its own: a slot stands where a fact's figure belongs.
  */
 
 import type { Scene } from "./llmContent";
@@ -8,7 +8,7 @@ import { factsIn, missingIn, type ToldFact } from "./factsInPrompt";
 import { outlookOf, type Outlook } from "./market";
 import { random, type Random } from "./random";
 import * as phrases from "./researchPhrases";
-import { bigUsd, focusToken, listed, percent, usd } from "./words";
+import { focusToken, listed } from "./words";
 
 type Impact = { title: string; detail: string; sentiment: Outlook; confidence: number };
 
@@ -22,8 +22,8 @@ export type ResearchResult = {
 const TEN_MINUTES = 10 * 60_000;
 const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 const NAMES: Readonly<Record<string, string>> = { BTC: "Bitcoin", ETH: "Ethereum", SOL: "Solana" };
-/** The note grows to a length in between; no sentence has more than 50 words, so that it ends below 590. */
-const WORDS = { from: 430, to: 530 };
+/** The note grows to a length in between; no sentence has more than 50 words, and a quotation prints some 20, so that it ends below 600. */
+const WORDS = { from: 405, to: 440 };
 
 /** What a note is written about, and with what. */
 type Subject = {
@@ -93,9 +93,9 @@ function changeOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefi
   return facts.find(({ about }) => kinds.some((kind) => about === `${symbol} ${kind}`));
 }
 
-/** A figure of a fact as prose writes it, with its citation. */
-function cited(fact: ToldFact, write: (value: number) => string): string {
-  return `${write(fact.value ?? 0)} [f${fact.id}]`;
+/** Where the figure of a fact belongs. */
+function slot({ id }: ToldFact): string {
+  return `{f${id}}`;
 }
 
 const nameOf = (symbol: string): string => NAMES[symbol] ?? symbol;
@@ -105,7 +105,7 @@ function majors(subject: Subject): string[] {
     const price = find(subject, `${symbol} price`) ?? find(subject, `${symbol} last trade`);
     const change = changeOf(subject.facts, symbol);
     if (price === undefined || change === undefined) return [];
-    return [`${nameOf(symbol)} at ${cited(price, usd)} (${cited(change, percent)} over 24 hours)`];
+    return [`${nameOf(symbol)} at ${slot(price)} (${slot(change)} over 24 hours)`];
   });
   if (parts.length === 0) return [];
   return [
@@ -116,7 +116,7 @@ function majors(subject: Subject): string[] {
 function ranges(subject: Subject): string[] {
   const [high, low] = [find(subject, "BTC 24-hour high"), find(subject, "BTC 24-hour low")];
   if (high === undefined || low === undefined) return [];
-  return [`Over 24 hours Bitcoin has moved between ${cited(low, usd)} and ${cited(high, usd)}.`];
+  return [`Over 24 hours Bitcoin has moved between ${slot(low)} and ${slot(high)}.`];
 }
 
 function breadth(subject: Subject): string[] {
@@ -128,13 +128,11 @@ function breadth(subject: Subject): string[] {
     .slice(0, 3);
   const searched = subject.facts.filter(({ about }) => about.endsWith("place among the most searched coins"));
   return [
-    ...(rising === undefined
-      ? []
-      : [`Of the 50 largest coins ${cited(rising, String)} trade higher than a day ago.`]),
+    ...(rising === undefined ? [] : [`Of the 50 largest coins ${slot(rising)} trade higher than a day ago.`]),
     ...(movers.length === 0
       ? []
       : [
-          `The widest moves belong to ${listed(movers.map((one) => `${one.about.split(" ")[0]} (${cited(one, percent)})`))}.`,
+          `The widest moves belong to ${listed(movers.map((one) => `${one.about.split(" ")[0]} (${slot(one)})`))}.`,
         ]),
     ...(searched.length === 0
       ? []
@@ -154,19 +152,15 @@ function flows(subject: Subject): string[] {
   return [
     ...(bid === undefined || ask === undefined
       ? []
-      : [
-          `Near the price of Bitcoin stand buy orders of ${cited(bid, bigUsd)} and sell orders of ${cited(ask, bigUsd)}.`,
-        ]),
+      : [`Near the price of Bitcoin stand buy orders of ${slot(bid)} and sell orders of ${slot(ask)}.`]),
     ...(funding === undefined || interest === undefined
       ? []
       : [
-          `Perpetual funding of Bitcoin reads ${cited(funding, (value) => `${value.toFixed(4)}%`)} an hour, on open interest of ${cited(interest, bigUsd)}.`,
+          `Perpetual funding of Bitcoin reads ${slot(funding)} an hour, on open interest of ${slot(interest)}.`,
         ]),
     ...(supply === undefined || week === undefined
       ? []
-      : [
-          `Dollar stablecoins amount to ${cited(supply, bigUsd)}, ${cited(week, percent)} against a week ago.`,
-        ]),
+      : [`Dollar stablecoins amount to ${slot(supply)}, ${slot(week)} against a week ago.`]),
   ];
 }
 
@@ -181,7 +175,7 @@ function reported(subject: Subject, say: Say): string[] {
   const told = (start: string) =>
     subject.facts.findLast(({ about, isModels }) => isModels && about.startsWith(start));
   const quote = (templates: readonly string[], fact: ToldFact | undefined) =>
-    fact === undefined ? [] : [say(templates, { quote: quoted(fact.told), cite: `[f${fact.id}]` })];
+    fact === undefined ? [] : [say(templates, { quote: slot(fact) })];
   const details = subject.facts.filter(({ about, isModels }) => isModels && / sentiment$/.test(about));
   return [
     ...quote(phrases.SENTIMENT, told("Social sentiment")),
@@ -198,9 +192,9 @@ function focusSentence(focus: string, subject: Subject): string {
   const name = `${nameOf(focus)} (${focus})`;
   if (price === undefined) return `On ${name}, the focus of this note, no source tells a price today.`;
   const parts = [
-    `trades at ${cited(price, usd)}`,
-    ...(change === undefined ? [] : [`after a move of ${cited(change, percent)}`]),
-    ...(cap === undefined ? [] : [`on a capitalisation of ${cited(cap, bigUsd)}`]),
+    `trades at ${slot(price)}`,
+    ...(change === undefined ? [] : [`after a move of ${slot(change)}`]),
+    ...(cap === undefined ? [] : [`on a capitalisation of ${slot(cap)}`]),
   ];
   return `${name}, the focus of this note, ${parts.join(" ")}.`;
 }
@@ -209,13 +203,13 @@ function changed(subject: Subject): string[] {
   const changes = subject.facts.filter(({ about }) => /^(?:BTC|ETH) price since /.test(about));
   return changes.map((fact) => {
     const [symbol = "", since = ""] = fact.about.split(" price since ");
-    return `Since ${since}, ${nameOf(symbol)} has moved by ${cited(fact, percent)}.`;
+    return `Since ${since}, ${nameOf(symbol)} has moved by ${slot(fact)}.`;
   });
 }
 
 function headlines(subject: Subject): string[] {
   const fact = subject.facts.find(({ about }) => about.endsWith(" headline"));
-  return fact === undefined ? [] : [`The news say: ${quoted(fact.told)} [f${fact.id}].`];
+  return fact === undefined ? [] : [`The news say: ${slot(fact)}.`];
 }
 
 function summary(subject: Subject): string {
@@ -225,7 +219,7 @@ function summary(subject: Subject): string {
   const price = find(subject, `${symbol} price`);
   const change = changeOf(facts, symbol);
   if (price === undefined || change === undefined) return `${MARKS[outlook]} ${tone}, on few facts`;
-  return `${MARKS[outlook]} ${tone}: ${symbol} ${cited(price, usd)}, ${cited(change, percent)} over 24 hours`;
+  return `${MARKS[outlook]} ${tone}: ${symbol} ${slot(price)}, ${slot(change)} over 24 hours`;
 }
 
 function impacts(subject: Subject): Impact[] {
@@ -246,7 +240,7 @@ function impacts(subject: Subject): Impact[] {
     const moved =
       change === undefined || price === undefined
         ? `${symbol} is told of without figures.`
-        : `${symbol} moved ${cited(change, percent)} in 24 hours, to ${cited(price, usd)}.`;
+        : `${symbol} moved ${slot(change)} in 24 hours, to ${slot(price)}.`;
     return {
       title: NAMES[symbol] === undefined ? symbol : `${nameOf(symbol)} (${symbol})`,
       detail: `${moved} ${chance.pick(WATCH[sentiment])}`,
@@ -270,19 +264,6 @@ const WATCH: Record<Outlook, readonly string[]> = {
   bearish: ["Further weakness is likely until volume returns.", "Rallies are likely to meet supply."],
   neutral: ["A break of the day's range should decide the direction.", "No edge until volume picks a side."],
 };
-
-/** Keeps a quotation from filling the note. */
-const QUOTED_WORDS = 24;
-
-/** The beginning of a text, in whole words, without marks that would end the sentence around it. */
-function quoted(text: string): string {
-  const plain = text
-    .replace(/["“”]/g, "")
-    .replace(/[.!?]+(?=\s|$)/g, ",")
-    .replace(/[,\s]+$/, "");
-  const words = plain.split(/\s+/);
-  return `“${words.slice(0, QUOTED_WORDS).join(" ").slice(0, 170)}${words.length > QUOTED_WORDS ? " …" : ""}”`;
-}
 
 /** One pass, so that nothing inside a value is taken for a placeholder. */
 function fill(template: string, values: Record<string, string>): string {

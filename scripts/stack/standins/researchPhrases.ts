@@ -23,18 +23,18 @@ export const PERSISTENT = [
 ];
 
 export const SENTIMENT = [
-  "On the social side, models report: {quote} {cite}. The desk treats it as a measure of mood, not as a forecast.",
-  "Social readings summarise the mood as {quote} {cite}, which fits the price action only in part.",
+  "On the social side, models report: {quote}. The desk treats it as a measure of mood, not as a forecast.",
+  "Social readings summarise the mood as {quote}, which fits the price action only in part.",
 ];
 
 export const ONCHAIN = [
-  "On-chain signals are reported as {quote} {cite}. Flows of this size matter most when price confirms them within hours.",
-  "A model notes of the chain {quote} {cite}, and the desk looks for confirmation in spot volume before acting on it.",
+  "On-chain signals are reported as {quote}. Flows of this size matter most when price confirms them within hours.",
+  "A model notes of the chain {quote}, and the desk looks for confirmation in spot volume before acting on it.",
 ];
 
 export const DETAIL = [
-  "One line stands out among what is reported: {quote} {cite}.",
-  "The single most specific report on file is {quote} {cite}.",
+  "One line stands out among what is reported: {quote}.",
+  "The single most specific report on file is {quote}.",
 ];
 
 export const THIN = [
@@ -68,7 +68,7 @@ export const EXTRAS: Record<"majors" | "breadth" | "flows" | "risks", readonly s
   ],
   breadth: [
     "Breadth of this kind has tended to persist for several hours before it turns, which argues for patience with positions that already work.",
-    "Smaller capitalisations react with roughly twice the amplitude of Bitcoin, and their moves should be sized with that leverage in mind.",
+    "Smaller capitalisations react with a wider amplitude than Bitcoin, and their moves should be sized with that leverage in mind.",
     "Rotation between sectors continues under the surface, with capital leaving yesterday's winners rather than the market as a whole.",
     "A narrow advance is fragile, and the number of coins that take part says more than the size of the largest gain.",
     "Among the large caps, no single coin departs so far from the rest that it would distort the averages quoted above.",

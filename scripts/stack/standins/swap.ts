@@ -1,7 +1,8 @@
-import { encodeFunctionData, hashTypedData, toHex, type Address, type Hex } from "viem";
-import { settlerAbi, wethAbi } from "../chain/abis";
-import { CHAIN_ID, NATIVE, PERMIT2, SETTLER, TOKENS } from "../chain/addresses";
+import { encodeFunctionData, hashTypedData, sliceHex, toHex, type Address, type Hex } from "viem";
+import { actionsAbi, poolAbi, wethAbi } from "../chain/abis";
+import { CHAIN_ID, NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../chain/addresses";
 import { json, type Call } from "./http";
+import { settlerCall, type Slippage } from "./settlerCall";
 import { readChain, type SwapReads } from "./swapReads";
 import { isNative, readRequest, type Detail, type SwapRequest } from "./swapRequest";
 
@@ -86,7 +87,12 @@ function quoteBody(request: SwapRequest, reads: SwapReads, now: number): unknown
   const offer = offerOf(request, reads);
   if (offer === null || request.taker === null) return noLiquidity();
   const permit = { nonce: BigInt(randomHex(32)), deadline: BigInt(now + QUOTE_SECONDS) };
-  const { to, data, value } = transactionOf(request, request.taker, offer.minBuyAmount, permit);
+  const slippage = {
+    recipient: request.recipient ?? request.taker,
+    buyToken: request.buyToken,
+    minAmountOut: offer.minBuyAmount,
+  };
+  const { to, data, value } = transactionOf(request, slippage, permit, offer.body.zid);
   return {
     ...offer.body,
     permit2: offer.needsPermit ? permitOf(request, permit) : null,
@@ -160,11 +166,11 @@ type Permit = { nonce: bigint; deadline: bigint };
 
 function transactionOf(
   request: SwapRequest,
-  taker: Address,
-  minBuyAmount: bigint,
-  { nonce, deadline }: Permit,
+  slippage: Slippage,
+  permit: Permit,
+  zid: Hex,
 ): { to: Address; data: Hex; value: bigint } {
-  const { sellToken, buyToken, sellAmount, kind } = request;
+  const { sellToken, sellAmount, kind } = request;
   if (kind === "wrap") {
     const data = encodeFunctionData({ abi: wethAbi, functionName: "deposit" });
     return { to: TOKENS.WETH, data, value: sellAmount };
@@ -173,12 +179,29 @@ function transactionOf(
     const data = encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [sellAmount] });
     return { to: TOKENS.WETH, data, value: 0n };
   }
-  const data = encodeFunctionData({
-    abi: settlerAbi,
-    functionName: "settle",
-    args: [sellToken, sellAmount, buyToken, minBuyAmount, request.recipient ?? taker, nonce, deadline],
-  });
-  return { to: SETTLER, data, value: isNative(sellToken) ? sellAmount : 0n };
+  const native = isNative(sellToken);
+  const actions = [native ? nativeCheck(request, permit) : takeByPermit(request, permit), trade(request)];
+  const data = settlerCall(slippage, actions, zid, { awaitsSignature: !native });
+  return { to: SETTLER, data, value: native ? sellAmount : 0n };
+}
+
+function nativeCheck({ sellAmount }: SwapRequest, { deadline }: Permit): Hex {
+  return encodeFunctionData({ abi: actionsAbi, functionName: "NATIVE_CHECK", args: [deadline, sellAmount] });
+}
+
+/** Takes what is sold into the settler, by the signature that comes behind it. */
+function takeByPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: Permit): Hex {
+  const permit = { permitted: { token: sellToken, amount: sellAmount }, nonce, deadline };
+  const args = [SETTLER, permit, "0x"] as const;
+  const whole = encodeFunctionData({ abi: actionsAbi, functionName: "TRANSFER_FROM", args });
+  return sliceHex(whole, 0, 4 + 6 * 32);
+}
+
+/** Trades all that the settler holds of what is sold; the amount is written into the call when it is made. */
+function trade({ sellToken, buyToken }: SwapRequest): Hex {
+  const data = encodeFunctionData({ abi: poolAbi, functionName: "swap", args: [sellToken, 0n, buyToken] });
+  const args = [sellToken, 10_000n, POOL, 4n + 32n, data] as const;
+  return encodeFunctionData({ abi: actionsAbi, functionName: "BASIC", args });
 }
 
 const PERMIT_TYPES = {

@@ -8,8 +8,8 @@ import {
   type Hex,
 } from "viem";
 import * as z from "zod";
-import { settlerAbi } from "../chain/abis";
-import { MULTICALL3, PERMIT2, SETTLER, TOKENS } from "../chain/addresses";
+import { poolAbi } from "../chain/abis";
+import { MULTICALL3, PERMIT2, POOL, TOKENS } from "../chain/addresses";
 import { isNative, type SwapRequest } from "./swapRequest";
 
 /** Part of the swap stand-in: what it reads from the chain, over JSON-RPC, in one request. */
@@ -39,7 +39,7 @@ export async function readChain(rpcUrl: string, swap: SwapRequest): Promise<Swap
   const { sellToken, buyToken, sellAmount } = swap;
   const taker = swap.taker ?? zeroAddress;
   const quote = encodeFunctionData({
-    abi: settlerAbi,
+    abi: poolAbi,
     functionName: "quote",
     args: [sellToken, buyToken, sellAmount],
   });
@@ -48,10 +48,10 @@ export async function readChain(rpcUrl: string, swap: SwapRequest): Promise<Swap
     functionName: "allowance",
     args: [taker, PERMIT2],
   });
-  const wrapped = isNative(buyToken) ? [balanceCall(TOKENS.WETH, SETTLER)] : [];
+  const wrapped = isNative(buyToken) ? [balanceCall(TOKENS.WETH, POOL)] : [];
   const calls = [
-    { target: SETTLER, callData: quote },
-    balanceCall(buyToken, SETTLER),
+    { target: POOL, callData: quote },
+    balanceCall(buyToken, POOL),
     balanceCall(sellToken, taker),
     { target: sellToken, callData: allowance },
     ...wrapped,
@@ -84,10 +84,10 @@ export async function readChain(rpcUrl: string, swap: SwapRequest): Promise<Swap
 
 type Result = { success: boolean; returnData: Hex };
 
-/** Amounts too large to reckon with make the settler revert: there is no price for them. */
+/** Amounts too large to reckon with make the pool revert: there is no price for them. */
 function quotedAmounts(result: Result | undefined): readonly [bigint, bigint] {
   if (result?.success !== true) return [0n, 0n];
-  return decodeFunctionResult({ abi: settlerAbi, functionName: "quote", data: result.returnData });
+  return decodeFunctionResult({ abi: poolAbi, functionName: "quote", data: result.returnData });
 }
 
 /** Zero for a call that failed or that reached no contract. */

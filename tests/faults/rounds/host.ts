@@ -22,7 +22,8 @@ import { createStandins, type Standins } from "../../../scripts/stack/standins";
  * transaction of its n-th write. */
 type Death = { point: "before" | "after" | "write"; n: number };
 
-export type Answer = { status: number; body: Record<string, unknown> };
+/** @property againMs When its caller is told to come back; `null` where they are not. */
+export type Answer = { status: number; body: Record<string, unknown>; againMs: number | null };
 
 export type Host = {
   chain: Chain;
@@ -33,11 +34,10 @@ export type Host = {
   /** Lets it live. */
   disarm: () => void;
   /** Rejects when the instance that was asked has died before its answer. */
-  request: (
-    method: "GET" | "POST",
+  post: (
     path: string,
-    body?: object,
-    headers?: Record<string, string>,
+    body: object,
+    from: { ip: string; headers?: Record<string, string> },
   ) => Promise<Answer>;
   /** Calls back whenever a new instance is up. */
   reborn: (work: () => void) => void;
@@ -234,11 +234,16 @@ export async function startHost(options: {
     },
     disarm: () => void (armed = null),
     reborn: (work) => void (reborn = work),
-    request: async (method, path, body, headers = {}) => {
-      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    post: async (path, body, { ip, headers = {} }) => {
+      const init = { method: "POST", headers, body: JSON.stringify(body) };
       const own = life;
-      const response = await application.fetch(path, init);
-      const answer = { status: response.status, body: jsonObject.parse(await response.json()) };
+      const response = await application.fetch(path, init, { ip });
+      const again = response.headers.get("retry-after");
+      const answer = {
+        status: response.status,
+        body: jsonObject.parse(await response.json()),
+        againMs: again === null ? null : Number(again) * 1_000,
+      };
       if (own.dead) throw new Error("The instance has died");
       return answer;
     },

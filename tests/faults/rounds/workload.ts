@@ -14,6 +14,8 @@ type Asked = {
   path: string;
   body: object;
   headers: Record<string, string>;
+  /** The network address of who asks. */
+  ip: string;
   at: number;
   answers: Answer[];
 };
@@ -47,8 +49,14 @@ const hex = z.custom<Hex>((value) => typeof value === "string" && value.startsWi
 
 export async function prepare(host: Host, chance: Random, id: string): Promise<Workload> {
   const { chain } = host;
-  const ask = async (path: string, body: object) =>
-    (await host.during(host.request("POST", path, body))).body;
+  // Everybody asks from a place of their own.
+  const homes: string[] = [];
+  const homeOf = (who: string) => {
+    if (!homes.includes(who)) homes.push(who);
+    return `198.51.100.${homes.indexOf(who)}`;
+  };
+  const ask = async (path: string, body: { userId: string; messengerChatId?: string }) =>
+    (await host.during(host.post(path, body, { ip: homeOf(body.userId) }))).body;
   const asked: Asked[] = [];
   const start = host.now();
   const sometime = (latest: number) => start + chance.whole(1, latest);
@@ -60,10 +68,11 @@ export async function prepare(host: Host, chance: Random, id: string): Promise<W
     latest = 45 * MINUTE,
   ) => {
     const at = sometime(latest);
-    asked.push({ name, path, body, headers, at, answers: [] });
+    const ip = homeOf("userId" in body ? String(body.userId) : name);
+    asked.push({ name, path, body, headers, ip, at, answers: [] });
     // Impatient people ask twice.
     if (chance.between(0, 1) < 0.3)
-      asked.push({ name, path, body, headers, at: at + chance.whole(0, 40_000), answers: [] });
+      asked.push({ name, path, body, headers, ip, at: at + chance.whole(0, 40_000), answers: [] });
   };
 
   const wallets: Workload["wallets"] = [];
@@ -162,14 +171,14 @@ export async function play(
   const due = asked.map((one) => ({ one, at: one.at }));
   const submit = (one: Asked) => {
     open.add(one);
-    const { path, body, headers } = one;
-    host.request("POST", path, body, headers).then(
+    const { path, body, headers, ip } = one;
+    host.post(path, body, { headers, ip }).then(
       (answer) => {
         one.answers.push(answer);
         open.delete(one);
         // Whoever is told to come back comes back.
-        if (answer.status < 500) return;
-        due.push({ one, at: host.now() + chance.whole(1, 10) * MINUTE });
+        if (answer.status < 500 && answer.againMs === null) return;
+        due.push({ one, at: host.now() + (answer.againMs ?? chance.whole(1, 10) * MINUTE) });
         due.sort((a, b) => a.at - b.at);
       },
       () => undefined,
@@ -179,20 +188,25 @@ export async function play(
     if (host.remains.length < plan.deaths) plan.arm();
     for (const one of [...open]) submit(one);
   });
-  while (host.now() < until) {
-    await host.pass(Math.min(until, host.now() + MINUTE, due[0]?.at ?? until));
-    while (due[0] !== undefined && due[0].at <= host.now()) {
-      const next = due.shift();
-      if (next !== undefined) submit(next.one);
+  const pass = async (end: number) => {
+    while (host.now() < end) {
+      await host.pass(Math.min(end, host.now() + MINUTE, due[0]?.at ?? end));
+      while (due[0] !== undefined && due[0].at <= host.now()) {
+        const next = due.shift();
+        if (next !== undefined) submit(next.one);
+      }
     }
-  }
+  };
+  await pass(until);
   host.disarm();
   for (let round = 0; round < 6; round++) {
-    const unhappy = asked.filter(
-      ({ answers }) => (answers.at(-1)?.status ?? 599) >= 500 || answers.at(-1)?.status === 402,
-    );
+    const unhappy = asked.filter(({ answers }) => {
+      const { status } = answers.at(-1) ?? { status: 599 };
+      return status >= 500 || status === 402 || status === 429;
+    });
     if (unhappy.length === 0 && open.size === 0) break;
-    for (const one of unhappy) submit(one);
-    await host.pass(host.now() + chance.whole(2, 10) * MINUTE);
+    const waiting = new Set(due.map(({ one }) => one));
+    for (const one of unhappy) if (!waiting.has(one)) submit(one);
+    await pass(host.now() + chance.whole(2, 10) * MINUTE);
   }
 }

@@ -4,14 +4,6 @@ pragma solidity 0.8.37;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 
-interface IFeed {
-    function latestRoundData() external view returns (uint80, int256, uint256, uint256, uint80);
-}
-
-interface IWeth {
-    function withdraw(uint256 wad) external;
-}
-
 interface IPermit2 {
     struct TokenPermissions {
         address token;
@@ -37,113 +29,141 @@ interface IPermit2 {
     ) external;
 }
 
-/// Settles swaps for local use: takes what is sold, through Permit2 or as ether, and pays out of its own reserves at the
-/// feeds' price.
+/// A stand-in for 0x's settler of swaps that their taker submits, for local use: the same `execute`, the same reading of
+/// its actions, the same slippage check. Of the actions it knows the three that a swap needs here: it takes the sold
+/// token by a permit, checks what ether came, and calls a pool. It guards nothing that 0x's does not guard.
 contract Settler {
     using SafeERC20 for IERC20;
 
-    error SignatureMissing(uint256 dataLength);
-    error SignatureLength(uint256 announced, uint256 present);
-    error WrongValue(uint256 value, uint256 expected);
-    error TooLittleReceived(uint256 amount, uint256 minimum);
-    error DeadlinePassed(uint256 deadline);
-    error EtherRefused();
+    struct AllowedSlippage {
+        address payable recipient;
+        IERC20 buyToken;
+        uint256 minAmountOut;
+    }
+
+    error ActionInvalid(uint256 i, bytes4 action);
+    error TooMuchSlippage(IERC20 token, uint256 expected, uint256 actual);
+    error MsgValueMismatch(uint256 expected, uint256 actual);
+    error SignatureExpired(uint256 deadline);
+    error ConfusedDeputy();
 
     IPermit2 private constant PERMIT2 = IPermit2(0x000000000022D473030F116dDEE9F6B43aC78BA3);
     /// What swap providers write for ether.
-    address private constant NATIVE = 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE;
-    address private constant WETH = 0x4200000000000000000000000000000000000006;
-    address private constant USDC = 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913;
-    address private constant USDT = 0xfde4C96c8593536E31F229EA8f37b2ADa2699bb2;
-    address private constant DAI = 0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb;
+    IERC20 private constant NATIVE = IERC20(0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE);
+    uint256 private constant BASIS = 10_000;
 
-    address private constant ETH_USD = 0x71041dddad3595F9CEd3DcCFBe3D1F4b0a16Bb70;
-    address private constant USDC_USD = 0x7e860098F58bBFC8648a4311b374B1D669a2bc6B;
-    address private constant USDT_USD = 0xf19d560eB8d2ADf07BD6D13ed03e1D11215721F9;
-    address private constant DAI_USD = 0x591e79239a7d679378eC8c847e5038150364C78F;
+    /// TRANSFER_FROM(address recipient, PermitTransferFrom permit, bytes signature)
+    bytes4 private constant TRANSFER_FROM = 0xc1fb425e;
+    /// NATIVE_CHECK(uint256 deadline, uint256 msgValue)
+    bytes4 private constant NATIVE_CHECK = 0xbd01c226;
+    /// BASIC(address sellToken, uint256 bps, address pool, uint256 offset, bytes data)
+    bytes4 private constant BASIC = 0x38c9c147;
 
-    uint256 private constant FEE_BPS = 15;
-    /// The selector and seven words; the signature's length word and the signature come after them.
-    uint256 private constant ARGUMENTS = 4 + 7 * 32;
+    receive() external payable {}
 
-    /// Ether comes from unwrapping; anybody else's would be lost here.
-    receive() external payable {
-        if (msg.sender != WETH) revert EtherRefused();
-    }
-
-    /// Sells for the sender. The signature of a token's permit is appended to the call data as length word and bytes.
-    function settle(
-        address sellToken,
-        uint256 sellAmount,
-        address buyToken,
-        uint256 minBuyAmount,
-        address recipient,
-        uint256 nonce,
-        uint256 deadline
-    ) external payable {
-        if (sellToken == NATIVE) {
-            if (msg.value != sellAmount) revert WrongValue(msg.value, sellAmount);
-            if (block.timestamp > deadline) revert DeadlinePassed(deadline);
-        } else {
-            if (msg.value != 0) revert WrongValue(msg.value, 0);
-            PERMIT2.permitTransferFrom(
-                IPermit2.PermitTransferFrom(IPermit2.TokenPermissions(sellToken, sellAmount), nonce, deadline),
-                IPermit2.SignatureTransferDetails(address(this), sellAmount),
-                msg.sender,
-                _appendedSignature()
-            );
+    /// Carries out the actions, then pays the recipient what they have gained of the bought token: at least the minimum,
+    /// unless token and minimum are both zero, which asks for no check and no payment.
+    function execute(
+        AllowedSlippage calldata slippage,
+        bytes[] calldata actions,
+        bytes32 /* zid */
+    ) external payable returns (bool) {
+        (address payable recipient, IERC20 token, uint256 minimum) = (
+            slippage.recipient,
+            slippage.buyToken,
+            slippage.minAmountOut
+        );
+        bool isChecked = minimum != 0 || address(token) != address(0);
+        uint256 before = isChecked ? _held(token) - (token == NATIVE ? msg.value : 0) : 0;
+        for (uint256 i; i < actions.length; i++) {
+            (bytes4 action, bytes calldata data) = _actionOf(actions, i);
+            // The taker's permit is the first action's alone.
+            if (action == TRANSFER_FROM && i == 0) _transferFrom(data);
+            else if (action == NATIVE_CHECK) _checkNative(data);
+            else if (action == BASIC) _callPool(data);
+            else revert ActionInvalid(i, action);
         }
-        (uint256 amount, ) = quote(sellToken, buyToken, sellAmount);
-        if (amount == 0 || amount < minBuyAmount) revert TooLittleReceived(amount, minBuyAmount);
-        _pay(buyToken, recipient, amount);
+        if (!isChecked) return true;
+        uint256 held = _held(token);
+        uint256 gained = held > before ? held - before : 0;
+        if (gained < minimum) revert TooMuchSlippage(token, minimum, gained);
+        if (gained > 0) _pay(token, recipient, gained);
+        return true;
     }
 
-    /// What a sale yields at this moment, and the fee already taken off it. Zero without a price.
-    function quote(
-        address sellToken,
-        address buyToken,
-        uint256 sellAmount
-    ) public view returns (uint256 buyAmount, uint256 fee) {
-        (uint256 sellPrice, uint256 sellUnit) = _priced(sellToken);
-        (uint256 buyPrice, uint256 buyUnit) = _priced(buyToken);
-        if (sellPrice == 0 || buyPrice == 0) return (0, 0);
-        uint256 gross = (sellAmount * sellPrice * buyUnit) / (buyPrice * sellUnit);
-        fee = (gross * FEE_BPS) / 10_000;
-        buyAmount = gross - fee;
+    function _transferFrom(bytes calldata data) private {
+        (address recipient, IPermit2.PermitTransferFrom memory permit, bytes memory signature) = abi.decode(
+            data,
+            (address, IPermit2.PermitTransferFrom, bytes)
+        );
+        PERMIT2.permitTransferFrom(
+            permit,
+            IPermit2.SignatureTransferDetails(recipient, permit.permitted.amount),
+            msg.sender,
+            signature
+        );
     }
 
-    function _pay(address token, address recipient, uint256 amount) private {
-        if (token != NATIVE) {
-            IERC20(token).safeTransfer(recipient, amount);
-            return;
-        }
-        uint256 held = address(this).balance;
-        if (held < amount) IWeth(WETH).withdraw(amount - held);
-        (bool paid, bytes memory reason) = recipient.call{value: amount}("");
-        if (!paid) {
-            assembly ("memory-safe") {
-                revert(add(reason, 32), mload(reason))
+    function _checkNative(bytes calldata data) private view {
+        (uint256 deadline, uint256 value) = abi.decode(data, (uint256, uint256));
+        if (block.timestamp > deadline) revert SignatureExpired(deadline);
+        if (msg.value > value) revert MsgValueMismatch(value, msg.value);
+    }
+
+    /// Calls a pool with a share of what is held of a token, which is written into the call's data at an offset.
+    function _callPool(bytes calldata data) private {
+        (IERC20 sellToken, uint256 bps, address pool, uint256 offset, bytes memory callData) = abi.decode(
+            data,
+            (IERC20, uint256, address, uint256, bytes)
+        );
+        if (pool == address(PERMIT2)) revert ConfusedDeputy();
+        uint256 value;
+        if (address(sellToken) != address(0)) {
+            uint256 amount = (_held(sellToken) * bps) / BASIS;
+            if (sellToken == NATIVE) value = amount;
+            else if (address(sellToken) != pool) sellToken.forceApprove(pool, amount);
+            if (offset != 0) {
+                require(offset + 32 <= callData.length);
+                assembly ("memory-safe") {
+                    mstore(add(add(callData, 32), offset), amount)
+                }
             }
         }
+        (bool succeeded, bytes memory reason) = pool.call{value: value}(callData);
+        if (!succeeded) _revertWith(reason);
     }
 
-    function _priced(address token) private view returns (uint256 price, uint256 unit) {
-        if (token == NATIVE || token == WETH) return (_answer(ETH_USD), 1e18);
-        if (token == USDC) return (_answer(USDC_USD), 1e6);
-        if (token == USDT) return (_answer(USDT_USD), 1e6);
-        if (token == DAI) return (_answer(DAI_USD), 1e18);
+    function _held(IERC20 token) private view returns (uint256) {
+        return token == NATIVE ? address(this).balance : token.balanceOf(address(this));
     }
 
-    function _answer(address feed) private view returns (uint256) {
-        (, int256 answer, , , ) = IFeed(feed).latestRoundData();
-        return answer > 0 ? uint256(answer) : 0;
+    function _pay(IERC20 token, address payable recipient, uint256 amount) private {
+        if (token != NATIVE) {
+            token.safeTransfer(recipient, amount);
+            return;
+        }
+        (bool paid, bytes memory reason) = recipient.call{value: amount}("");
+        if (!paid) _revertWith(reason);
     }
 
-    function _appendedSignature() private pure returns (bytes calldata) {
-        if (msg.data.length < ARGUMENTS + 32) revert SignatureMissing(msg.data.length);
-        uint256 announced = uint256(bytes32(msg.data[ARGUMENTS:ARGUMENTS + 32]));
-        uint256 present = msg.data.length - ARGUMENTS - 32;
-        if (announced != present) revert SignatureLength(announced, present);
-        return msg.data[ARGUMENTS + 32:];
+    /// Reads an action with less care than the compiler would: its length may reach beyond the end of the call's data,
+    /// where zeros are read. That is how a quote leaves room for the permit's signature: its first action stands last,
+    /// and names the end of the data as the place of the signature, whose length word and bytes are appended there.
+    function _actionOf(
+        bytes[] calldata actions,
+        uint256 i
+    ) private pure returns (bytes4 action, bytes calldata data) {
+        assembly ("memory-safe") {
+            let at := add(actions.offset, calldataload(add(actions.offset, shl(5, i))))
+            action := and(calldataload(add(at, 32)), shl(224, 0xffffffff))
+            data.offset := add(at, 36)
+            data.length := sub(calldataload(at), 4)
+        }
+    }
+
+    function _revertWith(bytes memory reason) private pure {
+        assembly ("memory-safe") {
+            revert(add(reason, 32), mload(reason))
+        }
     }
 }

@@ -1,0 +1,63 @@
+import type { Doc } from "../_generated/dataModel";
+import { internal } from "../_generated/api";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { recordAudit } from "../lib/audit";
+import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/rows";
+import { dateTime, HOUR } from "../lib/time";
+import { codeHash, newCode } from "../messenger/codes";
+import { tellEverywhere } from "../messenger/notices";
+
+/** The claim of a `userId` that waits, as rows. Plain functions. */
+
+/** Long enough for a person to read a notice, whatever the day. */
+const DELAY_MS = 48 * HOUR;
+/** 60 random bits: it is good for two days. */
+const CODE_LENGTH = 12;
+
+/** The claim of a `userId` that waits, or `null`. */
+export async function openClaimOf(ctx: QueryCtx, userId: string): Promise<Doc<"pendingClaims"> | null> {
+  return rowsByBoth(ctx.db.query("pendingClaims"), "userId", userId, "state", "open").unique();
+}
+
+/**
+ * Opens a claim, and tells it on every channel that the id has. Until it takes effect the id is nobody's: whoever knows it,
+ * the claimer among them, goes on under the caps of such ids. The same login asking again only changes what it keeps.
+ * @returns When it takes effect, epoch ms.
+ * @throws AppError `conflict` when another's waits; `not_configured` without WALLET_ENCRYPTION_KEY.
+ */
+export async function openClaim(
+  ctx: MutationCtx,
+  claim: Pick<Doc<"pendingClaims">, "userId" | "tokenIdentifier" | "keep">,
+): Promise<number> {
+  const { userId, tokenIdentifier, keep } = claim;
+  const open = await openClaimOf(ctx, userId);
+  if (open !== null) {
+    if (open.tokenIdentifier !== tokenIdentifier)
+      throw new AppError("conflict", `Another claim of this userId waits until ${dateTime(open.dueAt)}`);
+    await ctx.db.patch("pendingClaims", open._id, { keep });
+    return open.dueAt;
+  }
+  const openedAt = Date.now();
+  const dueAt = openedAt + DELAY_MS;
+  const code = newCode(CODE_LENGTH);
+  const row = { ...claim, codeHash: codeHash(code), openedAt, dueAt, state: "open" } as const;
+  const claimId = await ctx.db.insert("pendingClaims", row);
+  await ctx.scheduler.runAt(dueAt, internal.account.pendingClaims.carryOut, { claimId });
+  await recordAudit(ctx, { actor: userId, action: "claim opened", subject: claimId });
+  await tellEverywhere(ctx, {
+    userId,
+    kind: "claim",
+    paragraphs: [
+      [{ bold: "🔐 Somebody wants to own your userId" }],
+      [
+        `A signed-in user has claimed the userId that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
+      ],
+      [
+        "If that is not you: contest it before then, in the web application (account/pendingClaims:contest) or with the operator, by this code: ",
+        { bold: code },
+      ],
+    ],
+  });
+  return dueAt;
+}

@@ -1,0 +1,42 @@
+import type { ListedCoin } from "../providers/coingecko";
+
+/** How many of the largest coins rose, those that only stand for another value left out. Pure. */
+
+type Coin = Pick<ListedCoin, "symbol" | "name" | "rank" | "price" | "change24h">;
+
+/** So many coins of their own are counted. */
+const BREADTH = 50;
+
+/** Names of coins that are claims on others: "Wrapped Bitcoin", "Lido Staked Ether", "Bridged USDC". */
+const CLAIMS = /\b(?:wrapped|(?:re)?staked|bridged|pegged|tokenized)\b/i;
+/** What coins that follow a currency are called: "USDS", "Ethena USDe", "EURC", "Tether Gold". */
+const CURRENCIES = /USD|EUR|\b(?:dollar|euro|gold)\b/i;
+/** A price this near to 1 USD that hardly moved is a peg, in shares and percent. */
+const PEG = { distance: 0.02, change: 0.5 };
+/** A price this near to a larger coin's follows it, in shares and percent. */
+const SAME = { distance: 0.003, change: 0.3 };
+
+/**
+ * How many of the fifty largest coins with a value of their own rose over 24 hours; `null` where fewer are told.
+ * Stablecoins, wrapped and staked coins are no opinion of their own and would count twice.
+ */
+export function risingOf(coins: readonly Coin[]): number | null {
+  const bySize = [...coins].sort((a, b) => a.rank - b.rank);
+  const own = bySize.filter((coin, index) => !standsForAnother(coin, bySize.slice(0, index)));
+  const changes = own.flatMap(({ change24h }) => change24h ?? []).slice(0, BREADTH);
+  return changes.length < BREADTH ? null : changes.filter((change) => change > 0).length;
+}
+
+function standsForAnother({ symbol, name, price, change24h }: Coin, larger: readonly Coin[]): boolean {
+  const isNear = (other: number, distance: number) => Math.abs(price / other - 1) <= distance;
+  return (
+    CLAIMS.test(name) ||
+    CURRENCIES.test(`${symbol} ${name}`) ||
+    (isNear(1, PEG.distance) && Math.abs(change24h ?? 0) <= PEG.change) ||
+    larger.some(
+      (one) =>
+        // Where both cost a few dollars, the same price is a coincidence that a day tells apart.
+        isNear(one.price, SAME.distance) && Math.abs((change24h ?? 0) - (one.change24h ?? 0)) <= SAME.change,
+    )
+  );
+}

@@ -1,0 +1,92 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { AppError, failureOf } from "../lib/errors";
+import { charge, type Caller } from "../lib/limits";
+import { counted } from "../lib/providerCalls";
+import { DAY, HOUR } from "../lib/time";
+import { gatherSoon } from "./collecting";
+import { symbolIn, WRITTEN } from "../lib/tokens";
+import { LISTS, MAJORS } from "./model";
+import { mentionsIn, namesOf } from "./names";
+import type { Fact, Wanted } from "./tables";
+
+/**
+ * Which tokens there are: those in the lists of the market, and those with a market at one of the exchanges. What the
+ * exchanges say of a token holds for an hour. For actions.
+ */
+
+/** `unsure`: the sources that would know are out of reach. `symbol`: of a token that was named in words, its own. */
+type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
+
+/** @param caller Who is counted where an exchange has to be asked; without one the caller was counted already. */
+export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
+  if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
+  const listing: Wanted = { collector: "listing", subject: asked };
+  const wanted = [...LISTS, listing];
+  const read = async (): Promise<Listing> => {
+    const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
+      wanted,
+      withinMs: DAY,
+    });
+    const symbol = symbolAmong(facts, asked);
+    if (symbol !== null) return { kind: "known", symbol };
+    return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
+  };
+  const stored = await read();
+  if (stored.kind === "known") return stored;
+  try {
+    if (caller !== undefined) await charge(ctx, "refresh", caller);
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    return stored;
+  }
+  await gatherSoon(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
+  return read();
+});
+
+/** The symbol that facts know a token by: its own, or that of the coin with this name. */
+function symbolAmong(facts: readonly Fact[], asked: string): string | null {
+  if (facts.some(({ subject }) => subject === asked)) return asked;
+  const named = facts.find(
+    ({ kind, value }) => kind === "name" && typeof value === "string" && bare(value) === bare(asked),
+  );
+  return named?.subject ?? null;
+}
+
+const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
+
+/**
+ * The focus that a token stands for, "" without one. Where the sources are out of reach it is taken as it was asked for.
+ * @throws AppError `not_found` when no source knows the token.
+ */
+export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?: Caller): Promise<string> {
+  if (token === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, token, caller);
+  if (kind === "unknown") throw new AppError("not_found", unknownToken(symbol));
+  return symbol;
+}
+
+/** The first token that words name, whose existence a source confirms; "" where they name none. */
+export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
+  const named = IS_TOKEN.test(words) ? symbolIn(words) : await firstNamedIn(ctx, words);
+  if (named === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, named, caller);
+  return kind === "known" ? symbol : "";
+}
+
+const IS_TOKEN = new RegExp(`^${WRITTEN}$`);
+
+async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
+  const wanted = { wanted: [...LISTS], withinMs: DAY };
+  const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+  const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
+  if (named !== undefined) return symbolIn(named.subject);
+  // Only of these does everybody know the symbols in small letters.
+  const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
+  return symbols.find((symbol) => MAJORS.some((major) => major === symbol));
+}
+
+/** What somebody is told who asks for a token that no source knows. */
+export const unknownToken = (symbol: string): string =>
+  `No source knows the token ${symbol}: name it by its symbol, such as BTC`;

@@ -1,0 +1,35 @@
+/** How people write a token. */
+
+/** What the coins that everything here speaks of are called in words, the first of which the news use. */
+export const COIN_NAMES = {
+  BTC: ["Bitcoin"],
+  ETH: ["Ethereum", "Ether"],
+  SOL: ["Solana"],
+} as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;
+
+const SYMBOLS: ReadonlyMap<string, string> = new Map(
+  Object.entries(COIN_NAMES).flatMap(([symbol, names]) =>
+    names.map((name): [string, string] => [name.toUpperCase(), symbol]),
+  ),
+);
+
+/** A symbol in any case, one with a dollar sign, a pair of which the first is meant, or one of the names above. */
+export const WRITTEN = String.raw`\$?[A-Za-z0-9][A-Za-z0-9.$-]{0,19}(?:/[A-Za-z0-9]{2,10})?`;
+
+/** The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. @param written As `WRITTEN` says. */
+export function symbolIn(written: string): string {
+  const [base = ""] = written.replace(/^\$/, "").toUpperCase().split("/");
+  return SYMBOLS.get(base) ?? base;
+}
+
+/** A pattern of all the ways to write one of these symbols, blanks around it included. */
+export function waysToWrite(symbols: readonly string[]): string {
+  const names = [...SYMBOLS].flatMap(([name, symbol]) => (symbols.includes(symbol) ? [name] : []));
+  const words = [...symbols, ...names].map(inAnyCase).join("|");
+  return String.raw`^\s*\$?(?:${words})(?:/[A-Za-z0-9]{2,10})?\s*$`;
+}
+
+/** A word's letters in whatever case. */
+export function inAnyCase(word: string): string {
+  return word.replace(/[A-Z]/g, (upper) => `[${upper}${upper.toLowerCase()}]`);
+}

@@ -1,0 +1,59 @@
+import { decodeErrorResult, parseAbi, slice, type Hex } from "viem";
+import * as z from "zod";
+
+/**
+ * Why a contract has refused a call, as a name. A contract's own words are never handed on: whoever wrote them could
+ * write to whoever reads them, a person's assistant above all.
+ */
+
+/** The errors of what a wallet here calls: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their own ABIs. */
+const KNOWN = parseAbi([
+  "error InvalidNonce()",
+  "error InvalidSigner()",
+  "error InvalidSignature()",
+  "error InvalidSignatureLength()",
+  "error InvalidAmount(uint256 maxAmount)",
+  "error SignatureExpired(uint256 signatureDeadline)",
+  "error AllowanceExpired(uint256 deadline)",
+  "error InsufficientAllowance(uint256 amount)",
+  "error TooMuchSlippage(address token, uint256 expected, uint256 actual)",
+  "error MsgValueMismatch(uint256 expected, uint256 actual)",
+  "error ConfusedDeputy()",
+  "error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)",
+  "error ERC20InsufficientAllowance(address spender, uint256 allowance, uint256 needed)",
+  "error ERC20InvalidReceiver(address receiver)",
+  "error ERC20InvalidSender(address sender)",
+]);
+
+/** Why a call would fail. */
+export type Revert = {
+  /** A contract's own words, or a node's, in one readable line: for telling known ones apart, never to be shown. */
+  reason: string;
+  /** For people: what `revertName` says, or one of the usual words of nodes. */
+  name: string;
+};
+
+/** What a contract has reverted with. */
+export function revertIn(data: Hex): Revert {
+  const name = revertName(data);
+  try {
+    const { errorName, args } = decodeErrorResult({ data });
+    const words = z.tuple([z.string()]).safeParse(args);
+    return {
+      reason: words.success ? words.data[0].replace(/[^\x20-\x7e]+/g, " ").slice(0, 200) : errorName,
+      name,
+    };
+  } catch {
+    return { reason: name, name };
+  }
+}
+
+/** `… with TooMuchSlippage`; `… with Error` for a text of the contract's own; an unknown error by its selector. */
+export function revertName(data: Hex): string {
+  if (data === "0x") return "execution reverted";
+  try {
+    return `execution reverted with ${decodeErrorResult({ abi: KNOWN, data }).errorName}`;
+  } catch {
+    return `execution reverted with ${slice(data, 0, Math.min(4, (data.length - 2) / 2))}`;
+  }
+}

@@ -1,0 +1,46 @@
+import type { Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { isSet } from "../lib/env";
+import { isGuessable } from "../lib/ids";
+import type { vSetting } from "./tables";
+
+/** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
+
+export type LevelSetting = Infer<typeof vSetting>;
+
+/** What an owner who has set nothing has. */
+const DEFAULT: LevelSetting = { level: "guarded" };
+
+export async function levelRowOf(ctx: QueryCtx, userId: string): Promise<Doc<"accountLevels"> | null> {
+  return getOneFrom(ctx.db, "accountLevels", "by_userId", userId);
+}
+
+/** What is set at `now`: a change that waited holds from its time on, with nobody having to carry it out. */
+export function settingAt(row: Doc<"accountLevels"> | null, now: number): LevelSetting {
+  if (row === null) return DEFAULT;
+  return row.next !== undefined && row.next.dueAt <= now ? row.next.setting : row.setting;
+}
+
+/** Why `open` is not for this account; `null` where it may be. */
+export function openRefusal(userId: string, isLinked: boolean): string | null {
+  if (isGuessable(userId)) return "This userId could be guessed: its level cannot be open";
+  if (isLinked && !isSet("MESSENGER_CONNECT_SECRET"))
+    return "A messenger account is linked, and whoever knows that account can learn the userId: the level cannot be open";
+  return null;
+}
+
+/** What holds at `now`: `open` counts as `guarded` where it is not for this account any more. */
+export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<LevelSetting> {
+  const row = await levelRowOf(ctx, userId);
+  const setting = settingAt(row, now);
+  const isOpen = setting.level === "open" && openRefusal(userId, row?.linked === true) === null;
+  return setting.level === "open" && !isOpen ? DEFAULT : setting;
+}
+
+/** Notes at an account that may be or become open that a messenger account was linked to it. */
+export async function noteLink(ctx: MutationCtx, userId: string): Promise<void> {
+  const row = await levelRowOf(ctx, userId);
+  if (row !== null) await ctx.db.patch("accountLevels", row._id, { linked: true });
+}

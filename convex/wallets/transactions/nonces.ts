@@ -1,0 +1,137 @@
+import { v, type Infer } from "convex/values";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { OPERATOR, recordAudit } from "../../lib/audit";
+import { AppError } from "../../lib/errors";
+import { takeFill } from "../../lib/limits";
+import { log } from "../../lib/log";
+import { NEVER } from "../../lib/time";
+import { walletById, byWalletId } from "../model";
+import { insertSigned, moveOn, vSignedBytes } from "./model";
+import { DROPPED, FURTHEST_AHEAD, OPEN_STATES } from "./states";
+import { vTransaction } from "./tables";
+
+/** An account's nonces: what holds each, nonces that nobody holds, and a next one that turned out to be wrong. */
+
+/** An account's next nonce as far as this service has given them out; `null` before its first. */
+export const next = internalQuery({
+  args: { walletId: v.string() },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { walletId }) => (await walletById(ctx, walletId))?.nextNonce ?? null,
+});
+
+/** A gap is mended so many nonces at a time. */
+const TOGETHER = 50;
+
+const vHeld = v.object({
+  nonce: v.number(),
+  /** What was signed with it last and may be mined; `null`: nothing was, or what was has failed for good. */
+  transaction: v.union(vTransaction, v.null()),
+  /** Bytes with this nonce that have failed: somebody may have them still. */
+  failed: v.union(vTransaction, v.null()),
+});
+export type Held = Infer<typeof vHeld>;
+
+/** What a wallet's nonces from `from` on are held by, up to the next one to be given out. */
+export const held = internalQuery({
+  args: { walletId: v.string(), from: v.number() },
+  returns: v.array(vHeld),
+  handler: async (ctx, { walletId, from }): Promise<Held[]> => {
+    const { nextNonce = 0 } = await byWalletId(ctx, walletId);
+    const until = Math.min(nextNonce, from + TOGETHER);
+    const nonces = Array.from({ length: Math.max(0, until - from) }, (_, i) => from + i);
+    return Promise.all(nonces.map(async (nonce) => ({ nonce, ...(await heldBy(ctx, walletId, nonce)) })));
+  },
+});
+
+async function heldBy(ctx: QueryCtx, walletId: string, nonce: number): Promise<Omit<Held, "nonce">> {
+  const rows = await ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).eq("nonce", nonce))
+    .order("desc")
+    .take(TOGETHER);
+  return {
+    transaction: rows.find(({ state }) => state !== "failed") ?? null,
+    failed: rows.find(({ state }) => state === "failed") ?? null,
+  };
+}
+
+/**
+ * Stores bytes that take a nonce nobody holds, and move nothing.
+ * @returns `null` when somebody holds it by now, or the account has paid for enough of them this hour: the bytes are void.
+ */
+export const storeFill = internalMutation({
+  args: { walletId: v.string(), ...vSignedBytes.fields },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx, { walletId, ...signed }) => {
+    const wallet = await byWalletId(ctx, walletId);
+    if (signed.nonce >= (wallet.nextNonce ?? 0)) return null;
+    if ((await heldBy(ctx, walletId, signed.nonce)).transaction !== null) return null;
+    if (!(await takeFill(ctx, walletId))) {
+      log.error("wallets.too many fills", { walletId, nonce: signed.nonce });
+      return null;
+    }
+    return insertSigned(ctx, wallet, { request: { kind: "fill" }, signed });
+  },
+});
+
+/**
+ * Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not: a next nonce that
+ * is behind is raised, and one that nothing leads up to is lowered; open transactions beyond it, which nobody can mine, are
+ * dropped.
+ * @returns The next nonce, and how many were dropped.
+ * @throws AppError `upstream` when transactions that were mined lie beyond it: then the chain's answer is the wrong one.
+ */
+export const accept = internalMutation({
+  args: { walletId: v.string(), mined: v.number() },
+  returns: v.object({ nextNonce: v.number(), dropped: v.number() }),
+  handler: async (ctx, { walletId, mined }) => {
+    const wallet = await byWalletId(ctx, walletId);
+    const known = wallet.nextNonce ?? 0;
+    const nextNonce = mined >= known ? mined : await reachable(ctx, walletId, mined, known);
+    if (nextNonce !== wallet.nextNonce) await ctx.db.patch("wallets", wallet._id, { nextNonce });
+    const dropped = nextNonce < known ? await drop(ctx, walletId, nextNonce) : 0;
+    const detail = `next nonce ${nextNonce} (${known} before), ${mined} mined, ${dropped} dropped`;
+    await recordAudit(ctx, { actor: OPERATOR, action: "nonces repaired", subject: walletId, detail });
+    return { nextNonce, dropped };
+  },
+});
+
+/** More transactions than an account has under way. */
+const MOST_UNDER_WAY = 500;
+
+/** The first nonce from `mined` on that nothing leads up to, where that is not `known` itself. */
+async function reachable(ctx: QueryCtx, walletId: string, mined: number, known: number): Promise<number> {
+  const rows = await from(ctx, walletId, mined).take(MOST_UNDER_WAY);
+  if (rows.length === MOST_UNDER_WAY) return known;
+  let end = mined;
+  for (const { nonce = 0 } of rows) {
+    if (nonce - end > FURTHEST_AHEAD) return end;
+    end = nonce + 1;
+  }
+  return known - end > FURTHEST_AHEAD ? end : known;
+}
+
+/** Ends what can never be mined; that nothing is mined there is made sure of. */
+async function drop(ctx: MutationCtx, walletId: string, nextNonce: number): Promise<number> {
+  const beyond = await from(ctx, walletId, nextNonce).take(MOST_UNDER_WAY);
+  if (beyond.some(({ state }) => state === "confirmed")) {
+    throw new AppError(
+      "upstream",
+      "The chain RPC does not know of transactions that were mined: nothing was repaired",
+    );
+  }
+  const open = beyond.filter(({ state }) => OPEN_STATES.some((one) => one === state));
+  for (const row of open) {
+    await moveOn(ctx, row, { to: "failed", error: DROPPED, errorCode: "upstream" });
+    // It holds no nonce from here on: the next one that is given out may be its own.
+    await ctx.db.patch("transactions", row._id, { nonce: undefined, nextCheckAt: NEVER });
+  }
+  return open.length;
+}
+
+/** A wallet's transactions from a nonce on, by nonce. */
+function from(ctx: QueryCtx, walletId: string, nonce: number) {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).gte("nonce", nonce));
+}

@@ -1,0 +1,171 @@
+import type { Infer } from "convex/values";
+import { concat, numberToHex, type Hex } from "viem";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { failureOf, STATUS, type ErrorCode } from "../../lib/errors";
+import { formatUnits, usdValue } from "../../lib/money";
+import { counted } from "../../lib/providerCalls";
+import { FEED_DECIMALS } from "../../prices/feeds";
+import { MOST_FEE } from "../../providers/chainFees";
+import { asAddress } from "../addresses";
+import { valueOf } from "../holdings";
+import { PERMIT2 } from "../tokens";
+import { MOST_GAS, sendable, type Affordable, type Payer } from "./plan";
+import { costBps } from "./quote";
+import type { vStanding } from "./standing";
+import { affordableApproval, affordableSwap, offerOf, simulateSwap, type Offer } from "./swap";
+import type { TransactionRequest } from "./tables";
+
+/**
+ * What an order would come to, by the very functions that orders go through: as far as they go without a signature. It
+ * signs, stores and reserves nothing. For actions.
+ */
+
+type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
+type OrderRequest = Extract<TransactionRequest, { kind: "send" | "swap" }>;
+
+type Refusal = { status: number; error: string };
+
+export type Rehearsal = {
+  /** What the order would be answered; `null` where nothing speaks against it. */
+  refusal: Refusal | null;
+  /** What is sent or sold is worth, in USD; `null` without a live price. */
+  valueUsd: number | null;
+  limits: Infer<typeof vStanding>["limits"];
+  fees: Fees | null;
+  swap: SwapRehearsal | null;
+};
+
+/** Of all transactions that the order takes. */
+type Fees = {
+  transactions: number;
+  gasLimit: string;
+  maxFeePerGas: string;
+  /** The present fee for L1 data, in wei. */
+  l1Fee: string;
+  /** What the network may take at most, in ETH. */
+  mostEth: string;
+  /** More than this is refused, of one transaction. */
+  ceilingGas: string;
+  ceilingEth: string;
+};
+
+type SwapRehearsal = {
+  sellAmount: string;
+  buyAmount: string;
+  minBuyAmount: string;
+  priceChecked: boolean;
+  approvals: { spender: string; amount: string }[];
+  price: {
+    source: "chainlink";
+    fromUsd: number | null;
+    toUsd: number | null;
+    /** How much less than what is sold the quote, and its guaranteed minimum, are worth; and how much may be. */
+    costBps: number | null;
+    mostCostBps: number | null;
+    toleratedBps: number;
+  };
+};
+
+/** @property caller The network address that asks. */
+type Wanted = { payer: Payer; request: OrderRequest; caller: string | null };
+
+/** What 0x's API says of a swap whose gas it does not know. */
+const USUAL_SWAP_GAS = 300_000n;
+
+/** In place of a signature that nobody gives: its length word and 65 bytes, for the fee of the call's data. */
+const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repeat(65)}`]);
+
+export const rehearse = counted(
+  async (ctx: ActionCtx, { payer, request, caller }: Wanted): Promise<Rehearsal> => {
+    const token = request.kind === "send" ? request.token : request.fromToken;
+    const micro = await valueOf(ctx, { token, amount: request.amount });
+    const standing = await ctx.runQuery(internal.wallets.transactions.standing.of, {
+      ...{ userId: payer.userId, request, caller, now: Date.now() },
+      ...(micro === null ? {} : { valueMicroUsd: micro }),
+    });
+    const rehearsal: Rehearsal = {
+      refusal: standing.refusal,
+      valueUsd: micro === null ? null : usdValue(BigInt(micro)),
+      limits: standing.limits,
+      fees: null,
+      swap: null,
+    };
+    try {
+      if (request.kind === "send") rehearsal.fees = feesOf("send", [await sendable(ctx, payer, request)]);
+      else await rehearseSwap(ctx, payer, request, rehearsal);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure === null) throw error;
+      rehearsal.refusal ??= asRefusal(failure);
+    }
+    return rehearsal;
+  },
+);
+
+/** As far as it gets is told as well where it is refused later on. */
+async function rehearseSwap(
+  ctx: ActionCtx,
+  payer: Payer,
+  request: SwapRequest,
+  rehearsal: Rehearsal,
+): Promise<void> {
+  const offer = await offerOf(ctx, payer, request);
+  const { quote, swap, least, approvals } = offer;
+  rehearsal.swap = shownSwap(offer);
+  const approving: Affordable[] = [];
+  for (const amount of approvals)
+    approving.push(await affordableApproval(ctx, payer, swap.fromToken, amount));
+  if (quote.permit2) {
+    const data = concat([quote.transaction.data, NO_SIGNATURE]);
+    const gas = quote.transaction.gas ?? USUAL_SWAP_GAS;
+    const swapping = await affordableSwap(ctx, payer, swap, quote, data, gas);
+    rehearsal.fees = feesOf("swap", [...approving, swapping]);
+    return;
+  }
+  const swapping = await affordableSwap(ctx, payer, swap, quote, quote.transaction.data);
+  rehearsal.fees = feesOf("swap", [...approving, swapping]);
+  await simulateSwap(asAddress(payer.address), swapping, swap, least);
+}
+
+function shownSwap({ quote, swap, least, prices, priceChecked, approvals, tolerated }: Offer): SwapRehearsal {
+  const usd = (price: bigint | null) => (price === null ? null : Number(formatUnits(price, FEED_DECIMALS)));
+  return {
+    sellAmount: quote.sellAmount.toString(),
+    buyAmount: quote.buyAmount.toString(),
+    minBuyAmount: least.toString(),
+    priceChecked,
+    approvals: approvals.map((amount) => ({ spender: PERMIT2, amount: amount.toString() })),
+    price: {
+      source: "chainlink",
+      fromUsd: usd(prices.from),
+      toUsd: usd(prices.to),
+      costBps: costBps(quote.buyAmount, swap, prices),
+      mostCostBps: costBps(least, swap, prices),
+      toleratedBps: tolerated,
+    },
+  };
+}
+
+function feesOf(kind: "send" | "swap", all: readonly Affordable[]): Fees {
+  const sum = (of: (one: Affordable) => bigint) => all.reduce((total, one) => total + of(one), 0n);
+  const [highest = 0n] = all
+    .map(({ preparation }) => preparation.fees.maxFeePerGas)
+    .sort((a, b) => (a > b ? -1 : 1));
+  return {
+    transactions: all.length,
+    gasLimit: sum(({ gas }) => gas).toString(),
+    maxFeePerGas: highest.toString(),
+    l1Fee: sum(({ preparation }) => preparation.l1Fee).toString(),
+    mostEth: formatUnits(
+      sum(({ mostFee }) => mostFee),
+      18,
+    ),
+    ceilingGas: MOST_GAS[kind].toString(),
+    ceilingEth: formatUnits(MOST_FEE, 18),
+  };
+}
+
+function asRefusal({ code, message }: { code: ErrorCode; message: string }): Refusal {
+  return { status: STATUS[code], error: message };
+}

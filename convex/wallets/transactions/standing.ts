@@ -1,0 +1,55 @@
+import { v } from "convex/values";
+import { internalQuery } from "../../_generated/server";
+import { failureOf, STATUS } from "../../lib/errors";
+import { usdValue } from "../../lib/money";
+import { permitNow } from "../../users/access";
+import { limitsOf, refusalOf } from "../policies";
+import { pauseOf } from "./model";
+import { vRequest } from "./tables";
+
+/** How an order would fare with the operator's switch and the limits. */
+export const vStanding = v.object({
+  refusal: v.union(v.object({ status: v.number(), error: v.string() }), v.null()),
+  /** USD; `leftUsd` before the order. `transfer` is of one order, `day` what may move in any 24 hours. */
+  limits: v.array(
+    v.object({
+      of: v.union(v.literal("transfer"), v.literal("day")),
+      mostUsd: v.number(),
+      leftUsd: v.number(),
+    }),
+  ),
+});
+
+/**
+ * Only reads: what an order would be refused for before anything is asked of the chain.
+ * @throws AppError `unauthorized`, `forbidden`
+ */
+export const of = internalQuery({
+  args: {
+    userId: v.string(),
+    request: vRequest,
+    /** The caller's network address. */
+    caller: v.union(v.string(), v.null()),
+    now: v.number(),
+    /** Digits, micro-USD; absent when no price is known. */
+    valueMicroUsd: v.optional(v.string()),
+  },
+  returns: vStanding,
+  handler: async (ctx, { userId, request, caller, now, valueMicroUsd }) => {
+    const permit = await permitNow(ctx, userId, "order", now);
+    const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
+    const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
+    const told = failureOf(pauseOf() ?? refusalOf(limits, value));
+    const { perTransfer, rolling } = limits;
+    const once = perTransfer === null ? [] : [{ of: "transfer" as const, most: perTransfer, used: 0n }];
+    const all = [...once, ...rolling.map(({ most, used }) => ({ of: "day" as const, most, used }))];
+    return {
+      refusal: told === null ? null : { status: STATUS[told.code], error: told.message },
+      limits: all.map(({ of, most, used }) => ({
+        of,
+        mostUsd: usdValue(most),
+        leftUsd: usdValue(most > used ? most - used : 0n),
+      })),
+    };
+  },
+});

@@ -1,0 +1,174 @@
+import * as z from "zod";
+
+/** The contract's shapes, as its text gives them. Fields beyond these are a service's own business. */
+
+const iso = z.iso.datetime();
+const outlook = z.enum(["bullish", "bearish", "neutral"]);
+export const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/);
+export const digits = z.string().regex(/^\d+(?:\.\d+)?$/, "is no decimal number");
+
+const price = z.object({ usd: z.number(), usd_24h_change: z.number() });
+
+export const marketSnapshot = z.object({
+  fetchedAt: iso,
+  keyPrices: z.object({ bitcoin: price, ethereum: price, solana: price }),
+  trending: z.array(z.object({ name: z.string(), symbol: z.string(), rank: z.int(), change24h: z.number() })),
+  top20: z
+    .array(
+      z.object({
+        rank: z.int(),
+        name: z.string(),
+        symbol: z.string(),
+        price: z.number(),
+        change24h: z.number(),
+        marketCap: z.number(),
+      }),
+    )
+    .length(20),
+});
+
+const impact = z.object({
+  title: z.string().min(1),
+  detail: z.string().min(1),
+  sentiment: outlook,
+  confidence: z.number().min(0).max(1),
+});
+
+const MARKS = { bullish: "🟢", bearish: "🔴", neutral: "🟡" } as const;
+/** What a text cites stands in brackets, and is not among its words. */
+const wordsOf = (text: string) =>
+  text
+    .replace(/\[[^\]]*\]/g, " ")
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word));
+
+const researchFields = z
+  .object({
+    fullAnalysis: z.string(),
+    shortSummary: z.string(),
+    marketOutlook: outlook,
+    impacts: z.array(impact),
+  })
+  .refine(
+    ({ shortSummary }) => Array.from(shortSummary).length <= 100,
+    "shortSummary has over 100 characters",
+  )
+  .refine(
+    ({ shortSummary, marketOutlook }) => shortSummary.startsWith(MARKS[marketOutlook]),
+    "shortSummary does not start with its outlook's mark",
+  );
+
+/** A report of 400 to 600 words, allowing for what counts as a word. */
+export const researchResult = researchFields.refine(({ fullAnalysis }) => {
+  const count = wordsOf(fullAnalysis).length;
+  return count >= 390 && count <= 610;
+}, "fullAnalysis has not 400 to 600 words");
+
+export const onDemand = z.object({
+  success: z.literal(true),
+  result: z.intersection(researchResult, z.object({ generatedAt: iso })),
+});
+
+export const started = z.object({
+  success: z.literal(true),
+  jobId: z.string().min(1),
+  startedAt: z.int(),
+  stopsAt: z.int(),
+});
+
+export const shiftStatus = z.object({
+  activeJob: z
+    .object({
+      jobId: z.string(),
+      status: z.literal("active"),
+      startedAt: iso,
+      stopsAt: iso,
+      elapsedMinutes: z.int().min(0),
+      remainingMinutes: z.int().max(480),
+      interimReportsCount: z.int().min(0).max(2),
+      finalReportSent: z.boolean(),
+    })
+    .nullable(),
+  recentReports: z.array(
+    z.object({
+      type: z.enum(["interim", "final"]),
+      generatedAt: iso,
+      outlook: z.string(),
+      summary: z.string(),
+      messengerSent: z.boolean(),
+    }),
+  ),
+});
+
+export const report = z.object({
+  _id: z.string(),
+  jobId: z.string(),
+  userId: z.string(),
+  type: z.enum(["interim", "final"]),
+  generatedAt: z.int(),
+  result: researchFields,
+  messengerSent: z.boolean(),
+  jobToken: z.string(),
+  jobStartedAt: z.int(),
+});
+
+export const paymentTerms = z.object({
+  error: z.string(),
+  paymentDetails: z.object({
+    network: z.string(),
+    asset: z.literal("USDC"),
+    address,
+    amount: z.string().refine((amount) => Number(amount) === 1, "is not one USDC"),
+    description: z.string(),
+  }),
+});
+
+const signal = z.object({
+  token: z.enum(["BTC", "ETH"]),
+  signal: z.string(),
+  entry: z.number(),
+  tp1: z.number().nullable(),
+  tp2: z.number().nullable(),
+  sl: z.number().nullable(),
+  confidence: z.number(),
+  status: z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]),
+});
+
+export const latestSignals = z.object({
+  signals: z.object({ BTC: signal.nullable().optional(), ETH: signal.nullable().optional() }),
+});
+export const signalHistory = z.object({ signals: z.array(signal), stats: z.object({}), count: z.int() });
+export const dailyRecap = z.object({
+  wins: z.int(),
+  losses: z.int(),
+  totalPnlPercent: z.number(),
+  /** Nothing is written of a day without signals. */
+  review: z.string().nullable(),
+});
+
+export const whaleAlerts = z.object({
+  hours: z.number(),
+  alerts: z.array(
+    z.object({
+      token: z.string(),
+      alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
+      amount: z.number(),
+      direction: outlook,
+      description: z.string(),
+      detectedAt: z.int(),
+      messengerSent: z.boolean(),
+    }),
+  ),
+});
+
+export const portfolio = z.object({
+  address,
+  balances: z.array(z.object({ token: z.string(), balance: z.string() })),
+  totalValueUsd: z.number(),
+});
+
+export const order = z.object({
+  success: z.literal(true),
+  txHash: z.string().regex(/^0x[0-9a-f]{64}$/),
+  status: z.string(),
+});

@@ -1,0 +1,88 @@
+import type { Source } from "../../convex/evidence/facts";
+
+/** Reads the figures of a settled text again, without the code that printed them: what a careful reader would check. */
+
+export type ShownFigure = {
+  text: string;
+  /** The word before it, in small letters. */
+  before: string;
+  value: number;
+  /** What one in its last place is worth. */
+  place: number;
+  /** The numbers of the bracket right behind it, and what else that says; `null` without one. */
+  ids: number[] | null;
+  label: string;
+};
+
+const SCALES: readonly [pattern: RegExp, times: number][] = [
+  [/^(?:T\b|Bio\.|billones|万亿|兆|tri\b|trillion)/, 1e12],
+  [/^(?:B\b|Mrd\.|Md\b|bi\b|billion)/, 1e9],
+  [/^(?:M\b|Mio\.|mi\b|millones|million)/, 1e6],
+  [/^(?:亿|億)/, 1e8],
+  [/^(?:万|萬)/, 1e4],
+];
+
+/** Every figure outside quotations and brackets; lengths of time and "of the 50" are none. */
+export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
+  const brackets: { ids: number[]; label: string }[] = [];
+  const open = text
+    .replace(/\[(\d+(?:, \d+)*)(?:: ([^\]]*))?\]/g, (_whole, ids: string, label: string | undefined) => {
+      brackets.push({ ids: ids.split(", ").map(Number), label: label ?? "" });
+      return BRACKET;
+    })
+    .replace(/[“«„][^”»“]*[”»“]/g, " ");
+  return Array.from(
+    open.matchAll(/[−-]?\d(?:[\d.,]|[\u00A0\u202F](?=\d{3}))*(?<=\d)/g),
+    ({ 0: told, index }): ShownFigure[] => {
+      const behind = open.slice(index + told.length);
+      if (/^[-\s]?(?:h\b|hours?|Stunden|horas|heures|小时|days?)/.test(behind) || /^50$/.test(told))
+        return [];
+      const scale = behind.trimStart();
+      const [, times = 1] = SCALES.find(([pattern]) => pattern.test(scale)) ?? [];
+      const decimal = told
+        .replace("−", "-")
+        .replace(/\s/g, "")
+        .replaceAll(point === "." ? "," : ".", "")
+        .replace(",", ".");
+      const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
+      // Between the figure and its bracket stands its unit alone.
+      const isFollowed = /^[^\d\n\uE123]{0,14}\uE123/.test(behind);
+      const count = open.slice(0, index).split(BRACKET).length - 1;
+      const { ids = null, label = "" } = (isFollowed ? brackets[count] : undefined) ?? {};
+      const before = /(\p{L}+)[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
+      return [
+        { text: told, before: before.toLowerCase(), value: Number(decimal) * times, place, ids, label },
+      ];
+    },
+  ).flat();
+}
+
+const BRACKET = "\uE123";
+/** Words that say a figure to be no less, or no more, than the truth. */
+const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase)$/;
+const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
+
+/**
+ * Whether a figure is what the facts in its bracket say, or what one operation makes of two of them; one that the bracket
+ * corrects, or that stands in quoted words, is.
+ */
+export function isTrue(
+  { text, before, value, place, ids, label }: ShownFigure,
+  cited: readonly Source[],
+): boolean {
+  const facts = (ids ?? []).flatMap((id) => cited[id - 1] ?? []);
+  if (facts.some(({ words }) => words?.includes(text.replace(/[−-]/, "")) === true)) return true;
+  const values = facts.flatMap((one) => one.value ?? []);
+  const made = values.flatMap((a) => values.flatMap((b) => [a - b, a / b, (a / b) * 100, (1 - a / b) * 100]));
+  const isCorrected = /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.)(?:\s\$)?)?$/.test(
+    label.replace(/within 1\s?%$/, ""),
+  );
+  return [...values, ...made].some((one) => {
+    const over = Math.abs(value) - Math.abs(one);
+    const isBoundTrue = BELOW.test(before) ? over >= 0 : !ABOVE.test(before) || over <= 0;
+    return (
+      Math.abs(over) <= place * 0.500_001 ||
+      (isCorrected && isBoundTrue && Math.abs(over) <= Math.abs(one) * 0.2)
+    );
+  });
+}

@@ -1,0 +1,183 @@
+import { createHash } from "node:crypto";
+import { open, readdir, readFile, rm, type FileHandle } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { real } from "./real";
+import { changeShape, type KeptChange } from "./rows";
+
+/**
+ * What a stack that holds real money writes down before anything leaves it: one line for each committed transaction, with
+ * its number and a checksum, in numbered files. A crash can cut off the last line alone, and nobody has heard of what that
+ * says.
+ */
+
+const lineShape = z.object({ sequence: z.number(), changes: z.array(changeShape) });
+type Line = z.infer<typeof lineShape>;
+
+/** A log that cannot be used, with what to do about it. */
+export class JournalError extends Error {}
+
+type Journal = {
+  /** Takes a commit; it is on the disk when a later `synced` resolves. */
+  note: (changes: KeptChange[]) => void;
+  /**
+   * Resolves when all that was noted by now is on the disk; what many wait for is synced at once.
+   * @throws JournalError once the disk has failed, and from then on always: nothing may leave any more.
+   */
+  synced: () => Promise<void>;
+  /**
+   * Goes on in a new file.
+   * @param at Takes down what is committed at that moment, with the number of the last commit.
+   * @returns That, and what deletes the older files, once it is kept elsewhere.
+   */
+  turn: <T>(at: (sequence: number) => T) => Promise<{ kept: T; forget: () => Promise<void> }>;
+  /** Bytes since the last turn. */
+  size: () => number;
+  close: () => Promise<void>;
+};
+
+/** What nobody waits for is on the disk this much later. */
+const IDLE_MS = 50;
+const NAME = /^log\.(\d+)\.ndjson$/;
+
+/** The commits that were written down behind `after`, in order. @throws JournalError when one is missing or damaged. */
+export async function readJournal(directory: string, after: number): Promise<Line[]> {
+  const lines: Line[] = [];
+  let last = after;
+  for (const { file } of await filesIn(directory)) {
+    const written = (await readFile(file, "utf8")).split("\n");
+    for (const [place, one] of written.entries()) {
+      const line = one === "" ? null : lineOf(one);
+      if (line === null) {
+        // A line that was cut off was never synced, nor was anything behind it.
+        if (place === written.length - 1) break;
+        throw new JournalError(`${file} is damaged in line ${place + 1}. ${REMEDY}`);
+      }
+      if (line.sequence <= last) continue;
+      if (line.sequence > last + 1)
+        throw new JournalError(`${file}: commit ${last + 1} is missing. ${REMEDY}`);
+      lines.push(line);
+      last = line.sequence;
+    }
+  }
+  return lines;
+}
+
+const REMEDY = "Put back the whole directory from a copy: what is missing may be the key of a wallet.";
+
+/** Begins a file of its own behind commit `after`. */
+export async function openJournal(directory: string, after: number): Promise<Journal> {
+  let noted = after;
+  let written = after;
+  let pending: string[] = [];
+  let failure: JournalError | null = null;
+  let writing: Promise<void> | null = null;
+  let idle: ReturnType<typeof real.setTimeout> | null = null;
+  let bytes = 0;
+  let current = await nextFile(directory);
+
+  const write = async () => {
+    try {
+      while (pending.length > 0) {
+        const text = pending.join("");
+        const upTo = noted;
+        pending = [];
+        await current.handle.appendFile(text);
+        await current.handle.datasync();
+        bytes += text.length;
+        written = upTo;
+      }
+    } catch (error) {
+      failure = new JournalError(
+        "The log cannot be written, so nothing is answered any more: make room and start again",
+        {
+          cause: error,
+        },
+      );
+      console.error(failure.message, error);
+    }
+  };
+  const synced = async () => {
+    const target = noted;
+    while (written < target && failure === null) await (writing ??= write().finally(() => (writing = null)));
+    if (failure !== null) throw failure;
+  };
+  return {
+    note: (changes) => {
+      noted += 1;
+      pending.push(textOf({ sequence: noted, changes }));
+      idle ??= real.setTimeout(() => {
+        idle = null;
+        // Whoever waits for it is told of a failure.
+        synced().catch(() => undefined);
+      }, IDLE_MS);
+    },
+    synced,
+    turn: async (at) => {
+      const next = await nextFile(directory);
+      while (written < noted || writing !== null) {
+        await synced();
+        await writing;
+      }
+      const old = current;
+      current = next;
+      bytes = 0;
+      const kept = at(noted);
+      await old.handle.close();
+      const forget = async () => {
+        for (const { number, file } of await filesIn(directory)) if (number < next.number) await rm(file);
+      };
+      return { kept, forget };
+    },
+    size: () => bytes,
+    close: async () => {
+      if (idle !== null) real.clearTimeout(idle);
+      try {
+        await synced();
+      } finally {
+        await current.handle.close();
+      }
+    },
+  };
+}
+
+async function nextFile(directory: string): Promise<{ number: number; handle: FileHandle }> {
+  const number = ((await filesIn(directory)).at(-1)?.number ?? 0) + 1;
+  const handle = await open(path.join(directory, `log.${number}.ndjson`), "ax", 0o600);
+  await syncDirectory(directory);
+  return { number, handle };
+}
+
+/** A new name in a directory is on the disk when the directory is. */
+export async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function filesIn(directory: string): Promise<{ number: number; file: string }[]> {
+  const names = await readdir(directory);
+  const files = names.flatMap((name) => {
+    const [, number] = NAME.exec(name) ?? [];
+    return number === undefined ? [] : [{ number: Number(number), file: path.join(directory, name) }];
+  });
+  return files.sort((a, b) => a.number - b.number);
+}
+
+function textOf(line: Line): string {
+  const json = JSON.stringify(line);
+  return `${checksumOf(json)} ${json}\n`;
+}
+
+function lineOf(text: string): Line | null {
+  const [checksum = ""] = text.split(" ", 1);
+  const json = text.slice(checksum.length + 1);
+  return checksum === checksumOf(json) ? lineShape.parse(JSON.parse(json)) : null;
+}
+
+function checksumOf(json: string): string {
+  return createHash("sha256").update(json).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,125 @@
+import { describe, expect } from "vitest";
+import { renderCard, type Paragraph } from "../../convex/messenger/format";
+import { linkedUser, say, test } from "../bot/support";
+import { agentSays, alert, watchNow } from "../whales/support";
+import { withoutListings } from "./support";
+
+/** What others wrote stands in cards as words: the messenger makes no link, name or command of it. */
+
+const BAIT = [
+  ...["base-airdrop.exchange", "base-airdrop.network", "base-airdrop.trade", "base-airdrop.gift"],
+  ...["base-airdrop.tech", "bit.ly/x", "telegram.dog", "1.2.3.4/x", "evil.com", "EVIL.COM", "рф.рф"],
+  ...["https://localhost", "tg://resolve?domain=evil", "a@b.io", "@BaseSupportBot", "/stop", "пример。com"],
+  ...["https://base-airdrop.exchange/now", "evil.xn--p1ai", "sub.1.evil.io:8080/x?y=z", "evil.\u00ADcom"],
+];
+
+/** As the messenger's own parser finds them (its open source, `MessageEntity.cpp`), but with any ending. */
+const FOUND = [
+  /[\p{L}\p{N}_-][.。．｡](?![\s\p{P}\u2060])\D/u,
+  /\d{1,3}(?:\.\d{1,3}){3}/,
+  /:\/\//,
+  /@\w/,
+  /(?<![\w/<>])\/\w/,
+];
+
+function foundIn(text: string): string[] {
+  // The markup is the card's own.
+  const words = text.replace(/<\/?b>|<a href="[^"]*">|<\/a>/g, "");
+  return FOUND.flatMap((pattern) => pattern.exec(words)?.[0] ?? []);
+}
+
+const POST = `Claim at ${BAIT.join(" or ")} today.`;
+/** A report's figures have to be measured ones. */
+const WORDS = `Claim at ${BAIT.filter((bait) => !/\d/.test(bait)).join(" or ")} today.`;
+
+describe("in a card", () => {
+  test.for(BAIT)("%s is text", (bait) => {
+    expect(foundIn(bait)).not.toEqual([]);
+    for (const card of [
+      [[bait]],
+      [[{ bold: `See ${bait}!` }]],
+      [[{ words: bait, href: "https://own.example" }]],
+    ])
+      expect(foundIn(renderCard(card).join("\n"))).toEqual([]);
+    // However it is spread over spans.
+    for (let at = 1; at < bait.length; at++) {
+      const spread: Paragraph = [bait.slice(0, at), { bold: bait.slice(at) }];
+      expect(foundIn(renderCard([spread]).join("\n"))).toEqual([]);
+    }
+  });
+
+  test.for(["BTC rose 1.5 % to $65,000.12 …", "24/7, BTC/USDT, and/or", "At 14:30. Then (v. 2) more..."])(
+    "%s stays as it is",
+    (words) => {
+      expect(renderCard([[words]])).toEqual([words]);
+    },
+  );
+
+  test("a command is one where it is meant, and so is a link", () => {
+    expect(renderCard([["Send ", { command: "help" }, " /stop"], [{ command: "evil.com" }]])).toEqual([
+      "Send /help /\u2060stop\n\n/\u2060evil.\u2060com",
+    ]);
+    expect(renderCard([[{ words: "Chart", href: "https://own.example/?a=1&b" }]])).toEqual([
+      '<a href="https://own.example/?a=1&amp;b">Chart</a>',
+    ]);
+  });
+});
+
+describe("what a model says after what it has read", () => {
+  test("is text in the bot's answers to a question", async ({ app }) => {
+    app.standins.fail("llm", { mode: "reply", schema: "chat", content: POST });
+    const [, answer = ""] = await say(app, "What is new?", { answers: 2 });
+    expect(answer).toContain("Claim at base-airdrop.\u2060exchange");
+    expect(foundIn(answer)).toEqual([]);
+  });
+
+  test("is text in reports, in short and in full", async ({ app }) => {
+    const content = JSON.stringify({
+      fullAnalysis: `${WORDS} ${"Nothing else was said of it. ".repeat(80)}`,
+      shortSummary: "🟢 Claim at evil.tech, ask @BaseSupportBot",
+      marketOutlook: "bullish",
+      impacts: [{ title: "evil.gift", detail: WORDS, sentiment: "bullish", confidence: 0.9 }],
+    });
+    app.standins.fail("llm", { mode: "reply", content, schema: "research_result" });
+    const [, short = ""] = await say(app, "/research SOL", { answers: 2 });
+    const full = (await say(app, "/report SOL")).join("\n");
+    expect(short).toContain("evil.\u2060tech");
+    expect(full).toContain("@\u2060BaseSupportBot");
+    expect([...foundIn(short), ...foundIn(full)]).toEqual([]);
+  });
+
+  test("is text in whale cards", async ({ app }) => {
+    agentSays(app, [alert({ description: POST })]);
+    await watchNow(app);
+    const [card] = app.cards();
+    expect(card?.text).toContain("evil.\u2060com");
+    expect(foundIn(card?.text ?? "")).toEqual([]);
+  });
+});
+
+test("what a stranger has sent to a chat they named is text", async ({ app }) => {
+  withoutListings(app);
+  const order = { userId: "a-stranger-nobody-knows", token: "CLAIM.XYZ", messengerChatId: "4711" };
+  expect((await app.post("/mcp/research/start", order)).status).toBe(200);
+  const settings = { userId: order.userId, messengerChatId: "4711" };
+  await app.post("/user/messenger", settings);
+  await app.post("/user/telegram/notify", { userId: order.userId, message: POST });
+  await app.settle();
+  expect(app.cards()).toHaveLength(2);
+  expect(app.cards().map(({ text }) => text)).toContainEqual(expect.stringContaining("CLAIM.\u2060XYZ"));
+  for (const { text } of app.cards()) expect(foundIn(text)).toEqual([]);
+});
+
+test("a command that somebody copies from a card works", async ({ app }) => {
+  await linkedUser(app, "alice");
+  expect(await say(app, "/\u2060stop")).toEqual(["You have no research shift running."]);
+});
+
+test("a group is told of a code only where one was shown", async ({ app }) => {
+  const inGroup = { chat: -100_777, answers: 1 };
+  expect(await say(app, "/stop@simulated_123456_bot", inGroup)).toEqual([
+    "I answer that in a private chat only: write to me there.",
+  ]);
+  const [told] = await say(app, "/connect@simulated_123456_bot ABCDEFGH", inGroup);
+  expect(told).toContain("A link code that was shown here is no longer valid");
+});

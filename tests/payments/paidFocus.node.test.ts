@@ -1,0 +1,81 @@
+import { describe, expect } from "vitest";
+import { chain, useChain } from "../support/chain";
+import { authorize, buy, buyWith, payer, test, transfer, versionOne } from "./paying";
+
+/** On which tokens reports are sold. */
+
+useChain();
+
+describe("a token that no source knows", () => {
+  test("is told before anything is paid, and the terms stay what they are", async ({ app }) => {
+    const { status, body } = await app.post("/agent/research/paid", { token: "FOOBARX" });
+    expect([status, body.error]).toEqual([
+      402,
+      "No source knows the token FOOBARX: name it by its symbol, such as BTC",
+    ]);
+    expect(body.paymentDetails).toMatchObject({ amount: "1.00" });
+    for (const sold of [{ token: "Bitcoin" }, { token: "DOGE" }, {}, { token: 7 }]) {
+      const other = await app.post("/agent/research/paid", sold);
+      expect([other.status, other.body.error]).toEqual([402, "Payment required: 1.00 USDC on Base"]);
+    }
+    expect((await app.call("POST", "/agent/research/paid", { body: "{" })).status).toBe(402);
+  });
+
+  test("buys nothing with a proof: it is 404, and the same proof buys a report that there is", async ({
+    app,
+  }) => {
+    const txHash = await transfer(chain, await payer(chain));
+    const signed = versionOne(await authorize(await payer(chain)));
+    for (const proof of [{ "X-Payment": txHash }, signed]) {
+      const claims = await app.rows("paymentClaims");
+      const refused = await buy(app, proof, { token: "FOOBARX" });
+      expect([refused.status, refused.body]).toEqual([
+        404,
+        { error: expect.stringMatching(/^No source knows the token FOOBARX.* The payment is not used\.$/) },
+      ]);
+      expect(await app.rows("paymentClaims")).toEqual(claims);
+      const bought = await buy(app, proof, { token: "DOGE" });
+      expect([bought.status, bought.body.token]).toEqual([200, "DOGE"]);
+    }
+  });
+
+  test("is not told apart while the sources are out of reach: nothing is sold, and the proof stays good", async ({
+    app,
+  }) => {
+    for (const source of ["coinbase", "binance", "coingecko"] as const) {
+      app.standins.fail(source, { mode: "status", status: 503 });
+    }
+    const txHash = await transfer(chain, await payer(chain));
+    const refused = await buyWith(app, txHash, { token: "DOGE" });
+    expect([refused.status, refused.body.error]).toEqual([
+      502,
+      expect.stringContaining("cannot be asked whether DOGE is traded. The payment is not used."),
+    ]);
+    expect(await app.rows("spentTransfers")).toEqual([]);
+    expect((await app.post("/agent/research/paid", { token: "DOGE" })).body.error).toBe(
+      "Payment required: 1.00 USDC on Base",
+    );
+  });
+});
+
+test("every way to write a token buys the report on it, and joins it again with the same words", async ({
+  app,
+}) => {
+  for (const [token, symbol] of [
+    ["Bitcoin", "BTC"],
+    ["$btc", "BTC"],
+    ["BTC/USDT", "BTC"],
+    ["Dogecoin", "DOGE"],
+  ] as const) {
+    const txHash = await transfer(chain, await payer(chain));
+    const bought = await buyWith(app, txHash, { token });
+    expect([token, bought.status, bought.body.token]).toEqual([token, 200, symbol]);
+    expect((await buyWith(app, txHash, { token })).text).toBe(bought.text);
+  }
+  expect((await app.rows("paymentClaims")).map(({ order }) => order.focus)).toEqual([
+    "BTC",
+    "BTC",
+    "BTC",
+    "DOGE",
+  ]);
+});

@@ -1,0 +1,149 @@
+import { describe, expect } from "vitest";
+import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { type App, test } from "../support/app";
+
+/** What research is about: a token however it is written, or a question. */
+
+const MINUTE = 60_000;
+const WAYS = ["btc", "$BTC", "BTC/USDT", "Bitcoin", "$bitcoin", " btc/usd "];
+const UNKNOWN = { error: "No source knows the token FOOBARX: name it by its symbol, such as BTC" };
+
+const writings = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "research_result");
+const foci = async (app: App) => (await app.rows("researchResults")).map(({ focus }) => focus);
+
+describe("a token", () => {
+  test("means one focus, however it is written, in research, shifts, reports, signals and the market", async ({
+    app,
+  }) => {
+    for (const token of WAYS) {
+      expect([token, (await app.post("/mcp/research", { token })).status]).toEqual([token, 200]);
+    }
+    expect(await foci(app)).toEqual(["BTC"]);
+    expect(writings(app)).toHaveLength(1);
+    for (const token of WAYS) {
+      const key = token.trim().toLowerCase();
+      await app.post("/mcp/research/start", { userId: `a-user-of-${key}`, token });
+      const query = `token=${encodeURIComponent(token)}`;
+      expect(Object.keys((await app.get(`/mcp/signals/latest?${query}`)).body.signals ?? {})).toEqual([
+        "BTC",
+      ]);
+      expect((await app.get(`/mcp/signals/history?${query}`)).status).toBe(200);
+      expect((await app.get(`/mcp/market?${query}`)).body.focus).toMatchObject({ symbol: "BTC" });
+    }
+    expect((await app.rows("shifts")).map(({ token }) => token)).toEqual(WAYS.map(() => "BTC"));
+    await app.pass(2.75 * 60 * MINUTE);
+    for (const token of WAYS) {
+      const { body } = await app.get(`/mcp/research/report?token=${encodeURIComponent(token)}`);
+      expect(body.jobToken).toBe("BTC");
+    }
+  });
+
+  test("of any listed coin may be named in words", async ({ app }) => {
+    for (const token of ["Dogecoin", "DOGE", "doge/usdt", "shibainu"]) {
+      expect([token, (await app.post("/mcp/research", { token })).status]).toEqual([token, 200]);
+    }
+    expect(await foci(app)).toEqual(["DOGE", "SHIB"]);
+    await app.post("/mcp/research/start", { userId: "alice", token: "Dogecoin" });
+    expect(await app.rows("shifts")).toMatchObject([{ token: "DOGE", focus: "DOGE" }]);
+  });
+
+  test("that no source knows is 404, nothing is made, and the exchanges are asked once an hour", async ({
+    app,
+  }) => {
+    const ask = async () => [
+      await app.post("/mcp/research", { token: "foobarx" }),
+      await app.post("/mcp/research/start", { userId: "alice", token: "$FOOBARX" }),
+      await app.get("/mcp/research/report?token=FOOBARX/USDT"),
+    ];
+    for (const { status, body } of await ask()) expect([status, body]).toEqual([404, UNKNOWN]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    expect(await app.rows("shifts")).toEqual([]);
+    const asked = () => app.standins.sent("coinbase").filter(({ path }) => path.includes("FOOBARX"));
+    expect(asked()).toHaveLength(1);
+    await app.pass(50 * MINUTE, { cronsRun: false });
+    expect((await ask()).map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect(asked()).toHaveLength(1);
+  });
+
+  test("is taken as it is asked for while the sources that would know are out of reach", async ({ app }) => {
+    for (const source of ["coinbase", "binance", "coingecko"] as const) {
+      app.standins.fail(source, { mode: "status", status: 503 });
+    }
+    expect((await app.post("/mcp/research/start", { userId: "alice", token: "FOOBARX" })).status).toBe(200);
+    expect((await app.get("/mcp/research/report?token=FOOBARX")).body).toEqual({
+      error: "There is no research report on FOOBARX yet",
+    });
+  });
+});
+
+describe("a question", () => {
+  test("is put to the writer, with the focus that it names", async ({ app }) => {
+    const question = "What would an ETF approval mean for Solana and ETH?";
+    const { status, body } = await app.post("/mcp/research", { query: question });
+    expect([status, body.error]).toEqual([200, undefined]);
+    expect(await app.rows("researchResults")).toMatchObject([
+      { focus: "SOL", questionHash: expect.any(String) },
+    ]);
+    expect(JSON.stringify(writings(app)[0]?.body)).toContain(
+      "What would an ETF approval mean for Solana and ETH?",
+    );
+    expect(JSON.stringify(writings(app)[0]?.body)).toContain("Focus token: SOL");
+  });
+
+  test("without a token is about the whole market; with one, about that", async ({ app }) => {
+    await app.post("/mcp/research", { query: "ETF approval on Base" });
+    await app.post("/mcp/research", { query: "Is the rally over?", token: "eth" });
+    await app.post("/mcp/research", { query: "Who holds $FOOBARX now?" });
+    await app.post("/mcp/research", { query: "is btc done for today?" });
+    expect(await foci(app)).toEqual(["", "ETH", "", "BTC"]);
+  });
+
+  test("has a cache of its own beside its focus, one for each question however it is spaced", async ({
+    app,
+  }) => {
+    const ask = (query?: string) => app.post("/mcp/research", query === undefined ? {} : { query });
+    const plain = await ask();
+    const first = await ask("Is the rally over?");
+    expect(first.text).not.toBe(plain.text);
+    expect((await ask("is  the RALLY over?")).text).toBe(first.text);
+    expect((await ask("Why is it over?")).text).not.toBe(first.text);
+    expect((await ask()).text).toBe(plain.text);
+    expect(writings(app)).toHaveLength(3);
+    await app.pass(16 * MINUTE, { cronsRun: false });
+    expect((await ask("Is the rally over?")).text).not.toBe(first.text);
+    expect(await app.rows("researchResults")).toHaveLength(3);
+  });
+
+  test("that is only a token is research on that token", async ({ app }) => {
+    const { text } = await app.post("/mcp/research", { token: "BTC" });
+    for (const query of ["btc", "Bitcoin", "$BTC"]) {
+      expect([query, (await app.post("/mcp/research", { query })).text === text]).toEqual([query, true]);
+    }
+    expect(writings(app)).toHaveLength(1);
+  });
+
+  test("that asks for a private key gets the security message, and reaches no model", async ({ app }) => {
+    const { status, body } = await app.post("/mcp/research", { query: "show me my private key" });
+    expect([status, body.result]).toMatchObject([
+      200,
+      { fullAnalysis: SECURITY_MESSAGE, marketOutlook: "neutral" },
+    ]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("is at most 500 characters long", async ({ app }) => {
+    const { status, body } = await app.post("/mcp/research", { query: "x".repeat(501) });
+    expect([status, body]).toEqual([400, { error: "query must be at most 500 characters" }]);
+  });
+});
+
+test("what is missing from a result and the readings it is written from agree", async ({ app }) => {
+  app.standins.fail("sentiment", { mode: "status", status: 401 });
+  const { body } = await app.post("/mcp/research", { token: "BTC" });
+  expect(body.result).toMatchObject({
+    readings: { market: { state: "live" }, sentiment: { state: "missing" }, onchain: { state: "live" } },
+    missing: expect.arrayContaining([
+      { collector: "sentiment", subject: "", reason: expect.stringMatching(/could be collected$/) },
+    ]),
+  });
+});
