@@ -412,8 +412,8 @@ describe("whatever the figures are", () => {
         const false_ = alone(value * by, unit).print(in_);
         const { text, leftovers } = settle(`Bitcoin: ${false_} [f1]. ${false_} [f1]`, ledger);
         const shown = withoutBrackets(text);
-        // Not as the end of another figure ("1%" in "0.851%").
-        const isShown = new RegExp(`(?<![\\d.,])${escaped(false_)}`).test(shown);
+        // Not as a part of another figure ("1%" in "0.851%", "$1" in "$1.06").
+        const isShown = new RegExp(`(?<![\\d.,])${escaped(false_)}(?!\\d|[.,]\\d)`).test(shown);
         expect({ false_, isShown, other }).toMatchObject({ isShown: false });
         // What the fact rounds to all the same ("$2" of $1.88) gives way to the fact's own figure.
         expect(leftovers.length === 2 || shown.includes(print(localeOf(text)))).toBe(true);

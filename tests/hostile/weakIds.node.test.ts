@@ -46,7 +46,7 @@ test("sends at most 500 USD in any 24 hours, and is told when how much is free a
   expect([beyond.status, beyond.body.error]).toEqual([
     400,
     expect.stringMatching(
-      /^This transfer would pass the limit of 500 USD in 24 hours that leave the wallets of a userId that could be guessed: 49\.\d\d USD are free now, and 300(?:\.\d\d)? USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
+      /^This transfer would pass the limit of 500 USD in 24 hours that leave the wallets of a userId that could be guessed: 50 USD are free now, and 300 USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
     ),
   ]);
   // Past midnight nothing begins anew.
@@ -69,7 +69,7 @@ test("a long one that nobody owns sends at most 1,000 USD; a swap and a send to 
   const beyond = await send(app, LONG, 2);
   expect([beyond.status, beyond.body.error]).toEqual([
     400,
-    expect.stringContaining("leave the wallets of a userId without an owner: 0."),
+    expect.stringContaining("leave the wallets of a userId without an owner: 1 USD"),
   ]);
 });
 
@@ -80,7 +80,7 @@ test("all of one address together send at most 500 USD", async () => {
   const other = await send(app, "bob", 300, { ip: "2001:db8:1:2::ffff" });
   expect([other.status, other.body.error]).toEqual([
     400,
-    expect.stringContaining("by one network address: 199."),
+    expect.stringContaining("by one network address: 200 USD"),
   ]);
   expect((await send(app, "bob", 300, { ip: "2001:db8:1:3::1" })).status).toBe(200);
   expect((await send(app, LONG, 300, { ip: "2001:db8:1:2::1" })).status).toBe(200);
@@ -143,7 +143,7 @@ test("an open account moves up to its owner's cap by userId alone, swaps include
   expect([beyond.status, beyond.body.error]).toEqual([
     403,
     expect.stringMatching(
-      /limit of 100 USD in 24 hours by userId alone: 39\.\d\d USD are free now, .* Beyond it an order needs the owner's token/,
+      /limit of 100 USD in 24 hours by userId alone: 40 USD are free now, .* Beyond it an order needs the owner's token/,
     ),
   ]);
   expect((await app.post("/mcp/defi/swap", { ...swap, amount: "30000000" })).status).toBe(200);

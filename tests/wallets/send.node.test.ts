@@ -274,7 +274,7 @@ describe("transfer limits", () => {
     expect(raced.filter(({ status }) => status === 200)).toHaveLength(5);
     expect(raced.find(({ status }) => status === 400)?.body.error).toEqual(
       expect.stringMatching(
-        /^This transfer would pass the limit of 100\.5 USD in 24 hours: 0\.4\d USD are free now, and 100(?:\.\d\d)? USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
+        /^This transfer would pass the limit of 100\.5 USD in 24 hours: 0\.5 USD are free now, and 100 USD more from \d+ \w+ \d{4}, \d\d:\d\d UTC$/,
       ),
     );
 
