@@ -7,7 +7,7 @@ import { dayLedger, weekLedger } from "../../convex/signals/grounding";
 import { PROMPT_VERSIONS, reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
 import { problemsOf } from "../../convex/signals/rules";
 import { intentQuestion } from "../../convex/social/prompts";
-import type { Market } from "../stack/standins/market";
+import type { Market } from "../standins/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
 

@@ -6,7 +6,7 @@ import { internal } from "../../convex/_generated/api";
 import { readAnchor } from "../../convex/signals/anchorText";
 import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
-import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
+import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";

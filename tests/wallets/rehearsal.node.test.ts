@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import type { TableNames } from "../../convex/_generated/dataModel";
-import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";

@@ -1,6 +1,6 @@
 import { encodeErrorResult, size, type Hex } from "viem";
 import { describe, expect } from "vitest";
-import { POOL, SETTLER } from "../../scripts/stack/chain/addresses";
+import { POOL, SETTLER } from "../../scripts/chain/addresses";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import type { WalletApp } from "../support/walletApp";
 
