@@ -32,25 +32,26 @@ export const userId = text(128)
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
 
-// It is brought into its form last, so that the pattern tells what is accepted.
-const token = (problem: string) =>
-  z
-    .string("must be a string")
-    .trim()
-    .regex(new RegExp(`^${WRITTEN}$`), problem)
-    .overwrite(symbolIn);
-
-/** A token symbol that may be left out; an empty one counts as left out. */
+/** A token's symbol or name that may be left out; an empty one counts as left out. Which name it is, the sources tell. */
 export const optionalToken = absentWhenEmpty(
-  token("must be a token symbol such as BTC (at most 20 characters)"),
-).describe("Token to focus on: btc, $BTC, BTC/USDT and Bitcoin all mean BTC; omit for the whole market.");
+  atMost(60)
+    .trim()
+    .regex(/^[^\p{C}\uFFFD]+$/u, "must be a token's symbol or name, in printable characters")
+    .overwrite(symbolIn),
+).describe(
+  "Token to focus on, by its symbol or its name: btc, $BTC, BTC/USDT and Bitcoin all mean BTC, Shiba Inu means SHIB; omit for the whole market.",
+);
 
 /** One of a few tokens, however it is written. */
 export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
   symbols: Symbols,
   problem: string,
 ) {
-  return token(problem)
+  return z
+    .string("must be a string")
+    .trim()
+    .regex(new RegExp(`^${WRITTEN}$`), problem)
+    .overwrite(symbolIn)
     .pipe(z.enum(symbols, problem))
     .meta({
       accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: waysToWrite(symbols) }] }),

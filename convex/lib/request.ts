@@ -37,6 +37,11 @@ export async function readBody(request: Request): Promise<string> {
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {
   if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
+  return bodyInput(body);
+}
+
+/** That of a POST. @throws AppError `invalid_request` */
+export function bodyInput(body: string): Record<string, unknown> {
   if (body.trim() === "") return {};
   let parsed: unknown;
   try {

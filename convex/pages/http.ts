@@ -125,7 +125,7 @@ const researchPage: MountedEndpoint = shown({
   example: { input: { token: "ETH" }, output: researchPageExample },
   input: z.object({ token: optionalToken }),
   returns: research,
-  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token ?? ""),
+  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token),
   render: async (value, now) => (await import("./research")).researchPage(value, now),
 });
 
