@@ -146,8 +146,11 @@ export function wholeNumberOr(otherwise: number, min: number, max: number) {
 export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   const known = Object.keys(fields).join(", ");
   return z.strictObject(fields, {
-    error: ({ code }) =>
-      code === "unrecognized_keys" ? `is not a field here, where money moves: there are ${known}` : undefined,
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
+      return `${are} here, where money moves: there are ${known}`;
+    },
   });
 }
 
@@ -169,5 +172,5 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
 export const idempotencyKey = absentWhenEmpty(
   text(200).regex(/^[^\uFFFD]+$/, "must consist of whole characters"),
 ).describe(
-  "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same, and wins.",
+  "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; where both are sent, they must not differ.",
 );

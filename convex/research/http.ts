@@ -186,8 +186,8 @@ const start: MountedEndpoint = endpoint({
     startedAt: z.int().describe("Epoch ms"),
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
-    const key = call.idempotencyKey ?? idempotencyKey;
+  handler: async (ctx, { userId, token, messengerChatId }, call) => {
+    const key = call.idempotencyKey;
     const { focusOf } = await listing();
     const focus = await focusOf(ctx, token);
     const started = await ctx.runMutation(internal.research.shifts.start, {

@@ -192,7 +192,13 @@ describe("limits", () => {
     let granted = 0;
     for (; refused.status === 200 && granted < 100; granted++) refused = await ask("alice", "10.0.0.2");
     expect(granted).toBeGreaterThanOrEqual(59);
-    expect([refused.status, refused.body]).toEqual([429, { error: "Too many requests: slow down" }]);
+    expect([refused.status, refused.body]).toEqual([
+      429,
+      {
+        error:
+          "This user's limit of changes of settings and look-ups (60 in 2 minutes) is used up: there is more in 2 seconds",
+      },
+    ]);
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
     expect((await ask("bob", "10.0.0.1")).status).toBe(200);
   });
