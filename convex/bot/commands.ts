@@ -10,7 +10,16 @@ import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/model";
 import { walletOf } from "../wallets/model";
 import { pseudonymOf } from "../users/model";
-import { helpCard, linkedCard, NOTHING_TO_CONFIRM, notice, statusCard, UNCONFIRMED, walletCard, WRONG_CODE } from "./cards";
+import {
+  helpCard,
+  linkedCard,
+  NOTHING_TO_CONFIRM,
+  notice,
+  statusCard,
+  UNCONFIRMED,
+  walletCard,
+  WRONG_CODE,
+} from "./cards";
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";

@@ -38,7 +38,10 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
 export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
   if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
   const wanted = wantedOf(asked);
-  const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, { wanted, withinMs: DAY });
+  const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
+    wanted,
+    withinMs: DAY,
+  });
   const symbol = symbolAmong(facts, asked);
   if (symbol !== null) return { kind: "known", symbol };
   return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };

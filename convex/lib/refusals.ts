@@ -16,7 +16,7 @@ export function usedUp(what: string, quota: Quota): AppError {
 /** Rounded up: `1 second`, `25 minutes`, `3 hours`. */
 export function inWords(ms: number): string {
   const [unit, name] =
-    ms <= 2 * MINUTE ? [SECOND, "second"] : ms <= 2 * HOUR ? [MINUTE, "minute"] : [HOUR, "hour"];
+    ms < 2 * MINUTE ? [SECOND, "second"] : ms < 2 * HOUR ? [MINUTE, "minute"] : [HOUR, "hour"];
   const count = Math.max(1, Math.ceil(ms / unit));
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }

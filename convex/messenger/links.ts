@@ -90,7 +90,10 @@ async function linkable(
     const isUsed = ofAccount?.codeHash === codeHash;
     const isOld = code !== null && code.expiresAt <= now;
     const what = isUsed ? "used up: it has linked this account" : isOld ? "expired" : UNKNOWN_CODE;
-    throw new AppError("not_found", `This code is ${what}. Create a new one in the web application's profile`);
+    throw new AppError(
+      "not_found",
+      `This code is ${what}. Create a new one in the web application's profile`,
+    );
   }
   const stands = (link: Doc<"messengerLinks"> | null) =>
     link !== null && (by !== "account" || link.confirmedAt !== undefined);

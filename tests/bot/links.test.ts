@@ -88,7 +88,9 @@ describe("a link that the account has not made itself", () => {
     // Who has not made the link cannot know its code; whose it is, is named.
     expect(await say(app, "/confirm")).toEqual([UNCONFIRMED]);
     expect(await say(app, "/confirm ABCDEFGH")).toEqual([
-      expect.stringMatching(/^That is not the code that this account was linked with.* create a new one .*\/unlink/),
+      expect.stringMatching(
+        /^That is not the code that this account was linked with.* create a new one .*\/unlink/,
+      ),
     ]);
     expect((await link(app))?.confirmedAt).toBeUndefined();
     const [confirmed = ""] = await say(app, `/confirm ${mallory.code}`);
@@ -158,9 +160,7 @@ test.for([
   expect(await app.rows("linkCodes")).toEqual([]);
   const body = { linkToken: code, messengerId: "666" };
   expect((await app.post("/messenger/connect", body)).status).toBe(404);
-  expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain(
-    "This code is unknown",
-  );
+  expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain("This code is unknown");
 });
 
 test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {

@@ -143,7 +143,9 @@ describe("one caller's quick successions", () => {
     const answers = await Promise.all(crowd);
     const statuses = answers.map(({ status }) => status);
     expect(new Set(answers.flatMap(({ body }) => body.error ?? []))).toEqual(
-      new Set(["You wait for as many answers as one caller may at a time: try again when one of them is there"]),
+      new Set([
+        "You wait for as many answers as one caller may at a time: try again when one of them is there",
+      ]),
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(3);
     expect(statuses.filter((status) => status === 429)).toHaveLength(7);

@@ -97,7 +97,9 @@ describe("a transfer that reaches the deposit webhook", () => {
     const from = await payer(chain);
     const txHash = await transfer(chain, from, { value: ONE });
     const told = async () => (await webhook(app, txHash)).body.ignored;
-    expect(await told()).toEqual([{ txHash, reason: expect.stringContaining("unmatched: it is credited once") }]);
+    expect(await told()).toEqual([
+      { txHash, reason: expect.stringContaining("unmatched: it is credited once") },
+    ]);
     const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
     const signature = await from.signMessage({ message });
     expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
@@ -120,7 +122,9 @@ describe("a transfer that reaches the deposit webhook", () => {
       expect([first, (await buyWith(app, proof)).status]).toEqual([first, 200]);
       expect((await webhook(app, txHash)).body).toMatchObject({
         credited: [],
-        ignored: [{ txHash, reason: expect.stringContaining("what a report has left of it is credited once") }],
+        ignored: [
+          { txHash, reason: expect.stringContaining("what a report has left of it is credited once") },
+        ],
       });
       hashes.push(txHash);
     }

@@ -30,7 +30,10 @@ describe("a token that no source knows", () => {
       ['{"symbol":"BTC"}', "symbol is not a field here, where money moves: there are userId, token"],
     ] as const) {
       const { status, body } = await app.call("POST", "/agent/research/paid", { body: text });
-      expect([status, body.error]).toEqual([402, `${problem}: a payment would buy nothing, and stay unspent`]);
+      expect([status, body.error]).toEqual([
+        402,
+        `${problem}: a payment would buy nothing, and stay unspent`,
+      ]);
       expect(body.paymentDetails).toMatchObject({ amount: "1.00" });
       const headers = { "X-Payment": `0x${"12".repeat(32)}` };
       const paid = await app.call("POST", "/agent/research/paid", { body: text, headers });

@@ -39,7 +39,15 @@ describe("a token", () => {
   });
 
   test("of any listed coin may be named in words", async ({ app }) => {
-    for (const token of ["Dogecoin", "DOGE", "doge/usdt", "shibainu", " Shiba  Inu", "bitcoin cash", "Pepe Coin"]) {
+    for (const token of [
+      "Dogecoin",
+      "DOGE",
+      "doge/usdt",
+      "shibainu",
+      " Shiba  Inu",
+      "bitcoin cash",
+      "Pepe Coin",
+    ]) {
       expect([token, (await app.post("/mcp/research", { token })).status]).toEqual([token, 200]);
     }
     expect(await foci(app)).toEqual(["DOGE", "SHIB", "BCH", "PEPE"]);

@@ -223,7 +223,8 @@ describe("an idempotency key", () => {
     expect([torn.status, torn.body]).toEqual([
       400,
       {
-        error: "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
+        error:
+          "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
       },
     ]);
     const other = await send(app, { toAddress: to, amount: "11" }, key);

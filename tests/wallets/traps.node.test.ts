@@ -94,14 +94,18 @@ describe("a recipient that is nobody", () => {
     expect(await app.rows("transactions")).toEqual([]);
   });
 
-  test("a token that is not known here is asked whether it is one, in a rehearsal as well", async ({ app }) => {
+  test("a token that is not known here is asked whether it is one, in a rehearsal as well", async ({
+    app,
+  }) => {
     const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 5n });
     const code = await chain.rpc("eth_getCode", ["0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "latest"]);
     await chain.rpc("anvil_setCode", [TRAP, code]);
     for (const fields of [{}, { dryRun: true }]) {
       const { status, body } = await send(app, { token: "USDC", ...fields });
       const told = JSON.stringify([status, body]);
-      expect(told).toContain("toAddress is a token's contract: what is sent there is lost, and nothing was sent");
+      expect(told).toContain(
+        "toAddress is a token's contract: what is sent there is lost, and nothing was sent",
+      );
     }
     expect(await nonceOf(owner)).toBe(0);
     await chain.rpc("anvil_setCode", [TRAP, "0x"]);

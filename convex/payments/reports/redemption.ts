@@ -71,10 +71,7 @@ async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
   if (kind === "known") return symbol;
   const unused = "The payment is not used.";
   if (kind === "unknown") throw new AppError("not_found", `${unknownToken(symbol)}. ${unused}`);
-  throw new AppError(
-    "upstream",
-    `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`,
-  );
+  throw new AppError("upstream", `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`);
 }
 
 async function claimAuthorization(

@@ -253,11 +253,7 @@ type Order = {
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */
-async function walletFor(
-  ctx: ActionCtx,
-  { userId, from, request, call }: Order,
-  idempotencyKey?: string,
-) {
+async function walletFor(ctx: ActionCtx, { userId, from, request, call }: Order, idempotencyKey?: string) {
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
     ...{ userId, kind: from, request, caller: call.caller.address, now: Date.now() },
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
