@@ -337,7 +337,7 @@ function userIdOf(input: unknown): { userId?: string } {
 }
 
 function textAt(input: unknown, name: string): string | undefined {
-  const value = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
+  const value: unknown = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
   return typeof value === "string" ? value : undefined;
 }
 

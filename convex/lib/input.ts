@@ -36,6 +36,7 @@ export const userId = text(128)
 export const optionalToken = absentWhenEmpty(
   atMost(60)
     .trim()
+    .min(1, "must not be blank")
     .regex(/^[^\p{C}\uFFFD]+$/u, "must be a token's symbol or name, in printable characters")
     .overwrite(symbolIn),
 ).describe(

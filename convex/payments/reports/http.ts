@@ -21,7 +21,6 @@ import {
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
 import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
-import { parseProof, proofHeader } from "./proofs";
 
 const restShape = z.object({
   amountUsdc: z.string(),
@@ -47,6 +46,8 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 
 /** It reaches the sources: loaded where a token is asked for. */
 const listing = once(() => import("../../evidence/listing"));
+/** Loaded by who buys. */
+const proofs = once(() => import("./proofs"));
 
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
 
@@ -107,7 +108,7 @@ const report: MountedEndpoint = endpoint({
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");
     required("LLM_GATEWAY_API_KEY");
-    if (proofHeader(header) !== null) return;
+    if ((await proofs()).proofHeader(header) !== null) return;
     const problem = await problemOf(ctx, body, caller);
     throw paymentRequired(problem === null ? undefined : { error: problem });
   },
@@ -124,6 +125,7 @@ const report: MountedEndpoint = endpoint({
       .describe("What the payment was worth beyond the report's price; left out where it was that price"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
+    const { parseProof, proofHeader } = await proofs();
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";
