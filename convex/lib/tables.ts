@@ -157,6 +157,7 @@ export const libTables = {
    * another when its holder was lost.
    */
   crowdPlaces: defineTable({
+    /** The place's number: one row each. */
     shard: v.number(),
     /** Who waits, hashed, and the network around an IPv6 address. Absent where nobody knows. */
     holder: v.optional(v.string()),
