@@ -8,10 +8,10 @@
  * @module
  */
 
-import type * as account_claimNotices from "../account/claimNotices.js";
 import type * as account_claims from "../account/claims.js";
 import type * as account_deletion from "../account/deletion.js";
 import type * as account_export from "../account/export.js";
+import type * as account_idNotices from "../account/idNotices.js";
 import type * as account_leftovers from "../account/leftovers.js";
 import type * as account_levels from "../account/levels.js";
 import type * as account_openClaims from "../account/openClaims.js";
@@ -483,10 +483,10 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
-  "account/claimNotices": typeof account_claimNotices;
   "account/claims": typeof account_claims;
   "account/deletion": typeof account_deletion;
   "account/export": typeof account_export;
+  "account/idNotices": typeof account_idNotices;
   "account/leftovers": typeof account_leftovers;
   "account/levels": typeof account_levels;
   "account/openClaims": typeof account_openClaims;

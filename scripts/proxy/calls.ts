@@ -12,7 +12,10 @@ import { tools } from "./tools";
 
 type Input = Record<string, unknown>;
 
-const claimed = z.object({ claimPending: z.string() });
+const noticed = z.object({
+  owner: z.optional(z.object({ level: z.string() })),
+  claimPending: z.optional(z.string()),
+});
 
 type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
 
@@ -51,7 +54,7 @@ async function answered(
   });
   try {
     const answer = await withProgress(surroundings, call);
-    const content = [{ type: "text" as const, text: tool.text(answer, input) + claimIn(answer) }];
+    const content = [{ type: "text" as const, text: tool.text(answer, input) + noticeIn(answer) }];
     if (check === null) return { content };
     if (check(answer)) return { content, structuredContent: answer };
     throw new UnexpectedAnswer(
@@ -66,12 +69,14 @@ async function answered(
   }
 }
 
-/** What every answer to a `userId` may tell besides its own: that somebody else is about to own it. */
-function claimIn(answer: unknown): string {
-  const told = claimed.safeParse(answer);
-  if (!told.success) return "";
+/** What every answer to a `userId` may tell besides its own: that somebody owns it, or is about to. */
+function noticeIn(answer: unknown): string {
+  const { owner, claimPending } = noticed.safeParse(answer).data ?? {};
+  if (owner !== undefined)
+    return `\n\nThis userId has an owner, a signed-in user (level: ${owner.level}): money sent to its wallets is theirs.`;
+  if (claimPending === undefined) return "";
   return (
-    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${told.data.claimPending} on. ` +
+    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${claimPending} on. ` +
     "If that is not this person, they can contest it with the code that was sent to the chat of this userId, or ask the operator."
   );
 }

@@ -190,6 +190,7 @@ const transaction: MountedEndpoint = endpoint({
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   needs: [],
+  access: credentialShown,
   errors: {
     not_found: "This user has no transaction with this hash.",
     rate_limited: "Too many questions about transactions that are not the user's.",
