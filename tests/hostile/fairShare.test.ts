@@ -11,6 +11,7 @@ const TOKENS = Array.from({ length: 200 }, (_, n) => `T${n}X`);
 
 /** The sources know all of them: who starts shifts can have each observe something else, which costs the most. */
 const test = appTest.extend<{ app: App }>({
+  settings: { env: { PLATFORM_WALLET_ADDRESS: `0x${"a1".repeat(20)}` } },
   app: async ({ app }, use) => {
     await app.t.run(async ({ db }) => {
       const at = Date.now();
@@ -194,6 +195,77 @@ describe.each([
     for (let n = 20; n < 25; n++) expect((await kinds.chat(app, callerOf(n))).status).toBe(200);
     task.meta.tries = asked;
   });
+});
+
+/** Everything that a caller may want, as often as nobody would at once. */
+const wants: Record<
+  string,
+  { times: number; ask: (app: App, caller: Caller) => Promise<{ status: number }> }
+> = {
+  market: { times: 2, ask: (app, { init }) => app.get("/mcp/market", init) },
+  chat: { times: 5, ask: kinds.chat },
+  research: {
+    times: 4,
+    ask: (app, { init }) => app.post("/mcp/research", { token: TOKENS[turn++ % TOKENS.length] }, init),
+  },
+  shift: { times: 6, ask: kinds.shift },
+  order: {
+    times: 4,
+    ask: (app, { init, name }) =>
+      app.post(
+        "/mcp/defi/send",
+        { userId: `${name}-with-wallet`, token: "ETH", amount: "1", toAddress: `0x${"b0".repeat(20)}` },
+        init,
+      ),
+  },
+  wallet: { times: 31, ask: kinds.wallet },
+  setting: { times: 31, ask: kinds.setting },
+  link: {
+    times: 22,
+    ask: (app, { init }) =>
+      app.post("/messenger/connect", { linkToken: `GUESS${turn++}`, messengerId: "123456789" }, init),
+  },
+  paid: { times: 2, ask: (app, { init }) => app.post("/agent/research/paid", {}, init) },
+};
+
+/** All of it at the same time. @returns By kind, which statuses there were. */
+async function wantAll(app: App, caller: Caller, most: number): Promise<Record<string, number[]>> {
+  const answers = Object.entries(wants).flatMap(([kind, { times, ask }]) =>
+    Array.from({ length: Math.min(most, times) }, async () => ({
+      kind,
+      status: (await ask(app, caller)).status,
+    })),
+  );
+  const told: Record<string, number[]> = {};
+  for (const { kind, status } of await Promise.all(answers)) (told[kind] ??= []).push(status);
+  return told;
+}
+
+test("after 20 addresses and 20 accounts that want everything at once, the next five of each are served all of it", async ({
+  app,
+}) => {
+  app.standins.fail("llm", { mode: "slow", ms: 2_000 });
+  const crowd = Array.from({ length: 20 }, (_, n) => [stranger(n), account(n)]).flat();
+  const newcomers = Array.from({ length: 5 }, (_, n) => [stranger(20 + n), account(20 + n)]).flat();
+  for (const caller of [...crowd, ...newcomers])
+    await app.post(
+      "/mcp/defi/connect",
+      { userId: `${caller.name}-with-wallet` },
+      { as: "who-makes-wallets" },
+    );
+  const refused = new Set<string>();
+  for (const caller of crowd) {
+    const told = await wantAll(app, caller, caller.name.startsWith("stranger") ? 31 : 6);
+    for (const [kind, statuses] of Object.entries(told)) if (statuses.includes(429)) refused.add(kind);
+  }
+  expect(refused).toEqual(new Set(["chat", "research", "shift", "order", "wallet", "setting", "link"]));
+  // What was accepted is done first, two at a time: a hundred collections and reports take a while.
+  await app.advance(25 * 60_000);
+  // An order is let through to the chain, which is out of reach here.
+  const served = { market: [200], chat: [200], research: [200], shift: [200], order: [502] };
+  const others = { wallet: [200], setting: [200], link: [404], paid: [402] };
+  for (const caller of newcomers)
+    expect([caller.name, await wantAll(app, caller, 1)]).toEqual([caller.name, { ...served, ...others }]);
 });
 
 describe("a shift", () => {
