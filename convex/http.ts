@@ -1,5 +1,5 @@
 import { httpRouter } from "convex/server";
-import { claimNotice } from "./account/claimNotices";
+import { idNotice } from "./account/idNotices";
 import { alertEndpoints } from "./alerts/http";
 import { botEndpoints } from "./bot/http";
 import { linkingEndpoints } from "./bot/linkingHttp";
@@ -44,6 +44,6 @@ export const domains: Record<string, MountedEndpoint[]> = {
 export const endpoints = Object.values(domains).flat();
 
 const http = httpRouter();
-mount(http, endpoints, claimNotice);
+mount(http, endpoints, idNotice);
 
 export default http;

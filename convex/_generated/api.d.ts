@@ -8,10 +8,10 @@
  * @module
  */
 
-import type * as account_claimNotices from "../account/claimNotices.js";
 import type * as account_claims from "../account/claims.js";
 import type * as account_deletion from "../account/deletion.js";
 import type * as account_export from "../account/export.js";
+import type * as account_idNotices from "../account/idNotices.js";
 import type * as account_leftovers from "../account/leftovers.js";
 import type * as account_levels from "../account/levels.js";
 import type * as account_openClaims from "../account/openClaims.js";
@@ -152,6 +152,7 @@ import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_quotas from "../lib/quotas.js";
 import type * as lib_records from "../lib/records.js";
 import type * as lib_refreshes from "../lib/refreshes.js";
+import type * as lib_refusals from "../lib/refusals.js";
 import type * as lib_renewals from "../lib/renewals.js";
 import type * as lib_request from "../lib/request.js";
 import type * as lib_rows from "../lib/rows.js";
@@ -483,10 +484,10 @@ import type {
 } from "convex/server";
 
 declare const fullApi: ApiFromModules<{
-  "account/claimNotices": typeof account_claimNotices;
   "account/claims": typeof account_claims;
   "account/deletion": typeof account_deletion;
   "account/export": typeof account_export;
+  "account/idNotices": typeof account_idNotices;
   "account/leftovers": typeof account_leftovers;
   "account/levels": typeof account_levels;
   "account/openClaims": typeof account_openClaims;
@@ -627,6 +628,7 @@ declare const fullApi: ApiFromModules<{
   "lib/quotas": typeof lib_quotas;
   "lib/records": typeof lib_records;
   "lib/refreshes": typeof lib_refreshes;
+  "lib/refusals": typeof lib_refusals;
   "lib/renewals": typeof lib_renewals;
   "lib/request": typeof lib_request;
   "lib/rows": typeof lib_rows;

@@ -7,6 +7,7 @@ import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE, unlessLate } from "../lib/time";
+import type { Asking } from "../providers/publicData";
 import { collect, deadlineOf, goodForMs } from "./collectors";
 import { keyOf, latestOf, slotOf } from "./model";
 import { vCollector, vFact, vWanted, type Missing, type Wanted } from "./tables";
@@ -30,17 +31,24 @@ type Claim = Wanted & { attempt: number };
 /**
  * Sees to it that facts of these collections are at most `freshMs` old; what nobody is collecting, the caller does. Never
  * throws for a source's sake.
+ * @param turnOf Whose turns at the sources it takes; without one they are the service's own.
  * @returns What could not be collected, and why.
  */
-export async function gather(ctx: ActionCtx, wanted: readonly Wanted[], freshMs: number): Promise<Missing[]> {
+export async function gather(
+  ctx: ActionCtx,
+  wanted: readonly Wanted[],
+  freshMs: number,
+  turnOf?: string,
+): Promise<Missing[]> {
   const { mine, others } = await ctx.runMutation(internal.evidence.collecting.claim, {
     wanted: [...wanted],
     freshMs,
     behind: false,
   });
   const end = AbortSignal.timeout(deadlines.facts);
+  const asking = turnOf === undefined ? ctx : { ...ctx, turnOf };
   return missingOf([
-    ...mine.map((one) => ({ one, work: collectOne(ctx, one) })),
+    ...mine.map((one) => ({ one, work: collectOne(asking, one) })),
     ...others.map((one) => ({ one, work: joined(ctx, one, end) })),
   ]);
 }
@@ -84,7 +92,7 @@ export const run = providerAction({
   },
 });
 
-async function collectOne(ctx: ActionCtx, { collector, subject, attempt }: Claim): Promise<void> {
+async function collectOne(ctx: Asking, { collector, subject, attempt }: Claim): Promise<void> {
   const one = { collector, subject };
   try {
     const facts = await unlessLate(collect(ctx, one), AbortSignal.timeout(deadlineOf(collector)), late);

@@ -1,5 +1,4 @@
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
 import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf, messageOf } from "../lib/errors";
@@ -12,6 +11,7 @@ import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
 import { askNews, naming } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
+import type { Asking } from "../providers/publicData";
 import { risingOf } from "./breadth";
 import { factsOf } from "./kinds";
 import { isMajor, LISTS, MAJOR_NAMES } from "./model";
@@ -19,7 +19,7 @@ import type { Collector, Fact, Wanted } from "./tables";
 
 /** The collectors of facts: each asks one source and says in facts what it said. */
 
-type Collection = (ctx: ActionCtx, subject: string) => Promise<Fact[]>;
+type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
 const COLLECTIONS: Record<Collector, Collection> = {
   markets: collectMarkets,
@@ -56,14 +56,14 @@ export function deadlineOf(collector: Collector): number {
 }
 
 /** @throws AppError `upstream`, `not_found` */
-export function collect(ctx: ActionCtx, { collector, subject }: Wanted): Promise<Fact[]> {
+export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fact[]> {
   return COLLECTIONS[collector](ctx, subject);
 }
 
 /** So many of the largest coins have facts of their own. */
 const LISTED = 50;
 
-async function collectMarkets(ctx: ActionCtx): Promise<Fact[]> {
+async function collectMarkets(ctx: Asking): Promise<Fact[]> {
   const told = await askMarkets(ctx, deadlines.publicData);
   const coins = told.slice(0, LISTED);
   const facts = coins.flatMap((coin): Fact[] => {
@@ -81,7 +81,7 @@ async function collectMarkets(ctx: ActionCtx): Promise<Fact[]> {
   return [...facts, ...factsOf(by, { rising: risingOf(told) })];
 }
 
-async function collectTrending(ctx: ActionCtx): Promise<Fact[]> {
+async function collectTrending(ctx: Asking): Promise<Fact[]> {
   const coins = await askTrending(ctx, deadlines.publicData);
   const observedAt = Date.now();
   return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) => {
@@ -90,7 +90,7 @@ async function collectTrending(ctx: ActionCtx): Promise<Fact[]> {
   });
 }
 
-async function collectDay(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value: day } = await askForDay(ctx, subject, deadlines.publicData);
   const by = { subject, observedAt: day.observedAt, source: SOURCE_NAMES[source], url };
   const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume } = day;
@@ -101,7 +101,7 @@ async function collectDay(ctx: ActionCtx, subject: string): Promise<Fact[]> {
 const DEPTH_SHARE = 0.01;
 
 /** The last trades of a token where an exchange lists it, and nothing where none does. */
-async function collectListing(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+async function collectListing(ctx: Asking, subject: string): Promise<Fact[]> {
   try {
     return await collectDay(ctx, subject);
   } catch (error) {
@@ -110,7 +110,7 @@ async function collectListing(ctx: ActionCtx, subject: string): Promise<Fact[]> 
   }
 }
 
-async function collectBook(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value: book } = await askForBook(ctx, subject, deadlines.publicData);
   const depth = depthWithin(book, DEPTH_SHARE);
   const name = SOURCE_NAMES[source];
@@ -124,7 +124,7 @@ const CANDLE_HOURS = 48;
 /** Hours without a trade are missing; with fewer than this there is no range to speak of. */
 const FEWEST_HOURS = 40;
 
-async function collectCandles(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - CANDLE_HOURS * HOUR, to } as const;
   const { source, url, value: candles } = await askForCandles(ctx, subject, range, deadlines.publicData);
@@ -140,7 +140,7 @@ async function collectCandles(ctx: ActionCtx, subject: string): Promise<Fact[]> 
 /** Perpetual markets that reports may speak of: the largest by open interest. */
 const PERPETUALS = 60;
 
-async function collectPerpetuals(ctx: ActionCtx): Promise<Fact[]> {
+async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
   const markets = await askPerpetuals(ctx, deadlines.publicData);
   const observedAt = Date.now();
   return markets
@@ -153,7 +153,7 @@ async function collectPerpetuals(ctx: ActionCtx): Promise<Fact[]> {
     });
 }
 
-async function collectStablecoins(ctx: ActionCtx): Promise<Fact[]> {
+async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
   const facts = await Promise.all(
     (["all", "Base"] as const).map(async (chain): Promise<Fact[]> => {
       const supply = await askStablecoins(ctx, chain, deadlines.publicData);
@@ -176,7 +176,7 @@ const HEADLINES = 6;
  * The day's headlines on a coin, or on the whole market, of GDELT and of the sites' own feeds: one that fails, or refuses
  * a stranger, leaves the other.
  */
-async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {
+async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
   const names = await newsNames(ctx, subject);
   const { askFeed } = await import("../providers/feeds");
   const [name = "cryptocurrency"] = names;
@@ -209,7 +209,7 @@ async function collectNews(ctx: ActionCtx, subject: string): Promise<Fact[]> {
 }
 
 /** What the news call a coin, first the name that they are searched for; none for the whole market. */
-async function newsNames(ctx: ActionCtx, subject: string): Promise<string[]> {
+async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (subject === "") return [];
   if (isMajor(subject)) return [...MAJOR_NAMES[subject], subject];
   const [markets] = LISTS;

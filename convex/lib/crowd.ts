@@ -16,34 +16,44 @@ import { SECOND } from "./time";
 const vCrowd = v.union(v.literal("asking"), v.literal("moving"));
 type Crowd = Infer<typeof vCrowd>;
 
-/** The shards of each, with five rows to a shard: strangers hold at most 30 and 20 of the 64 places. */
-const SHARDS: Record<Crowd, readonly number[]> = { asking: [0, 1, 2, 3, 4, 5], moving: [6, 7, 8, 9] };
-const PLACES = 5;
-const ALL_PLACES = 10 * PLACES;
+/**
+ * The places of each, one row a place. `sure`: so many a holder has, whatever a tenth is, while more than half are free: two
+ * orders of one household wait beside one another, and the other half is for whoever has none waiting yet.
+ */
+const CROWDS: Record<Crowd, { first: number; most: number; sure: number }> = {
+  asking: { first: 0, most: 26, sure: 1 },
+  moving: { first: 26, most: 24, sure: 2 },
+};
+const ALL_PLACES = 50;
 /** A place whose holder was lost is free again behind the longest answer. */
 const HELD_MS = 30 * SECOND;
-/** When to come back when all places are taken. */
-const FULL_MS = 5 * SECOND;
+/** When to come back when there is no place. */
+const NO_PLACE_MS = 5 * SECOND;
+
+/** Why somebody has no place: they hold what they may of what is left, or there is none left. */
+const vNoPlace = v.union(v.literal("own"), v.literal("full"));
+type NoPlace = Infer<typeof vNoPlace>;
 
 /**
  * Does work that keeps its caller waiting, on a place among the strangers' where the caller is one.
- * @param full What is done instead when there is no place: `own` says whether it is the caller who holds too many.
+ * @param without What is done instead where there is no place for them.
  */
 export async function waitingAs<Value>(
   ctx: ActionCtx,
   caller: Caller,
   work: () => Promise<Value>,
-  full: (own: boolean) => Promise<Value>,
+  without: (why: NoPlace) => Promise<Value>,
   crowd: Crowd = "asking",
 ): Promise<Value> {
   if (caller.signedIn === true) return work();
   const [holder, around] = holdersOf(caller);
-  const { place, own } = await ctx.runMutation(internal.lib.crowd.enter, {
+  const place = await ctx.runMutation(internal.lib.crowd.enter, {
     crowd,
     ...(holder === undefined ? {} : { holder }),
     ...(around === undefined ? {} : { around }),
   });
-  if (place === null) return full(own);
+  if (place === "own") return without("own");
+  if (place === "full") return without("full");
   try {
     return await work();
   } finally {
@@ -52,55 +62,54 @@ export async function waitingAs<Value>(
 }
 
 /** For who cannot be answered without waiting. @throws AppError `rate_limited` */
-export function refuseCrowd(own: boolean): Promise<never> {
-  const why = own
-    ? "You wait for as many answers as one caller may at a time: try again when one of them is there"
-    : "Too many callers are waiting for an answer at the moment: try again shortly";
-  return Promise.reject(new AppError("rate_limited", why, { retryAfterMs: FULL_MS }));
+export function refuseCrowd(why: NoPlace): Promise<never> {
+  return Promise.reject(new AppError("rate_limited", REFUSALS[why], { retryAfterMs: NO_PLACE_MS }));
 }
 
-/** Takes a place; `null` when there is none, because the caller holds too many of their own or because all are held. */
+const REFUSALS: Record<NoPlace, string> = {
+  own: "As many requests from your network address are waiting for an answer as may at a time: try again when one of them is answered",
+  full: "Too many callers are waiting for an answer at the moment: try again shortly",
+};
+
+/** Takes a place. Which are held is read as it was a moment ago: all who come and go would else wait for one another. */
 export const enter = internalMutation({
   args: { crowd: vCrowd, holder: v.optional(v.string()), around: v.optional(v.string()) },
-  returns: v.object({ place: v.union(v.id("crowdPlaces"), v.null()), own: v.boolean() }),
+  returns: v.union(v.id("crowdPlaces"), vNoPlace),
   handler: async (ctx, { crowd, ...who }) => {
     const now = Date.now();
-    const shards = SHARDS[crowd];
-    // Were they read for good, all who come and go would wait for one another.
-    const held: number = await ctx.runQuery(
-      internal.lib.crowd.held,
-      { crowd, now },
-      { useStaleSnapshot: true },
-    );
-    const left = shards.length * PLACES - held;
-    if (!(await mayEnter(ctx, crowd, who, left, now))) return { place: null, own: left > 0 };
-    const first = Math.floor(Math.random() * shards.length);
-    for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
-      const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).take(PLACES);
-      const lost = held.find(({ until }) => until <= now);
-      if (lost !== undefined) await ctx.db.delete("crowdPlaces", lost._id);
-      else if (held.length >= PLACES) continue;
-      const place = await ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
-      return { place, own: false };
+    const free = await freePlaces(ctx, crowd, now);
+    if (!(await mayEnter(ctx, crowd, who, free.length, now))) return free.length === 0 ? "full" : "own";
+    for (const shard of free) {
+      const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).first();
+      if (held !== null && held.until > now) continue;
+      if (held !== null) await ctx.db.delete("crowdPlaces", held._id);
+      return ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
     }
-    return { place: null, own: false };
+    return "full";
   },
 });
 
-/** How many places are held. */
+/** The places that were free a moment ago, in any order. */
+async function freePlaces(ctx: MutationCtx, crowd: Crowd, now: number): Promise<number[]> {
+  const wanted = { crowd, now };
+  const held: number[] = await ctx.runQuery(internal.lib.crowd.held, wanted, { useStaleSnapshot: true });
+  const { first, most } = CROWDS[crowd];
+  const free = Array.from({ length: most }, (_, i) => first + i).filter((place) => !held.includes(place));
+  const turn = Math.floor(Math.random() * free.length);
+  return [...free.slice(turn), ...free.slice(0, turn)];
+}
+
+/** Which places are held. */
 export const held = internalQuery({
   args: { crowd: vCrowd, now: v.number() },
-  returns: v.number(),
+  returns: v.array(v.number()),
   handler: async (ctx, { crowd, now }) => {
-    let count = 0;
-    for (const shard of SHARDS[crowd])
-      count += (
-        await ctx.db
-          .query("crowdPlaces")
-          .withIndex("by_shard", (q) => q.eq("shard", shard).gt("until", now))
-          .take(PLACES)
-      ).length;
-    return count;
+    const { first, most } = CROWDS[crowd];
+    const rows = await ctx.db
+      .query("crowdPlaces")
+      .withIndex("by_shard", (q) => q.gte("shard", first).lt("shard", first + most))
+      .take(ALL_PLACES);
+    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
   },
 });
 
@@ -112,6 +121,7 @@ async function mayEnter(
   left: number,
   now: number,
 ): Promise<boolean> {
+  const { first, most, sure } = CROWDS[crowd];
   const rows = () => ctx.db.query("crowdPlaces");
   const holds = [
     ...(holder === undefined
@@ -123,8 +133,9 @@ async function mayEnter(
   ];
   for (const held of holds) {
     const places = await held.take(ALL_PLACES);
-    const own = places.filter(({ shard }) => SHARDS[crowd].includes(shard)).length;
-    if (!mayTake({ own, left, amount: 1 })) return false;
+    const own = places.filter(({ shard }) => shard >= first && shard < first + most).length;
+    const isSure = own < sure && left > most / 2;
+    if (!isSure && !mayTake({ own, left, amount: 1 })) return false;
   }
   return true;
 }

@@ -114,8 +114,8 @@ export type MountedEndpoint = Pick<
   handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
 };
 
-/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell. */
-export type Notice = (ctx: ActionCtx, userId: string) => Promise<Readonly<Record<string, unknown>>>;
+/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell its caller. */
+export type Notice = (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
 
 /**
  * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
@@ -150,8 +150,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media === "text/html";
-      const told =
-        asText || caller.userId === undefined || notice === undefined ? {} : await notice(ctx, caller.userId);
+      const told = asText || notice === undefined ? {} : await notice(ctx, caller);
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),

@@ -26,7 +26,7 @@ const PLACES = 4;
 const MOST = 2;
 /**
  * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/shares`). Work that was
- * accepted earlier always may.
+ * accepted earlier always may, and takes no place from requests.
  */
 const DEPTH = 40;
 const DEPTH_OF_OWNER = DEPTH / 10;
@@ -117,15 +117,16 @@ export async function admit(ctx: MutationCtx, { request, ...place }: Place, job:
     await start(ctx, jobId, job);
     return;
   }
-  const own = await ctx.db
+  if (request) await refuseFull(ctx, lane, owner);
+  const last = await ctx.db
     .query("laneJobs")
     .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
     .order("desc")
-    .take(DEPTH_OF_OWNER + 1);
-  if (request) await refuseFull(ctx, lane, own.length);
+    .first();
   // Whoever has nothing waiting comes behind those who have as little, and before everybody's second.
-  const turn = Math.max(first?.turn ?? 0, (own[0]?.turn ?? -1) + 1);
-  await ctx.db.insert("laneJobs", { ...place, ...job, state: "waiting", turn, leaseUntil: 0 });
+  const turn = Math.max(first?.turn ?? 0, (last?.turn ?? -1) + 1);
+  const kind = request ? { request } : {};
+  await ctx.db.insert("laneJobs", { ...place, ...kind, ...job, state: "waiting", turn, leaseUntil: 0 });
 }
 
 /** Gives free places to whose turn it is. */
@@ -153,12 +154,13 @@ function mayStart(lane: Lane, running: readonly { lane: Lane }[]): boolean {
   return own < MOST && running.length < PLACES - 1;
 }
 
-async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<void> {
+async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<void> {
   const waiting = await ctx.db
     .query("laneJobs")
-    .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
+    .withIndex("by_request", (q) => q.eq("lane", lane).eq("state", "waiting").eq("request", true))
     .take(DEPTH);
   const left = DEPTH - waiting.length;
+  const own = waiting.filter((one) => one.owner === owner).length;
   if (mayTake({ own, left, amount: 1 })) return;
   const whose =
     left > 0 ? "As many of your requests are waiting as one caller's may" : "Too many requests are waiting";

@@ -8,7 +8,7 @@ import { SOURCE_LIMITS, type PublicSource } from "./publicSources";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";
 import { inWords, usedUp } from "./refusals";
 import { holdersOf, networksOf, takeOne, windowOf, type Pool, type Taking } from "./shares";
-import { DAY } from "./time";
+import { DAY, SECOND, sleep } from "./time";
 
 /**
  * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
@@ -143,11 +143,24 @@ export const watchedPools: readonly (Pool & { holds: string })[] = (
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
-/** Takes a turn to ask a public source. @returns How long to wait before asking, in ms; `null` when its queue is full. */
-export async function takeTurn(ctx: ActionCtx, source: PublicSource): Promise<number | null> {
+/**
+ * Waits for a turn to ask a public source. Where turns are rare, one caller's wait for one another first, at the source's
+ * own pace: no more than one of them stands in the queue that is everybody's.
+ * @param holder Whose turn it is; without one it is the service's own.
+ * @returns `false` when a queue is full.
+ */
+export async function waitTurn(ctx: ActionCtx, source: PublicSource, holder?: string): Promise<boolean> {
   const config = SOURCE_LIMITS[source];
-  const status = await rateLimiter.limit(ctx, source, { reserve: true, config });
-  return status.ok ? Math.ceil(status.retryAfter ?? 0) : null;
+  const isRare = config.period > SECOND;
+  for (const queue of [
+    ...(holder !== undefined && isRare ? [{ key: sha256Hex(`turn:${holder}`) }] : []),
+    {},
+  ]) {
+    const status = await rateLimiter.limit(ctx, source, { ...queue, reserve: true, config });
+    if (!status.ok) return false;
+    await sleep(Math.ceil(status.retryAfter ?? 0));
+  }
+  return true;
 }
 
 /** What is counted once per user and once per network address. */

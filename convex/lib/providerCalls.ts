@@ -22,7 +22,7 @@ type Count = { provider: Provider; calls: number; failures: number };
 
 const BUCKET_MS = 5 * MINUTE;
 /** So many rows share a provider's 5 minutes: actions that end together rarely write the same one. */
-const SHARDS = 4;
+const SHARDS = 8;
 /** The most rows that an hour can have: 13 buckets (the oldest in part) of all providers. */
 const HOUR_OF_ROWS = 13 * vProvider.members.length * SHARDS;
 

@@ -138,6 +138,8 @@ export const libTables = {
     state: v.union(v.literal("waiting"), v.literal("running")),
     /** The lowest goes first: an owner's second comes behind everybody's first. */
     turn: v.number(),
+    /** It could have been refused; absent: work that was accepted earlier. */
+    request: v.optional(v.literal(true)),
     /** The action, as in `market/snapshots:refresh`, and its arguments as JSON. */
     work: v.string(),
     args: v.string(),
@@ -150,6 +152,7 @@ export const libTables = {
   })
     .index("by_turn", ["lane", "state", "turn"])
     .index("by_owner", ["lane", "state", "owner", "turn"])
+    .index("by_request", ["lane", "state", "request"])
     .index("by_leaseUntil", ["state", "leaseUntil"]),
 
   /**
@@ -157,6 +160,7 @@ export const libTables = {
    * another when its holder was lost.
    */
   crowdPlaces: defineTable({
+    /** The place's number: one row each. */
     shard: v.number(),
     /** Who waits, hashed, and the network around an IPv6 address. Absent where nobody knows. */
     holder: v.optional(v.string()),

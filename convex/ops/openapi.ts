@@ -4,6 +4,7 @@ import { jsonSchemaOf, type JsonSchema } from "../lib/jsonSchema";
 import { templateOf } from "../lib/paths";
 import { about } from "./about";
 import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./openapiHeaders";
+import type { Level } from "../users/levels";
 import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./openapiTypes";
 import { VERSION } from "./version";
 
@@ -49,8 +50,17 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
 /** What every answer to a `userId` may have besides its own. */
 function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
-  return { ...answer, properties: { ...answer.properties, ...CLAIM } };
+  return { ...answer, properties: { ...answer.properties, owner: OWNER, ...CLAIM } };
 }
+
+const OWNER: JsonSchema = {
+  type: "object",
+  description:
+    "This userId has an owner, a signed-in user: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
+  properties: { level: { type: "string", enum: ["closed", "guarded", "open"] satisfies Level[] } },
+  required: ["level"],
+  additionalProperties: false,
+};
 
 const CLAIM: Record<string, JsonSchema> = {
   claimPending: {

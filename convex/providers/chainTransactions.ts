@@ -118,6 +118,11 @@ export async function readMined(address: Address): Promise<number> {
   return guarded(() => getTransactionCount(chainClient(), { address, blockTag: "latest" }));
 }
 
+/** Whether another answer is the same: that of one node, or at one moment, may differ from the next. */
+export async function saysAgain(address: Address, mined: number): Promise<boolean> {
+  return (await readMined(address)) === mined;
+}
+
 /**
  * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some. `null`
  * where it has sent more than one transaction in that block: nobody can tell what each of them has come to.

@@ -2,9 +2,8 @@ import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { coingeckoPlan, isOff, optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { takeTurn } from "../lib/limits";
+import { waitTurn } from "../lib/limits";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
-import { sleep } from "../lib/time";
 import { answered, askProvider, bodyOf, postJson } from "./call";
 
 /** What the public sources of data have in common: an agent that says who asks, a limit of their own, and no need of a key. */
@@ -21,8 +20,10 @@ export type PublicRequest<Shape extends z.ZodType> = {
   isAbsence?: (status: number, body: unknown) => boolean;
 };
 
+/** An action that asks for somebody; without `turnOf` for the service itself. */
+export type Asking = ActionCtx & { turnOf?: string };
 /** Who keeps to the sources' limits: a deployment's functions together, or somebody who asks once by hand. */
-export type Turns = ActionCtx | typeof BY_HAND;
+export type Turns = Asking | typeof BY_HAND;
 export const BY_HAND = "by hand";
 
 /**
@@ -38,9 +39,8 @@ export async function askPublic<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
-  const wait = turns === BY_HAND ? 0 : await takeTurn(turns, source);
-  if (wait === null) throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
-  if (wait > 0) await sleep(wait);
+  if (turns !== BY_HAND && !(await waitTurn(turns, source, turns.turnOf)))
+    throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const url = addressOf(source) + path;
   const request = requestOf(turns, source, body);
   const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));

@@ -100,7 +100,10 @@ async function queue(
   work: { observationId: Id<"observations">; attempt: number },
   place: Omit<Place, "request">,
 ): Promise<void> {
-  await enter(ctx, { ...place, request: false }, internal.research.observations.collect, work);
+  await enter(ctx, { ...place, request: false }, internal.research.observations.collect, {
+    ...work,
+    owner: place.owner,
+  });
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
@@ -120,26 +123,34 @@ function serves(observation: Doc<"observations">, now: number, wanted: "soon" | 
 }
 
 export const collect = providerAction({
-  args: { observationId: v.id("observations"), attempt: v.number() },
+  args: { observationId: v.id("observations"), attempt: v.number(), owner: v.optional(v.string()) },
   returns: v.null(),
-  handler: async (ctx, { observationId, attempt }) => {
-    await collectNow(ctx, { observationId, collects: attempt });
+  handler: async (ctx, { observationId, attempt, owner }) => {
+    await collectNow(ctx, { observationId, collects: attempt }, owner);
     return null;
   },
 });
 
-/** Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions. */
+/**
+ * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
+ * @param owner Whose turns at the sources it takes; its payer's, unless said.
+ */
 export async function collectNow(
   ctx: ActionCtx,
   { observationId, collects: attempt }: Shared,
+  owner?: string,
 ): Promise<void> {
   if (attempt === null) return;
   const begun = { observationId, attempt };
   const work = await ctx.runMutation(internal.research.observations.beginAttempt, begun);
   if (work === null) return;
+  const { focus, payer } = work;
+  const [payerItself] = typeof payer === "object" ? payer.holders : [];
+  const turnOf = owner ?? payerItself;
+  const asked = { focus, payer, ...(turnOf === undefined ? {} : { owner: turnOf }) };
   await Promise.all(
     SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
-      const settled = await collectSource(ctx, source, work);
+      const settled = await collectSource(ctx, source, asked);
       if (settled.reading.state === "failed") {
         log.warn("research.source failed", { observationId, source, error: settled.reading.error });
       }

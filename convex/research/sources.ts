@@ -22,7 +22,7 @@ const STORED_MOVERS = 10;
 export function collectSource(
   ctx: ActionCtx,
   source: keyof Sources,
-  { focus, payer }: { focus: string; payer: Payer },
+  { focus, payer, owner }: { focus: string; payer: Payer; owner?: string },
 ): Promise<Settled> {
   switch (source) {
     case "market":
@@ -32,15 +32,19 @@ export function collectSource(
     case "onchain":
       return settle("onchain", () => collectOnchain(ctx, focus, payer));
     case "facts":
-      return settle("facts", () => collectFacts(ctx, focus));
+      return settle("facts", () => collectFacts(ctx, focus, owner));
   }
 }
 
 type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
 
-async function collectFacts(ctx: ActionCtx, focus: string): Promise<Good<"facts">> {
+async function collectFacts(
+  ctx: ActionCtx,
+  focus: string,
+  owner: string | undefined,
+): Promise<Good<"facts">> {
   const wanted = wantedFor(focus);
-  const missing = await gather(ctx, wanted, FACTS_FRESH_MS);
+  const missing = await gather(ctx, wanted, FACTS_FRESH_MS, owner);
   const [first] = missing;
   if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
   return { missing };

@@ -7,6 +7,7 @@ import { isGuessable } from "../lib/ids";
 import { vCredential, type Credential } from "../lib/limits";
 import { levelOf, type LevelSetting } from "./levels";
 import { ownerOf, requireUser } from "./model";
+import { vLevel } from "./tables";
 
 /**
  * Who may do what for a `userId`: a credential of the caller's, the account's level, and the verdict on both. Nothing else
@@ -98,6 +99,13 @@ export const shown = internalQuery({
     const identity = await ctx.auth.getUserIdentity().catch(() => null);
     return identity?.tokenIdentifier === owner.tokenIdentifier ? "owner" : "id";
   },
+});
+
+/** The level that holds for an id with an owner. */
+export const level = internalQuery({
+  args: { userId: v.string(), now: v.number() },
+  returns: vLevel,
+  handler: async (ctx, { userId, now }) => (await levelOf(ctx, userId, now)).level,
 });
 
 /**

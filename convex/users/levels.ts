@@ -9,6 +9,7 @@ import type { vSetting } from "./tables";
 /** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
 
 export type LevelSetting = Infer<typeof vSetting>;
+export type Level = LevelSetting["level"];
 
 /** What an owner who has set nothing has. */
 const DEFAULT: LevelSetting = { level: "guarded" };

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
 import { providerAction } from "../lib/providerCalls";
 import { UPSTREAM } from "../providers/chain";
-import { readMined } from "../providers/chainTransactions";
+import { readMined, saysAgain } from "../providers/chainTransactions";
 import { asAddress } from "./addresses";
 import { mendGap } from "./transactions/replacement";
 
@@ -30,7 +30,7 @@ export const repair = providerAction({
     const { walletId } = wallet;
     const address = asAddress(wallet.address);
     const mined = await readMined(address);
-    if ((await readMined(address)) !== mined) {
+    if (!(await saysAgain(address, mined))) {
       throw new AppError(
         "upstream",
         `${UPSTREAM} gives two answers about this account: nothing was repaired`,
@@ -43,8 +43,8 @@ export const repair = providerAction({
         mined,
       },
     );
-    const mended = await mendGap(ctx, { walletId, address, mined });
+    const { handedOut, filled } = await mendGap(ctx, { walletId, address, mined });
     await ctx.runMutation(internal.wallets.transactions.driver.resume, { walletId });
-    return { mined, ...accepted, ...mended };
+    return { mined, ...accepted, handedOut, filled };
   },
 });

@@ -70,6 +70,7 @@ export class Transaction {
     this.#frames.pop();
   }
 
+  /** What is read of a snapshot is no reason for a conflict. */
   async stale<T>(work: () => Promise<T>): Promise<T> {
     this.#stale += 1;
     try {
@@ -80,7 +81,7 @@ export class Transaction {
   }
 
   get(place: Place, id: string): Row | null {
-    this.reads.addId(id, place.component);
+    if (this.#stale === 0) this.reads.addId(id, place.component);
     this.count("databaseQueries");
     const row = this.#find(place, id);
     if (row !== null) this.countRead(row);
@@ -127,7 +128,8 @@ export class Transaction {
       rows.sort((a, b) => sign * comparedKeys(index.keyOf(a), index.keyOf(b)));
       rows = rows.slice(0, limit === Infinity ? undefined : limit);
     }
-    this.reads.addRange(place, index, readPart(index, range, rows, { descending, limit }));
+    if (this.#stale === 0)
+      this.reads.addRange(place, index, readPart(index, range, rows, { descending, limit }));
     return rows;
   }
 

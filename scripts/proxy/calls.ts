@@ -12,7 +12,11 @@ import { tools } from "./tools";
 
 type Input = Record<string, unknown>;
 
-const claimed = z.object({ claimPending: z.string(), claimContest: z.optional(z.string()) });
+const noticed = z.object({
+  owner: z.optional(z.object({ level: z.string() })),
+  claimPending: z.optional(z.string()),
+  claimContest: z.optional(z.string()),
+});
 
 type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
 
@@ -51,7 +55,7 @@ async function answered(
   });
   try {
     const answer = await withProgress(surroundings, call);
-    const content = [{ type: "text" as const, text: tool.text(answer, input) + claimIn(answer) }];
+    const content = [{ type: "text" as const, text: tool.text(answer, input) + noticeIn(answer) }];
     if (check === null) return { content };
     if (check(answer)) return { content, structuredContent: answer };
     throw new UnexpectedAnswer(
@@ -66,11 +70,12 @@ async function answered(
   }
 }
 
-/** What every answer to a `userId` may tell besides its own: that somebody else is about to own it. */
-function claimIn(answer: unknown): string {
-  const told = claimed.safeParse(answer);
-  if (!told.success) return "";
-  const { claimPending, claimContest } = told.data;
+/** What every answer to a `userId` may tell besides its own: that somebody owns it, or is about to. */
+function noticeIn(answer: unknown): string {
+  const { owner, claimPending, claimContest } = noticed.safeParse(answer).data ?? {};
+  if (owner !== undefined)
+    return `\n\nThis userId has an owner, a signed-in user (level: ${owner.level}): money sent to its wallets is theirs.`;
+  if (claimPending === undefined) return "";
   const how =
     claimContest === "code"
       ? "they can contest it with the code that was sent to the chat of this userId, or ask the operator"

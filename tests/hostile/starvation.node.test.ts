@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import { chain, useChain, test } from "../support/chain";
+import { chain, isMined, useChain, test } from "../support/chain";
+import { until } from "../support/waiting";
 import "./meta";
 import { starve, told } from "./starvation";
 
@@ -18,3 +19,33 @@ test("whatever strangers ask for, what people and the clock are owed keeps its d
   expect(outcome.statuses.get(500) ?? 0).toBe(0);
   expect(outcome.spentUsd).toBeLessThanOrEqual(0.4 * outcome.limitUsd);
 });
+
+test("two orders of one address wait beside one another, whoever else waits; what is refused is told as its own", async ({
+  app,
+}) => {
+  const users = Array.from({ length: 9 }, (_, n) => `number-${n}-who-orders`);
+  for (const userId of users) await app.fundedWallet(userId, { ETH: 10n ** 18n });
+  await chain.miner.pause();
+  const order = (userId: string, address: number) =>
+    app.post(
+      "/mcp/defi/send",
+      { userId, token: "ETH", amount: "1", toAddress: RECIPIENT },
+      { ip: `192.0.2.${address}` },
+    );
+  // Six of six addresses, and two of a seventh.
+  const waiting = users.slice(0, 8).map((userId, n) => order(userId, Math.min(n, 6)));
+  await until(async () => (await app.rows("crowdPlaces")).length === waiting.length);
+  const refused = await order(users[8] ?? "", 6);
+  expect([refused.status, refused.body.error]).toEqual([
+    429,
+    expect.stringContaining("your network address"),
+  ]);
+  await until(async () => (await app.rows("transactions")).every(({ state }) => state === "broadcast"));
+  chain.miner.resume();
+  for (const { status, body } of await Promise.all(waiting)) {
+    expect([status, body.status]).toEqual([200, "confirmed"]);
+    expect(await isMined(String(body.txHash))).toBe(true);
+  }
+});
+
+const RECIPIENT = `0x${"b0".repeat(20)}`;

@@ -127,42 +127,101 @@ describe("a node's absurd nonce at the very first payment", () => {
     expect((await settlementOf(app))?.nonce).toBe(mined);
   });
 
-  test("said twice blocks until it is repaired, and no nonce up to it is paid for", async ({ app }) => {
+  test("said twice is dropped and signed again by itself; no nonce up to it is paid for, and nobody else waits", async ({
+    app,
+  }) => {
     const mined = await nonceOf(RELAYER);
     const before = await received();
     const first = versionTwo(await authorize(await payer(chain)));
-    const giveUp = deadlineByHand("transaction");
     lies(2, 3);
     const bought = buy(app, first);
     await until(async () => (await settlementOf(app))?.row.state === "broadcast");
-    expect((await settlementOf(app))?.nonce).toBe(1_577);
-    giveUp();
-    expect((await bought).status).toBe(502);
-    unreachDeadlines();
     const { row } = (await settlementOf(app)) ?? fail();
-    await app.t.action(internal.wallets.transactions.outcome.check, { transactionId: row._id });
-    expect([await fills(app), await nonceOf(RELAYER)]).toEqual([[], mined]);
-
-    const repair = internal.wallets.transactions.repair;
-    expect(await app.t.action(repair, { address: RELAYER })).toEqual({
-      mined,
-      nextNonce: mined,
-      dropped: 1,
-      handedOut: 0,
-      filled: 0,
-    });
+    expect(row.nonce).toBe(1_577);
+    // Another's payment comes to stand behind it.
+    expect([(await buyOnce(app)).status, (await bought).status]).toEqual([200, 200]);
     expect(await app.row("transactions", row._id)).toMatchObject({
       state: "failed",
       error: "Its nonce was wrong, so the chain could not take it and it was dropped: nothing was moved",
     });
-    expect((await buyOnce(app)).status).toBe(200);
-    await app.t.run(async (ctx) => {
-      for (const { _id } of await ctx.db.query("paymentClaims").collect())
-        await ctx.db.patch("paymentClaims", _id, { leaseUntil: 1 });
-    });
-    expect((await buy(app, first)).status).toBe(200);
     expect([(await received()) - before, await nonceOf(RELAYER)]).toEqual([2n * ONE, mined + 2]);
     expect(await fills(app)).toEqual([]);
+    expect((await app.rows("wallets")).find(({ kind }) => kind === "relayer")?.nextNonce).toBe(mined + 2);
+  });
+
+  test("is not dropped at one answer; told too low twice, the true one is signed again and pays once", async ({
+    app,
+  }) => {
+    const mined = (await nonceOf(RELAYER)) + 100;
+    await chain.rpc("anvil_setNonce", [RELAYER, toHex(mined)]);
+    const before = await received();
+    await chain.miner.pause();
+    const headers = versionTwo(await authorize(await payer(chain)));
+    const giveUp = deadlineByHand("transaction");
+    const bought = buy(app, headers);
+    await until(async () => (await settlementOf(app))?.row.state === "broadcast");
+    const { row } = (await settlementOf(app)) ?? fail();
+    expect(row.nonce).toBe(mined);
+    giveUp();
+    expect((await bought).status).toBe(502);
+    unreachDeadlines();
+    const check = ({ _id: transactionId } = row) =>
+      app.t.action(internal.wallets.transactions.outcome.check, { transactionId });
+    const latest = async () => (await app.rows("transactions")).at(-1) ?? fail();
+    const again = async () => {
+      await app.t.run(async ({ db }) => {
+        for (const { _id } of await db.query("paymentClaims").collect())
+          await db.patch("paymentClaims", _id, { leaseUntil: 1 });
+      });
+      return buy(app, headers);
+    };
+    const count = (nonce: (asked: number) => number) => {
+      let asked = 0;
+      return answering(({ method }) =>
+        method === "eth_getTransactionCount" ? { result: toHex(nonce(++asked)) } : null,
+      );
+    };
+    const differing = count((asked) => asked % 7);
+    await check();
+    expect((await app.row("transactions", row._id))?.state).toBe("broadcast");
+    differing();
+    const low = count(() => 3);
+    await check();
+    expect((await app.row("transactions", row._id))?.state).toBe("failed");
+    // No node has the bytes any more, and it is signed with a used nonce as long as the node says so.
+    await chain.rpc("anvil_dropTransaction", [row.txHash]);
+    const lied = again();
+    await until(async () => (await latest()).nonce === 3);
+    low();
+    const wrong = await latest();
+    await until(async () => {
+      await app.t.run(({ db }) => db.patch("transactions", wrong._id, { replacedSince: 1 }));
+      await check(wrong).catch(() => undefined);
+      return (await app.row("transactions", wrong._id))?.state === "failed";
+    });
+    chain.miner.resume();
+    await lied;
+    expect([(await again()).status, (await received()) - before]).toEqual([200, ONE]);
+  });
+
+  test("that repair is told of drops what nobody can mine, of a wallet's as well", async ({ app }) => {
+    const { body } = await app.post("/mcp/defi/connect", { userId: "has-an-absurd-nonce" });
+    const address = String(body.address);
+    expect((await buyOnce(app)).status).toBe(200);
+    const { row } = (await settlementOf(app)) ?? fail();
+    await app.t.run(async ({ db }) => {
+      const wallet = (await db.query("wallets").collect()).find((one) => one.address === address);
+      if (wallet === undefined) return;
+      await db.patch("wallets", wallet._id, { nextNonce: 1_578 });
+      const { _id, _creationTime, ...signed } = row;
+      const { walletId, userId } = wallet;
+      const request = { kind: "send" as const, token: "ETH" as const, toAddress: address, amount: "1" };
+      const state = "broadcast" as const;
+      await db.insert("transactions", { ...signed, walletId, userId, address, request, state, nonce: 1_577 });
+    });
+    expect(await app.t.action(internal.wallets.transactions.repair, { address })).toEqual({
+      ...{ mined: 0, nextNonce: 0, dropped: 1, handedOut: 0, filled: 0 },
+    });
   });
 
   test("is not repaired by a node that gives two answers, or that has forgotten what was mined", async ({

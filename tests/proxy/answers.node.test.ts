@@ -101,6 +101,10 @@ describe("an answer", () => {
         expect(told).toContain(`owns its wallet from ${claimPending}`);
         expect(told.endsWith(how)).toBe(true);
       }
+      service.answers(json(200, { ...exampleOf(path), owner: { level: "guarded" } }));
+      expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(
+        "This userId has an owner, a signed-in user (level: guarded): money sent to its wallets is theirs.",
+      );
     }
     const error =
       "This userId has an owner, and its level is guarded: …, or the owner sets the level to open";

@@ -89,6 +89,38 @@ describe("a claim", () => {
   });
 });
 
+test("whoever names an id that somebody owns is told so with its wallet, also where they come second", async ({
+  app,
+}) => {
+  await claim(app, "mallory", WEAK);
+  const connected = await app.post("/mcp/defi/connect", { userId: WEAK });
+  expect([connected.status, connected.body.existing]).toEqual([200, false]);
+  const hash = `0x${"ab".repeat(32)}`;
+  await app.t.run(async ({ db }) => {
+    const [wallet] = await db.query("wallets").take(1);
+    if (wallet === null || wallet === undefined) return;
+    const { walletId, address } = wallet;
+    const request = { kind: "send" as const, token: "ETH" as const, toAddress: address, amount: "1" };
+    const at = { createdAt: Date.now(), nextCheckAt: Number.MAX_SAFE_INTEGER, checks: 0 };
+    const sent = { state: "confirmed" as const, nonce: 0, txHash: hash };
+    await db.insert("transactions", { walletId, userId: WEAK, address, request, ...sent, ...at });
+  });
+  for (const { status, body } of [
+    connected,
+    await app.post("/mcp/defi/connect", { userId: WEAK }),
+    await app.post("/mcp/wallet/create", { userId: WEAK }),
+    await app.get(`/mcp/wallet/balance?userId=${WEAK}`),
+    await app.get(`/mcp/defi/portfolio?userId=${WEAK}`),
+    await app.get(`/mcp/defi/transaction?userId=${WEAK}&txHash=${hash}`),
+  ])
+    if (status === 200) expect(body.owner).toEqual({ level: "guarded" });
+    // Here no chain answers for holdings.
+    else expect(status).toBe(502);
+  await browserOf(app, "mallory").mutation(api.account.levels.set, { level: "closed" });
+  expect((await app.post("/mcp/wallet/create", { userId: WEAK })).body.owner).toEqual({ level: "closed" });
+  expect((await app.post("/mcp/wallet/create", { userId: LONG })).body).not.toHaveProperty("owner");
+});
+
 describe("a claim of an id that could be guessed and has a wallet", () => {
   /** The id's own chat, and a claim of somebody's. */
   async function claimed(app: App) {

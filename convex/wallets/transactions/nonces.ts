@@ -1,22 +1,31 @@
 import { v, type Infer } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { OPERATOR, recordAudit } from "../../lib/audit";
 import { AppError } from "../../lib/errors";
 import { takeFill } from "../../lib/limits";
 import { log } from "../../lib/log";
+import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { walletById, byWalletId } from "../model";
 import { insertSigned, moveOn, vSignedBytes } from "./model";
-import { DROPPED, FURTHEST_AHEAD, OPEN_STATES } from "./states";
+import { DROPPED, FURTHEST_AHEAD, isReverted, OPEN_STATES } from "./states";
 import { vTransaction } from "./tables";
 
 /** An account's nonces: what holds each, nonces that nobody holds, and a next one that turned out to be wrong. */
 
-/** An account's next nonce as far as this service has given them out; `null` before its first. */
+/**
+ * An account's next nonce as far as this service has given them out.
+ * @returns `isNew`: nothing of it was ever mined here, so that it may have signed elsewhere.
+ */
 export const next = internalQuery({
   args: { walletId: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { walletId }) => (await walletById(ctx, walletId))?.nextNonce ?? null,
+  returns: v.object({ next: v.number(), isNew: v.boolean() }),
+  handler: async (ctx, { walletId }) => {
+    const mined = rowsByBoth(ctx.db.query("transactions"), "walletId", walletId, "state", "confirmed");
+    const wallet = await walletById(ctx, walletId);
+    return { next: wallet?.nextNonce ?? 0, isNew: (await mined.first()) === null };
+  },
 });
 
 /** A gap is mended so many nonces at a time. */
@@ -89,10 +98,39 @@ export const accept = internalMutation({
     const known = wallet.nextNonce ?? 0;
     const nextNonce = mined >= known ? mined : await reachable(ctx, walletId, mined, known);
     if (nextNonce !== wallet.nextNonce) await ctx.db.patch("wallets", wallet._id, { nextNonce });
-    const dropped = nextNonce < known ? await drop(ctx, walletId, nextNonce) : 0;
+    const beyond = nextNonce < known ? await from(ctx, walletId, nextNonce).take(MOST_UNDER_WAY) : [];
+    if (beyond.some(wasMined)) {
+      throw new AppError(
+        "upstream",
+        "The chain RPC does not know of transactions that were mined: nothing was repaired",
+      );
+    }
+    const dropped = await drop(ctx, beyond);
     const detail = `next nonce ${nextNonce} (${known} before), ${mined} mined, ${dropped} dropped`;
     await recordAudit(ctx, { actor: OPERATOR, action: "nonces repaired", subject: walletId, detail });
     return { nextNonce, dropped };
+  },
+});
+
+/**
+ * Drops by itself what settles payments under nonces that nothing leads up to, so that it is signed again: an authorization
+ * is used once, so this pays nothing twice, even where the chain's answer is the wrong one.
+ * @param mined What the chain has said twice.
+ * @returns Whether anything was dropped.
+ */
+export const dropSettlements = internalMutation({
+  args: { walletId: v.string(), mined: v.number() },
+  returns: v.boolean(),
+  handler: async (ctx, { walletId, mined }) => {
+    const wallet = await byWalletId(ctx, walletId);
+    const known = wallet.nextNonce ?? 0;
+    const end = await reachable(ctx, walletId, mined, known);
+    const beyond = await from(ctx, walletId, end).take(MOST_UNDER_WAY);
+    if (end === known || beyond.some(wasMined)) return false;
+    if (beyond.some(({ request }) => request.kind !== "settlement")) return false;
+    await drop(ctx, beyond);
+    await ctx.db.patch("wallets", wallet._id, { nextNonce: end });
+    return true;
   },
 });
 
@@ -111,15 +149,12 @@ async function reachable(ctx: QueryCtx, walletId: string, mined: number, known: 
   return known - end > FURTHEST_AHEAD ? end : known;
 }
 
-/** Ends what can never be mined; that nothing is mined there is made sure of. */
-async function drop(ctx: MutationCtx, walletId: string, nextNonce: number): Promise<number> {
-  const beyond = await from(ctx, walletId, nextNonce).take(MOST_UNDER_WAY);
-  if (beyond.some(({ state }) => state === "confirmed")) {
-    throw new AppError(
-      "upstream",
-      "The chain RPC does not know of transactions that were mined: nothing was repaired",
-    );
-  }
+function wasMined(row: Doc<"transactions">): boolean {
+  return row.state === "confirmed" || isReverted(row);
+}
+
+/** Ends what can never be mined. @returns How many. */
+async function drop(ctx: MutationCtx, beyond: readonly Doc<"transactions">[]): Promise<number> {
   const open = beyond.filter(({ state }) => OPEN_STATES.some((one) => one === state));
   for (const row of open) {
     await moveOn(ctx, row, { to: "failed", error: DROPPED, errorCode: "upstream" });

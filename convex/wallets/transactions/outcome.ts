@@ -9,7 +9,7 @@ import { providerAction } from "../../lib/providerCalls";
 import { rowsDue } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { UPSTREAM } from "../../providers/chain";
-import { standing, type Standing } from "../../providers/chainTransactions";
+import { saysAgain, standing, type Standing } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { hashesOf, correct, byId, moveOn, take, vStep } from "./model";
 import { endingOf } from "./receipt";
@@ -79,9 +79,15 @@ export async function follow(
 }
 
 /** @throws AppError `upstream` when the chain counts transactions that the account cannot have made: it shows nothing. */
-async function refuseAbsurd(ctx: ActionCtx, { walletId }: Doc<"transactions">, mined: number): Promise<void> {
-  const next: number | null = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
-  if (nonceAfter(mined, next ?? 0) !== null) return;
+async function refuseAbsurd(
+  ctx: ActionCtx,
+  { walletId, address, request }: Doc<"transactions">,
+  mined: number,
+): Promise<void> {
+  const { next, isNew } = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
+  if (nonceAfter(mined, next) !== null) return;
+  // Where an earlier answer was the wrong one, a payment is signed again: that pays nothing twice.
+  if (isNew && request.kind === "settlement" && (await saysAgain(asAddress(address), mined))) return;
   throw new AppError("upstream", `${UPSTREAM} reports transactions that this account has not made`);
 }
 
@@ -118,7 +124,8 @@ async function followOpen(
     await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, to: "broadcast" });
   }
   // What waits behind a missing nonce is never mined, however often it is handed out.
-  if (mends && row.nonce !== undefined && now.mined < row.nonce) await mend(ctx, row, now.mined);
+  const waits = row.nonce !== undefined && now.mined < row.nonce;
+  if (mends && waits && (await mend(ctx, row, now.mined))) return;
   if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
   if (now.kind !== "missing") return;
   const said = await handOut(ctx, row);
@@ -138,12 +145,13 @@ async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found)
   await ctx.runMutation(internal.wallets.transactions.outcome.lookAgain, { transactionId });
 }
 
+/** @returns Whether the account's payments under way were dropped, to be signed again. */
 async function mend(
   ctx: ActionCtx,
   { walletId, address }: Doc<"transactions">,
   mined: number,
-): Promise<void> {
-  await mendGap(ctx, { walletId, address: asAddress(address), mined });
+): Promise<boolean> {
+  return (await mendGap(ctx, { walletId, address: asAddress(address), mined })).isReset;
 }
 
 /**

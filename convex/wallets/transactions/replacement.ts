@@ -7,7 +7,7 @@ import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { MOST_FEE, raisedFees, type FeeMarket, type Fees } from "../../providers/chainFees";
 import { prepareTransaction, type Transaction } from "../../providers/chainPreparation";
-import { broadcast } from "../../providers/chainTransactions";
+import { broadcast, saysAgain } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { canSign, signTransaction } from "../custody/signing";
 import { bytesOf, byId, auditSigning } from "./model";
@@ -146,16 +146,24 @@ async function handOutReplacement(
 /**
  * Mends what is missing between what the chain has mined of a wallet and what was signed: stored bytes are handed out
  * again, also those that were confirmed in a block that is gone; nonces that nobody holds are filled by nothing.
+ * @returns `isReset`: payments that nobody could mine were dropped.
  * @param only `ended`: nothing but what was taken for mined, as everything else is looked after.
  */
 export async function mendGap(
   ctx: ActionCtx,
   { walletId, address, mined, only }: { walletId: string; address: Address; mined: number; only?: "ended" },
-): Promise<{ handedOut: number; filled: number }> {
+): Promise<{ handedOut: number; filled: number; isReset: boolean }> {
   const held = await ctx.runQuery(internal.wallets.transactions.nonces.held, { walletId, from: mined });
-  const done = { handedOut: 0, filled: 0 };
+  const done = { handedOut: 0, filled: 0, isReset: false };
   const reach = reachOf(held);
-  if (reach < held.length) log.error("wallets.nonce out of reach", { walletId, mined });
+  if (reach < held.length) {
+    log.error("wallets.nonce out of reach", { walletId, mined });
+    if (only === undefined && (await saysAgain(address, mined)))
+      done.isReset = await ctx.runMutation(internal.wallets.transactions.nonces.dropSettlements, {
+        walletId,
+        mined,
+      });
+  }
   for (const { nonce, transaction, failed } of held.slice(0, reach)) {
     if (transaction !== null) {
       const raw = bytesOf(transaction);
@@ -173,7 +181,8 @@ export async function mendGap(
 
 /**
  * How many of an account's nonces are worth mending: not those behind a run that was never given out, since what lies there
- * was signed with a wrong nonce, and filling up to it would be paid for nonce by nonce. `repair` drops it.
+ * was signed with a wrong nonce, and filling up to it would be paid for nonce by nonce. What settles payments is dropped at
+ * once (`nonces.dropSettlements`), all else by `repair`.
  */
 function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number {
   let run = 0;

@@ -6,7 +6,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { UPSTREAM } from "../../providers/chain";
 import type { Preparation, Transaction } from "../../providers/chainPreparation";
-import { broadcast, readMined, type Broadcast } from "../../providers/chainTransactions";
+import { broadcast, saysAgain, type Broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { signTransaction, type Signed } from "../custody/signing";
 import { serviceWalletId, type ServiceRole } from "../model";
@@ -25,26 +25,22 @@ type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call:
 
 /**
  * Signs an account's call with its next nonce, which is only taken when the bytes are stored. For actions.
- * @param next The next nonce as far as this service has given them out; `null` when it has given out none.
+ * @param next The next nonce as far as this service has given them out.
+ * @param isNew Whether the account may have signed elsewhere: so much is believed when the chain says it twice.
  * @param unlikely What to say when the chain names a nonce that cannot be.
  * @throws AppError `upstream`
  */
 async function signNext(
   ctx: ActionCtx,
   { address, preparation, gas, call }: Unsigned,
-  { walletId, next, unlikely }: { walletId: string; next: number | null; unlikely: string },
+  { walletId, next, isNew, unlikely }: { walletId: string; next: number; isNew: boolean; unlikely: string },
 ): Promise<Signed> {
   const { mined, fees } = preparation;
-  const nonce = nonceAfter(mined, next ?? 0) ?? (next === null ? await agreed(address, mined) : null);
+  const nonce = nonceAfter(mined, next) ?? (isNew && (await saysAgain(address, mined)) ? mined : null);
   if (nonce === null) throw new AppError("upstream", unlikely);
   // What was mined and is not any more would hold up all that comes behind it.
   if (mined < nonce) await mendGap(ctx, { walletId, address, mined, only: "ended" });
   return signTransaction(ctx, walletId, { nonce, gas, fees, call });
-}
-
-/** An account that has signed nothing here may have signed elsewhere: so much is believed when the chain says it twice. */
-async function agreed(address: Address, mined: number): Promise<number | null> {
-  return (await readMined(address)) === mined ? mined : null;
 }
 
 /**
@@ -62,16 +58,16 @@ export async function signInTerm(
   const address = asAddress(transaction.address);
   requireOrdered(request, call, address, plan.terms);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
-  const account = { walletId, next: plan.nextNonce ?? 0, unlikely };
+  const account = { walletId, next: plan.nextNonce ?? 0, isNew: false, unlikely };
   return { walletId, driver, ...(await signNext(ctx, { address, preparation, gas, call }, account)) };
 }
 
 /** The same for a service account, whose nonces several take side by side. */
 export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned: Unsigned): Promise<Signed> {
   const walletId = serviceWalletId(role, unsigned.address);
-  const next = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
+  const given = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
   const unlikely = `${UPSTREAM} reports transactions that the ${role} has not made: nothing was signed`;
-  return signNext(ctx, unsigned, { walletId, next, unlikely });
+  return signNext(ctx, unsigned, { walletId, ...given, unlikely });
 }
 
 type Outgoing = Pick<Doc<"transactions">, "_id" | "rawTransaction" | "replacement">;
