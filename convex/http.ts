@@ -1,49 +1,89 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
-import { alertEndpoints } from "./alerts/http";
-import { botEndpoints } from "./bot/http";
-import { linkingEndpoints } from "./bot/linkingHttp";
-import { chatEndpoints } from "./chat/http";
-import { compatEndpoints } from "./compat/http";
-import { compatMessengerEndpoints } from "./compat/messengerHttp";
-import { mount, type MountedEndpoint } from "./lib/http";
-import { marketEndpoints } from "./market/http";
-import { messengerEndpoints } from "./messenger/http";
-import { opsEndpoints } from "./ops/http";
-import { referenceEndpoints } from "./ops/referenceHttp";
-import { pageEndpoints } from "./pages/http";
-import { depositEndpoints } from "./payments/deposits/http";
-import { paidReportEndpoints } from "./payments/reports/http";
-import { priceEndpoints } from "./prices/http";
-import { researchEndpoints } from "./research/http";
-import { signalEndpoints } from "./signals/http";
-import { labEndpoints } from "./signals/lab/http";
-import { socialEndpoints } from "./social/http";
-import { walletEndpoints } from "./wallets/http";
-import { transactionEndpoints } from "./wallets/transactions/http";
-import { whaleEndpoints } from "./whales/http";
+import { mount, type Routes } from "./lib/router";
 
-/** By domain; the names are the tags of the API document. */
-export const domains: Record<string, MountedEndpoint[]> = {
-  pages: pageEndpoints,
-  market: marketEndpoints,
-  prices: priceEndpoints,
-  chat: chatEndpoints,
-  research: researchEndpoints,
-  signals: [...signalEndpoints, ...labEndpoints],
-  whales: whaleEndpoints,
-  alerts: alertEndpoints,
-  payments: [...paidReportEndpoints, ...depositEndpoints],
-  messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints],
-  social: socialEndpoints,
-  compat: [...compatEndpoints, ...compatMessengerEndpoints],
-  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
+const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
+const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
+const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
+const compat = () => import("./compat/http").then(({ compatEndpoints }) => compatEndpoints);
+const compatMessenger = () =>
+  import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
+const deposits = () => import("./payments/deposits/http").then(({ depositEndpoints }) => depositEndpoints);
+const lab = () => import("./signals/lab/http").then(({ labEndpoints }) => labEndpoints);
+const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) => linkingEndpoints);
+const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
+const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
+const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
+const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
+const paidReports = () =>
+  import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
+const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
+/** It tells of all endpoints, its own included. */
+const reference = () => import("./endpoints").then(({ endpoints }) => endpoints);
+const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
+const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
+const social = () => import("./social/http").then(({ socialEndpoints }) => socialEndpoints);
+const transactions = () =>
+  import("./wallets/transactions/http").then(({ transactionEndpoints }) => transactionEndpoints);
+const wallets = () => import("./wallets/http").then(({ walletEndpoints }) => walletEndpoints);
+const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleEndpoints);
+
+const routes: Routes = {
+  "/": { GET: pages },
+  "/record": { GET: pages },
+  "/signals/{id}": { GET: pages },
+  "/research": { GET: pages },
+  "/whales": { GET: pages },
+  "/status": { GET: pages },
+  "/mcp/market": { GET: market },
+  "/mcp/token": { GET: market, POST: market },
+  "/mcp/prices": { GET: prices },
+  "/mcp/chat": { POST: chat },
+  "/mcp/research": { POST: research },
+  "/mcp/research/start": { POST: research },
+  "/mcp/research/stop": { POST: research },
+  "/mcp/research/status": { GET: research },
+  "/mcp/research/report": { GET: research },
+  "/mcp/signals/latest": { GET: signals, POST: signals },
+  "/mcp/signals/history": { GET: signals, POST: signals },
+  "/mcp/signals/recap": { GET: signals, POST: signals },
+  "/signals/proof": { GET: signals },
+  "/signals/anchors": { GET: signals },
+  "/signals/shadow": { GET: lab },
+  "/mcp/whale-alerts": { GET: whales, POST: whales },
+  "/whales/measured": { GET: whales },
+  "/alerts": { GET: alerts, POST: alerts },
+  "/alerts/confirm": { POST: alerts },
+  "/alerts/off": { POST: alerts },
+  "/alerts/webhooks": { POST: alerts },
+  "/alerts/webhooks/off": { POST: alerts },
+  "/agent/research/paid": { POST: paidReports },
+  "/indexer/deposit": { POST: deposits },
+  "/user/messenger": { POST: messenger },
+  "/messenger/connect": { POST: linking },
+  "/messenger/wallet": { GET: linking },
+  "/messenger/webhook": { POST: bot },
+  "/mcp/wallet/create": { POST: wallets },
+  "/mcp/wallet/balance": { GET: wallets },
+  "/mcp/defi/connect": { GET: wallets, POST: wallets },
+  "/mcp/defi/portfolio": { GET: wallets },
+  "/mcp/defi/send": { POST: transactions },
+  "/mcp/defi/swap": { POST: transactions },
+  "/mcp/defi/transaction": { GET: transactions },
+  "/social/mention": { GET: social, POST: social },
+  "/signals/latest": { GET: compat },
+  "/signals/history": { GET: compat },
+  "/signals/winrate": { GET: compat },
+  "/whales/latest": { GET: compat },
+  "/recap/today": { GET: compat },
+  "/user/telegram": { POST: compatMessenger },
+  "/user/telegram/notify": { POST: compatMessenger },
+  "/health": { GET: ops },
+  "/openapi.json": { GET: reference },
+  "/docs": { GET: reference },
 };
 
-export const endpoints = Object.values(domains).flat();
-
 const http = httpRouter();
-mount(http, endpoints, idNotice);
+mount(http, routes, idNotice);
 
 export default http;

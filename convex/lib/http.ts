@@ -1,15 +1,14 @@
-import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import * as z from "zod";
-import { httpAction, type ActionCtx } from "../_generated/server";
+import type { ActionCtx } from "../_generated/server";
 import { prefersHtml } from "./accept";
 import { required, setting, type Variable } from "./env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "./crypto";
-import { AppError, failureOf, messageOf, overloadOf, STATUS, type ErrorCode } from "./errors";
+import { AppError, type ErrorCode } from "./errors";
 import { chargeAddress, chargeUser, leftFor, type Caller, type Credential, type LimitName } from "./limits";
-import { log } from "./log";
-import { fieldsIn, templateOf } from "./paths";
+import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseQuery } from "./request";
+import { pathOf, respond, type Method } from "./router";
 
 /** A request without its body. */
 export type RequestHead = {
@@ -26,8 +25,6 @@ export type Call = {
   /** Who is asking, for limits that are charged further in because a cached read is free. */
   caller: Caller;
 };
-
-type Method = "GET" | "POST";
 
 /** An answer with headers of its own; a handler that needs none returns the bare value. */
 export class Reply<Value> {
@@ -178,141 +175,6 @@ function jsonOf(returns: z.ZodType, value: unknown, told: Readonly<Record<string
 
 function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
   return answer instanceof Reply ? answer : new Reply(answer, {});
-}
-
-/** Mounts the endpoints, the preflight of every path, and the JSON answers for unknown paths and methods. */
-export function mount(router: HttpRouter, endpoints: readonly MountedEndpoint[], notice?: Notice): void {
-  const methodsOf = new Map<string, Method[]>();
-  for (const { path, methods } of endpoints) {
-    methodsOf.set(path, [...(methodsOf.get(path) ?? []), ...methods]);
-  }
-  const templates = [...methodsOf.keys()].filter((path) => templateOf(path) !== null);
-  /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
-  const known = (request: Request): string | undefined => {
-    const pathname = pathOf(request);
-    if (methodsOf.has(pathname)) return pathname;
-    return templates.find((template) => fieldsIn(template, pathname) !== null);
-  };
-  const allowed = (request: Request) => methodsOf.get(known(request) ?? "");
-  const refused = (request: Request) =>
-    answer(request, known(request) ?? "unknown", (requestId) => refuse(request, requestId, allowed(request)));
-
-  for (const one of endpoints) {
-    const template = templateOf(one.path);
-    for (const method of one.methods) {
-      const handler = httpAction((ctx: ActionCtx, request) =>
-        // A prefix also takes what is another path's, which knows no such method, and what is nobody's.
-        template !== null && known(request) !== one.path
-          ? refused(request)
-          : answer(request, one.path, (requestId) => one.handle(ctx, request, requestId, notice)),
-      );
-      const place = template === null ? { path: one.path } : { pathPrefix: template.prefix };
-      router.route({ ...place, method, handler });
-    }
-  }
-
-  const preflight = httpActionGeneric((_ctx, request) => {
-    const headers = preflightHeaders(allowed(request) ?? ["GET", "POST"]);
-    return Promise.resolve(new Response(null, { status: 204, headers }));
-  });
-  router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
-
-  const unmatched = httpActionGeneric((_ctx, request) => refused(request));
-  const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-  for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
-}
-
-function pathOf(request: Request): string {
-  return new URL(request.url).pathname;
-}
-
-/** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
-async function answer(
-  request: Request,
-  path: string,
-  run: (requestId: string) => Response | Promise<Response>,
-): Promise<Response> {
-  const requestId = crypto.randomUUID();
-  const startedAt = performance.now();
-  let response: Response;
-  try {
-    response = await run(requestId);
-  } catch (error) {
-    response = failureResponse(error, requestId);
-  }
-  log.info("http", {
-    requestId,
-    method: request.method,
-    path,
-    status: response.status,
-    ms: Math.round(performance.now() - startedAt),
-  });
-  return response;
-}
-
-function failureResponse(error: unknown, requestId: string): Response {
-  const failure = failureOf(error) ?? overloadOf(error);
-  if (failure === null) {
-    log.error("http.unexpected", { requestId, message: messageOf(error) });
-    return json(500, { error: "Internal error" }, requestId);
-  }
-  if (failure.code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
-  const headers: Record<string, string> = { ...failure.headers };
-  if (failure.retryAfterMs !== undefined) {
-    headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
-  }
-  return json(STATUS[failure.code], { error: failure.message, ...failure.body }, requestId, headers);
-}
-
-function refuse(request: Request, requestId: string, allowed: readonly Method[] | undefined): Response {
-  const path = pathOf(request);
-  if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
-  const error = `${request.method} is not allowed at ${path}`;
-  return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });
-}
-
-const CORS = {
-  "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers":
-    "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
-};
-
-/** Most answers are somebody's own. One that may be kept says so itself. */
-const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
-
-function preflightHeaders(methods: readonly Method[]): Record<string, string> {
-  return {
-    ...CORS,
-    "Access-Control-Allow-Methods": [...methods, "OPTIONS"].join(", "),
-    // x402 clients send the last one as a request header.
-    "Access-Control-Allow-Headers":
-      "Content-Type, Authorization, X-Payment, Payment-Signature, Idempotency-Key, Access-Control-Expose-Headers",
-    "Access-Control-Max-Age": "86400",
-    "X-Request-Id": crypto.randomUUID(),
-  };
-}
-
-function json(
-  status: number,
-  body: unknown,
-  requestId: string,
-  headers: Record<string, string> = {},
-): Response {
-  return respond(status, "application/json", JSON.stringify(body), requestId, headers);
-}
-
-function respond(
-  status: number,
-  media: string,
-  text: string,
-  requestId: string,
-  headers: Record<string, string>,
-): Response {
-  const type = media === "text/html" ? "text/html; charset=utf-8" : media;
-  return new Response(text, {
-    status,
-    headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
-  });
 }
 
 /** The one key of a request, in its header or its body. Which of two was meant, nobody can say. */

@@ -1,4 +1,4 @@
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { internal } from "../../convex/_generated/api";
 import { MINUTE } from "../../convex/lib/time";
 import { measure, type Usage } from "../host/usage";

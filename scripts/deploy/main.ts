@@ -15,6 +15,7 @@ import {
   ANALYSIS_LIMIT_MS,
   checkBundle,
   EMBEDDED_BUDGET,
+  ENDPOINTS_BUDGET,
   HTTP_BUDGET,
   SIZE_BUDGET,
   type DeployReport,
@@ -85,7 +86,7 @@ function summary({
     inputs: [
       `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
       `${schema.tables} tables and ${schema.indexes} indexes`,
-      `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}`,
+      `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}, a domain's endpoints ${figure(ENDPOINTS_BUDGET)}`,
       `${figure(embedded)} bytes of embedded files, of ${figure(EMBEDDED_BUDGET)}: the renderer and the font of pictures, which draw`,
       `all of it evaluated once in ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
     ],
@@ -97,7 +98,7 @@ function summary({
       figure(total),
     ]),
     notes: [
-      "http.js is evaluated for every request; the others, of which the largest are shown, for what is called in them.",
+      "http.js is evaluated for every request, and the endpoints of the domain that is asked; the others, of which the largest are shown, for what is called in them.",
       `asked for with typeof, and not there: ${lacking.join(", ") || "nothing"}`,
       ...(commitTimes.length === 0
         ? []

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { measure } from "../host/usage";
 import { packaged } from "../stack/modules";
 import { startStack, type Stack } from "../stack/stack";

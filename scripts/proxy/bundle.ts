@@ -5,7 +5,7 @@ import { Ajv } from "ajv";
 import standalone from "ajv/dist/standalone";
 import { build, type Plugin } from "esbuild";
 import * as z from "zod";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import type { BuiltIn, ObjectSchema } from "./interface";
 import { inputSchema, outputSchema } from "./schemas";
 import type { Tool } from "./tool";

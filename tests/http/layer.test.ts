@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
 import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";

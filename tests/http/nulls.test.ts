@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { test } from "../support/app";
 
 /** `null` is absent in every field: clients send it for what they leave out. */

@@ -2,7 +2,8 @@ import { httpRouter } from "convex/server";
 import { describe, expect, vi } from "vitest";
 import { z } from "zod";
 import { callerAddress } from "../../convex/lib/callerAddress";
-import { endpoint, mount } from "../../convex/lib/http";
+import { endpoint } from "../../convex/lib/http";
+import { mount } from "../../convex/lib/router";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 
@@ -110,7 +111,7 @@ describe("a platform without room", () => {
       handler: () => Promise.reject(new Error(message)),
     });
     const router = httpRouter();
-    mount(router, [busy]);
+    mount(router, { "/busy": { GET: () => Promise.resolve([busy]) } });
     const [action] = router.lookup("/busy", "GET") ?? [];
     const handler: unknown = action === undefined ? undefined : Reflect.get(action, "_handler");
     if (typeof handler !== "function") throw new Error("The endpoint is not mounted");

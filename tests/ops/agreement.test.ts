@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
 
 /** The document's inputs and the service's own checks take and refuse the same values. */

@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { beforeEach, describe, expect } from "vitest";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { openApi } from "../../convex/ops/openapi";
 import { page } from "../../convex/ops/referencePage";
 import { createApp, test } from "../support/app";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { json, textOf, service, proxy, useProxy } from "./support";
 
 /** What the proxy makes of answers and inputs that are out of the ordinary. */

@@ -2,7 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { endpoints } from "../../convex/http";
+import { endpoints } from "../../convex/endpoints";
 import { tools } from "../../scripts/proxy/tools";
 import { json, textOf, service, proxy, useProxy } from "./support";
 

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
-import { domains } from "../../convex/http";
+import { domains } from "../../convex/endpoints";
 import { fieldsIn } from "../../convex/lib/paths";
 import { openApi } from "../../convex/ops/openapi";
 import type { Answer, OpenApi, Operation } from "../../convex/ops/openapiTypes";

@@ -1,0 +1,47 @@
+import { alertEndpoints } from "./alerts/http";
+import { botEndpoints } from "./bot/http";
+import { linkingEndpoints } from "./bot/linkingHttp";
+import { chatEndpoints } from "./chat/http";
+import { compatEndpoints } from "./compat/http";
+import { compatMessengerEndpoints } from "./compat/messengerHttp";
+import type { MountedEndpoint } from "./lib/http";
+import { marketEndpoints } from "./market/http";
+import { messengerEndpoints } from "./messenger/http";
+import { opsEndpoints } from "./ops/http";
+import { referenceEndpoints } from "./ops/referenceHttp";
+import { pageEndpoints } from "./pages/http";
+import { depositEndpoints } from "./payments/deposits/http";
+import { paidReportEndpoints } from "./payments/reports/http";
+import { priceEndpoints } from "./prices/http";
+import { researchEndpoints } from "./research/http";
+import { signalEndpoints } from "./signals/http";
+import { labEndpoints } from "./signals/lab/http";
+import { socialEndpoints } from "./social/http";
+import { walletEndpoints } from "./wallets/http";
+import { transactionEndpoints } from "./wallets/transactions/http";
+import { whaleEndpoints } from "./whales/http";
+
+/**
+ * Every endpoint with its shapes, for the API document and for what is made from it. A request evaluates one of them alone:
+ * `http.ts` has their paths.
+ */
+
+/** By domain; the names are the tags of the API document. */
+export const domains: Record<string, MountedEndpoint[]> = {
+  pages: pageEndpoints,
+  market: marketEndpoints,
+  prices: priceEndpoints,
+  chat: chatEndpoints,
+  research: researchEndpoints,
+  signals: [...signalEndpoints, ...labEndpoints],
+  whales: whaleEndpoints,
+  alerts: alertEndpoints,
+  payments: [...paidReportEndpoints, ...depositEndpoints],
+  messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints],
+  social: socialEndpoints,
+  compat: [...compatEndpoints, ...compatMessengerEndpoints],
+  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
+};
+
+export const endpoints = Object.values(domains).flat();
