@@ -6,7 +6,7 @@ import { about } from "../ops/about";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { VERSION } from "../ops/version";
-import { signalToken } from "../signals/inputs";
+import { signalToken } from "../signals/trade/inputs";
 import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
 import {

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { signalStats } from "../../convex/signals/statisticsShapes";
-import { publicSignal } from "../../convex/signals/shapes";
+import { signalStats } from "../../convex/signals/statistics/shapes";
+import { publicSignal } from "../../convex/signals/views/shapes";
 import { createWorld, type World } from "../bench/world";
 import { bold, columns, createStatusLine, dim, framedCard, nextStep, progressBar } from "../terminal";
 import { chartOf } from "./chart";

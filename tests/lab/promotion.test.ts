@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { points } from "../../convex/pages/words";
-import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
+import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/statistics/inference";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
@@ -15,7 +15,7 @@ const ARMS = { SHADOW_ARMS: `${CHAMPION},${CHALLENGER}` };
 const hundred = { BTC: 100, ETH: 100, SOL: 100 };
 
 const promote = (app: App, args: { arm: string; force?: string }) =>
-  app.t.mutation(internal.signals.shadow.promote, args);
+  app.t.mutation(internal.signals.arms.promotions.promote, args);
 
 /** Days on which one arm was so much better than another. */
 async function shown(app: App, days: number, by: number, pair = { arm: CHALLENGER, against: CHAMPION }) {
@@ -153,7 +153,7 @@ describe("a promotion", () => {
     const app = createApp({ now: EIGHT, env: ARMS });
     marketAt(app, hundred);
     app.standins.fail("llm", { mode: "slow", ms: 20_000, schema: "trading_signal", times: 2 });
-    await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
+    await app.during(app.t.mutation(internal.signals.desk.runs.openDay, {}));
     await app.advance(5_000);
     await promote(app, { arm: CHALLENGER, force: "Now." });
     await app.advance(2 * MINUTE);

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { linksAfter } from "../../convex/signals/eventChain";
-import type { ChainHead } from "../../convex/signals/eventShapes";
+import { linksAfter } from "../../convex/signals/record/chain";
+import type { ChainHead } from "../../convex/signals/record/events";
 import type { ShadowEvent } from "../../convex/signals/lab/eventShapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
@@ -56,8 +56,8 @@ describe("the chain of shadow signals", () => {
   test("tells all that is shown of the arms, is fixed in the record once a day, and does not hold when it was rewritten", async () => {
     const app = createApp({ now: EIGHT - 8 * HOUR, env: ARMS });
     await twoDays(app);
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
     const lab = await labOf(app);
     const { events: main, ...record } = await recordOf(app);
     expect(
@@ -108,7 +108,7 @@ describe("the chain of shadow signals", () => {
 
   test("leaves a day's signals of nobody in a deployment that asks no arms", async ({ app }) => {
     await issued(app, buy);
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
     expect((await recordOf(app)).events.map(({ kind }) => kind)).toEqual(["issued", "issued"]);
   });
 });

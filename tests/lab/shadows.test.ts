@@ -34,7 +34,7 @@ describe("the shadow lab", () => {
     const app = createApp({ now: EIGHT + 11 * MINUTE, env: { SHADOW_ARMS: arms } });
     marketAt(app, hundred);
     modelSays(app, buy);
-    const start = () => app.t.mutation(internal.signals.lab.issuing.open, {});
+    const start = () => app.t.mutation(internal.signals.desk.runs.openHour, {});
     await Promise.all([start(), start(), start()]);
     await askArms(app);
     const signals = await app.rows("shadowSignals");
@@ -180,7 +180,7 @@ describe("the shadow lab", () => {
     app.standins.clear("llm");
     modelSays(app, buy);
     await wait(app, EIGHT + HOUR + 11 * MINUTE - Date.now());
-    await app.t.mutation(internal.signals.lab.issuing.open, {});
+    await app.t.mutation(internal.signals.desk.runs.openHour, {});
     await loseScheduled(app);
     expect(await app.rows("shadowSignals")).toEqual([]);
     await settled(app);

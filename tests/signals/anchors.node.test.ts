@@ -3,8 +3,8 @@ import { toHex } from "viem";
 import { expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { readAnchor } from "../../convex/signals/anchorText";
-import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
+import { readAnchor } from "../../convex/signals/record/anchorText";
+import { linksAfter, GENESIS } from "../../convex/signals/record/chain";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
 import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
 import { chain, useChain, test } from "../support/chain";
@@ -45,7 +45,7 @@ async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): P
 }
 
 async function anchor(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.signals.anchors.anchorDue, {});
+  await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
   await app.settle();
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { isOfDay } from "../../convex/signals/eventChain";
+import { isOfDay } from "../../convex/signals/record/chain";
 import { createApp, type App } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import * as given from "./support";
@@ -66,7 +66,7 @@ describe("the daily job", () => {
   });
 
   test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
-    const start = () => app.t.mutation(internal.signals.issuing.issueDue, {});
+    const start = () => app.t.mutation(internal.signals.desk.runs.openDay, {});
     await Promise.all([start(), start(), start()]);
     await work(app);
     await issue(app);
@@ -164,7 +164,7 @@ describe("a proposal the rules refuse", () => {
   test("is asked for again when the price has moved away while the model answered", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
-    await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
+    await app.during(app.t.mutation(internal.signals.desk.runs.openDay, {}));
     await app.advance(20_000);
     marketAt(app, { BTC: 100.9, ETH: 100.9 });
     await app.advance(30_000);
@@ -310,7 +310,7 @@ describe("a day on which something is out of reach", () => {
 
   test("an attempt that is lost is resumed by the cron", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
-    await app.t.mutation(internal.signals.issuing.issueDue, {});
+    await app.t.mutation(internal.signals.desk.runs.openDay, {});
     await loseScheduled(app);
     await work(app);
     expect(await app.rows("signalRuns")).toMatchObject([

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import * as z from "zod";
-import { signalStats } from "../../convex/signals/statisticsShapes";
+import { signalStats } from "../../convex/signals/statistics/shapes";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";
@@ -166,7 +166,7 @@ describe("the outcome tracker", () => {
     await issued(app, buy);
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 101, ETH: 101 });
-    const tick = () => app.t.mutation(internal.signals.outcomes.track, {});
+    const tick = () => app.t.mutation(internal.signals.outcomes.tracker.track, {});
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
     await track(app);

@@ -1,19 +1,19 @@
 import { v } from "convex/values";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { winrateOf } from "../../convex/signals/ratios";
-import { statisticsOf } from "../../convex/signals/statistics";
-import { addDayOfTrades, NO_ARMS } from "../../convex/signals/arms";
-import { signalExample, statsExample } from "../../convex/signals/examples";
-import { signalStats } from "../../convex/signals/statisticsShapes";
-import { addResult, NO_RESULTS } from "../../convex/signals/curve";
+import { winrateOf } from "../../convex/signals/statistics/ratios";
+import { statisticsOf } from "../../convex/signals/statistics/figures";
+import { addDayOfTrades, NO_ARMS } from "../../convex/signals/statistics/days";
+import { signalExample, statsExample } from "../../convex/signals/views/examples";
+import { signalStats } from "../../convex/signals/statistics/shapes";
+import { addResult, NO_RESULTS } from "../../convex/signals/statistics/curve";
 import {
   addClosed,
   emptyTotals,
   totalsFields,
   type ClosedSignal,
   type Totals,
-} from "../../convex/signals/totals";
+} from "../../convex/signals/statistics/totals";
 import { batch, flat } from "./textbook";
 
 const DAY = 86_400_000;

@@ -88,7 +88,7 @@ export function noCandles(app: App): void {
 
 /** The daily job, and what it sets going. */
 export async function issue(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.issuing.issueDue, {});
+  await app.t.mutation(internal.signals.desk.runs.openDay, {});
   await work(app);
 }
 
@@ -116,7 +116,7 @@ async function isBusy(app: App): Promise<boolean> {
 
 /** One tick of the outcome tracker. */
 export async function track(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.outcomes.track, {});
+  await app.t.mutation(internal.signals.outcomes.tracker.track, {});
   await work(app);
 }
 

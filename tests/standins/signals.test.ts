@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { dayLedger } from "../../convex/signals/grounding";
+import { dayLedger } from "../../convex/signals/desk/ledgers";
 import {
   PROMPT_VERSIONS,
   proposalShape,
   reviewQuestion,
   reviewShape,
   signalQuestion,
-} from "../../convex/signals/prompts";
-import { problemsOf } from "../../convex/signals/rules";
-import { standingOf } from "../../convex/signals/standing";
+} from "../../convex/signals/desk/prompts";
+import { problemsOf } from "../../convex/signals/trade/rules";
+import { standingOf } from "../../convex/signals/statistics/standing";
 import { standinsAt, START, structured } from "./support";
 
 const DAY = 86_400_000;
