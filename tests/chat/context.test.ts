@@ -39,7 +39,7 @@ test("chat knows the day's signals and the last large movements, unverified ones
     });
     await ctx.db.insert("signals", {
       token: "BTC",
-      day: "2026-01-05",
+      ...{ desk: "daily", arm: "daily", record: "daily", slot: Date.UTC(2026, 0, 5) },
       signal: "BUY",
       entry: 100_000,
       tp1: 101_000,

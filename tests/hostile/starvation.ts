@@ -191,7 +191,7 @@ async function scheduled(app: App, shiftId: string, attackAt: number, eight: num
   });
   const signals = (await app.rows("signals")).filter(({ generatedAt }) => generatedAt >= eight);
   const closed = (await app.rows("signalEvents")).find(
-    ({ kind, _creationTime }) => kind === "closed" && _creationTime >= attackAt,
+    ({ event, _creationTime }) => event.kind === "closed" && _creationTime >= attackAt,
   );
   const points = (await app.rows("dataPoints")).filter((row) => row.shiftId === shiftId);
   const second = points.find(({ sequence }) => sequence === 2);

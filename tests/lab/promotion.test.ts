@@ -21,7 +21,7 @@ const promote = (app: App, args: { arm: string; force?: string }) =>
 async function shown(app: App, days: number, by: number, pair = { arm: CHALLENGER, against: CHAMPION }) {
   const blocks = Array.from({ length: days }, () => by).reduce<Blocks>(addDay, NO_BLOCKS);
   await app.t.run(async ({ db }) => {
-    await db.insert("shadowPairs", { ...pair, blocks });
+    await db.insert("signalPairs", { ...pair, blocks });
   });
 }
 
@@ -36,7 +36,6 @@ describe("a promotion", () => {
     );
     await expect(promote(app, { arm: CHALLENGER, force: "  " })).rejects.toThrow(/must be a reason/);
     await shown(app, 60, 0.1);
-    expect(await app.rows("signalChampions")).toEqual([]);
     expect(await app.rows("auditEvents")).toEqual([]);
     expect((await app.get("/signals/proof")).body.head).toBeNull();
   });
@@ -186,7 +185,11 @@ describe("a promotion", () => {
       [2, 53.1],
       [2, 53.1],
     ]);
-    const [writer] = await app.rows("signalChampions");
-    expect([writer?.outcomes.BTC.won[70], writer?.outcomes.ETH.stated[70]]).toEqual([2, 2]);
+    const totals = (await app.rows("signalTotals")).filter(({ arm }) => arm === "daily/1");
+    expect(totals.map(({ scope, stated, won }) => [scope, stated[70], won[70]]).toSorted()).toEqual([
+      ["ALL", 4, 4],
+      ["BTC", 2, 2],
+      ["ETH", 2, 2],
+    ]);
   });
 });

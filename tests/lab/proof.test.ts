@@ -1,8 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { linksAfter } from "../../convex/signals/record/chain";
-import type { ChainHead } from "../../convex/signals/record/events";
-import type { ShadowEvent } from "../../convex/signals/lab/eventShapes";
+import type { ChainHead, ShadowEvent } from "../../convex/signals/record/events";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
 import { createApp, type App } from "../support/app";
@@ -100,7 +99,7 @@ describe("the chain of shadow signals", () => {
     await trackShadows(app);
     vi.setSystemTime(Date.now() + 40 * DAY);
     await keepHouse(app);
-    expect([await app.rows("shadowSignals"), await app.rows("shadowRuns")]).toEqual([[], []]);
+    expect([await app.rows("signals"), await app.rows("signalRuns")]).toEqual([[], []]);
     const after = await labOf(app);
     expect(after.events).toEqual(before.events);
     expect(problemsOfShadows(after, [])).toEqual([]);

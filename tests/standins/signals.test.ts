@@ -1,12 +1,8 @@
 import { expect, test } from "vitest";
 import { dayLedger } from "../../convex/signals/desk/ledgers";
-import {
-  PROMPT_VERSIONS,
-  proposalShape,
-  reviewQuestion,
-  reviewShape,
-  signalQuestion,
-} from "../../convex/signals/desk/prompts";
+import { PROMPT_VERSIONS } from "../../convex/signals/arms/names";
+import { reviewQuestion, reviewShape, signalQuestion } from "../../convex/signals/desk/prompts";
+import { proposalShape } from "../../convex/signals/record/proposal";
 import { problemsOf } from "../../convex/signals/trade/rules";
 import { standingOf } from "../../convex/signals/statistics/standing";
 import { standinsAt, START, structured } from "./support";
