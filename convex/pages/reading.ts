@@ -6,7 +6,6 @@ import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
 import { equityOf } from "../signals/views/equity";
-import { readLab } from "../signals/arms/views";
 import { TOKENS, type Token } from "../signals/trade/rules";
 import { statisticsOf } from "../signals/statistics/figures";
 import type { Signal } from "../signals/record/tables";
@@ -30,7 +29,7 @@ export async function readRecord(ctx: ActionCtx, token: Token | undefined): Prom
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),
-    readLab(ctx),
+    ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
   const signals = page.signals.map(signalView);
   const { after, arms } = page.totals;

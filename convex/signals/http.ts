@@ -17,7 +17,7 @@ import { signalToken } from "./trade/inputs";
 import { TOKENS } from "./trade/rules";
 import { signalStats, standing } from "./statistics/shapes";
 import { publicSignal } from "./views/shapes";
-import { anchors, proof } from "./record/http";
+import { anchors, proof } from "./proof";
 import { assertIssued, reviewedDay } from "./answers";
 
 /** Loaded by the first request that asks for the statistics. */

@@ -102,9 +102,7 @@ async function insertPrices({ t, clock }: World): Promise<void> {
 async function newestSignals({ t }: World): Promise<Record<"BTC" | "ETH", string>> {
   return t.run(async ({ db }) => {
     const newest = async (token: "BTC" | "ETH") => {
-      const rows = db.query("signals").withIndex("by_token", (q) =>
-        q.eq("arm", "daily").eq("token", token),
-      );
+      const rows = db.query("signals").withIndex("by_token", (q) => q.eq("arm", "daily").eq("token", token));
       return `${token}-${dayOf((await rows.order("desc").first())?.slot ?? 0)}`;
     };
     return { BTC: await newest("BTC"), ETH: await newest("ETH") };

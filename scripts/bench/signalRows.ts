@@ -3,7 +3,12 @@ import type { Doc, TableNames } from "../../convex/_generated/dataModel";
 import { dayOf, DAY, HOUR, iso } from "../../convex/lib/time";
 import { addDayOfTrades, type DayTrade } from "../../convex/signals/statistics/days";
 import { dayTradeOf } from "../../convex/signals/statistics/standing";
-import { addClosed, emptyTotals, type ClosedSignal, type Totals } from "../../convex/signals/statistics/totals";
+import {
+  addClosed,
+  emptyTotals,
+  type ClosedSignal,
+  type Totals,
+} from "../../convex/signals/statistics/totals";
 import { delivered } from "../../convex/signals/trade/rules";
 import type { World } from "./world";
 

@@ -5,7 +5,22 @@ import { loseScheduled } from "../support/leases";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./support";
 import * as given from "../signals/support";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, signalsOf, track, wait } = given;
+const {
+  buy,
+  sell,
+  hold,
+  DAY,
+  EIGHT,
+  HOUR,
+  MINUTE,
+  issue,
+  issued,
+  marketAt,
+  modelSays,
+  signalsOf,
+  track,
+  wait,
+} = given;
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION}, ${CHALLENGER}` };
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");

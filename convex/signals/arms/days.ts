@@ -60,7 +60,10 @@ export async function countNextDay(ctx: MutationCtx, now: number): Promise<void>
   const seen = days.filter(({ shadows }) => shadows.length > 0);
   for (const { arm, shadows } of seen) {
     await changeScope(ctx, { arm, scope: "ALL" }, ({ arms: { model, ...others }, ...totals }) => {
-      return { ...totals, arms: { ...others, model: { ...model, blocks: addArmDay(model.blocks, shadows) } } };
+      return {
+        ...totals,
+        arms: { ...others, model: { ...model, blocks: addArmDay(model.blocks, shadows) } },
+      };
     });
     for (const other of seen) if (other.arm !== arm) await addToPair(ctx, { arm, shadows }, other);
   }

@@ -14,7 +14,8 @@ export type ArmFigures = Omit<
 >;
 
 export function figuresOfArm(totals: Totals): ArmFigures {
-  const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...told } = statisticsOf(totals);
+  const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...told } =
+    statisticsOf(totals);
   const { trades: _, ...shown } = edge;
   const { brier, calibratedBrier } = told.calibration;
   return {

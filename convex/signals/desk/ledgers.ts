@@ -1,4 +1,11 @@
-import { counted, ledgerOf, modelNamed, sourceOfFact, sourceOfWords, type Ledger } from "../../evidence/facts";
+import {
+  counted,
+  ledgerOf,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Ledger,
+} from "../../evidence/facts";
 import { factsOf } from "../../evidence/kinds";
 import { namesOf } from "../../evidence/names";
 import { leftoverProblem, settle } from "../../evidence/settlement";

@@ -74,7 +74,11 @@ function armsToAsk(): Arm[] {
  * Opens one run for each token of a slot. However often and however often at once it is called, there is one: the row is
  * looked for and written in one transaction.
  */
-async function open(ctx: MutationCtx, { desk, arm }: { desk: Desk; arm: string }, now: number): Promise<void> {
+async function open(
+  ctx: MutationCtx,
+  { desk, arm }: { desk: Desk; arm: string },
+  now: number,
+): Promise<void> {
   const { tokens, slotMs, attempts, owner } = DESKS[desk];
   const slot = slotAt(desk, now);
   for (const token of tokens) {
@@ -89,22 +93,23 @@ async function open(ctx: MutationCtx, { desk, arm }: { desk: Desk; arm: string }
   }
 }
 
-/** What the prompt needs; `null` when the run has ended. */
+/** What the prompt needs. */
+const vTask = v.object({
+  desk: vDesk,
+  token: vLabToken,
+  closes: v.array(vClose),
+  calibration: vTold,
+  yesterday: v.array(vPast),
+  model: v.union(v.string(), v.null()),
+  promptVersion: vPromptVersion,
+  record: v.string(),
+});
+export type Task = Infer<typeof vTask>;
+
+/** `null` when the run has ended. */
 export const task = internalQuery({
   args: { runId: v.id("signalRuns") },
-  returns: v.union(
-    v.object({
-      desk: vDesk,
-      token: vLabToken,
-      closes: v.array(vClose),
-      calibration: vTold,
-      yesterday: v.array(vPast),
-      model: v.union(v.string(), v.null()),
-      promptVersion: vPromptVersion,
-      record: v.string(),
-    }),
-    v.null(),
-  ),
+  returns: v.union(vTask, v.null()),
   handler: async (ctx, { runId }) => {
     const run = await findOpenRun(ctx, runId);
     if (run === null) return null;

@@ -44,7 +44,8 @@ export const trackShadows = cron("track shadow signals", async (ctx) => {
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
   for (const token of DESKS[desk].tokens) {
     const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() });
-    if (open !== undefined) await ctx.scheduler.runAfter(0, internal.signals.outcomes.looks.look, { desk, token });
+    if (open !== undefined)
+      await ctx.scheduler.runAfter(0, internal.signals.outcomes.looks.look, { desk, token });
   }
 }
 

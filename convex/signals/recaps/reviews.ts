@@ -35,9 +35,14 @@ export const begin = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { day, caller }): Promise<Ticket> =>
-    beginInLane(ctx, { key: refreshKey(day), restMs: REST_MS, caller }, internal.signals.recaps.desk.reviewDay, {
-      day,
-    }),
+    beginInLane(
+      ctx,
+      { key: refreshKey(day), restMs: REST_MS, caller },
+      internal.signals.recaps.desk.reviewDay,
+      {
+        day,
+      },
+    ),
 });
 
 /** Keeps a review that was written. */

@@ -43,7 +43,13 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   if (hasSignals(figures)) {
     const told = telling(internal.signals.recaps.weeks.failed, { recapId });
     const place = { lane: "service" as const, owner: "weekly recaps", request: false };
-    await enter(ctx, place, internal.signals.recaps.desk.reviewWeek, { recapId }, { attempts: ATTEMPTS, told });
+    await enter(
+      ctx,
+      place,
+      internal.signals.recaps.desk.reviewWeek,
+      { recapId },
+      { attempts: ATTEMPTS, told },
+    );
   } else await finish(ctx, recapId, null);
 });
 
@@ -94,7 +100,11 @@ async function finish(
   const recap = await ctx.db.get("weeklyRecaps", recapId);
   if (recap === null) throw new Error("The row was just written");
   const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
-  const paragraphs = weekCard(recap.week, figuresIn(recap), { review, edge, head: await headOf(ctx, "daily") });
+  const paragraphs = weekCard(recap.week, figuresIn(recap), {
+    review,
+    edge,
+    head: await headOf(ctx, "daily"),
+  });
   const picture = await pictureOfWeek(recap.week);
   await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs, picture });
 }
@@ -107,9 +117,7 @@ async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
   const results = resultsOf(signals);
   const sum = results.reduce((total, pnl) => total + pnl, 0);
   return {
-    days: Object.fromEntries(
-      days.map(({ day, signals }) => [day, inWeek(signals)]),
-    ),
+    days: Object.fromEntries(days.map(({ day, signals }) => [day, inWeek(signals)])),
     ...standingOf(signals),
     averagePnlPercent: results.length === 0 ? null : rounded(sum / results.length, 6),
     bestPnlPercent: results.length === 0 ? null : Math.max(...results),

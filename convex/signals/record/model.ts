@@ -70,7 +70,10 @@ type Issue = Omit<AnySignal, Course> & {
 };
 
 /** Stores a new signal with its event: its calibration from its record so far, its coin from the chain's head. */
-export async function issueSignal(ctx: MutationCtx, { missingHours, momentum, ...issue }: Issue): Promise<void> {
+export async function issueSignal(
+  ctx: MutationCtx,
+  { missingHours, momentum, ...issue }: Issue,
+): Promise<void> {
   const begun = { ...issue, ...begins(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared

@@ -34,17 +34,6 @@ export function addOutcome({ stated, won }: Outcomes, confidence: number, isWin:
   return { stated: more(stated, 1), won: more(won, isWin ? 1 : 0) };
 }
 
-/** Outcomes of several histories as one. */
-export function outcomesOf(all: readonly Outcomes[]): Outcomes {
-  return all.reduce<Outcomes>(
-    (sum, { stated, won }) => ({
-      stated: sum.stated.map((n, percent) => n + (stated[percent] ?? 0)),
-      won: sum.won.map((n, percent) => n + (won[percent] ?? 0)),
-    }),
-    noOutcomes(),
-  );
-}
-
 /** The record on which a prompt tells a model how it has done: its decided trades so far. */
 export const vTold = v.object({
   n: v.number(),

@@ -8,7 +8,7 @@ import { ratio, rounded, winrateOf } from "./ratios";
 import { BINS, calibration, result, risk, type Edge, type SignalStats } from "./shapes";
 import type { Totals } from "./totals";
 
-/** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/totals`. */
+/** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/statistics/totals`. */
 
 /** Ratios and drawdowns of fewer trades than this say nothing. */
 const RISK_FROM = 30;

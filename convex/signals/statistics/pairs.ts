@@ -11,7 +11,7 @@ import { addDay, type Blocks } from "./inference";
  * next. A day is therefore one observation of which nothing depends on how the day goes: the sum of the excess over chance of
  * all trades that were issued in its first 17 hours, divided by its 51 slots, whether there was a trade in them or not (who
  * stops after a win gains nothing by it). The last of these trades has ended, and has its price, before the next day begins,
- * so that no two observations share a minute: what `signals/inference` needs. Later trades count in every figure but this one.
+ * so that no two observations share a minute: what `signals/statistics/inference` needs. Later trades count in every figure but this one.
  */
 
 /** Slots of 00:00 to 16:00: issued before 17:00, expired before 23:00, priced by 23:35 at the latest. */

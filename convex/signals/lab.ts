@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { internal } from "../../_generated/api";
-import { endpoint, type MountedEndpoint } from "../../lib/http";
-import { wholeNumberOr } from "../../lib/input";
-import { shadowEvent } from "../record/events";
-import { shadowLab, shadowLabExample } from "./shapes";
+import { internal } from "../_generated/api";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { wholeNumberOr } from "../lib/input";
+import { shadowEvent } from "./record/events";
+import { shadowLab, shadowLabExample } from "./arms/shapes";
 
 const shadow: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -32,8 +32,7 @@ const shadow: MountedEndpoint = endpoint({
     count: z.number().describe("How many events this answer holds"),
   }),
   handler: async (ctx, { after, limit }) => {
-    const { readLab } = await import("./views");
-    const lab = await readLab(ctx);
+    const lab = await ctx.runQuery(internal.signals.arms.history.lab, {});
     const events = await ctx.runQuery(internal.signals.arms.history.events, { after, limit });
     return { ...lab, events, count: events.length };
   },

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { internal } from "../../_generated/api";
-import { EXAMPLE_TX } from "../../lib/examples";
-import { endpoint, type MountedEndpoint } from "../../lib/http";
-import { absentWhenEmpty, wholeNumberOr } from "../../lib/input";
-import { anchorShape } from "./anchorText";
-import { chainHead, signalEvent } from "./events";
-import { eventExample } from "../views/examples";
+import { internal } from "../_generated/api";
+import { EXAMPLE_TX } from "../lib/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http";
+import { absentWhenEmpty, wholeNumberOr } from "../lib/input";
+import { anchorShape } from "./record/anchorText";
+import { chainHead, signalEvent } from "./record/events";
+import { eventExample } from "./views/examples";
 
 /** What anybody can verify the record by: its events, and where its head was anchored. */
 
@@ -75,7 +75,11 @@ export const anchors: MountedEndpoint = endpoint({
     count: z.number().describe("How many transactions this answer holds"),
   }),
   handler: async (ctx, { address, from, limit }) => {
-    const page = await ctx.runQuery(internal.signals.record.anchors.page, { address: address ?? null, from, limit });
+    const page = await ctx.runQuery(internal.signals.record.anchors.page, {
+      address: address ?? null,
+      from,
+      limit,
+    });
     return { ...page, count: page.anchors.length };
   },
 });
