@@ -26,7 +26,14 @@ export async function insertShadows({ t, clock }: World, count: number): Promise
         if (slot === undefined) throw new Error("There are slots");
         const row = openSignal(slot, today - (Math.floor(i / slots.length) + 1) * HOUR);
         const closedAt = row.generatedAt + HOUR;
-        await db.insert("signals", { ...row, status: "WIN", exitPrice: 101, pnlPercent: 1, closedAt });
+        await db.insert("signals", {
+          ...row,
+          open: false,
+          status: "WIN",
+          exitPrice: 101,
+          pnlPercent: 1,
+          closedAt,
+        });
         const { desk, arm, slot: hour, token } = row;
         const run = { desk, arm, slot: hour, token, attempt: 1, announced: false };
         await db.insert("signalRuns", { ...run, state: "issued" });
@@ -70,6 +77,6 @@ function openSignal(
     reasoning: "A reason of some length. ".repeat(10),
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
     calibrated: { confidence: 55, method: "isotonic", n: 500 },
-    ...{ walkedUntil: generatedAt, gapMinutes: 0, coin: null, momentum: null, comparison: "none" },
+    ...{ walkedUntil: generatedAt, gapMinutes: 0, coin: null, momentum: null, open: true },
   };
 }

@@ -93,7 +93,7 @@ function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
     ...{ model: "simulated", promptVersion: "signal-2", costBps: 15 },
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
     calibrated: { confidence: 55, method: "isotonic", n: 500 },
-    ...{ coin: "SELL", momentum: "BUY", walkedUntil: generatedAt, gapMinutes: 0, comparison: "due" },
+    ...{ coin: "SELL", momentum: "BUY", walkedUntil: generatedAt, gapMinutes: 0, open: true },
   };
 }
 
@@ -110,7 +110,7 @@ function closedSignal(
   const mirror = { mirrorStatus: "LOSS", mirrorExitPrice: 101, mirrorGapMinutes: 0 } as const;
   return {
     signal: {
-      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", comparison: "done" },
+      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", open: false },
       compared: { ...mirror, holdExitPrice: 100.5, decidedBy: "candle" },
     },
     closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, excess: 0, ...outcome },

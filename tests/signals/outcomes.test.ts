@@ -146,7 +146,7 @@ describe("the outcome tracker", () => {
     ]);
     expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
     const [row] = await app.rows("signals");
-    expect([row?.comparison, row?.coin, row?.momentum]).toEqual(["none", null, null]);
+    expect([row?.compared, row?.coin, row?.momentum]).toEqual([undefined, null, null]);
   });
 
   test("asks for one price per token and tick, and for none when nothing is pending", async ({ app }) => {

@@ -24,7 +24,7 @@ export async function completeDay(ctx: MutationCtx, slot: number): Promise<void>
   if (runs.some((run) => run === null || run.state === "writing")) return;
   const day = dayOf(slot);
   const signals = await signalsOfDay(ctx, day);
-  if (signals.some(({ status, comparison }) => status === "PENDING" || comparison === "due")) return;
+  if (signals.some((signal) => signal.open)) return;
   if (!(await countDay(ctx, "daily", day))) return;
   for (const scope of [...TOKENS, "ALL"] as const) {
     const trades = signals
@@ -101,10 +101,10 @@ async function isOpen(ctx: QueryCtx, from: number): Promise<boolean> {
     LAB_TOKENS.map((token) =>
       ctx.db
         .query("signals")
-        .withIndex("by_status", (q) =>
+        .withIndex("by_open", (q) =>
           q
             .eq("desk", "lab")
-            .eq("status", "PENDING")
+            .eq("open", true)
             .eq("token", token)
             .gte("generatedAt", from)
             .lt("generatedAt", from + COUNTED_MS),

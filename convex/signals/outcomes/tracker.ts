@@ -6,7 +6,7 @@ import { cron } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay } from "../arms/days";
 import { DESKS } from "../arms/desks";
-import { closeSignal, keepComparison } from "../record/model";
+import { closeSignal, hasControls, keepComparison } from "../record/model";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
 import { hasGaps } from "../trade/edge";
@@ -81,32 +81,21 @@ type Wanted = { desk: Desk; token: LabToken; after: number; now: number };
 
 /** Those that are pending, or have expired and wait for their controls, as far as one path serves them. */
 async function openSignals(ctx: QueryCtx, { desk, token, after, now }: Wanted): Promise<Doc<"signals">[]> {
-  const pending = await ctx.db
+  const rows = await ctx.db
     .query("signals")
-    .withIndex("by_status", (q) =>
-      q.eq("desk", desk).eq("status", "PENDING").eq("token", token).gt("generatedAt", after),
+    .withIndex("by_open", (q) =>
+      q.eq("desk", desk).eq("open", true).eq("token", token).gt("generatedAt", after),
     )
     .take(BATCH);
-  const uncompared = await ctx.db
-    .query("signals")
-    .withIndex("by_comparison", (q) =>
-      q
-        .eq("desk", desk)
-        .eq("comparison", "due")
-        .eq("token", token)
-        .gt("generatedAt", after)
-        .lte("generatedAt", now - LIFETIME_MS),
-    )
-    .take(BATCH);
-  const ended = uncompared.filter(({ status }) => status !== "PENDING");
-  const open = [...pending, ...ended].toSorted((one, other) => one.generatedAt - other.generatedAt);
-  const first = open[0]?.generatedAt ?? 0;
-  return open.filter(({ generatedAt }) => generatedAt <= first + BATCH_MS).slice(0, BATCH);
+  const due = rows.filter(({ status, expiresAt }) => status === "PENDING" || expiresAt <= now);
+  const first = due[0]?.generatedAt ?? 0;
+  return due.filter(({ generatedAt }) => generatedAt <= first + BATCH_MS);
 }
 
 /** The controls need the whole path, an open signal what no look has walked yet. */
-function knownFrom({ generatedAt, expiresAt, comparison, walkedUntil }: Doc<"signals">, now: number): number {
-  return comparison === "due" && now >= expiresAt ? generatedAt : walkedUntil;
+function knownFrom(signal: Doc<"signals">, now: number): number {
+  const isCompared = hasControls(signal) && now >= signal.expiresAt;
+  return isCompared ? signal.generatedAt : signal.walkedUntil;
 }
 
 /** Holds open signals, and their controls once they are due, against what was seen. */
@@ -117,9 +106,9 @@ export const settle = internalMutation({
     const now = Date.now();
     for (const signalId of signalIds) {
       const signal = await ctx.db.get("signals", signalId);
-      if (signal === null) continue;
-      if (signal.status === "PENDING") await settleOutcome(ctx, signal, { seen, now });
-      if (signal.comparison === "due") await settleComparison(ctx, signal, { seen, now });
+      if (signal?.open !== true) continue;
+      const hasEnded = await settleOutcome(ctx, signal, { seen, now });
+      if (hasEnded && hasControls(signal)) await settleComparison(ctx, signal, { seen, now });
       if (signal.desk === "daily") await completeDay(ctx, signal.slot);
     }
     return null;
@@ -128,12 +117,22 @@ export const settle = internalMutation({
 
 type Sight = { seen: readonly Stretch[]; now: number };
 
-async function settleOutcome(ctx: MutationCtx, signal: Doc<"signals">, { seen, now }: Sight): Promise<void> {
+/** @returns Whether it has ended. */
+async function settleOutcome(
+  ctx: MutationCtx,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<boolean> {
+  if (signal.status !== "PENDING") return true;
   const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
-  if (outcome !== null) return closeSignal(ctx, signal, outcome);
+  if (outcome !== null) {
+    await closeSignal(ctx, signal, outcome);
+    return true;
+  }
   const walked = walkedOn(signal, seen);
   if (walked !== null) await ctx.db.patch("signals", signal._id, walked);
+  return false;
 }
 
 async function settleComparison(

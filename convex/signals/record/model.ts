@@ -77,8 +77,8 @@ export async function issueSignal(
   const begun = { ...issue, ...begins(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared
-    ? { ...begun, coin: await coinFor(ctx, issue), momentum, comparison: "due" }
-    : { ...begun, coin: null, momentum: null, comparison: "none" };
+    ? { ...begun, coin: await coinFor(ctx, issue), momentum }
+    : { ...begun, coin: null, momentum: null };
   await ctx.db.insert("signals", signal);
   await append(ctx, await issuedSaying(ctx, signal, missingHours));
 }
@@ -91,6 +91,7 @@ function begins(issue: Levels & Pick<AnySignal, "confidence" | "generatedAt">, o
   const chance = position === null ? 0.5 : chanceOf(position);
   return {
     status: "PENDING" as const,
+    open: true,
     expiresAt: generatedAt + LIFETIME_MS,
     calibrated: calibrated(outcomes, confidence, chance),
     walkedUntil: generatedAt,
@@ -104,7 +105,8 @@ async function coinFor(ctx: QueryCtx, { desk, token, slot }: Slot) {
 
 /** Ends a pending signal: status, event and totals at once. */
 export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
-  await ctx.db.patch("signals", row._id, { ...outcome, walkedUntil: outcome.closedAt });
+  const ended = { ...outcome, walkedUntil: outcome.closedAt, open: hasControls(row) };
+  await ctx.db.patch("signals", row._id, ended);
   await append(ctx, await closedSaying(ctx, row, outcome));
   const { token, signal, costBps, confidence } = row;
   const position = positionOf(row);
@@ -116,13 +118,18 @@ export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome
   }
 }
 
-/** Keeps how the control arms of a signal ended, with an event. */
+/** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */
+export function hasControls({ coin }: Pick<AnySignal, "coin">): boolean {
+  return coin !== null;
+}
+
+/** Keeps how the control arms of a closed signal ended, with an event. */
 export async function keepComparison(
   ctx: MutationCtx,
   row: Doc<"signals">,
   compared: Comparison,
 ): Promise<void> {
-  await ctx.db.patch("signals", row._id, { compared, comparison: "done" });
+  await ctx.db.patch("signals", row._id, { compared, open: false });
   await append(ctx, await comparedSaying(ctx, row, compared));
 }
 

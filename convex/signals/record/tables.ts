@@ -63,9 +63,10 @@ const courseFields = {
   /** The sides of the control arms; `null` for HOLD, for a shadow, and where the price of a day ago was not known. */
   coin: vSide,
   momentum: vSide,
-  /** Whether its controls are still to be told once it has expired. HOLD and shadows have none. */
-  comparison: v.union(v.literal("due"), v.literal("done"), v.literal("none")),
+  /** How its controls ended, from its expiry on. */
   compared: v.optional(vComparison),
+  /** The tracker still looks at it: it is pending, or its controls are to be compared once it has expired. */
+  open: v.boolean(),
   ...vOutcome.omit("status", "gapMinutes").partial().fields,
 };
 export type Course = keyof typeof courseFields;
@@ -137,8 +138,7 @@ export const signalTables = {
     .index("by_arm", ["arm", "generatedAt"])
     .index("by_token", ["arm", "token", "generatedAt"])
     .index("by_desk", ["desk", "slot"])
-    .index("by_status", ["desk", "status", "token", "generatedAt"])
-    .index("by_comparison", ["desk", "comparison", "token", "generatedAt"]),
+    .index("by_open", ["desk", "open", "token", "generatedAt"]),
 
   /** The work of issuing them, one row a slot and token. Written by `signals/desk/runs`; kept like the signals. */
   signalRuns: defineTable({
