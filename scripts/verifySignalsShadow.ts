@@ -10,7 +10,7 @@ import {
 } from "../convex/signals/record/events";
 import { NO_BLOCKS, type Blocks } from "../convex/signals/statistics/inference";
 import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../convex/signals/statistics/pairs";
-import { addClosed, emptyTotals, type Totals } from "../convex/signals/statistics/totals";
+import { emptyTotals, type Totals } from "../convex/signals/statistics/totals";
 import { LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/trade/rules";
 import { chainProblems, endProblems, SKEW_MS } from "./verifySignalsChain";
 import { closing } from "./verifySignalsStatistics";

@@ -24,7 +24,9 @@ import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /** Signals that are held against one path: of the lab, four arms for seven hours. More wait for the next look. */
 const BATCH = 40;
-/** They are issued within this: after an outage a path is not longer than an exchange tells at once. */
+/** Enough to find one that is due: few wait for their expiry alone. */
+const SAMPLE = 4;
+/** The signals of a batch are issued within this: after an outage a path is not longer than an exchange tells at once. */
 const BATCH_MS = LIFETIME_MS + 2 * HOUR;
 
 /** Candles that are not to be had at expiry may be later; controls wait for them this long. */
@@ -43,7 +45,7 @@ export const trackShadows = cron("track shadow signals", async (ctx) => {
 
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
   for (const token of DESKS[desk].tokens) {
-    const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() });
+    const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() }, SAMPLE);
     if (open !== undefined)
       await ctx.scheduler.runAfter(0, internal.signals.outcomes.looks.look, { desk, token });
   }
@@ -62,7 +64,7 @@ export const next = internalQuery({
     v.null(),
   ),
   handler: async (ctx, wanted) => {
-    const open = await openSignals(ctx, wanted);
+    const open = await openSignals(ctx, wanted, BATCH);
     const last = open.at(-1);
     if (last === undefined) return null;
     const { now } = wanted;
@@ -80,13 +82,17 @@ export const next = internalQuery({
 type Wanted = { desk: Desk; token: LabToken; after: number; now: number };
 
 /** Those that are pending, or have expired and wait for their controls, as far as one path serves them. */
-async function openSignals(ctx: QueryCtx, { desk, token, after, now }: Wanted): Promise<Doc<"signals">[]> {
+async function openSignals(
+  ctx: QueryCtx,
+  { desk, token, after, now }: Wanted,
+  most: number,
+): Promise<Doc<"signals">[]> {
   const rows = await ctx.db
     .query("signals")
     .withIndex("by_open", (q) =>
       q.eq("desk", desk).eq("open", true).eq("token", token).gt("generatedAt", after),
     )
-    .take(BATCH);
+    .take(most);
   const due = rows.filter(({ status, expiresAt }) => status === "PENDING" || expiresAt <= now);
   const first = due[0]?.generatedAt ?? 0;
   return due.filter(({ generatedAt }) => generatedAt <= first + BATCH_MS);

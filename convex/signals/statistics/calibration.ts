@@ -16,7 +16,7 @@ import { v, type Infer } from "convex/values";
  */
 
 /** By whole percent, 0 to 100: decided trades of that confidence, and how many of them won. */
-export const vOutcomes = v.object({ stated: v.array(v.number()), won: v.array(v.number()) });
+const vOutcomes = v.object({ stated: v.array(v.number()), won: v.array(v.number()) });
 export type Outcomes = Infer<typeof vOutcomes>;
 
 export const PERCENTS = 101;
