@@ -205,6 +205,23 @@ describe("the shadow lab", () => {
     expect(await signalsOf(app, "lab")).toHaveLength(3);
   });
 
+  test("gives up an hour that it has begun to ask for with a prompt that is gone since", async () => {
+    const app = createApp({ now: EIGHT + 11 * MINUTE, env: { SHADOW_ARMS: CHALLENGER } });
+    await app.t.mutation(internal.signals.desk.runs.openHour, {});
+    const gone = "claude-haiku-4.5@signal-1";
+    await app.t.run(async ({ db }) => {
+      for (const { _id } of await db.query("signalRuns").collect()) await db.patch(_id, { arm: gone });
+    });
+    await settled(app);
+    await app.advance(3 * MINUTE);
+    await settled(app);
+    expect((await app.rows("signalRuns")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
+    const { events } = await labOf(app);
+    expect(events.map(({ kind, content }) => [kind, content.arm])).toEqual(
+      Array.from({ length: 3 }, () => ["missed", gone]),
+    );
+  });
+
   test("counts a day once, when all of it is over: what was issued in its first 17 hours, over their 51 slots", async () => {
     const midnight = EIGHT - 8 * HOUR;
     const app = createApp({ now: midnight, env: ARMS });

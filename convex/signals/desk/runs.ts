@@ -208,7 +208,8 @@ async function close(
   const about = { arm, token, slot: slotWords(desk, slot), reason, error };
   if (desk === "daily") log.error("signals.none issued", about);
   else log.warn("signals.no shadow signal", about);
-  const { promptVersion } = await writerOf(ctx, arm);
+  // An arm of the lab may have been asked with a prompt that is gone by now.
+  const promptVersion = desk === "lab" ? null : (await writerOf(ctx, arm)).promptVersion;
   await keepMissed(ctx, { desk, arm, slot, token, promptVersion }, reason);
   if (desk === "lab") return;
   await completeDay(ctx, slot);

@@ -26,7 +26,7 @@ import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 const BATCH = 40;
 /** Enough to find one that is due: few wait for their expiry alone. */
 const SAMPLE = 4;
-/** The signals of a batch are issued within this: after an outage a path is not longer than an exchange tells at once. */
+/** The signals of a batch are issued within this: after an outage a path, and what is asked for it, stays short. */
 const BATCH_MS = LIFETIME_MS + 2 * HOUR;
 
 /** Candles that are not to be had at expiry may be later; controls wait for them this long. */

@@ -136,7 +136,7 @@ export async function keepComparison(
 /** Counts a slot without a signal, with an event. */
 export async function keepMissed(
   ctx: MutationCtx,
-  slot: Slot & { promptVersion: string },
+  slot: Slot & { promptVersion: string | null },
   reason: Missed,
 ): Promise<void> {
   await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));

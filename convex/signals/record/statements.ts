@@ -56,17 +56,18 @@ export async function comparedSaying(
   return { desk: "daily", statement: { kind: "compared", content } };
 }
 
-/** @param promptVersion What it was asked with. */
+/** @param slot With the prompt that it was asked with; `null` for a shadow, whose arm names it. */
 export async function missedSaying(
   ctx: QueryCtx,
-  slot: Slot & { promptVersion: string },
+  { promptVersion, ...slot }: Slot & { promptVersion: string | null },
   reason: Missed,
 ): Promise<Saying> {
   const at = iso(Date.now());
-  if (slot.desk === "lab" || reason === "budget") {
+  if (promptVersion === null || reason === "budget") {
     return { desk: "lab", statement: { kind: "missed", content: { ...shadowOf(slot), reason, at } } };
   }
-  const content = { ...(await circumstancesOf(ctx, { ...slot, model: null }, 0)), reason, at };
+  const asked = { ...slot, promptVersion, model: null };
+  const content = { ...(await circumstancesOf(ctx, asked, 0)), reason, at };
   return { desk: "daily", statement: { kind: "refused", content } };
 }
 
