@@ -366,12 +366,12 @@ import type * as signals_record_anchorText from "../signals/record/anchorText.js
 import type * as signals_record_anchors from "../signals/record/anchors.js";
 import type * as signals_record_chain from "../signals/record/chain.js";
 import type * as signals_record_chains from "../signals/record/chains.js";
+import type * as signals_record_entries from "../signals/record/entries.js";
 import type * as signals_record_events from "../signals/record/events.js";
 import type * as signals_record_model from "../signals/record/model.js";
 import type * as signals_record_notary from "../signals/record/notary.js";
 import type * as signals_record_proposal from "../signals/record/proposal.js";
 import type * as signals_record_runs from "../signals/record/runs.js";
-import type * as signals_record_statements from "../signals/record/statements.js";
 import type * as signals_record_tables from "../signals/record/tables.js";
 import type * as signals_record_totals from "../signals/record/totals.js";
 import type * as signals_statistics_calibration from "../signals/statistics/calibration.js";
@@ -845,12 +845,12 @@ declare const fullApi: ApiFromModules<{
   "signals/record/anchors": typeof signals_record_anchors;
   "signals/record/chain": typeof signals_record_chain;
   "signals/record/chains": typeof signals_record_chains;
+  "signals/record/entries": typeof signals_record_entries;
   "signals/record/events": typeof signals_record_events;
   "signals/record/model": typeof signals_record_model;
   "signals/record/notary": typeof signals_record_notary;
   "signals/record/proposal": typeof signals_record_proposal;
   "signals/record/runs": typeof signals_record_runs;
-  "signals/record/statements": typeof signals_record_statements;
   "signals/record/tables": typeof signals_record_tables;
   "signals/record/totals": typeof signals_record_totals;
   "signals/statistics/calibration": typeof signals_statistics_calibration;

@@ -5,8 +5,8 @@ import type { Desk } from "./tables";
 
 /** The chains of events as they are stored: a desk has one. */
 
-/** What is said in a desk's chain. */
-export type Saying =
+/** What is added to a desk's chain. */
+export type ChainEntry =
   | { desk: "daily"; statement: StatementOf<SignalEvent> }
   | { desk: "lab"; statement: StatementOf<ShadowEvent> };
 
@@ -21,13 +21,14 @@ export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | nul
 }
 
 /** Adds an event to a chain. */
-export async function append(ctx: MutationCtx, said: Saying): Promise<ChainHead> {
-  const links = linksAfter(await headOf(ctx, said.desk), said.statement);
+export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<ChainHead> {
+  const links = linksAfter(await headOf(ctx, entry.desk), entry.statement);
   const { sequence, hash } = links;
-  if (said.desk === "daily") {
-    await ctx.db.insert("signalEvents", { desk: said.desk, event: { ...said.statement, ...links } });
+  // The same twice: an entry's desk is what tells the types of the two chains apart.
+  if (entry.desk === "daily") {
+    await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
   } else {
-    await ctx.db.insert("signalEvents", { desk: said.desk, event: { ...said.statement, ...links } });
+    await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
   }
   return { sequence, hash };
 }

@@ -10,7 +10,7 @@ import type { Outcome } from "../trade/path";
 import { delivered, LIFETIME_MS, positionOf, TOKENS, type Levels, type Token } from "../trade/rules";
 import { GENESIS } from "./chain";
 import { append, headOf } from "./chains";
-import { closedSaying, comparedSaying, issuedSaying, missedSaying } from "./statements";
+import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { DAILY, type AnySignal, type Course, type Missed, type Signal, type Slot } from "./tables";
 import { changeTotals, totalsOf } from "./totals";
 
@@ -74,17 +74,17 @@ export async function issueSignal(
   ctx: MutationCtx,
   { missingHours, momentum, ...issue }: Issue,
 ): Promise<void> {
-  const begun = { ...issue, ...begins(issue, await totalsOf(ctx, issue.record, "ALL")) };
+  const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };
   await ctx.db.insert("signals", signal);
-  await append(ctx, await issuedSaying(ctx, signal, missingHours));
+  await append(ctx, await issueEntry(ctx, signal, missingHours));
 }
 
 /** @param outcomes What its confidence is calibrated by. */
-function begins(issue: Levels & Pick<AnySignal, "confidence" | "generatedAt">, outcomes: Outcomes) {
+function beginningOf(issue: Levels & Pick<AnySignal, "confidence" | "generatedAt">, outcomes: Outcomes) {
   const { confidence, generatedAt } = issue;
   const position = positionOf(issue);
   // A HOLD risks nothing and gains nothing.
@@ -107,7 +107,7 @@ async function coinFor(ctx: QueryCtx, { desk, token, slot }: Slot) {
 export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
   const ended = { ...outcome, walkedUntil: outcome.closedAt, open: hasControls(row) };
   await ctx.db.patch("signals", row._id, ended);
-  await append(ctx, await closedSaying(ctx, row, outcome));
+  await append(ctx, await closingEntry(ctx, row, outcome));
   const { token, signal, costBps, confidence } = row;
   const position = positionOf(row);
   const excess = position === null ? 0 : excessOf(position, outcome);
@@ -130,7 +130,7 @@ export async function keepComparison(
   compared: Comparison,
 ): Promise<void> {
   await ctx.db.patch("signals", row._id, { compared, open: false });
-  await append(ctx, await comparedSaying(ctx, row, compared));
+  await append(ctx, await comparisonEntry(ctx, row, compared));
 }
 
 /** Counts a slot without a signal, with an event. */
@@ -140,5 +140,5 @@ export async function keepMissed(
   reason: Missed,
 ): Promise<void> {
   await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));
-  await append(ctx, await missedSaying(ctx, slot, reason));
+  await append(ctx, await missEntry(ctx, slot, reason));
 }

@@ -229,7 +229,7 @@ const SHADOW_DAYS = 35;
 type Waiting = NonNullable<Records["signalRuns"]["openWhen"]>[string];
 
 /** Runs of a desk that are under way. */
-function open(desk: Desk): Waiting {
+function openRuns(desk: Desk): Waiting {
   return {
     rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", desk))],
     since: ({ _creationTime }) => _creationTime,
@@ -252,7 +252,7 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
       aged: (rows, before) => rows.withIndex("by_desk", (q) => q.eq("desk", "lab").lt("slot", before)),
       ended: ({ state }) => state !== "writing",
     },
-    openWhen: { signals: open("daily"), shadowSignals: open("lab") },
+    openWhen: { signals: openRuns("daily"), shadowSignals: openRuns("lab") },
   },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
   signalTotals: { keep: "three or four rows for each arm" },

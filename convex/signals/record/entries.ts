@@ -3,13 +3,17 @@ import { dayOf, iso } from "../../lib/time";
 import type { Comparison } from "../trade/controls";
 import type { Outcome } from "../trade/path";
 import { delivered } from "../trade/rules";
-import type { Saying } from "./chains";
+import type { ChainEntry } from "./chains";
 import type { AnySignal, Missed, Slot } from "./tables";
 import { totalsOf } from "./totals";
 
 /** What the events say of signals: of the daily ones their day and its circumstances, of shadows their arm and hour. */
 
-export async function issuedSaying(ctx: QueryCtx, signal: AnySignal, missingHours: number): Promise<Saying> {
+export async function issueEntry(
+  ctx: QueryCtx,
+  signal: AnySignal,
+  missingHours: number,
+): Promise<ChainEntry> {
   const facts = issuedFacts(signal);
   if (signal.desk === "lab") {
     const { promptVersion } = signal;
@@ -36,7 +40,7 @@ function issuedFacts({ signal, ...held }: AnySignal) {
   };
 }
 
-export async function closedSaying(ctx: QueryCtx, signal: AnySignal, outcome: Outcome): Promise<Saying> {
+export async function closingEntry(ctx: QueryCtx, signal: AnySignal, outcome: Outcome): Promise<ChainEntry> {
   const { status, exitPrice, pnlPercent, decidedBy, gapMinutes } = outcome;
   const end = { status, closedAt: iso(outcome.closedAt), exitPrice, pnlPercent, decidedBy };
   if (signal.desk === "lab") {
@@ -47,21 +51,21 @@ export async function closedSaying(ctx: QueryCtx, signal: AnySignal, outcome: Ou
   return { desk: "daily", statement: { kind: "closed", content } };
 }
 
-export async function comparedSaying(
+export async function comparisonEntry(
   ctx: QueryCtx,
   signal: AnySignal,
   { mirrorGapMinutes, ...ends }: Comparison,
-): Promise<Saying> {
+): Promise<ChainEntry> {
   const content = { ...(await circumstancesOf(ctx, signal, mirrorGapMinutes)), ...ends };
   return { desk: "daily", statement: { kind: "compared", content } };
 }
 
 /** @param slot With the prompt that it was asked with; `null` for a shadow, whose arm names it. */
-export async function missedSaying(
+export async function missEntry(
   ctx: QueryCtx,
   { promptVersion, ...slot }: Slot & { promptVersion: string | null },
   reason: Missed,
-): Promise<Saying> {
+): Promise<ChainEntry> {
   const at = iso(Date.now());
   if (promptVersion === null || reason === "budget") {
     return { desk: "lab", statement: { kind: "missed", content: { ...shadowOf(slot), reason, at } } };
