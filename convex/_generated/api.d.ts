@@ -152,6 +152,7 @@ import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_quotas from "../lib/quotas.js";
 import type * as lib_records from "../lib/records.js";
 import type * as lib_refreshes from "../lib/refreshes.js";
+import type * as lib_refusals from "../lib/refusals.js";
 import type * as lib_renewals from "../lib/renewals.js";
 import type * as lib_request from "../lib/request.js";
 import type * as lib_rows from "../lib/rows.js";
@@ -631,6 +632,7 @@ declare const fullApi: ApiFromModules<{
   "lib/quotas": typeof lib_quotas;
   "lib/records": typeof lib_records;
   "lib/refreshes": typeof lib_refreshes;
+  "lib/refusals": typeof lib_refusals;
   "lib/renewals": typeof lib_renewals;
   "lib/request": typeof lib_request;
   "lib/rows": typeof lib_rows;

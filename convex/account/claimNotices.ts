@@ -7,8 +7,12 @@ import { iso } from "../lib/time";
  * What every answer to a `userId` tells besides its own: that a claim of it waits. Only ids that could be guessed have such
  * claims, so all others cost nothing.
  */
-export async function claimNotice(ctx: ActionCtx, userId: string): Promise<{ claimPending?: string }> {
+export async function claimNotice(
+  ctx: ActionCtx,
+  userId: string,
+): Promise<{ claimPending?: string; claimContest?: "code" | "operator" }> {
   if (!isGuessable(userId)) return {};
-  const until = await ctx.runQuery(internal.account.pendingClaims.pendingUntil, { userId });
-  return until === null ? {} : { claimPending: iso(until) };
+  const claim = await ctx.runQuery(internal.account.pendingClaims.pending, { userId });
+  if (claim === null) return {};
+  return { claimPending: iso(claim.dueAt), claimContest: claim.told ? "code" : "operator" };
 }

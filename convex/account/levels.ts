@@ -11,6 +11,7 @@ import { linkOf } from "../messenger/model";
 import { tellEverywhere } from "../messenger/notices";
 import { levelRowOf, openRefusal, settingAt, type LevelSetting } from "../users/levels";
 import { requireUser } from "../users/model";
+import { openClaimBy } from "./openClaims";
 import { vLevel } from "../users/tables";
 
 /** How far an account goes with whoever names its `userId` alone, as its owner reads and sets it. */
@@ -43,14 +44,16 @@ export const mine = query({
  * Sets the caller's level. What tightens holds at once, and takes the place of a change that waits; what loosens (a more
  * open level, a higher cap) holds two hours later. Either is told on every channel that the account has.
  * @param args.capUsd For `open` alone, and needed there: decimal USD such as "250".
- * @throws AppError `invalid_request`; `conflict` for `open` where it is not for this account; `rate_limited`.
+ * @throws AppError `invalid_request`; `conflict` for `open` where it is not for this account, and for a login whose claim
+ * of a `userId` waits; `rate_limited`.
  */
 export const set = mutation({
   args: { level: vLevel, capUsd: v.optional(v.string()) },
   returns: vStanding,
   handler: async (ctx, { level, capUsd }) => {
-    const { userId } = await requireUser(ctx);
+    const { userId, tokenIdentifier } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
+    if ((await openClaimBy(ctx, tokenIdentifier)) !== null) throw new AppError("conflict", CLAIMING);
     const wish = settingOf(level, capUsd);
     const linked = (await linkOf(ctx, userId)) !== null;
     const refusal = level === "open" ? openRefusal(userId, linked) : null;
@@ -68,6 +71,8 @@ export const set = mutation({
     return standingOf(ctx, userId);
   },
 });
+
+const CLAIMING = "A claim of yours waits: the level can be set once it has taken effect or has ended";
 
 async function standingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof vStanding>> {
   const row = await levelRowOf(ctx, userId);

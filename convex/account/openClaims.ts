@@ -20,6 +20,20 @@ export async function openClaimOf(ctx: QueryCtx, userId: string): Promise<Doc<"p
   return rowsByBoth(ctx.db.query("pendingClaims"), "userId", userId, "state", "open").unique();
 }
 
+/** The claim of a login that waits, or `null`. */
+export async function openClaimBy(
+  ctx: QueryCtx,
+  tokenIdentifier: string,
+): Promise<Doc<"pendingClaims"> | null> {
+  return rowsByBoth(
+    ctx.db.query("pendingClaims"),
+    "tokenIdentifier",
+    tokenIdentifier,
+    "state",
+    "open",
+  ).first();
+}
+
 /**
  * Opens a claim, and tells it on every channel that the id has. Until it takes effect the id is nobody's: whoever knows it,
  * the claimer among them, goes on under the caps of such ids. The same login asking again only changes what it keeps.
@@ -41,11 +55,7 @@ export async function openClaim(
   const openedAt = Date.now();
   const dueAt = openedAt + DELAY_MS;
   const code = newCode(CODE_LENGTH);
-  const row = { ...claim, codeHash: codeHash(code), openedAt, dueAt, state: "open" } as const;
-  const claimId = await ctx.db.insert("pendingClaims", row);
-  await ctx.scheduler.runAt(dueAt, internal.account.pendingClaims.carryOut, { claimId });
-  await recordAudit(ctx, { actor: userId, action: "claim opened", subject: claimId });
-  await tellEverywhere(ctx, {
+  const told = await tellEverywhere(ctx, {
     userId,
     kind: "claim",
     paragraphs: [
@@ -59,5 +69,9 @@ export async function openClaim(
       ],
     ],
   });
+  const row = { ...claim, codeHash: codeHash(code), told, openedAt, dueAt, state: "open" } as const;
+  const claimId = await ctx.db.insert("pendingClaims", row);
+  await ctx.scheduler.runAt(dueAt, internal.account.pendingClaims.carryOut, { claimId });
+  await recordAudit(ctx, { actor: userId, action: "claim opened", subject: claimId });
   return dueAt;
 }

@@ -15,11 +15,15 @@ import { openClaimOf } from "./openClaims";
  * before can contest.
  */
 
-/** Until when (epoch ms) a claim of a `userId` waits; `null` where none does. */
-export const pendingUntil = internalQuery({
+/** The claim of a `userId` that waits, until `dueAt` (epoch ms), and whether the id was told; `null` where none does. */
+export const pending = internalQuery({
   args: { userId: v.string() },
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx, { userId }) => (await openClaimOf(ctx, userId))?.dueAt ?? null,
+  returns: v.union(v.object({ dueAt: v.number(), told: v.boolean() }), v.null()),
+  handler: async (ctx, { userId }) => {
+    const claim = await openClaimOf(ctx, userId);
+    // What was opened by an earlier version does not say: what is set for the id now was there.
+    return claim === null ? null : { dueAt: claim.dueAt, told: claim.told ?? true };
+  },
 });
 
 /** Makes the id the claimer's once its time has come, where both are still free. Runs by itself. */

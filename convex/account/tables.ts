@@ -29,12 +29,15 @@ export const accountTables = {
     keep: v.array(vLeftover),
     /** HMAC of the code that was told on the id's channels, with which the claim is contested. */
     codeHash: v.string(),
+    /** Whether the id had a channel to tell that code on. */
+    told: v.optional(v.boolean()),
     openedAt: v.number(),
     dueAt: v.number(),
     state: literals("open", "done", "refused", "contested", "withdrawn"),
     endedAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
+    .index("by_tokenIdentifier_and_state", ["tokenIdentifier", "state"])
     .index("by_codeHash", ["codeHash"]),
 
   /** Changes of lost logins, by an operator's word. Written by `account/recovery`. Kept: they say why an account is whose. */

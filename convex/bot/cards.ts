@@ -33,6 +33,24 @@ export const UNCONFIRMED: Paragraph = [
   " to drop it. Do not confirm a code that somebody else gave you.",
 ];
 
+/** For who confirms where there is no link: its code was never used, or has ended with the link. */
+export const NOTHING_TO_CONFIRM: Paragraph = [
+  "This account has no link to confirm. To make one, create a code in the web application's profile, then send ",
+  { command: "connect" },
+  " CODE here.",
+];
+
+/** For who confirms with another code than the link's. */
+export const WRONG_CODE: Paragraph = [
+  "That is not the code that this account was linked with. If you made the link, send ",
+  { command: "confirm" },
+  " with that code; if you do not have it any more, create a new one in the web application's profile and send ",
+  { command: "connect" },
+  " CODE; if you did not make it, send ",
+  { command: "unlink" },
+  " to drop it.",
+];
+
 type Described = { name: string; argument?: string; summary: string };
 
 /** The commands, a line each, behind an introduction. */

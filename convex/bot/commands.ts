@@ -10,7 +10,16 @@ import { confirmLink, dropLink, linkOfAccount } from "../messenger/model";
 import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../research/model";
 import { walletOf } from "../wallets/model";
 import { pseudonymOf } from "../users/model";
-import { helpCard, linkedCard, notice, statusCard, UNCONFIRMED, walletCard } from "./cards";
+import {
+  helpCard,
+  linkedCard,
+  NOTHING_TO_CONFIRM,
+  notice,
+  statusCard,
+  UNCONFIRMED,
+  walletCard,
+  WRONG_CODE,
+} from "./cards";
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";
@@ -176,9 +185,11 @@ async function changed(
 
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
 async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
-  const link = await unconfirmedLinkOf(ctx, sender);
-  if (link === null) return { answer: notice("There is nothing to confirm.") };
-  if (argument === "" || link.codeHash !== codeHash(argument)) return { answer: notice(...UNCONFIRMED) };
+  const link = await linkOfAccount(ctx, sender.messengerId);
+  if (link === null) return { answer: notice(...NOTHING_TO_CONFIRM) };
+  if (link.confirmedAt !== undefined) return { answer: notice("This account's link is confirmed already.") };
+  if (argument === "") return { answer: notice(...UNCONFIRMED) };
+  if (link.codeHash !== codeHash(argument)) return { answer: notice(...WRONG_CODE) };
   await confirmLink(ctx, link, Date.now());
   const wallet = await walletOf(ctx, link.userId, "custody");
   return {

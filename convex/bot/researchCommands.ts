@@ -1,7 +1,9 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { payerOf } from "../lib/payers";
+import { listedSymbol } from "../evidence/model";
 import { optionalToken } from "../lib/input";
+import { isSymbol } from "../lib/tokens";
 import type { Button, Paragraph } from "../messenger/format";
 import { configOf } from "../messenger/model";
 import { fullTextCard, sourcesCard, STOP } from "../research/cards";
@@ -29,8 +31,8 @@ export const researchCommands: readonly Command[] = [
     argument: "[TOKEN]",
     summary: "A research snapshot of a token, or of the whole market",
     access: "anywhere",
-    run: (_ctx, { argument }) =>
-      onToken(argument, "research", (focus) => ({
+    run: (ctx, { argument }) =>
+      onToken(ctx, argument, "research", (focus) => ({
         answer: notice(`Researching ${nameOf(focus)}: this takes up to a minute…`),
         later: { kind: "research", focus },
       })),
@@ -60,7 +62,7 @@ export const researchCommands: readonly Command[] = [
           buttons: [[STOP]],
         };
       };
-      return onToken(argument, "follow", (focus) => orReason(() => begin(focus)));
+      return onToken(ctx, argument, "follow", (focus) => orReason(() => begin(focus)));
     },
   },
   {
@@ -82,15 +84,19 @@ export const researchCommands: readonly Command[] = [
   },
 ];
 
-function onToken(
+async function onToken(
+  ctx: MutationCtx,
   argument: string,
   command: string,
   run: (focus: string) => Outcome | Promise<Outcome>,
-): Outcome | Promise<Outcome> {
+): Promise<Outcome> {
   const token = optionalToken.safeParse(argument);
-  if (!token.success)
-    return { answer: notice("Name one token by its symbol, such as ", { command }, " BTC.") };
-  return run(token.data ?? "");
+  const asked = token.success ? (token.data ?? "") : "?";
+  if (asked === "") return run("");
+  // The exchanges may know a symbol that no list has; a name they do not know.
+  const focus = (await listedSymbol(ctx, asked)) ?? asked;
+  if (isSymbol(focus)) return run(focus);
+  return { answer: notice("Name one token by its symbol, such as ", { command }, " BTC.") };
 }
 
 /** Whether a linked user's cards come from this bot to this chat of theirs, rather than where they have set them to go. */
@@ -115,7 +121,7 @@ function shown(
     summary,
     access: "anywhere",
     run: (ctx, { argument }) =>
-      onToken(argument, name, async (focus) => {
+      onToken(ctx, argument, name, async (focus) => {
         const found = await ctx.runQuery(internal.research.onDemand.current, { focus });
         if (found !== null) return { answer: card(focus, found.result) };
         const there = `There is no research on ${nameOf(focus)} yet: `;

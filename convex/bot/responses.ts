@@ -3,7 +3,7 @@ import { lastProposed } from "../alerts/model";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { MINUTE } from "../lib/time";
 import { userOfAccount } from "../messenger/model";
-import { HOW_TO_LINK, notice, UNCONFIRMED } from "./cards";
+import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
 import { commandNamed, help } from "./commands";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./parsing";
@@ -28,7 +28,7 @@ export async function respond(
   const userId = await userOfAccount(ctx, sender.messengerId);
   const { answer, buttons, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
-  const isTold = JSON.stringify(answer[0]) === JSON.stringify(UNCONFIRMED);
+  const isTold = [UNCONFIRMED, WRONG_CODE].some((one) => JSON.stringify(answer[0]) === JSON.stringify(one));
   const said = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
   const replaces = isInPlace(text, tapped) ? { replaces: { messageId: tapped.messageId } } : {};
   const noticeId =

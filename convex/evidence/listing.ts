@@ -6,10 +6,11 @@ import { charge, type Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { DAY, HOUR } from "../lib/time";
 import { gatherSoon } from "./collecting";
-import { symbolIn, WRITTEN } from "../lib/tokens";
+import { isSymbol, symbolIn } from "../lib/tokens";
+import { symbolAmong } from "./lists";
 import { LISTS, MAJORS } from "./model";
 import { mentionsIn, namesOf } from "./names";
-import type { Fact, Wanted } from "./tables";
+import type { Wanted } from "./tables";
 
 /**
  * Which tokens there are: those in the lists of the market, and those with a market at one of the exchanges. What the
@@ -21,19 +22,7 @@ type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
 /** @param caller Who is counted where an exchange has to be asked; without one the caller was counted already. */
 export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
-  if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
-  const listing: Wanted = { collector: "listing", subject: asked };
-  const wanted = [...LISTS, listing];
-  const read = async (): Promise<Listing> => {
-    const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
-      wanted,
-      withinMs: DAY,
-    });
-    const symbol = symbolAmong(facts, asked);
-    if (symbol !== null) return { kind: "known", symbol };
-    return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
-  };
-  const stored = await read();
+  const stored = await storedListing(ctx, asked);
   if (stored.kind === "known") return stored;
   try {
     if (caller !== undefined) await charge(ctx, "refresh", caller);
@@ -41,41 +30,49 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return stored;
   }
-  await gatherSoon(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
-  return read();
+  await gatherSoon(ctx, wantedOf(asked), { freshMs: HOUR, waitMs: deadlines.grounding });
+  return storedListing(ctx, asked);
 });
 
-/** The symbol that facts know a token by: its own, or that of the coin with this name. */
-function symbolAmong(facts: readonly Fact[], asked: string): string | null {
-  if (facts.some(({ subject }) => subject === asked)) return asked;
-  const named = facts.find(
-    ({ kind, value }) => kind === "name" && typeof value === "string" && bare(value) === bare(asked),
-  );
-  return named?.subject ?? null;
+/** What is known of it already. */
+export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
+  if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
+  const wanted = wantedOf(asked);
+  const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
+    wanted,
+    withinMs: DAY,
+  });
+  const symbol = symbolAmong(facts, asked);
+  if (symbol !== null) return { kind: "known", symbol };
+  return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
 }
 
-const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
+/** The exchanges know symbols alone. */
+function wantedOf(asked: string): Wanted[] {
+  return isSymbol(asked) ? [...LISTS, { collector: "listing", subject: asked }] : [...LISTS];
+}
 
 /**
- * The focus that a token stands for, "" without one. Where the sources are out of reach it is taken as it was asked for.
- * @throws AppError `not_found` when no source knows the token.
+ * The focus that a token stands for, "" without one. Where the sources are out of reach a symbol is taken as it was asked
+ * for; whose a name of several words is, nobody can say then.
+ * @throws AppError `not_found` when no source knows the token; `upstream`
  */
 export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?: Caller): Promise<string> {
   if (token === undefined) return "";
   const { kind, symbol } = await listingOf(ctx, token, caller);
   if (kind === "unknown") throw new AppError("not_found", unknownToken(symbol));
+  if (!isSymbol(symbol)) throw new AppError("upstream", unsureToken(symbol));
   return symbol;
 }
 
 /** The first token that words name, whose existence a source confirms; "" where they name none. */
 export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
-  const named = IS_TOKEN.test(words) ? symbolIn(words) : await firstNamedIn(ctx, words);
+  const whole = symbolIn(words);
+  const named = isSymbol(whole) ? whole : await firstNamedIn(ctx, words);
   if (named === undefined) return "";
   const { kind, symbol } = await listingOf(ctx, named, caller);
   return kind === "known" ? symbol : "";
 }
-
-const IS_TOKEN = new RegExp(`^${WRITTEN}$`);
 
 async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
   const wanted = { wanted: [...LISTS], withinMs: DAY };
@@ -90,3 +87,7 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
 /** What somebody is told who asks for a token that no source knows. */
 export const unknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
+
+/** What somebody is told who asks for a token while the sources that would know it are out of reach. */
+export const unsureToken = (symbol: string): string =>
+  `The market's sources cannot be asked whether ${symbol} is traded`;

@@ -60,3 +60,22 @@ function nameOf(facts: readonly Fact[]): string | null {
   const value = facts.find(({ kind }) => kind === "name")?.value;
   return typeof value === "string" ? value : null;
 }
+
+/**
+ * The symbol that facts know a token by: its own, or that of the coin with this name, of which people leave out or add what
+ * coins are: `Pepe Coin` is Pepe.
+ */
+export function symbolAmong(facts: readonly Fact[], asked: string): string | null {
+  return symbolNamed(facts, asked) ?? symbolNamed(facts, asked.replace(/ (?:COIN|TOKEN)$/, ""));
+}
+
+function symbolNamed(facts: readonly Fact[], words: string): string | null {
+  if (facts.some(({ subject }) => subject === words)) return words;
+  const name = bare(words);
+  const named = facts.find(
+    ({ kind, value }) => kind === "name" && typeof value === "string" && name !== "" && bare(value) === name,
+  );
+  return named?.subject ?? null;
+}
+
+const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");

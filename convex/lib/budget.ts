@@ -152,10 +152,10 @@ export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void
   const share = { day: dayOf(Date.now()), payer: of, provider: "llm" as const };
   if (partOf(of) === Infinity) return;
   const own = await spentOn(ctx, { ...share, shard: anyShard() });
-  if (own >= partOf(of) && sum(await roomsOf(ctx, share)) <= 0) throw usedUp(of, "class");
+  if (own >= partOf(of) && sum(await roomsOf(ctx, share)) <= 0) throw refusal(share, "class");
   if (holders.length === 0) return;
   if (!(await mayHave(ctx, poolOf(share), holders, 1, await leftLately(ctx, share))))
-    throw usedUp(of, "caller");
+    throw refusal(share, "caller");
 }
 
 /**
@@ -229,7 +229,7 @@ async function take(
   const shard = await takeFrom(ctx, share, micros);
   if (holders.length === 0) return shard;
   const leftNow = await leftLately(ctx, share);
-  if (!(await countFor(ctx, poolOf(share), holders, micros, leftNow))) throw usedUp(of, "caller");
+  if (!(await countFor(ctx, poolOf(share), holders, micros, leftNow))) throw refusal(share, "caller");
   return shard;
 }
 
@@ -241,7 +241,7 @@ async function takeFrom(ctx: MutationCtx, share: Share, micros: number): Promise
     return shard;
   }
   const rooms = await roomsOf(ctx, share);
-  if (sum(rooms) < micros) throw usedUp(share.payer, "class");
+  if (sum(rooms) < micros) throw refusal(share, "class");
   let rest = micros;
   for (const [other, room] of rooms.entries()) {
     const some = Math.min(rest, Math.max(0, room));
@@ -290,8 +290,14 @@ const WHOSE: Partial<Record<Class, string>> = {
   lab: "shadow signals",
 };
 
+const NAMES: Record<Billed, string> = {
+  llm: "the LLM gateway",
+  sentiment: "the sentiment model",
+  agentApi: "the agent API",
+};
+
 /** @param what Whether all of the class have used it up, or this caller what one may have of it. */
-function usedUp(payer: Class, what: "class" | "caller"): AppError {
+function refusal({ payer, provider }: Omit<Share, "day">, what: "class" | "caller"): AppError {
   const now = Date.now();
   const resetAt = resetAfter(now);
   const quota: Quota = {
@@ -302,13 +308,12 @@ function usedUp(payer: Class, what: "class" | "caller"): AppError {
     left: 0,
     againMs: resetAt - now,
   };
-  const whose = WHOSE[payer] ?? "this work";
-  const budget = what === "class" ? "Today's budget" : "Your part of today's budget";
-  return new AppError(
-    "rate_limited",
-    `${budget} for ${whose} is used up: it is restored at ${iso(resetAt)}`,
-    { retryAfterMs: resetAt - now, headers: quotaHeaders([quota]) },
-  );
+  const budget = `today's budget of ${NAMES[provider]} for ${WHOSE[payer] ?? "this work"}`;
+  const said = what === "class" ? `T${budget.slice(1)}` : `Your part, a tenth of what is left, of ${budget}`;
+  return new AppError("rate_limited", `${said} is used up: it is restored at ${iso(resetAt)}`, {
+    retryAfterMs: resetAt - now,
+    headers: quotaHeaders([quota]),
+  });
 }
 
 async function add(ctx: MutationCtx, cell: Cell, micros: number): Promise<void> {

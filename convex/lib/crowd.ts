@@ -27,23 +27,23 @@ const FULL_MS = 5 * SECOND;
 
 /**
  * Does work that keeps its caller waiting, on a place among the strangers' where the caller is one.
- * @param full What is done instead when all places are taken.
+ * @param full What is done instead when there is no place: `own` says whether it is the caller who holds too many.
  */
 export async function waitingAs<Value>(
   ctx: ActionCtx,
   caller: Caller,
   work: () => Promise<Value>,
-  full: () => Promise<Value>,
+  full: (own: boolean) => Promise<Value>,
   crowd: Crowd = "asking",
 ): Promise<Value> {
   if (caller.signedIn === true) return work();
   const [holder, around] = holdersOf(caller);
-  const place = await ctx.runMutation(internal.lib.crowd.enter, {
+  const { place, own } = await ctx.runMutation(internal.lib.crowd.enter, {
     crowd,
     ...(holder === undefined ? {} : { holder }),
     ...(around === undefined ? {} : { around }),
   });
-  if (place === null) return full();
+  if (place === null) return full(own);
   try {
     return await work();
   } finally {
@@ -52,22 +52,17 @@ export async function waitingAs<Value>(
 }
 
 /** For who cannot be answered without waiting. @throws AppError `rate_limited` */
-export function refuseCrowd(): Promise<never> {
-  return Promise.reject(
-    new AppError(
-      "rate_limited",
-      "Too many callers are waiting for an answer at the moment: try again shortly",
-      {
-        retryAfterMs: FULL_MS,
-      },
-    ),
-  );
+export function refuseCrowd(own: boolean): Promise<never> {
+  const why = own
+    ? "You wait for as many answers as one caller may at a time: try again when one of them is there"
+    : "Too many callers are waiting for an answer at the moment: try again shortly";
+  return Promise.reject(new AppError("rate_limited", why, { retryAfterMs: FULL_MS }));
 }
 
-/** Takes a place; `null` when there is none. */
+/** Takes a place; `null` when there is none, because the caller holds too many of their own or because all are held. */
 export const enter = internalMutation({
   args: { crowd: vCrowd, holder: v.optional(v.string()), around: v.optional(v.string()) },
-  returns: v.union(v.id("crowdPlaces"), v.null()),
+  returns: v.object({ place: v.union(v.id("crowdPlaces"), v.null()), own: v.boolean() }),
   handler: async (ctx, { crowd, ...who }) => {
     const now = Date.now();
     const shards = SHARDS[crowd];
@@ -78,16 +73,17 @@ export const enter = internalMutation({
       { useStaleSnapshot: true },
     );
     const left = shards.length * PLACES - held;
-    if (!(await mayEnter(ctx, crowd, who, left, now))) return null;
+    if (!(await mayEnter(ctx, crowd, who, left, now))) return { place: null, own: left > 0 };
     const first = Math.floor(Math.random() * shards.length);
     for (const shard of [...shards.slice(first), ...shards.slice(0, first)]) {
       const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).take(PLACES);
       const lost = held.find(({ until }) => until <= now);
       if (lost !== undefined) await ctx.db.delete("crowdPlaces", lost._id);
       else if (held.length >= PLACES) continue;
-      return ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
+      const place = await ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
+      return { place, own: false };
     }
-    return null;
+    return { place: null, own: false };
   },
 });
 

@@ -21,7 +21,7 @@ export type RequestHead = {
 export type Call = {
   head: RequestHead;
   requestId: string;
-  /** The `Idempotency-Key` header, when one was sent (1 to 200 characters). */
+  /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
   /** Who is asking, for limits that are charged further in because a cached read is free. */
   caller: Caller;
@@ -138,7 +138,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       refuseQuery(input, request);
       const parsed = parseInput(input, { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) });
       const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
-      const idempotencyKey = idempotencyKeyOf(request);
+      const idempotencyKey = idempotencyKeyOf(request, parsed);
       if (limit !== undefined) await chargeAddress(ctx, limit, caller);
       if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
       if (caller.credential === "id" && isTokenWrong(head, caller)) {
@@ -316,17 +316,29 @@ function respond(
   });
 }
 
-function idempotencyKeyOf(request: Request): string | undefined {
-  const key = request.headers.get("idempotency-key")?.trim();
-  if (key === undefined || key === "") return undefined;
-  if (key.length > 200)
+/** The one key of a request, in its header or its body. Which of two was meant, nobody can say. */
+function idempotencyKeyOf(request: Request, input: unknown): string | undefined {
+  const sent = request.headers.get("idempotency-key")?.trim() ?? "";
+  const inBody = textAt(input, "idempotencyKey");
+  if (sent === "") return inBody;
+  if (sent.length > 200)
     throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
-  return key;
+  if (inBody !== undefined && inBody !== sent)
+    throw new AppError(
+      "invalid_request",
+      "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
+    );
+  return sent;
 }
 
 function userIdOf(input: unknown): { userId?: string } {
-  if (typeof input !== "object" || input === null || !("userId" in input)) return {};
-  return typeof input.userId === "string" ? { userId: input.userId } : {};
+  const userId = textAt(input, "userId");
+  return userId === undefined ? {} : { userId };
+}
+
+function textAt(input: unknown, name: string): string | undefined {
+  const value: unknown = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
+  return typeof value === "string" ? value : undefined;
 }
 
 /** Whose valid token came along, whatever it opens. */

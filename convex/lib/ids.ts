@@ -20,33 +20,41 @@ export function guessableWarning(id: string): { warning: string; suggestedUserId
 
 /**
  * What stands where anybody reads it: addresses and transactions of EVM chains, addresses of Bitcoin and Solana, and digits
- * alone, as telephone numbers, times and messenger accounts have them.
+ * alone, as telephone numbers, times and messenger accounts have them. A UUID of another version than 4 and 7 is made of a
+ * time, a machine or a name.
  */
 const PUBLIC = [
   /^0x[0-9a-f]{40,}$/i,
   /^bc1[0-9a-z]{20,80}$/i,
   /^(?=.*[A-Z])(?=.*[a-z])(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|[1-9A-HJ-NP-Za-km-z]{43,44})$/,
   /^[\d\s+()./:|_-]+$/,
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[^47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
 ];
+/** As a part of an id: what is around it has to be worth enough. */
+const MAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/gi;
 
 function isPublic(id: string): boolean {
   return PUBLIC.some((pattern) => pattern.test(id));
 }
 
-/** What people type without thinking of it, and what they think of first. */
+/** What people type without thinking of it, what they think of first, and the UUID that documents show. */
 const USUAL =
-  "abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
+  "550e8400-e29b-41d4-a716-446655440000 f47ac10b-58cc-4372-a567-0e02b2c3d479 abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
   "user password wallet telegram admin test demo default customer account crypto bitcoin ethereum secret random ";
 /** The commonest pairs of letters, of which words of English and its neighbours are made. */
 const PAIRS = new Set(
   (
     "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le sa si ar ve ra ld " +
     "ur me co ro ll ic ne io ri li ch be ma om el ta la ns di ho pe ec pr no ct us ac ot il tr ly nc ut ss so rs un " +
-    "lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev"
+    "lo wa ge ie wh ee wi em ad ol rt po we na ul ni ts mo ow pa im mi ai sh ir su id os iv ia am fi ci vi pl ig tu ev " +
+    "ce ca ry ag oo bl cr sp ck cl ke ap pi ru ga um br bo fa ab rd fo do ty gr oc ba lu mp ex fe rr au op bu ui mb ov cu tt sc qu ay od pu"
   ).split(" "),
 );
-/** Letters in a row that may be a word. */
-const WORD = /[a-z]{4,}/g;
+/** Letters in a row, as words are written, and the part of pairs from which on they are: of random letters a fifth are. */
+const WORDS = /[A-Z]?[a-z]{2,}|[A-Z]{3,}/g;
+const LEAST_PAIRS = 0.5;
+/** In bits, of 26. */
+const LETTER = 4.7;
 /** To say which place is repeated, and for how long. */
 const REPEAT_BITS = 10;
 const LEAST_REPEAT = 4;
@@ -55,9 +63,11 @@ const LEAST_REPEAT = 4;
  * About how many bits it takes to guess a text: the fewer, the more of it is usual, repeated or made like a word. An
  * estimate, and no list of what people choose.
  */
-export function guessBits(text: string): number {
-  const lower = text.toLowerCase();
-  const costs = bitsOfEach(lower, /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1)));
+export function guessBits(id: string): number {
+  const text = id.replace(MAIL, " ");
+  // Some other letters are not as long in lower case.
+  const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const costs = bitsOfEach(text, lower);
   const all = USUAL + lower;
   let bits = 0;
   for (let at = 0; at < lower.length;) {
@@ -81,18 +91,24 @@ function longestMatch(text: string, at: number): number {
   return length;
 }
 
-/** Of each character by itself, and by the one before it where both are in a word. */
-function bitsOfEach(lower: string, mixesCases: boolean): number[] {
-  const letter = mixesCases ? 5.7 : 4.7;
+/**
+ * Of each character by itself, and by the one before it where the two are a common pair: in a row of letters that is made of
+ * such pairs for the most part, all are, as a guesser takes whole words.
+ */
+function bitsOfEach(text: string, lower: string): number[] {
+  const letter = /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1)) ? 5.7 : LETTER;
   const costs: number[] = Array.from({ length: lower.length }, (_, at) => {
     const char = lower.charAt(at);
     if (/[a-z]/.test(char)) return letter;
     if (/\d/.test(char)) return 3.3;
     return /[ -~]/.test(char) ? 1 : 7;
   });
-  for (const { index, 0: word } of lower.matchAll(WORD)) {
-    for (let at = index + 1; at < index + word.length; at++)
-      if (PAIRS.has(lower.slice(at - 1, at + 1))) costs[at] = 1.5;
+  for (const { index, 0: written } of text.matchAll(WORDS)) {
+    const row = written.toLowerCase();
+    const isCommon = Array.from(row, (_, at) => at > 0 && PAIRS.has(row.slice(at - 1, at + 1)));
+    const areWords = isCommon.filter(Boolean).length > (row.length - 1) * LEAST_PAIRS;
+    if (areWords) costs[index] = LETTER;
+    for (let at = 1; at < row.length; at++) if (areWords || isCommon[at] === true) costs[index + at] = 1.5;
   }
   return costs;
 }

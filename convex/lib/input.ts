@@ -32,25 +32,27 @@ export const userId = text(128)
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
 
-// It is brought into its form last, so that the pattern tells what is accepted.
-const token = (problem: string) =>
-  z
-    .string("must be a string")
-    .trim()
-    .regex(new RegExp(`^${WRITTEN}$`), problem)
-    .overwrite(symbolIn);
-
-/** A token symbol that may be left out; an empty one counts as left out. */
+/** A token's symbol or name that may be left out; an empty one counts as left out. Which name it is, the sources tell. */
 export const optionalToken = absentWhenEmpty(
-  token("must be a token symbol such as BTC (at most 20 characters)"),
-).describe("Token to focus on: btc, $BTC, BTC/USDT and Bitcoin all mean BTC; omit for the whole market.");
+  atMost(60)
+    .trim()
+    .min(1, "must not be blank")
+    .regex(/^[^\p{C}\uFFFD]+$/u, "must be a token's symbol or name, in printable characters")
+    .overwrite(symbolIn),
+).describe(
+  "Token to focus on, by its symbol or its name: btc, $BTC, BTC/USDT and Bitcoin all mean BTC, Shiba Inu means SHIB; omit for the whole market.",
+);
 
 /** One of a few tokens, however it is written. */
 export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
   symbols: Symbols,
   problem: string,
 ) {
-  return token(problem)
+  return z
+    .string("must be a string")
+    .trim()
+    .regex(new RegExp(`^${WRITTEN}$`), problem)
+    .overwrite(symbolIn)
     .pipe(z.enum(symbols, problem))
     .meta({
       accepts: () => ({ anyOf: [{ enum: [...symbols] }, { type: "string", pattern: waysToWrite(symbols) }] }),
@@ -145,8 +147,11 @@ export function wholeNumberOr(otherwise: number, min: number, max: number) {
 export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   const known = Object.keys(fields).join(", ");
   return z.strictObject(fields, {
-    error: ({ code }) =>
-      code === "unrecognized_keys" ? `is not a field here, where money moves: there are ${known}` : undefined,
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return undefined;
+      const are = issue.keys.length === 1 ? "is not a field" : "are not fields";
+      return `${are} here, where money moves: there are ${known}`;
+    },
   });
 }
 
@@ -168,5 +173,5 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
 export const idempotencyKey = absentWhenEmpty(
   text(200).regex(/^[^\uFFFD]+$/, "must consist of whole characters"),
 ).describe(
-  "Repeating a call with the same key returns its first outcome; the Idempotency-Key header does the same, and wins.",
+  "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; where both are sent, they must not differ.",
 );

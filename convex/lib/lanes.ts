@@ -158,8 +158,11 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, own: number): Promise<vo
     .query("laneJobs")
     .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
     .take(DEPTH);
-  if (mayTake({ own, left: DEPTH - waiting.length, amount: 1 })) return;
-  throw new AppError("rate_limited", "Too many requests are waiting at the moment: try again shortly", {
+  const left = DEPTH - waiting.length;
+  if (mayTake({ own, left, amount: 1 })) return;
+  const whose =
+    left > 0 ? "As many of your requests are waiting as one caller's may" : "Too many requests are waiting";
+  throw new AppError("rate_limited", `${whose} at the moment: try again shortly`, {
     retryAfterMs: FULL_MS,
     headers: quotaHeaders([
       {

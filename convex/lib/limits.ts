@@ -6,7 +6,8 @@ import { sha256Hex } from "./crypto";
 import { AppError } from "./errors";
 import { SOURCE_LIMITS, type PublicSource } from "./publicSources";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";
-import { holdersOf, networksOf, takeOne, windowOf, type Pool } from "./shares";
+import { inWords, usedUp } from "./refusals";
+import { holdersOf, networksOf, takeOne, windowOf, type Pool, type Taking } from "./shares";
 import { DAY } from "./time";
 
 /**
@@ -84,33 +85,61 @@ const limits = {
   cardAddress: perHour(600),
 };
 
+/** What the limits count, as the words of a refusal. */
+const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
+  chat: "questions",
+  refresh: "requests for something newer",
+  shift: "new research shifts",
+  settings: "changes of settings and look-ups",
+  alert: "new alerts",
+  wallet: "new wallets",
+  chain: "questions to the chain",
+  transfer: "orders",
+  run: "agent runs",
+  game: "games",
+  claim: "claims",
+  deposit: "notices of deposits",
+  newDeposit: "deposits named for the first time",
+  payment: "payments",
+  link: "link codes",
+  card: "cards",
+  miss: "transactions that are not the user's",
+  unknownHash: "payments that the chain does not know",
+};
+
+/** Whose a limit is, by the end of its name. */
+const WHOSE: readonly (readonly [string, string])[] = [
+  ["User", "this user's limit"],
+  ["Named", "the limit of all who name this userId without its owner's token"],
+  ["Address", "your network address's limit"],
+  ["Network", "the limit of the network that your address is in"],
+];
+
 /**
  * What strangers take one by one from what all of them have: each a tenth at most of what is left (`lib/shares`). A tenth
  * of the whole is a person's pace times ten.
  */
 const pools = {
   /** A wallet is kept for good. */
-  wallet: { most: 300, windowMs: HOUR },
+  wallet: { most: 300, windowMs: HOUR, holds: "the new wallets of an hour" },
   // What is kept for a month.
-  webhook: { most: 300, windowMs: DAY },
-  setting: { most: 300, windowMs: DAY },
+  webhook: { most: 300, windowMs: DAY, holds: "the new webhooks of a day" },
+  setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
   /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
-  namedChat: { most: 60, windowMs: HOUR },
-  /** Guesses at one thing. */
-  missSubject: { most: 20, windowMs: MINUTE },
+  namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
+  missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
 };
 type PoolName = keyof typeof pools;
 
 function poolOf(name: PoolName, of?: string): Pool {
-  return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, ...pools[name] };
+  const { most, windowMs } = pools[name];
+  return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, most, windowMs };
 }
 
 /** How full the pools of all strangers are, for who watches over them: by what they hold, and for how long. */
-export const watchedPools: readonly (Pool & { holds: string })[] = [
-  { ...poolOf("wallet"), holds: "the new wallets of an hour" },
-  { ...poolOf("webhook"), holds: "the new webhooks of a day" },
-  { ...poolOf("setting"), holds: "the new messenger settings of a day" },
-];
+export const watchedPools: readonly (Pool & { holds: string })[] = (
+  ["wallet", "webhook", "setting"] as const
+).map((name) => ({ ...poolOf(name), holds: pools[name].holds }));
 
 const rateLimiter = new RateLimiter(components.rateLimiter);
 
@@ -264,7 +293,7 @@ export async function refuseGuessing(
   }
   if (subject === undefined) return;
   const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
-  if (!(await ctx.runQuery(internal.lib.shares.allows, wanted))) throw emptied("missSubject");
+  refuseUnless("missSubject", await ctx.runQuery(internal.lib.shares.allows, wanted));
 }
 
 /** Counts a wrong guess. */
@@ -286,7 +315,7 @@ export async function countGuess(
 /** Takes one of what all strangers have. @throws AppError `rate_limited` where there is none left for this one. */
 export async function takeCommon(ctx: ActionCtx, name: "wallet" | "webhook", caller: Caller): Promise<void> {
   const wanted = { pool: poolOf(name), holders: holdersOf(caller) };
-  if (!(await ctx.runMutation(internal.lib.shares.take, wanted))) throw emptied(name);
+  refuseUnless(name, await ctx.runMutation(internal.lib.shares.take, wanted));
 }
 
 /** The same in the transaction that keeps it. @param holders By whom it is counted. */
@@ -295,7 +324,7 @@ export async function takeCommonNow(
   name: "setting",
   holders: readonly string[],
 ): Promise<void> {
-  if (!(await takeOne(ctx, poolOf(name), holders))) throw emptied(name);
+  refuseUnless(name, await takeOne(ctx, poolOf(name), holders));
 }
 
 /** Counts a card to a chat that others have named too. @returns Whether there was one left for its holders. */
@@ -304,7 +333,7 @@ export async function namedChatHasLeft(
   chatId: string,
   holders: readonly string[],
 ): Promise<boolean> {
-  return takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders);
+  return (await takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders)) === "taken";
 }
 
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
@@ -329,20 +358,18 @@ async function take(ctx: ActionCtx | MutationCtx, { limit, ...by }: Counted, cou
 }
 
 function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
-  return refusal({ name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs });
+  const [end, whose] = WHOSE.find(([suffix]) => limit.endsWith(suffix)) ?? ["", "the limit"];
+  const words = new Map(Object.entries(WORDS)).get(limit.slice(0, limit.length - end.length));
+  const quota = { name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs };
+  return usedUp(`${whose} of ${words ?? quota.name} (${quota.most} in ${inWords(quota.windowMs)})`, quota);
 }
 
-/** For whom nothing is left of a pool until its window ends. */
-function emptied(name: PoolName): AppError {
-  const { most, windowMs } = pools[name];
+/** @throws AppError `rate_limited` where nothing is left of a pool until its window ends: for this one, or for all. */
+function refuseUnless(name: PoolName, outcome: Taking): void {
+  if (outcome === "taken") return;
+  const { most, windowMs, holds } = pools[name];
   const againMs = windowOf(poolOf(name)) + windowMs - Date.now();
-  return refusal({ name: quotaName(name), most, windowMs, left: 0, againMs });
-}
-
-function refusal(quota: Quota): AppError {
-  const headers = quotaHeaders([quota]);
-  return new AppError("rate_limited", "Too many requests: slow down", {
-    retryAfterMs: quota.againMs,
-    headers,
-  });
+  const all = `what all callers without a sign-in have of ${holds} (${most})`;
+  const what = outcome === "all" ? all : `your part, a tenth of what is left, of ${holds} (${most} for all)`;
+  throw usedUp(what, { name: quotaName(name), most, windowMs, left: 0, againMs });
 }

@@ -37,6 +37,11 @@ export async function readBody(request: Request): Promise<string> {
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {
   if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
+  return bodyInput(body);
+}
+
+/** That of a POST. @throws AppError `invalid_request` */
+export function bodyInput(body: string): Record<string, unknown> {
   if (body.trim() === "") return {};
   let parsed: unknown;
   try {
@@ -53,23 +58,27 @@ export function rawInput(request: Request, body: string): Record<string, unknown
 /**
  * Refuses a POST that has fields in its address too, for shapes that are closed: what is overlooked there, `?dryRun=true`
  * above all, would change what moves.
- * @throws AppError `invalid_request` naming the first of them.
+ * @throws AppError `invalid_request` naming them.
  */
 export function refuseQuery(shape: z.ZodType, request: Request): void {
   const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
   if (!isClosed || request.method !== "POST") return;
-  const [name] = new URL(request.url).searchParams.keys();
-  if (name === undefined) return;
+  const names = [...new URL(request.url).searchParams.keys()];
+  if (names.length === 0) return;
   throw new AppError(
     "invalid_request",
-    `${nameShown(name)} is in the address: where money moves, every field belongs in the JSON body`,
+    `${namesShown(names)} ${names.length === 1 ? "is" : "are"} in the address: where money moves, every field belongs in the JSON body`,
   );
 }
 
-/** A field's name as it may stand in an answer. */
-function nameShown(name: string): string {
-  return cut(name, 40).replace(/[^\x20-\x7e]/g, "?");
+/** Names of fields as they may stand in an answer. */
+function namesShown(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
+  const more = names.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
+
+const MOST_NAMES = 20;
 
 /** `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. */
 function present(raw: Record<string, unknown>): Record<string, unknown> {
@@ -93,7 +102,7 @@ export function parseInput<Shape extends z.ZodType>(
     throw new AppError("invalid_request", `The input ${issue?.message ?? MALFORMED}`);
   }
   if (issue.code === "unrecognized_keys") {
-    throw new AppError("invalid_request", `${nameShown(String(name))} ${issue.message}`);
+    throw new AppError("invalid_request", `${namesShown(issue.keys)} ${issue.message}`);
   }
   const field = [nameSent(shape, given, String(name)), ...inner].join(".");
   const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;

@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -93,33 +93,39 @@ export async function addTo(
   }
 }
 
-/** Takes one from a pool. @returns Whether there was one for its holders. */
-export async function takeOne(ctx: MutationCtx, pool: Pool, holders: readonly string[]): Promise<boolean> {
+/** Whether one was taken; else whether its holders have what they may have, or nothing is left for anybody. */
+const vTaking = v.union(v.literal("taken"), v.literal("own"), v.literal("all"));
+export type Taking = Infer<typeof vTaking>;
+
+/** Takes one from a pool. */
+export async function takeOne(ctx: MutationCtx, pool: Pool, holders: readonly string[]): Promise<Taking> {
   const of = { pool: pool.name, window: windowOf(pool) };
   // Were it read for good, all who take at the same time would wait for one another.
   const stale = { useStaleSnapshot: true };
   const taken: number = await ctx.runQuery(internal.lib.shares.taken, of, stale);
   const left = pool.most - taken;
-  if (left < 1 || !(await countFor(ctx, of, holders, 1, left))) return false;
+  if (left < 1) return "all";
+  if (!(await countFor(ctx, of, holders, 1, left))) return "own";
   await addTo(ctx, of, [`all ${Math.floor(Math.random() * SHARDS)}`], 1);
-  return true;
+  return "taken";
 }
 
 /** `takeOne` for an action. */
 export const take = internalMutation({
   args: vWanted,
-  returns: v.boolean(),
+  returns: vTaking,
   handler: (ctx, { pool, holders }) => takeOne(ctx, pool, holders),
 });
 
-/** Whether there is one left for the holders. */
+/** What taking one would come to. */
 export const allows = internalQuery({
   args: vWanted,
-  returns: v.boolean(),
-  handler: async (ctx, { pool, holders }) => {
+  returns: vTaking,
+  handler: async (ctx, { pool, holders }): Promise<Taking> => {
     const of = { pool: pool.name, window: windowOf(pool) };
     const left = pool.most - (await takenOf(ctx, of));
-    return left >= 1 && (await mayHave(ctx, of, holders, 1, left));
+    if (left < 1) return "all";
+    return (await mayHave(ctx, of, holders, 1, left)) ? "taken" : "own";
   },
 });
 

@@ -13,13 +13,26 @@ const SYMBOLS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
+const SYMBOL = String.raw`[A-Za-z0-9][A-Za-z0-9.$-]{0,19}`;
 /** A symbol in any case, one with a dollar sign, a pair of which the first is meant, or one of the names above. */
-export const WRITTEN = String.raw`\$?[A-Za-z0-9][A-Za-z0-9.$-]{0,19}(?:/[A-Za-z0-9]{2,10})?`;
+export const WRITTEN = String.raw`\$?${SYMBOL}(?:/[A-Za-z0-9]{2,10})?`;
 
-/** The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. @param written As `WRITTEN` says. */
+const IS_WRITTEN = new RegExp(`^${WRITTEN}$`);
+const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
+
+/**
+ * The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be a
+ * coin's name (`isSymbol`): the sources tell whose.
+ */
 export function symbolIn(written: string): string {
-  const [base = ""] = written.replace(/^\$/, "").toUpperCase().split("/");
+  const upper = written.toUpperCase().replace(/\s+/g, " ");
+  const [base = ""] = IS_WRITTEN.test(upper) ? upper.replace(/^\$/, "").split("/") : [upper];
   return SYMBOLS.get(base) ?? base;
+}
+
+/** Whether it has the form of a symbol: a focus always has, and a name of several words has not. */
+export function isSymbol(asked: string): boolean {
+  return IS_SYMBOL.test(asked);
 }
 
 /** A pattern of all the ways to write one of these symbols, blanks around it included. */

@@ -1,11 +1,15 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, Written, type MountedEndpoint } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
+import type { Caller } from "../lib/limits";
+import { once } from "../lib/once";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
+import { isSymbol } from "../lib/tokens";
 import { marketSnapshot, rowSource, tokenFigures } from "./shapes";
 
 /** How long a snapshot or a token answer counts as live. */
@@ -28,6 +32,16 @@ const errors = {
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
 
+/** It reaches the sources: loaded where a focus is asked for. */
+const listing = once(() => import("../evidence/listing"));
+
+/** A symbol that no source knows has no figures; a name that none knows is nothing to ask for. */
+async function focusTold(ctx: ActionCtx, token: string | undefined, caller: Caller): Promise<string> {
+  if (token === undefined) return "";
+  const { focusOf, storedListing } = await listing();
+  return isSymbol(token) ? (await storedListing(ctx, token)).symbol : focusOf(ctx, token, caller);
+}
+
 const market: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/market",
@@ -38,6 +52,7 @@ const market: MountedEndpoint = endpoint({
   needs: ["LLM_GATEWAY_API_KEY"],
   errors: {
     ...errors,
+    not_found: "No source knows a token of that name.",
     upstream:
       "The LLM gateway failed or took too long, the sources do not tell the whole market, and there is no earlier snapshot.",
   },
@@ -70,7 +85,7 @@ const market: MountedEndpoint = endpoint({
   input: z.object({ token: optionalToken }),
   returns: marketSnapshot,
   handler: async (ctx, { token }, { caller }) => {
-    const focus = token ?? "";
+    const focus = await focusTold(ctx, token, caller);
     const read = () => ctx.runQuery(internal.market.snapshots.answer, { focus });
     try {
       const { body } = await readThrough(ctx, {

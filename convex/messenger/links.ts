@@ -87,7 +87,13 @@ async function linkable(
   const code = await codeByHash(ctx, codeHash);
   // The user may have claimed another userId since, and then this one is nobody's.
   if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
-    throw new AppError("not_found", "This code is unknown, expired or used: create a new one");
+    const isUsed = ofAccount?.codeHash === codeHash;
+    const isOld = code !== null && code.expiresAt <= now;
+    const what = isUsed ? "used up: it has linked this account" : isOld ? "expired" : UNKNOWN_CODE;
+    throw new AppError(
+      "not_found",
+      `This code is ${what}. Create a new one in the web application's profile`,
+    );
   }
   const stands = (link: Doc<"messengerLinks"> | null) =>
     link !== null && (by !== "account" || link.confirmedAt !== undefined);
@@ -103,3 +109,5 @@ async function linkable(
     replaces: replaces.filter(({ _id }, i) => replaces[i - 1]?._id !== _id),
   };
 }
+
+const UNKNOWN_CODE = "unknown: it was used, mistyped or replaced by a newer one";

@@ -45,16 +45,20 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
 /** What the service itself tells of who owns a `userId`, and of how far the id alone goes. */
 export const OWNERSHIP = ["claim", "level", "change of login"] as const;
 
-/** Tells a user on every channel they have: the chat they have set, and the account of a confirmed link. */
+/**
+ * Tells a user on every channel they have: the chat they have set, and the account of a confirmed link.
+ * @returns Whether there was one.
+ */
 export async function tellEverywhere(
   ctx: MutationCtx,
   card: Pick<Card, "userId" | "paragraphs"> & { kind: (typeof OWNERSHIP)[number] },
-): Promise<void> {
+): Promise<boolean> {
   const chatId = (await configOf(ctx, card.userId))?.chatId;
   const linked = await linkedChat(ctx, card.userId);
   if (chatId !== undefined) await enqueueCard(ctx, { ...card, chatId });
   if (linked !== null && (linked !== chatId || (await hasOwnBot(ctx, card.userId))))
     await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+  return chatId !== undefined || linked !== null;
 }
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {

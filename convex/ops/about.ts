@@ -1,8 +1,10 @@
+import { TITLE } from "./version";
+
 /** The words of the API document that belong to no endpoint. Prose is plain text, with `code` in backticks. */
 
 export const about = {
   info: {
-    title: "Market research, signals and wallets",
+    title: TITLE,
     summary: "Crypto market data, research shifts, paid reports and wallets on Base, over HTTP.",
     description: [
       "Every endpoint speaks JSON, for any origin. A GET takes its fields as query parameters, a POST as a JSON object, whatever its content type; where both are offered they take the same fields. Unknown fields are ignored, except where money moves: there they are a 400 that names them. Blanks around texts are cut off, and unless a field says otherwise an optional one that is empty or null counts as left out.",

@@ -49,14 +49,21 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
 /** What every answer to a `userId` may have besides its own. */
 function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
-  return { ...answer, properties: { ...answer.properties, claimPending: CLAIM_PENDING } };
+  return { ...answer, properties: { ...answer.properties, ...CLAIM } };
 }
 
-const CLAIM_PENDING: JsonSchema = {
-  type: "string",
-  format: "date-time",
-  description:
-    "A signed-in user has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+const CLAIM: Record<string, JsonSchema> = {
+  claimPending: {
+    type: "string",
+    format: "date-time",
+    description:
+      "A signed-in user has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+  },
+  claimContest: {
+    enum: ["code", "operator"],
+    description:
+      "Beside claimPending, who can end that claim: whoever reads the chat of the userId, which was sent a code; or the operator alone, as it has no chat.",
+  },
 };
 
 const ERROR: JsonSchema = {

@@ -2,10 +2,9 @@ import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
 import { optionalToken, text } from "../lib/input";
-import { about } from "../ops/about";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
-import { VERSION } from "../ops/version";
+import { TITLE, VERSION } from "../ops/version";
 import { signalToken } from "../signals/trade/inputs";
 import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
@@ -74,14 +73,14 @@ const home: MountedEndpoint = endpoint({
     "The name and version of the service, and links to its health, its reference and a first answer. The page shows what /mcp/prices, /mcp/market, /mcp/signals/latest, /signals/{id} and /mcp/whale-alerts hold; it asks nobody for a newer market.",
   needs: [],
   answerHeaders: PAGE_HEADERS,
-  example: { input: {}, output: { service: about.info.title, version: VERSION, links: LINKS } },
+  example: { input: {}, output: { service: TITLE, version: VERSION, links: LINKS } },
   input: z.object({}),
   returns: z.object({
     service: z.string(),
     version: z.string(),
     links: z.record(z.string(), z.string()).describe("Paths of this service, by what is there"),
   }),
-  handler: () => Promise.resolve({ service: about.info.title, version: VERSION, links: LINKS }),
+  handler: () => Promise.resolve({ service: TITLE, version: VERSION, links: LINKS }),
   page: async (ctx) => {
     const { readHome } = await import("./reading");
     const { homePage } = await import("./home");
@@ -125,7 +124,7 @@ const researchPage: MountedEndpoint = shown({
   example: { input: { token: "ETH" }, output: researchPageExample },
   input: z.object({ token: optionalToken }),
   returns: research,
-  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token ?? ""),
+  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token),
   render: async (value, now) => (await import("./research")).researchPage(value, now),
 });
 

@@ -1,5 +1,6 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { storedListing } from "../evidence/listing";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
@@ -77,8 +78,9 @@ async function withPath(ctx: ActionCtx, row: Signal): Promise<SignalData> {
 
 const MEASURED_HOURS = 48;
 
-/** @param token Empty for the whole market, whose shift reports are their users' own. */
-export async function readResearch(ctx: ActionCtx, token: string): Promise<ResearchData> {
+/** @param asked A token's symbol or name. Left out for the whole market, whose shift reports are their users' own. */
+export async function readResearch(ctx: ActionCtx, asked: string | undefined): Promise<ResearchData> {
+  const token = asked === undefined ? "" : (await storedListing(ctx, asked)).symbol;
   const symbol = TOKENS.find((one) => one === token);
   const [report, stored, measured] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),

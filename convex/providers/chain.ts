@@ -68,6 +68,14 @@ async function counted(request: Promise<Response>): Promise<Response> {
   }
 }
 
+/** Whether what answers at an address does so as a token does. What fails to answer is none: it may be a person's wallet. */
+export async function isToken(address: Address): Promise<boolean> {
+  return readContract(chainClient(), { address, abi: erc20Abi, functionName: "totalSupply" }).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** The balance of a token (its address, or `null` for the chain's own coin) in its smallest unit. */
 export type Balances = { native: bigint; tokens: bigint[] };
 

@@ -72,6 +72,7 @@ export function shownSnapshot(stored: {
 
 /** Of an endpoint that takes a focus. */
 const UNKNOWN = "No source knows the token.";
+const UNSURE = "The token was named in words while the sources that know whose name it is are out of reach.";
 
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
@@ -95,11 +96,15 @@ const snapshot: MountedEndpoint = endpoint({
       "A question that the report answers, at most 500 characters. Without `token` its focus is the first token that it names, if any.",
     ),
   }),
-  returns: z.object({ success: z.literal(true), result: snapshotShape }),
+  returns: z.object({
+    success: z.literal(true),
+    result: snapshotShape,
+    answer: z.string().optional().describe("In place of research: why a request for a private key has none"),
+  }),
   handler: async (ctx, { token, query }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
-    if (query !== undefined && asksForKey(query)) {
-      return { success: true as const, result: keyRefused(SECURITY_MESSAGE) };
+    if ([token, query].some((asked) => asked !== undefined && asksForKey(asked))) {
+      return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
     const { focusNamedIn, focusOf } = await listing();
     const focus =
@@ -155,6 +160,7 @@ const start: MountedEndpoint = endpoint({
     not_found: UNKNOWN,
     conflict: "The idempotency key was used for another request.",
     rate_limited: "Too many starts, or 10 shifts of this user are active already.",
+    upstream: UNSURE,
   },
   example: {
     input: { userId: EXAMPLE_USER, token: "ETH", messengerChatId: "123456789" },
@@ -180,8 +186,8 @@ const start: MountedEndpoint = endpoint({
     startedAt: z.int().describe("Epoch ms"),
     stopsAt: z.int().describe("Epoch ms: startedAt + 8 hours"),
   }),
-  handler: async (ctx, { userId, token, messengerChatId, idempotencyKey }, call) => {
-    const key = call.idempotencyKey ?? idempotencyKey;
+  handler: async (ctx, { userId, token, messengerChatId }, call) => {
+    const key = call.idempotencyKey;
     const { focusOf } = await listing();
     const focus = await focusOf(ctx, token);
     const started = await ctx.runMutation(internal.research.shifts.start, {
@@ -270,6 +276,7 @@ const report: MountedEndpoint = endpoint({
   needs: [],
   errors: {
     not_found: "There is no report on this token, or of this shift, yet, or no source knows the token.",
+    upstream: UNSURE,
   },
   example: { input: { token: "ETH" }, output: reportExample },
   input: z

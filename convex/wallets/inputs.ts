@@ -2,7 +2,7 @@ import * as z from "zod";
 import { checksummed } from "../lib/addresses";
 import { absentWhenEmpty, symbolOf } from "../lib/input";
 import { parseUnits } from "../lib/money";
-import { CONTRACTS, RESERVED, SYMBOLS } from "./tokens";
+import { BURNING, CONTRACTS, RESERVED, SYMBOLS } from "./tokens";
 
 /** Shapes of what moves money. Messages complete the sentence "<field> …". */
 
@@ -16,8 +16,12 @@ export const amount = z
   .trim()
   .refine((value) => !value.includes("."), "must be in the token's smallest unit, without a decimal point")
   .refine(
-    (value) => value.includes(".") || parseUnits(value) !== null,
+    (value) => value.includes(".") || /^[1-9]\d*$/.test(value),
     "must be a positive whole number of digits",
+  )
+  .refine(
+    (value) => !/^[1-9]\d*$/.test(value) || parseUnits(value) !== null,
+    "must be at most 2^256 - 1, the largest amount that a token can have",
   )
   .meta({
     description:
@@ -39,13 +43,17 @@ export const addressInput = z
     "must not be a token contract or another well-known one: what is sent there is lost",
   )
   .refine(
+    (value) => !BURNING.test(value),
+    "must not be an address for burning tokens: nobody has its key, and what is sent there is lost",
+  )
+  .refine(
     (value) => !RESERVED.test(value),
     "must not be an address of the chain's own (a precompile or predeploy): what is sent there is lost",
   )
   .transform((value) => checksummed(value) ?? value)
   .meta({
     description:
-      "Recipient: checksummed correctly, or all in one case; neither the zero address, nor a token's or another well-known contract, nor a precompile.",
+      "Recipient: checksummed correctly, or all in one case; neither the zero address or one for burning tokens, nor a token's or another well-known contract, nor a precompile.",
     accepts: () => ({ type: "string", pattern: String.raw`^\s*0x[0-9a-fA-F]{40}\s*$` }),
   });
 

@@ -1,8 +1,8 @@
 import { briefOf, describeBrief, type Brief } from "../../convex/research/brief";
 import type { Fact } from "../../convex/evidence/tables";
-import { createMarket, type Market } from "../stack/standins/market";
-import { random, unit } from "../stack/standins/random";
-import { researchResult, type ResearchResult } from "../stack/standins/research";
+import { createMarket, type Market } from "../standins/market";
+import { random, unit } from "../standins/random";
+import { researchResult, type ResearchResult } from "../standins/research";
 
 /** What reports on a simulated market are written from, on any moment, and what the gateway's stand-in writes. */
 

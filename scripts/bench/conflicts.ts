@@ -1,8 +1,8 @@
 import { SECOND } from "../../convex/lib/time";
-import { startChain } from "../stack/chain/index";
-import { seededRandom } from "../stack/host/globals";
+import { startChain } from "../chain/index";
+import { seededRandom } from "../host/globals";
 import { pricesOf } from "../stack/localChain";
-import { createMarket } from "../stack/standins/market";
+import { createMarket } from "../standins/market";
 import { createMixedLoad, WEBHOOK_SECRET } from "./mixedLoad";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";

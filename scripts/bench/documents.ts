@@ -1,7 +1,7 @@
 import { endpoints } from "../../convex/http";
 import { internal } from "../../convex/_generated/api";
 import { MINUTE } from "../../convex/lib/time";
-import { measure, type Usage } from "../stack/host/usage";
+import { measure, type Usage } from "../host/usage";
 import { DUE, DUE_AFTER_MS, finishSynthesis, insertShifts, READER } from "./documentRows";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";

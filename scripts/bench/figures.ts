@@ -1,7 +1,7 @@
 import { ledgerOf, type Ledger } from "../../convex/evidence/facts";
 import { settle } from "../../convex/evidence/settlement";
-import { createMarket } from "../stack/standins/market";
-import { random } from "../stack/standins/random";
+import { createMarket } from "../standins/market";
+import { random } from "../standins/random";
 import { briefAt } from "./briefs";
 import { kept, wordsOf } from "./keptWords";
 import type { Progress } from "./progress";

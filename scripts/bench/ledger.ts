@@ -1,7 +1,7 @@
 import { creditDeposit, deduct, reverseDeposit, standingOf } from "../../convex/credits/model";
 import { release, reserve, settle } from "../../convex/credits/reservations";
 import type { MutationCtx } from "../../convex/_generated/server";
-import { measure, type Usage } from "../stack/host/usage";
+import { measure, type Usage } from "../host/usage";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, type World } from "./world";

@@ -1,9 +1,9 @@
 import { parseEther, parseUnits, type Address } from "viem";
 import { api } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import type { Amounts } from "../stack/chain/index";
-import { hexShape } from "../stack/chain/rpc";
-import { random } from "../stack/standins/random";
+import type { Amounts } from "../chain/index";
+import { hexShape } from "../chain/rpc";
+import { random } from "../standins/random";
 import type { World } from "./world";
 import * as z from "zod";
 

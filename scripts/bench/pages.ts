@@ -1,5 +1,5 @@
 import { dayOf, HOUR, MINUTE } from "../../convex/lib/time";
-import { measure, type Usage } from "../stack/host/usage";
+import { measure, type Usage } from "../host/usage";
 import type { Progress } from "./progress";
 import { insertAlerts, insertSignals } from "./signalRows";
 import { figure, type Table } from "./table";

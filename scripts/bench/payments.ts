@@ -1,8 +1,8 @@
 import { encodeFunctionData, erc20Abi, toHex, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import * as z from "zod";
-import { CHAIN_ID, TOKENS } from "../stack/chain/addresses";
-import { createRpc, hexShape } from "../stack/chain/rpc";
+import { CHAIN_ID, TOKENS } from "../chain/addresses";
+import { createRpc, hexShape } from "../chain/rpc";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { startWalletStack, type Answer, type WalletStack } from "./walletStack";

@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { HOUR, MINUTE } from "../../convex/lib/time";
 import * as z from "zod";
 import { nextDue, scheduleShape } from "../stack/crontab";
-import { measure, type Usage } from "../stack/host/usage";
+import { measure, type Usage } from "../host/usage";
 import { insertShadows, SHADOW_ARMS } from "./shadowRows";
 import { insertAlerts, insertSignals } from "./signalRows";
 import type { Progress } from "./progress";

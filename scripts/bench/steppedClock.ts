@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { real } from "../stack/real";
+import { real } from "../real";
 
 type Timer = { due: number; fire: () => void };
 

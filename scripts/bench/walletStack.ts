@@ -1,8 +1,8 @@
 import type { Address } from "viem";
 import * as z from "zod";
-import type { Amounts, Chain } from "../stack/chain/index";
-import { hexShape } from "../stack/chain/rpc";
-import { real } from "../stack/real";
+import type { Amounts, Chain } from "../chain/index";
+import { hexShape } from "../chain/rpc";
+import { real } from "../real";
 import { startStack } from "../stack/stack";
 
 /** The local stack for the bench's questions about wallets, its calls to the outside counted where it makes them. */

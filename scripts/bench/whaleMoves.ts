@@ -1,7 +1,7 @@
 import type { Address } from "viem";
 import { LABELS } from "../../convex/whales/chain/labels";
-import type { Coin, Move } from "../stack/chain/moves";
-import { random } from "../stack/standins/random";
+import type { Coin, Move } from "../chain/moves";
+import { random } from "../standins/random";
 
 /** The transfers of `whales.ts`: what is sent, and the alert that is to come of it. */
 

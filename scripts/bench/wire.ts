@@ -1,5 +1,5 @@
 import { applyVariables } from "../stack/env";
-import { createStandins } from "../stack/standins/index";
+import { createStandins } from "../standins/index";
 import { figure, type Table } from "./table";
 import { fuzzWire } from "./wireFuzz";
 

@@ -3,10 +3,10 @@ import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib
 import { UNCOUNTED } from "../../convex/lib/budget";
 import { AppError } from "../../convex/lib/errors";
 import { askStructured, type Question } from "../../convex/providers/structured";
-import { createStandins, type Fault } from "../stack/standins/index";
-import { random, type Random } from "../stack/standins/random";
-import { schemaProblem } from "../stack/standins/strictSchema";
-import { STYLES, styled } from "../stack/standins/styles";
+import { createStandins, type Fault } from "../standins/index";
+import { random, type Random } from "../standins/random";
+import { schemaProblem } from "../standins/strictSchema";
+import { STYLES, styled } from "../standins/styles";
 import { questions, type Ask } from "./wireQuestions";
 
 /**

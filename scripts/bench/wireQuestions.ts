@@ -8,7 +8,7 @@ import { PROMPT_VERSIONS } from "../../convex/signals/arms/names";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/desk/prompts";
 import { problemsOf } from "../../convex/signals/trade/rules";
 import { intentQuestion } from "../../convex/social/prompts";
-import type { Market } from "../stack/standins/market";
+import type { Market } from "../standins/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
 

@@ -1,6 +1,6 @@
 import type { Source } from "../../convex/evidence/facts";
 import type { Kind } from "../../convex/evidence/tables";
-import type { Random } from "../stack/standins/random";
+import type { Random } from "../standins/random";
 
 /**
  * A writer model of reports: true sentences in six languages, with slots, or with figures and citations as writers write

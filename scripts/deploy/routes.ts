@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { endpoints } from "../../convex/http";
-import { measure } from "../stack/host/usage";
+import { measure } from "../host/usage";
 import { packaged } from "../stack/modules";
 import { startStack, type Stack } from "../stack/stack";
 import { timeAlone } from "./bareContext";

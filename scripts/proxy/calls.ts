@@ -12,7 +12,7 @@ import { tools } from "./tools";
 
 type Input = Record<string, unknown>;
 
-const claimed = z.object({ claimPending: z.string() });
+const claimed = z.object({ claimPending: z.string(), claimContest: z.optional(z.string()) });
 
 type Surroundings = Listener & { serviceUrl: string; signal: AbortSignal };
 
@@ -70,9 +70,14 @@ async function answered(
 function claimIn(answer: unknown): string {
   const told = claimed.safeParse(answer);
   if (!told.success) return "";
+  const { claimPending, claimContest } = told.data;
+  const how =
+    claimContest === "code"
+      ? "they can contest it with the code that was sent to the chat of this userId, or ask the operator"
+      : "only the operator can end it";
   return (
-    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${told.data.claimPending} on. ` +
-    "If that is not this person, they can contest it with the code that was sent to the chat of this userId, or ask the operator."
+    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${claimPending} on. ` +
+    `If that is not this person, ${how}.`
   );
 }
 

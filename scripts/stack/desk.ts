@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Variables } from "./env";
 import type { Issuer } from "./issuer";
-import type { Standins } from "./standins/index";
-import { json, parseJson } from "./standins/http";
+import type { Standins } from "../standins/index";
+import { json, parseJson } from "../standins/http";
 
 /**
  * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `POST /_token`

@@ -6,8 +6,8 @@ import * as z from "zod";
 import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
-import { addressOf, bodyOf, sendJson, type Handler } from "./listener";
-import { foreignness } from "./sameMachine";
+import { addressOf, bodyOf, sendJson, type Handler } from "../sockets/listener";
+import { foreignness } from "../sockets/sameMachine";
 
 /** The status Convex's clients expect for a function that failed. */
 const FUNCTION_FAILED = 560;

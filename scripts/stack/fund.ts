@@ -2,7 +2,7 @@ import { BaseError, createPublicClient, createWalletClient, erc20Abi, http, type
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
 import { failed } from "../misuse";
-import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "./chain/addresses";
+import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../chain/addresses";
 import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 
 /**

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { formatUnits, isAddress, parseUnits, zeroAddress, type Address } from "viem";
 import { Misuse } from "../misuse";
-import { DECIMALS } from "./chain/addresses";
+import { DECIMALS } from "../chain/addresses";
 
 /** What `npm run fund` is asked for. */
 

@@ -1,7 +1,7 @@
 import type { UserIdentity } from "convex/server";
 import { calculateJwkThumbprint, importJWK, jwtVerify, SignJWT } from "jose";
 import * as z from "zod";
-import { real } from "./real";
+import { real } from "../real";
 import type { Keys } from "./keys";
 
 const ISSUER = "http://127.0.0.1:3210";

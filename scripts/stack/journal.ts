@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { open, readdir, readFile, rm, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import { real } from "./real";
+import { real } from "../real";
 import { changeShape, type KeptChange } from "./rows";
 
 /**

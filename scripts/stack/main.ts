@@ -2,13 +2,13 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { settingsFile } from "../env/file";
 import { failed } from "../misuse";
-import { ChainStartError, ChainStateError } from "./chain/index";
+import { ChainStartError, ChainStateError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { JournalError } from "./journal";
-import { PortInUseError } from "./listener";
+import { PortInUseError } from "../sockets/listener";
 import { KeysError } from "./keys";
 import { StateError } from "./persistence";
-import { real } from "./real";
+import { real } from "../real";
 import { SettingsError } from "./settings";
 import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type Stack, type StackOptions } from "./stack";
 

@@ -5,7 +5,7 @@ import type { Application, Dump } from "./application";
 import type { DueTimes } from "./crons";
 import { failureOf } from "./failures";
 import { openJournal, readJournal, syncDirectory } from "./journal";
-import { real } from "./real";
+import { real } from "../real";
 import { changed, keptChanges, rowShape } from "./rows";
 
 const snapshotShape = z.object({

@@ -1,6 +1,6 @@
 import { Misuse } from "../misuse";
 import { createApplication, type Application } from "./application";
-import type { Chain } from "./chain/index";
+import type { Chain } from "../chain/index";
 import { createClock, type Clock } from "./clock";
 import { startCrons } from "./crons";
 import { ownVariables, withDesk, type Facts } from "./desk";
@@ -16,7 +16,7 @@ import { functionApiHandler } from "./functionApi";
 import { siteHandler } from "./http";
 import { createIssuer, type Issuer } from "./issuer";
 import { freshKeys, keptKeys } from "./keys";
-import { listen } from "./listener";
+import { listen } from "../sockets/listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
@@ -27,10 +27,10 @@ import {
   restoreState,
   type Persistence,
 } from "./persistence";
-import { real } from "./real";
+import { real } from "../real";
 import { checkedSettings } from "./settings";
-import { createStandins, type Standins } from "./standins/index";
-import { standinsHandler } from "./standins/server";
+import { createStandins, type Standins } from "../standins/index";
+import { standinsHandler } from "../standins/server";
 import { holdDirectory, openStateDirectory } from "./stateDirectory";
 
 export const MAX_SPEED = 3_000;

@@ -4,7 +4,7 @@ import { access, mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
-import { isHeld } from "./chain/stateFile";
+import { isHeld } from "../chain/stateFile";
 import type { Provider } from "./env";
 import { StateError } from "./persistence";
 

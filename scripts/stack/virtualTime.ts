@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { real } from "./real";
+import { real } from "../real";
 
 /** A handle with what Node's own has. */
 export class VirtualTimer {

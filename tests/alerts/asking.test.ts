@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { measure } from "../../scripts/stack/host/usage";
+import { measure } from "../../scripts/host/usage";
 import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/prompts";
 import { START, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";

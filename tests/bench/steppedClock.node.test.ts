@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createSteppedClock } from "../../scripts/bench/steppedClock";
-import { real } from "../../scripts/stack/real";
+import { real } from "../../scripts/real";
 
 const START = Date.UTC(2026, 0, 1);
 

@@ -75,7 +75,8 @@ describe("/connect", () => {
 
   test("says what is wrong with a code, and stops guessing; HTTP's guesses count apart", async ({ app }) => {
     const { code } = await userWithCode(app, "alice");
-    const unknown = "This code is unknown, expired or used: create a new one.";
+    const unknown =
+      "This code is unknown: it was used, mistyped or replaced by a newer one. Create a new one in the web application's profile.";
     expect(await say(app, "/connect ABCDEFGH", LONG)).toEqual(["Checking your code…", unknown]);
     const guesses = Array.from({ length: 18 }, (_, i) => `/connect GUESS${i}`);
     for (let minute = 0; minute < 2; minute++) {
@@ -101,7 +102,7 @@ describe("/connect", () => {
     expect(await app.rows("messengerLinks")).toHaveLength(1);
     const linked = app.cards().filter(({ text }) => text.includes("Linked"));
     expect(linked.map(({ chatId }) => chatId)).toEqual([(await app.rows("messengerLinks"))[0]?.messengerId]);
-    expect(app.cards().filter(({ text }) => text.includes("unknown, expired or used"))).toHaveLength(2);
+    expect(app.cards().filter(({ text }) => text.includes("This code is unknown"))).toHaveLength(2);
   });
 });
 

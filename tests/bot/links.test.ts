@@ -86,8 +86,12 @@ describe("a link that the account has not made itself", () => {
   test("is used once the account confirms it, and dropped when the account says so", async () => {
     const { app, mallory } = await bound();
     // Who has not made the link cannot know its code; whose it is, is named.
-    for (const guess of ["/confirm", "/confirm ABCDEFGH"])
-      expect(await say(app, guess)).toEqual([UNCONFIRMED]);
+    expect(await say(app, "/confirm")).toEqual([UNCONFIRMED]);
+    expect(await say(app, "/confirm ABCDEFGH")).toEqual([
+      expect.stringMatching(
+        /^That is not the code that this account was linked with.* create a new one .*\/unlink/,
+      ),
+    ]);
     expect((await link(app))?.confirmedAt).toBeUndefined();
     const [confirmed = ""] = await say(app, `/confirm ${mallory.code}`);
     expect(confirmed).toContain(mallory.walletAddress);
@@ -95,10 +99,14 @@ describe("a link that the account has not made itself", () => {
     expect(account).toBe((await mallory.browser.mutation(api.messenger.linking.createCode, {})).account);
     expect(account).not.toBe(mallory.userId);
     expect(await say(app, "/wallet")).toEqual([expect.stringContaining(mallory.walletAddress)]);
-    expect(await say(app, "/confirm")).toEqual(["There is nothing to confirm."]);
+    for (const again of ["/confirm", `/confirm ${mallory.code}`])
+      expect(await say(app, again)).toEqual(["This account's link is confirmed already."]);
     expect(await say(app, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
     expect(await app.rows("messengerLinks")).toEqual([]);
     expect(await say(app, "/unlink")).toEqual(["This account is not linked."]);
+    expect(await say(app, `/confirm ${mallory.code}`)).toEqual([
+      "This account has no link to confirm. To make one, create a code in the web application's profile, then send /connect CODE here.",
+    ]);
 
     const { app: other } = await bound();
     expect(await say(other, "/unlink")).toEqual([expect.stringContaining("Unlinked")]);
@@ -152,9 +160,7 @@ test.for([
   expect(await app.rows("linkCodes")).toEqual([]);
   const body = { linkToken: code, messengerId: "666" };
   expect((await app.post("/messenger/connect", body)).status).toBe(404);
-  expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain(
-    "unknown, expired or used",
-  );
+  expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain("This code is unknown");
 });
 
 test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {

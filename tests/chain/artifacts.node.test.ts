@@ -4,11 +4,11 @@ import { erc20Abi, type Abi } from "viem";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { CHECKER_CODE } from "../../convex/providers/checkerCode";
-import * as abis from "../../scripts/stack/chain/abis";
-import { CONTRACTS, readArtifact, type ContractName } from "../../scripts/stack/chain/artifacts";
-import { FINGERPRINT, fingerprintOf, writtenFingerprint } from "../../scripts/stack/chain/fingerprint";
+import * as abis from "../../scripts/chain/abis";
+import { CONTRACTS, readArtifact, type ContractName } from "../../scripts/chain/artifacts";
+import { FINGERPRINT, fingerprintOf, writtenFingerprint } from "../../scripts/chain/fingerprint";
 
-const artifacts = path.resolve(import.meta.dirname, "../../scripts/stack/chain/artifacts");
+const artifacts = path.resolve(import.meta.dirname, "../../scripts/chain/artifacts");
 
 test("the committed artifacts are complete, and of the sources and compilers that are here", async () => {
   const names = CONTRACTS.map((name) => `${name}.json`);

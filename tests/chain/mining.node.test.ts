@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { feedAbi } from "../../scripts/stack/chain/abis";
+import type { Chain } from "../../scripts/chain";
+import { feedAbi } from "../../scripts/chain/abis";
 import { clientOf, newWallet, PRICES, send, signed, startTestChain } from "./support";
 import { until } from "../support/waiting";
 

@@ -4,9 +4,9 @@ import path from "node:path";
 import { erc20Abi, multicall3Abi, parseUnits, size } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { feedAbi, permit2Abi, usdcAbi } from "../../scripts/stack/chain/abis";
-import { DECIMALS, DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { feedAbi, permit2Abi, usdcAbi } from "../../scripts/chain/abis";
+import { DECIMALS, DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { clientOf, newWallet, PRICES, seconds, startTestChain, balanceOf } from "./support";
 
 let chain: Chain;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Address } from "viem";
 import { afterEach, beforeEach } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { feedAbi } from "../../scripts/stack/chain/abis";
+import type { Chain } from "../../scripts/chain";
+import { feedAbi } from "../../scripts/chain/abis";
 import { clientOf, startTestChain, balanceOf } from "./support";
 
 /** Chains that keep their state in a folder of the test's own, and are started again on it. */

@@ -1,7 +1,7 @@
 import { toHex } from "viem";
 import { expect, test } from "vitest";
-import { startMiner } from "../../scripts/stack/chain/miner";
-import type { Rpc } from "../../scripts/stack/chain/rpc";
+import { startMiner } from "../../scripts/chain/miner";
+import type { Rpc } from "../../scripts/chain/rpc";
 import { until } from "../support/waiting";
 
 /** A node that has lost some transactions in its queue, which the real one does now and then but not on demand. */

@@ -10,9 +10,9 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { base } from "viem/chains";
-import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/stack/chain";
-import { RpcError } from "../../scripts/stack/chain/rpc";
-import { loopbackFetch } from "../../scripts/stack/loopback";
+import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
+import { RpcError } from "../../scripts/chain/rpc";
+import { loopbackFetch } from "../../scripts/sockets/loopback";
 import { until } from "../support/waiting";
 
 /** A chain of a test's own, and what a wallet does with it. */

@@ -13,11 +13,11 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/stack/chain/abis";
-import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
-import { settlerCall } from "../../scripts/stack/standins/settlerCall";
-import { createSwap, type Swap } from "../../scripts/stack/standins/swap";
+import type { Chain } from "../../scripts/chain";
+import { actionsAbi, permit2Abi, poolAbi, settlerAbi } from "../../scripts/chain/abis";
+import { NATIVE, PERMIT2, POOL, SETTLER, TOKENS } from "../../scripts/chain/addresses";
+import { settlerCall } from "../../scripts/standins/settlerCall";
+import { createSwap, type Swap } from "../../scripts/standins/swap";
 import { clientOf, newWallet, PRICES, revertOf, send, startTestChain, balanceOf } from "./support";
 import {
   HEADERS,

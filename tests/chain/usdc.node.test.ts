@@ -1,9 +1,9 @@
 import { encodeFunctionData, erc20Abi, parseEventLogs, parseSignature } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { usdcAbi } from "../../scripts/stack/chain/abis";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { usdcAbi } from "../../scripts/chain/abis";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { authorize, cancellationCall, settlementCall } from "../payments/authorizations";
 import { clientOf, newWallet, revertOf, seconds, send, startTestChain, balanceOf } from "./support";
 

@@ -4,8 +4,8 @@ import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 
 import { base } from "viem/chains";
 import { withPaymentInterceptor } from "x402-axios";
 import { decodeXPaymentResponse, wrapFetchWithPayment } from "x402-fetch";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
-import type { Chain } from "../../scripts/stack/chain/index";
+import { TOKENS } from "../../scripts/chain/addresses";
+import type { Chain } from "../../scripts/chain/index";
 import { startStack } from "../../scripts/stack/stack";
 
 /**

@@ -2,7 +2,7 @@ import { onTestFinished, expect, test } from "vitest";
 import { toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import * as z from "zod";
-import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
+import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { startStack } from "../../scripts/stack/stack";
 import { buildProxy } from "../proxy/support";
 import { ran } from "../stack/processes";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
 import { enqueueCard } from "../../convex/messenger/model";
-import type { Fault } from "../../scripts/stack/standins";
+import type { Fault } from "../../scripts/standins";
 import { type App, test } from "../support/app";
 import { agentSays, alert, HOUR, MINUTE, watchHour } from "../whales/support";
 

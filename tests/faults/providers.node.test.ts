@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Fault, Provider } from "../../scripts/stack/standins";
+import type { Fault, Provider } from "../../scripts/standins";
 import { deadlines } from "../../convex/lib/deadlines";
 import { chain, test, useChain } from "../support/chain";
 import { createApp, type App } from "../support/app";

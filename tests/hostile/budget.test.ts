@@ -69,7 +69,7 @@ describe("a day's budget", () => {
       429,
       {
         error:
-          "Today's budget for callers who are not signed in is used up: it is restored at 2026-01-06T00:00:00.000Z",
+          "Today's budget of the LLM gateway for callers who are not signed in is used up: it is restored at 2026-01-06T00:00:00.000Z",
       },
     ]);
     const untilMidnight = (Date.UTC(2026, 0, 6) - Date.now()) / 1_000;

@@ -14,11 +14,11 @@ import {
   type Hex,
 } from "viem";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { REGISTRY } from "../../scripts/stack/chain/addresses";
-import { settlerCall, type Slippage } from "../../scripts/stack/standins/settlerCall";
+import type { Chain } from "../../scripts/chain";
+import { REGISTRY } from "../../scripts/chain/addresses";
+import { settlerCall, type Slippage } from "../../scripts/standins/settlerCall";
 
-/** The contracts of `contracts/`, compiled by `scripts/stack/chain/build.ts`, and how tests put them on a chain. */
+/** The contracts of `contracts/`, compiled by `scripts/chain/build.ts`, and how tests put them on a chain. */
 
 export const HOSTILE = ["FreeRider", "HostileToken", "Puppet"] as const;
 

@@ -10,9 +10,9 @@ import {
   type Hex,
 } from "viem";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { MULTICALL3, NATIVE, PERMIT2, REGISTRY, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
-import { random, type Random } from "../../scripts/stack/standins/random";
+import type { Chain } from "../../scripts/chain";
+import { MULTICALL3, NATIVE, PERMIT2, REGISTRY, SETTLER, TOKENS } from "../../scripts/chain/addresses";
+import { random, type Random } from "../../scripts/standins/random";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";
 import { createWalletApp, type WalletApp } from "../support/walletApp";

@@ -104,6 +104,9 @@ describe("one caller's quick successions", () => {
   test("of questions spend a tenth of strangers' budget at most", async () => {
     const app = createApp({ env: { DAILY_BUDGET_USD: "2" } });
     await takeAll(app, "chat", stranger(1));
+    expect((await kinds.chat(app, stranger(1))).body.error).toMatch(
+      /^Your part, a tenth of what is left, of today's budget of the LLM gateway for callers who are not signed in is used up: it is restored at /,
+    );
     expect(await spentBy(app, "anonymous", "llm")).toBeLessThan(0.081);
     expect((await kinds.chat(app, stranger(2))).status).toBe(200);
     expect((await kinds.chat(app, account(1))).status).toBe(200);
@@ -113,7 +116,11 @@ describe("one caller's quick successions", () => {
     app,
   }) => {
     await app.post("/mcp/defi/connect", { userId: "has-a-wallet-already" }, { ip: "203.0.113.1" });
-    for (let n = 0; n < 300; n++) await kinds.wallet(app, stranger(n % 5));
+    let own = "";
+    for (let n = 0; n < 300; n++) own = String((await kinds.wallet(app, stranger(n % 5))).body.error);
+    expect(own).toMatch(
+      /^Your part, a tenth of what is left, of the new wallets of an hour \(300 for all\) is used up: there is more in \d+ minutes$/,
+    );
     expect((await kinds.wallet(app, stranger(77))).status).toBe(200);
     const again = { userId: "has-a-wallet-already" };
     expect((await app.post("/mcp/defi/connect", again, stranger(1).init)).body.existing).toBe(true);
@@ -133,7 +140,13 @@ describe("one caller's quick successions", () => {
     app.standins.fail("llm", { mode: "slow", ms: 6_000 });
     const crowd = Array.from({ length: 10 }, () => kinds.chat(app, stranger(1)));
     const other = kinds.chat(app, stranger(2));
-    const statuses = (await Promise.all(crowd)).map(({ status }) => status);
+    const answers = await Promise.all(crowd);
+    const statuses = answers.map(({ status }) => status);
+    expect(new Set(answers.flatMap(({ body }) => body.error ?? []))).toEqual(
+      new Set([
+        "You wait for as many answers as one caller may at a time: try again when one of them is there",
+      ]),
+    );
     expect(statuses.filter((status) => status === 200)).toHaveLength(3);
     expect(statuses.filter((status) => status === 429)).toHaveLength(7);
     expect((await other).status).toBe(200);

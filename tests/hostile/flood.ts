@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
+import type { Chain } from "../../scripts/chain";
 import { createFuzzedApp, SECRETS, type FuzzedApp, type Outcome } from "./fuzzed";
 import "./meta";
 import { attempts, type Attempt } from "./requests";

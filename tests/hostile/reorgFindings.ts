@@ -1,6 +1,6 @@
 import type { Address } from "viem";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../chain/support";
 import { ONE, PLATFORM } from "../payments/paying";
 import type { Order, World } from "./reorgOrders";

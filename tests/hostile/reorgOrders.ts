@@ -1,7 +1,7 @@
 import type { Address } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import type { Chain } from "../../scripts/stack/chain";
-import type { Random } from "../../scripts/stack/standins/random";
+import type { Chain } from "../../scripts/chain";
+import type { Random } from "../../scripts/standins/random";
 import { authorize, buy, createPaidApp, now, ONE, payer, versionTwo } from "../payments/paying";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 

@@ -1,7 +1,7 @@
 import { internal } from "../../convex/_generated/api";
 import type { Doc } from "../../convex/_generated/dataModel";
 import { hashesOf } from "../../convex/wallets/transactions/model";
-import type { Chain } from "../../scripts/stack/chain";
+import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
 import type { WalletApp } from "../support/walletApp";
 import { passedBy, type World } from "./reorgOrders";

@@ -1,5 +1,5 @@
-import type { Chain } from "../../scripts/stack/chain";
-import { random } from "../../scripts/stack/standins/random";
+import type { Chain } from "../../scripts/chain";
+import { random } from "../../scripts/standins/random";
 import { authorize, versionTwo } from "../payments/paying";
 import { freshAddress } from "../support/walletApp";
 import { closeApp } from "../support/world";

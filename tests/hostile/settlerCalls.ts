@@ -10,10 +10,10 @@ import {
   type Address,
   type Hex,
 } from "viem";
-import { actionsAbi } from "../../scripts/stack/chain/abis";
-import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
-import type { Random } from "../../scripts/stack/standins/random";
-import { settlerCall, type Slippage } from "../../scripts/stack/standins/settlerCall";
+import { actionsAbi } from "../../scripts/chain/abis";
+import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
+import type { Random } from "../../scripts/standins/random";
+import { settlerCall, type Slippage } from "../../scripts/standins/settlerCall";
 
 /** The calls of honest quotes, read and altered in every way that their encoding allows. */
 

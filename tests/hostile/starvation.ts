@@ -1,8 +1,8 @@
 import { vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
-import { random } from "../../scripts/stack/standins/random";
+import type { Chain } from "../../scripts/chain";
+import { random } from "../../scripts/standins/random";
 import { newWallet, send, transferTo } from "../chain/support";
 import { createApp, type App } from "../support/app";
 import { identityOf } from "../support/world";

@@ -1,6 +1,6 @@
 import type { Address, Hex } from "viem";
-import type { Chain } from "../../scripts/stack/chain";
-import type { Random } from "../../scripts/stack/standins/random";
+import type { Chain } from "../../scripts/chain";
+import type { Random } from "../../scripts/standins/random";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";
 import { RELAYER } from "../payments/paying";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { deferred } from "../../scripts/stack/host/locks";
+import { deferred } from "../../scripts/host/locks";
 import { chain, useChain, test } from "../support/chain";
 import { freshAddress } from "../support/walletApp";
 import { intercept } from "../support/outside";

@@ -169,7 +169,7 @@ describe("the shadow lab", () => {
     const runs = await app.rows("signalRuns");
     expect(runs.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => "budget"));
     expect(runs[0]?.error).toMatch(
-      /^Today's budget for shadow signals is used up: it is restored at 2026-01-06T00:00/,
+      /^Today's budget of the LLM gateway for shadow signals is used up: it is restored at 2026-01-06T00:00/,
     );
     const lab = await labOf(app);
     expect(lab.events.map(({ kind, content }) => [kind, "reason" in content && content.reason])).toEqual(

@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { ChainStateError } from "../../scripts/stack/chain";
-import { PERMIT2 } from "../../scripts/stack/chain/addresses";
-import { startAnvil } from "../../scripts/stack/chain/anvil";
-import { createRpc } from "../../scripts/stack/chain/rpc";
+import { ChainStateError } from "../../scripts/chain";
+import { PERMIT2 } from "../../scripts/chain/addresses";
+import { startAnvil } from "../../scripts/chain/anvil";
+import { createRpc } from "../../scripts/chain/rpc";
 import {
   ageOfPrice,
   HEARTBEAT,

@@ -7,7 +7,10 @@ import { browserOf } from "../web/support";
 
 const MINUTE = 60_000;
 const OWN_BOT = "777777:AAOwnBotOwnBotOwnBotOwnBotOwnBot";
-const UNKNOWN = { error: "This code is unknown, expired or used: create a new one" };
+const UNKNOWN = {
+  error:
+    "This code is unknown: it was used, mistyped or replaced by a newer one. Create a new one in the web application's profile",
+};
 
 const connect = (app: App, linkToken: unknown, messengerId: unknown = "42", extra: object = {}) =>
   app.post("/messenger/connect", { linkToken, messengerId, messengerUsername: "@alice", ...extra });

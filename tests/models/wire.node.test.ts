@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { fuzzWire } from "../../scripts/bench/wireFuzz";
 import { questions } from "../../scripts/bench/wireQuestions";
 import { applyVariables } from "../../scripts/stack/env";
-import { createStandins } from "../../scripts/stack/standins/index";
+import { createStandins } from "../../scripts/standins/index";
 
 /** A sample of what `npm run bench -- wire` does more often. */
 

@@ -8,12 +8,17 @@ import { documented } from "../support/document";
 /** The documents' lists are what they say: of the web application's functions, and of the endpoints with their input. */
 
 const moduleShape = z.record(z.string(), z.unknown());
-const functionShape = z.object({ isPublic: z.literal(true), exportArgs: z.custom<() => string>() });
+const functionShape = z.object({
+  isPublic: z.literal(true),
+  isQuery: z.literal(true).optional(),
+  isMutation: z.literal(true).optional(),
+  exportArgs: z.custom<() => string>(),
+});
 const argsShape = z.object({ value: z.record(z.string(), z.object({ optional: z.boolean() })) });
 const modules = import.meta.glob("../../convex/**/*.ts");
 const NO_FUNCTIONS = /_generated|\.config\.ts$|schema\.ts$|tables\.ts$|crons\.ts$|\/http\.ts$/;
 
-/** `users/addresses:challenge` → `{ address }` */
+/** `users/addresses:challenge` → `mutation { address }` */
 async function publicFunctions(): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const [file, load] of Object.entries(modules)) {
@@ -25,22 +30,23 @@ async function publicFunctions(): Promise<Map<string, string>> {
       if (!parsed.success) continue;
       const args = Object.entries(argsShape.parse(JSON.parse(parsed.data.exportArgs())).value);
       const names = args.map(([arg, { optional }]) => `${arg}${optional ? "?" : ""}`);
-      found.set(`${path}:${name}`, names.length === 0 ? "{}" : `{ ${names.join(", ")} }`);
+      const kind = parsed.data.isQuery ? "query" : parsed.data.isMutation ? "mutation" : "action";
+      found.set(`${path}:${name}`, `${kind} ${names.length === 0 ? "{}" : `{ ${names.join(", ")} }`}`);
     }
   }
   return found;
 }
 
-test("the web application's functions are all listed, with their arguments", async () => {
+test("the web application's functions are all listed, with their arguments and what they are called as", async () => {
   const page = await readFile(new URL("../../docs/payments.md", import.meta.url), "utf8");
   const listed = new Map<string, string>();
-  for (const row of page.matchAll(/^\| (`[a-z]+\/[a-zA-Z]+:[^|]+) \|/gm)) {
+  for (const [, named = "", called = ""] of page.matchAll(/^\| (`[a-z]+\/[a-zA-Z]+:[^|]+) \| ([^|]+) \|/gm)) {
     let module = "";
-    for (const [, path = "", name = "", args = ""] of (row[1] ?? "").matchAll(
-      /`([a-z]+\/[a-zA-Z]+:)?(\w+) (\{[^`]*\})`/g,
-    )) {
+    const kinds = called.trim().split(", ");
+    const functions = [...named.matchAll(/`([a-z]+\/[a-zA-Z]+:)?(\w+) (\{[^`]*\})`/g)];
+    for (const [at, [, path = "", name = "", args = ""]] of functions.entries()) {
       if (path !== "") module = path;
-      listed.set(`${module}${name}`, args);
+      listed.set(`${module}${name}`, `${kinds[at] ?? kinds[0] ?? ""} ${args}`);
     }
   }
   const functions = await publicFunctions();

@@ -1,7 +1,7 @@
 import { encodeFunctionData, toHex, type Address, type Hex } from "viem";
 import { mnemonicToAccount, type PrivateKeyAccount } from "viem/accounts";
-import { usdcAbi } from "../../scripts/stack/chain/abis";
-import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../../scripts/stack/chain/addresses";
+import { usdcAbi } from "../../scripts/chain/abis";
+import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../../scripts/chain/addresses";
 
 /** Payments that their payer has only signed (EIP-3009), and the x402 headers that carry them, made by hand. */
 

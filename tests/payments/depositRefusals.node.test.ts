@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Address } from "viem";
 import { describe, expect } from "vitest";
 import { spendTransfer } from "../../convex/payments/transfers";
-import { faucetAbi } from "../../scripts/stack/chain/abis";
+import { faucetAbi } from "../../scripts/chain/abis";
 import { mined, newWallet, send, transferTo } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { chain, useChain } from "../support/chain";

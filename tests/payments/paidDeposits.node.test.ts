@@ -95,12 +95,16 @@ describe("a transfer that reaches the deposit webhook", () => {
 
   test("of nobody known still buys a report", async ({ app }) => {
     const from = await payer(chain);
-    const txHash = await transfer(chain, from, { value: 2n * ONE });
-    await webhook(app, txHash);
+    const txHash = await transfer(chain, from, { value: ONE });
+    const told = async () => (await webhook(app, txHash)).body.ignored;
+    expect(await told()).toEqual([
+      { txHash, reason: expect.stringContaining("unmatched: it is credited once") },
+    ]);
     const message = proofText(txHash, PLATFORM, { focus: "", bodyHash: "" });
     const signature = await from.signMessage({ message });
     expect((await buyWith(app, JSON.stringify({ txHash, signature }))).status).toBe(200);
     expect(await app.rows("spentTransfers")).toMatchObject([{ claimKey: expect.any(String) }]);
+    expect(await told()).toEqual([{ txHash, reason: "it was spent on a report" }]);
   });
 
   test("of nobody known, and a report bought with it, credits only the rest when its sender is linked", async ({
@@ -116,7 +120,12 @@ describe("a transfer that reaches the deposit webhook", () => {
       const proof = JSON.stringify({ txHash, signature: await from.signMessage({ message }) });
       if (first === "deposit") await webhook(app, txHash);
       expect([first, (await buyWith(app, proof)).status]).toEqual([first, 200]);
-      expect((await webhook(app, txHash)).body).toMatchObject({ credited: [], ignored: [{ txHash }] });
+      expect((await webhook(app, txHash)).body).toMatchObject({
+        credited: [],
+        ignored: [
+          { txHash, reason: expect.stringContaining("what a report has left of it is credited once") },
+        ],
+      });
       hashes.push(txHash);
     }
     expect(await app.rows("creditTransactions")).toEqual([]);

@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, send, signed, transferTo } from "../chain/support";
 import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";

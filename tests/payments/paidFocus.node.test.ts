@@ -14,11 +14,31 @@ describe("a token that no source knows", () => {
       "No source knows the token FOOBARX: name it by its symbol, such as BTC",
     ]);
     expect(body.paymentDetails).toMatchObject({ amount: "1.00" });
-    for (const sold of [{ token: "Bitcoin" }, { token: "DOGE" }, {}, { token: 7 }]) {
+    for (const sold of [{ token: "Bitcoin" }, { token: "Shiba Inu" }, { token: "DOGE" }, {}]) {
       const other = await app.post("/agent/research/paid", sold);
       expect([other.status, other.body.error]).toEqual([402, "Payment required: 1.00 USDC on Base"]);
     }
-    expect((await app.call("POST", "/agent/research/paid", { body: "{" })).status).toBe(402);
+  });
+
+  test("and a body that is malformed, are told before anything is paid: a 402 says what a proof would be 400 for", async ({
+    app,
+  }) => {
+    for (const [text, problem] of [
+      ["{", "The request body is not valid JSON"],
+      ['{"token":7}', "token must be a string"],
+      [`{"token":"${"x".repeat(61)}"}`, "token must be at most 60 characters"],
+      ['{"symbol":"BTC"}', "symbol is not a field here, where money moves: there are userId, token"],
+    ] as const) {
+      const { status, body } = await app.call("POST", "/agent/research/paid", { body: text });
+      expect([status, body.error]).toEqual([
+        402,
+        `${problem}: a payment would buy nothing, and stay unspent`,
+      ]);
+      expect(body.paymentDetails).toMatchObject({ amount: "1.00" });
+      const headers = { "X-Payment": `0x${"12".repeat(32)}` };
+      const paid = await app.call("POST", "/agent/research/paid", { body: text, headers });
+      expect([paid.status, paid.body.error]).toEqual([400, problem]);
+    }
   });
 
   test("buys nothing with a proof: it is 404, and the same proof buys a report that there is", async ({
@@ -66,6 +86,7 @@ test("every way to write a token buys the report on it, and joins it again with 
     ["$btc", "BTC"],
     ["BTC/USDT", "BTC"],
     ["Dogecoin", "DOGE"],
+    ["shiba inu", "SHIB"],
   ] as const) {
     const txHash = await transfer(chain, await payer(chain));
     const bought = await buyWith(app, txHash, { token });
@@ -77,5 +98,6 @@ test("every way to write a token buys the report on it, and joins it again with 
     "BTC",
     "BTC",
     "DOGE",
+    "SHIB",
   ]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/deadlines";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { send, signed, transferTo } from "../chain/support";
 import { chain, usdcOf, useChain } from "../support/chain";
 import {

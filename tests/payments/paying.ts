@@ -1,8 +1,8 @@
 import { concatHex, toHex, type Address, type Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { newWallet, send, transferTo } from "../chain/support";
 import { chain, test as chainTest, usdcOf } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";

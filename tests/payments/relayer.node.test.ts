@@ -2,7 +2,7 @@ import { pad, toHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { until } from "../support/waiting";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { place } from "../hostile/contracts";
 import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
 import { answering } from "../support/rpc";

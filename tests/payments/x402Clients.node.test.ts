@@ -8,8 +8,8 @@ import {
 } from "@x402/fetch";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { clientOf, newWallet, balanceOf } from "../chain/support";
 import { ONE, PLATFORM } from "./paying";

@@ -92,10 +92,15 @@ describe("an answer", () => {
       ["get_portfolio", "/mcp/defi/portfolio"],
       ["connect_wallet", "/mcp/defi/connect"],
     ] as const) {
-      service.answers(json(200, { ...exampleOf(path), claimPending }));
-      expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(
-        `owns its wallet from ${claimPending}`,
-      );
+      for (const [claimContest, how] of [
+        ["code", "the code that was sent to the chat of this userId, or ask the operator."],
+        ["operator", "person, only the operator can end it."],
+      ] as const) {
+        service.answers(json(200, { ...exampleOf(path), claimPending, claimContest }));
+        const told = textOf(await proxy.call(tool, { userId: USER }));
+        expect(told).toContain(`owns its wallet from ${claimPending}`);
+        expect(told.endsWith(how)).toBe(true);
+      }
     }
     const error =
       "This userId has an owner, and its level is guarded: …, or the owner sets the level to open";
@@ -180,7 +185,9 @@ describe("a rehearsal", () => {
     ceilingEth: "0.02",
   };
   const rehearsed = { success: true, status: "rehearsed" };
-  const sound = { refusal: null, valueUsd: 100, limits: [{ of: "day", mostUsd: 500, leftUsd: 320 }], fees };
+  const about = "transfers in 24 hours that leave the wallets of a userId that could be guessed";
+  const limits = [{ of: "day", whose: "userId", about, mostUsd: 500, leftUsd: 320 }];
+  const sound = { refusal: null, valueUsd: 100, limits, fees };
 
   test("of a swap reads as one: nothing was moved, and this is what it would come to", async () => {
     const price = {
@@ -194,7 +201,8 @@ describe("a rehearsal", () => {
     const order = { fromToken: "USDC", toToken: "WETH", sellAmount: "100000000" };
     const quoted = { buyAmount: "29324000000000000", minBuyAmount: "29030760000000000", priceChecked: true };
     const rehearsal = { ...sound, approvals: [], price };
-    service.answers(json(200, { ...rehearsed, ...order, ...quoted, rehearsal }));
+    const weak = { warning: "This userId could be guessed", suggestedUserId: "a-random-one" };
+    service.answers(json(200, { ...rehearsed, ...order, ...quoted, rehearsal, ...weak }));
     const input = { userId: USER, fromToken: "USDC", toToken: "WETH", amount: "100000000", dryRun: true };
     const result = await proxy.call("swap_tokens", input);
     expect(textOf(result).split("\n")).toEqual([
@@ -204,7 +212,8 @@ describe("a rehearsal", () => {
       "Worth $100.00.",
       "By the price feeds it costs 0.15 %; more than 2 % is refused.",
       "Network fees: at most 0.00000082 ETH, for 2 transactions.",
-      "Limit of a day: $500.00, $320.00 of it left.",
+      `Limit of ${about}: $500.00, $320.00 of it left.`,
+      "This userId could be guessed Suggested: a-random-one",
     ]);
     expect(result.structuredContent).toMatchObject({ status: "rehearsed", rehearsal: { refusal: null } });
   });

@@ -44,10 +44,11 @@ describe("market and chat", () => {
     expect(text).toMatch(
       /^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\nPrices of .*; \[model\] marks what no source covers\.\n.*\(SOL\): \$/,
     );
+    expect((await good("get_market_data", { token: "shiba inu" })).text).toMatch(/\(SHIB\): \$/);
     expect(text).toMatch(/BTC \$[\d,]+\.\d\d \([+-]?\d+\.\d\d%\) · ETH/);
     expect(text).toMatch(/\n20\. .*\$.*$/);
     expect(await refusal("get_market_data", { token: "not a token!" })).toMatch(
-      /^token must be a token symbol/,
+      /^No source knows the token NOT A TOKEN!/,
     );
   });
 

@@ -39,12 +39,44 @@ describe("a token", () => {
   });
 
   test("of any listed coin may be named in words", async ({ app }) => {
-    for (const token of ["Dogecoin", "DOGE", "doge/usdt", "shibainu"]) {
+    for (const token of [
+      "Dogecoin",
+      "DOGE",
+      "doge/usdt",
+      "shibainu",
+      " Shiba  Inu",
+      "bitcoin cash",
+      "Pepe Coin",
+    ]) {
       expect([token, (await app.post("/mcp/research", { token })).status]).toEqual([token, 200]);
     }
-    expect(await foci(app)).toEqual(["DOGE", "SHIB"]);
-    await app.post("/mcp/research/start", { userId: "alice", token: "Dogecoin" });
-    expect(await app.rows("shifts")).toMatchObject([{ token: "DOGE", focus: "DOGE" }]);
+    expect(await foci(app)).toEqual(["DOGE", "SHIB", "BCH", "PEPE"]);
+    for (const token of ["Dogecoin", "internet computer"])
+      await app.post("/mcp/research/start", { userId: "alice", token });
+    expect((await app.rows("shifts")).map(({ focus }) => focus)).toEqual(["DOGE", "ICP"]);
+    for (const [name, symbol] of [
+      ["Shiba%20Inu", "SHIB"],
+      ["dogecoin", "DOGE"],
+    ] as const) {
+      expect((await app.get(`/mcp/market?token=${name}`)).body.focus).toMatchObject({ symbol });
+      expect((await app.get(`/research?token=${name}`)).body).toMatchObject({ token: symbol, report: null });
+    }
+  });
+
+  test("named in words that no source knows is 404 everywhere, and no exchange is asked for it", async ({
+    app,
+  }) => {
+    const unknown = { error: "No source knows the token FOO BAR X: name it by its symbol, such as BTC" };
+    for (const { status, body } of [
+      await app.post("/mcp/research", { token: "foo bar x" }),
+      await app.post("/mcp/research/start", { userId: "alice", token: "Foo Bar X" }),
+      await app.get("/mcp/research/report?token=foo%20bar%20x"),
+      await app.get("/mcp/market?token=foo%20bar%20x"),
+    ])
+      expect([status, body]).toEqual([404, unknown]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    expect(app.standins.sent("coinbase").filter(({ path }) => path.includes("FOO"))).toEqual([]);
+    expect(await app.rows("shifts")).toEqual([]);
   });
 
   test("that no source knows is 404, nothing is made, and the exchanges are asked once an hour", async ({
@@ -73,6 +105,12 @@ describe("a token", () => {
     expect((await app.get("/mcp/research/report?token=FOOBARX")).body).toEqual({
       error: "There is no research report on FOOBARX yet",
     });
+    // A name is no focus: without a source nobody can say whose it is.
+    const named = await app.post("/mcp/research/start", { userId: "alice", token: "Shiba Inu" });
+    expect([named.status, named.body.error]).toEqual([
+      502,
+      "The market's sources cannot be asked whether SHIBA INU is traded",
+    ]);
   });
 });
 
@@ -123,11 +161,16 @@ describe("a question", () => {
   });
 
   test("that asks for a private key gets the security message, and reaches no model", async ({ app }) => {
-    const { status, body } = await app.post("/mcp/research", { query: "show me my private key" });
-    expect([status, body.result]).toMatchObject([
-      200,
-      { fullAnalysis: SECURITY_MESSAGE, marketOutlook: "neutral" },
-    ]);
+    for (const asked of [{ query: "show me my private key" }, { token: "show me my private key" }]) {
+      const { status, body } = await app.post("/mcp/research", asked);
+      expect([status, body]).toMatchObject([
+        200,
+        {
+          answer: SECURITY_MESSAGE,
+          result: { fullAnalysis: SECURITY_MESSAGE, marketOutlook: "neutral" },
+        },
+      ]);
+    }
     expect(app.standins.sent("llm")).toEqual([]);
   });
 

@@ -7,7 +7,7 @@ import { readAnchor } from "../../convex/signals/record/anchorText";
 import { linksAfter, GENESIS } from "../../convex/signals/record/chain";
 import type { ChainHead } from "../../convex/signals/record/events";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
-import { DEV_MNEMONIC } from "../../scripts/stack/chain/addresses";
+import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";

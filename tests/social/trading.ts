@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/stack/chain";
+import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";

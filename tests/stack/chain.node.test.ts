@@ -1,9 +1,9 @@
 import { parseEther, type Address } from "viem";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { feedAbi } from "../../scripts/stack/chain/abis";
-import type { FeedName } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { feedAbi } from "../../scripts/chain/abis";
+import type { FeedName } from "../../scripts/chain/addresses";
 import { startStack, type Stack, type StackOptions } from "../../scripts/stack/stack";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";

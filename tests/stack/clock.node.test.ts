@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { createClock, type Clock } from "../../scripts/stack/clock";
-import { real } from "../../scripts/stack/real";
+import { real } from "../../scripts/real";
 
 /** About 7 ms of real time at the highest speed. */
 const WHILE = 20_000;

@@ -2,9 +2,9 @@ import { defineSchema, defineTable, type DataModelFromSchemaDefinition } from "c
 import { getDocumentSize, v, type Value } from "convex/values";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createHost } from "../../scripts/stack/host";
-import { createClient, type Client } from "../../scripts/stack/host/client";
-import { partOf } from "../../scripts/stack/host/parts";
+import { createHost } from "../../scripts/host";
+import { createClient, type Client } from "../../scripts/host/client";
+import { partOf } from "../../scripts/host/parts";
 
 /** What the local host stores of a document, and hands out of it. */
 

@@ -51,7 +51,7 @@ test.each(TELLING)(
   },
 );
 
-test.each(["pictures/embed", "stack/chain/build", "../tests/hostile/main", "../tests/long/main"])(
+test.each(["pictures/embed", "chain/build", "../tests/hostile/main", "../tests/long/main"])(
   "%s --help tells how it is used and does nothing",
   async (name) => {
     const { code, stdout } = await startScript(path.join(scripts, "..", `${name}.ts`), ["--help"]).ended;

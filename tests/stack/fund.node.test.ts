@@ -1,8 +1,8 @@
 import path from "node:path";
 import { formatUnits, type Address } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { DECIMALS, type TokenSymbol } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { DECIMALS, type TokenSymbol } from "../../scripts/chain/addresses";
 import { orderOf } from "../../scripts/stack/fundOrder";
 import { clientOf, startTestChain, balanceOf } from "../chain/support";
 import { scripts, startScript, type Ended } from "./processes";

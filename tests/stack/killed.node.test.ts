@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createRpc } from "../../scripts/stack/chain/rpc";
+import { createRpc } from "../../scripts/chain/rpc";
 import { until } from "../support/waiting";
 import { addressesOf, startMain, temporaryDirectory } from "./processes";
 

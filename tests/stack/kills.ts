@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod";
-import type { Chain } from "../../scripts/stack/chain";
-import { seededRandom } from "../../scripts/stack/host/globals";
-import { real } from "../../scripts/stack/real";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { seededRandom } from "../../scripts/host/globals";
+import { real } from "../../scripts/real";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
 import { freshAddress } from "../support/walletApp";
 import { until } from "../support/waiting";

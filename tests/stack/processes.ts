@@ -27,8 +27,8 @@ export const scripts = fileURLToPath(new URL("../../scripts/stack/", import.meta
 
 /** The small application the host is tried with. */
 export const small: Source = {
-  directory: fileURLToPath(new URL("app", import.meta.url)),
-  load: (file) => import(`./app/${file}.ts`),
+  directory: fileURLToPath(new URL("../host/app", import.meta.url)),
+  load: (file) => import(`../host/app/${file}.ts`),
 };
 
 /** Any free ports, and nobody's settings file. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { createStandins } from "../../scripts/stack/standins/index";
+import { createStandins } from "../../scripts/standins/index";
 import { get, post, START } from "./support";
 
 const jobShape = z.looseObject({ jobId: z.string(), status: z.string(), response: z.string().optional() });

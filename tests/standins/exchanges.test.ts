@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStandins, type Standins } from "../../scripts/stack/standins/index";
+import { createStandins, type Standins } from "../../scripts/standins/index";
 import { BASE, standinsAt, START } from "./support";
 
 /** The stand-ins for the two exchanges, as their documents describe them. */

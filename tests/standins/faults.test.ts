@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { Fault, Standins } from "../../scripts/stack/standins/index";
+import type { Fault, Standins } from "../../scripts/standins/index";
 import { BASE, complete, get, post, standinsAt, START } from "./support";
 
 const chat = (standins: Standins, init: RequestInit = {}) =>

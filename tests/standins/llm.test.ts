@@ -5,7 +5,7 @@ import { onchainQuestion, onchainShape } from "../../convex/research/prompts";
 import { intentQuestion, intentShape } from "../../convex/social/prompts";
 import { formOf } from "../../convex/lib/answers/template";
 import { wireSchema } from "../../convex/lib/answers/schema";
-import { minimalValue } from "../../scripts/stack/standins/schemaValue";
+import { minimalValue } from "../../scripts/standins/schemaValue";
 import { BASE, complete, get, post, standinsAt, START, structured } from "./support";
 
 const NOW = new Date(START).toISOString();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { createStandins } from "../../scripts/stack/standins";
+import { createStandins } from "../../scripts/standins";
 
 /** Pictures, buttons and edits, as the Bot API's documents tell them. */
 

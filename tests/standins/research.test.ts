@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createMarket } from "../../scripts/stack/standins/market";
-import { researchResult } from "../../scripts/stack/standins/research";
+import { createMarket } from "../../scripts/standins/market";
+import { researchResult } from "../../scripts/standins/research";
 import { synthesisQuestion } from "../../convex/research/prompts";
 import { countWords, demands, resultShape } from "../../convex/research/result";
 import { standinsAt, START, structured } from "./support";

@@ -1,8 +1,8 @@
 import { request } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { listen, type Listener } from "../../scripts/stack/listener";
-import { createStandins, type Standins } from "../../scripts/stack/standins/index";
-import { standinsHandler } from "../../scripts/stack/standins/server";
+import { listen, type Listener } from "../../scripts/sockets/listener";
+import { createStandins, type Standins } from "../../scripts/standins/index";
+import { standinsHandler } from "../../scripts/standins/server";
 
 const HOST = "127.0.0.1";
 let standins: Standins;

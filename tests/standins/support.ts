@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import * as z from "zod";
 import { wireSchema } from "../../convex/lib/answers/schema";
 import type { Question } from "../../convex/providers/structured";
-import { createStandins, type Standins } from "../../scripts/stack/standins/index";
+import { createStandins, type Standins } from "../../scripts/standins/index";
 
 export const BASE = "http://providers.test";
 export const START = Date.UTC(2026, 0, 5, 9, 0);

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import * as z from "zod";
-import { feedAbi } from "../../scripts/stack/chain/abis";
+import { feedAbi } from "../../scripts/chain/abis";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { clientOf } from "../chain/support";
 

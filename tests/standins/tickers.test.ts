@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Standins } from "../../scripts/stack/standins/index";
+import type { Standins } from "../../scripts/standins/index";
 import { get, post, standinsAt, START } from "./support";
 
 /** The stand-in for the public tickers. */

@@ -1,7 +1,7 @@
 import { makeFunctionReference } from "convex/server";
 import { vi } from "vitest";
 import crons from "../../convex/crons";
-import { real } from "../../scripts/stack/real";
+import { real } from "../../scripts/real";
 import { createWorld, replace, test as worldTest, verbs, type WorldOptions } from "./world";
 
 /**

@@ -1,7 +1,7 @@
 import { getAddress, type Address } from "viem";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import type { Chain } from "../../scripts/stack/chain";
-import { TOKENS } from "../../scripts/stack/chain/addresses";
+import type { Chain } from "../../scripts/chain";
+import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
 import { test as worldTest, type WorldOptions } from "./world";

@@ -1,4 +1,4 @@
-import { real } from "../../scripts/stack/real";
+import { real } from "../../scripts/real";
 import { intercept, silence } from "./outside";
 
 /** The service dies at one of its calls to the outside, and what happens after that. */

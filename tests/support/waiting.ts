@@ -1,4 +1,4 @@
-import { real } from "../../scripts/stack/real";
+import { real } from "../../scripts/real";
 
 /**
  * Waiting for what comes to be without anybody waiting for it. The limit of the test or of its hook ends a wait in vain,

@@ -4,14 +4,14 @@ import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
 import schema from "../../convex/schema";
-import { createHost, type Host } from "../../scripts/stack/host";
-import { createClient } from "../../scripts/stack/host/client";
-import type { Modules } from "../../scripts/stack/host/functions";
-import { named, partOf } from "../../scripts/stack/host/parts";
-import { loopbackFetch } from "../../scripts/stack/loopback";
+import { createHost, type Host } from "../../scripts/host";
+import { createClient } from "../../scripts/host/client";
+import type { Modules } from "../../scripts/host/functions";
+import { named, partOf } from "../../scripts/host/parts";
+import { loopbackFetch } from "../../scripts/sockets/loopback";
 import { loadComponents } from "../../scripts/stack/modules";
 import { countingFetch } from "../../scripts/stack/outsideCalls";
-import { createStandins } from "../../scripts/stack/standins";
+import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
 
 /**

@@ -83,9 +83,7 @@ describe("a send that a node refuses while another takes it", () => {
     const second = await send(app, to);
     expect([second.status, second.body.error]).toEqual([
       400,
-      expect.stringMatching(
-        /would pass the limit of 150 USD in 24 hours: 50 USD are free now/,
-      ),
+      expect.stringMatching(/would pass the limit of 150 USD in 24 hours: 50 USD are free now/),
     ]);
     lie();
     honest();

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
 import { checkPrice, checkQuote } from "../../convex/wallets/transactions/quote";
 import { NATIVE_SENTINEL, PERMIT2 } from "../../convex/wallets/tokens";
-import { settlerCall, type Slippage } from "../../scripts/stack/standins/settlerCall";
+import { settlerCall, type Slippage } from "../../scripts/standins/settlerCall";
 
 const NOW = 1_800_000_000_000;
 const SETTLER = `0x${"5e".repeat(20)}` as const;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect } from "vitest";
 import type { TableNames } from "../../convex/_generated/dataModel";
-import { PERMIT2, SETTLER, TOKENS } from "../../scripts/stack/chain/addresses";
+import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
@@ -65,8 +65,8 @@ describe("a rehearsal of a swap", () => {
           refusal: null,
           valueUsd: expect.closeTo(1_000, -1),
           limits: [
-            { of: "transfer", mostUsd: 4_000, leftUsd: 4_000 },
-            { of: "day", mostUsd: 5_000, leftUsd: 5_000 },
+            { of: "transfer", whose: "userId", about: "one transfer", mostUsd: 4_000, leftUsd: 4_000 },
+            { of: "day", whose: "userId", about: "transfers in 24 hours", mostUsd: 5_000, leftUsd: 5_000 },
           ],
           fees: {
             transactions: 2,
@@ -161,6 +161,20 @@ describe("a rehearsal of a send", () => {
     expect(await rowsOf(app)).toEqual(before);
     const order = await send(app, fields);
     expect([order.status, order.body.error]).toEqual([status, expect.stringContaining(error)]);
+  });
+
+  test("says of each limit whose it is", async () => {
+    const app = createWalletApp(chain, { env: { WEAK_ID_DAILY_USD: undefined } });
+    await app.fundedWallet("alice", plenty);
+    const { body } = await send(app, { dryRun: true });
+    const left = "transfers in 24 hours that leave the wallets of";
+    const sums = { mostUsd: 500, leftUsd: 500 };
+    expect(body.rehearsal).toMatchObject({
+      limits: [
+        { of: "day", whose: "userId", about: `${left} a userId that could be guessed`, ...sums },
+        { whose: "address", about: `${left} userIds that could be guessed, by one network address`, ...sums },
+      ],
+    });
   });
 
   test("without a wallet is 404, and makes none", async ({ app }) => {

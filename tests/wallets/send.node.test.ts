@@ -100,6 +100,7 @@ describe("POST /mcp/defi/send", () => {
       "eth_call", // the price
       "eth_call", // the fee for its L1 data
       "eth_call", // the swap provider's contract, which is no recipient
+      "eth_call", // whether the recipient is a token
       "eth_chainId",
       "eth_estimateGas",
       "eth_feeHistory",
@@ -139,8 +140,9 @@ describe("POST /mcp/defi/send", () => {
     [{ amount: "0" }, "amount must be a positive whole number"],
     [{ amount: "01" }, "amount must be a positive whole number"],
     [{ amount: "1e18" }, "amount must be a positive whole number"],
-    [{ amount: "1".repeat(79) }, "amount must be a positive whole number"],
-    [{ amount: (2n ** 256n).toString() }, "amount must be a positive whole number"],
+    [{ amount: "1".repeat(79) }, "amount must be at most 2^256 - 1, the largest amount"],
+    [{ amount: (2n ** 256n).toString() }, "amount must be at most 2^256 - 1, the largest amount"],
+    [{ memo: "x", fee: 1 }, "memo, fee are not fields here, where money moves: there are userId, toAddress"],
     [{ amount: 5 }, "amount must be a string of digits"],
     [{ token: "DOGE" }, "token must be one of ETH, USDC, USDT, DAI, WETH"],
     [{ toAddress: "bob" }, "toAddress must be an address"],
@@ -215,6 +217,16 @@ describe("an idempotency key", () => {
     const inBody = await send(app, { toAddress: to, amount: "10", idempotencyKey: "k-1" });
     expect(again.body).toEqual(first.body);
     expect(inBody.body).toEqual(first.body);
+    const both = await send(app, { toAddress: to, amount: "10", idempotencyKey: "k-1" }, key);
+    expect(both.body).toEqual(first.body);
+    const torn = await send(app, { toAddress: to, amount: "10", idempotencyKey: "k-2" }, key);
+    expect([torn.status, torn.body]).toEqual([
+      400,
+      {
+        error:
+          "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
+      },
+    ]);
     const other = await send(app, { toAddress: to, amount: "11" }, key);
     expect([other.status, other.body]).toEqual([
       409,

@@ -10,10 +10,10 @@ import {
 } from "viem";
 import { expect, test } from "vitest";
 import { guaranteeOf } from "../../convex/wallets/transactions/settler";
-import { settlerAbi } from "../../scripts/stack/chain/abis";
-import { random } from "../../scripts/stack/standins/random";
+import { settlerAbi } from "../../scripts/chain/abis";
+import { random } from "../../scripts/standins/random";
 import { alterationsOf, slippageIn, type SettlerCall } from "../hostile/settlerCalls";
-import { settlerCall } from "../../scripts/stack/standins/settlerCall";
+import { settlerCall } from "../../scripts/standins/settlerCall";
 
 /** What is read out of a call of the settler is what the settler reads there, and nothing else is taken for one. */
 

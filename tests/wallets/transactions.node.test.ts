@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
-import { POOL } from "../../scripts/stack/chain/addresses";
+import { POOL } from "../../scripts/chain/addresses";
 import { until } from "../support/waiting";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";

@@ -1,6 +1,6 @@
 import { encodeErrorResult, size, type Hex } from "viem";
 import { describe, expect } from "vitest";
-import { POOL, SETTLER } from "../../scripts/stack/chain/addresses";
+import { POOL, SETTLER } from "../../scripts/chain/addresses";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import type { WalletApp } from "../support/walletApp";
 
@@ -81,13 +81,34 @@ describe("a recipient that is nobody", () => {
     ["a precompile", precompile("1"), "an address of the chain's own"],
     ["another", precompile("a"), "an address of the chain's own"],
     ["one of the rollup's", "0x420000000000000000000000000000000000000f", "an address of the chain's own"],
-    ["the burn address", precompile("dead"), "an address of the chain's own"],
+    ["the burn address", precompile("dead"), "an address for burning tokens"],
+    ["another such", `0x${"f".repeat(40)}`, "an address for burning tokens"],
+    ["a third", `0xdead${"0".repeat(36)}`, "an address for burning tokens"],
+    ["cbBTC", "0xcbb7c0000ab88b473b1f5afd9ef808440eed33bf", "must not be a token contract"],
+    ["USDC on Ethereum", "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48", "must not be a token contract"],
   ] as const)("%s", async ([, toAddress, error], { app }) => {
     for (const token of ["ETH", "USDC"]) {
       const { status, body } = await send(app, { token, toAddress });
       expect([status, body.error]).toEqual([400, expect.stringContaining(error)]);
     }
     expect(await app.rows("transactions")).toEqual([]);
+  });
+
+  test("a token that is not known here is asked whether it is one, in a rehearsal as well", async ({
+    app,
+  }) => {
+    const owner = await app.fundedWallet("alice", { ETH: ETHER, USDC: 5n });
+    const code = await chain.rpc("eth_getCode", ["0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "latest"]);
+    await chain.rpc("anvil_setCode", [TRAP, code]);
+    for (const fields of [{}, { dryRun: true }]) {
+      const { status, body } = await send(app, { token: "USDC", ...fields });
+      const told = JSON.stringify([status, body]);
+      expect(told).toContain(
+        "toAddress is a token's contract: what is sent there is lost, and nothing was sent",
+      );
+    }
+    expect(await nonceOf(owner)).toBe(0);
+    await chain.rpc("anvil_setCode", [TRAP, "0x"]);
   });
 
   test("0x's settler of the day, which anybody may empty, is looked up", async ({ app }) => {

@@ -124,7 +124,8 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
       await app.post("/mcp/research", { userId: WEAK, token: "BTC" }),
       await app.post("/mcp/chat", { userId: WEAK, question: "How is BTC?" }),
     ];
-    for (const { status, body } of answers) expect([status, body.claimPending]).toEqual([200, claimPending]);
+    for (const { status, body } of answers)
+      expect([status, body.claimPending, body.claimContest]).toEqual([200, claimPending, "code"]);
     expect((await app.post("/mcp/defi/connect", { userId: LONG })).body).not.toHaveProperty("claimPending");
   });
 
@@ -136,6 +137,12 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     await expect(mallory.mutation(api.account.levels.set, { level: "closed" })).rejects.toMatchObject({
       data: { code: "not_found" },
     });
+    // Nor on the id of their own that they have meanwhile.
+    await mallory.mutation(api.users.profile.signIn, {});
+    for (const level of ["closed", "guarded"] as const)
+      await expect(mallory.mutation(api.account.levels.set, { level })).rejects.toMatchObject({
+        data: { code: "conflict", message: expect.stringContaining("A claim of yours waits") },
+      });
     await expect(claim(app, "carol", WEAK)).rejects.toMatchObject({ data: { code: "conflict" } });
     await app.pass(47 * HOUR, { cronsRun: false });
     // Who knows the id goes on as before: past the guard the chain is missing.

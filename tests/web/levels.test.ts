@@ -69,6 +69,10 @@ describe("a level", () => {
       ...{ balance: 401, start: 401, stop: 401, status: 200 },
     });
     expect((await app.get(`/mcp/defi/portfolio?userId=${LONG}`)).status).toBe(401);
+    // What a transaction has moved is told as holdings are.
+    const transaction = `/mcp/defi/transaction?userId=${LONG}&txHash=0x${"ab".repeat(32)}`;
+    expect((await app.get(transaction)).status).toBe(401);
+    expect((await app.get(transaction, { as: "alice" })).status).toBe(404);
     // A card is told to its owner alone.
     expect((await app.get(`/mcp/whale-alerts?userId=${LONG}`)).body.messengerSent).not.toBe(true);
     expect((await app.post("/mcp/research/start", { userId: LONG }, { as: "alice" })).status).toBe(200);

@@ -1,6 +1,6 @@
 import { beforeAll, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { createMoves, type Moves } from "../../scripts/stack/chain/moves";
+import { createMoves, type Moves } from "../../scripts/chain/moves";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 

@@ -1,11 +1,12 @@
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
+import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
 import { charge, vCaller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
-import { depositsOf, hintOf, nameTransaction, startChecks, type Check } from "./model";
+import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
 import { answerShape } from "./payloads";
 
 /** What webhooks name, and what they are told of it. */
@@ -70,7 +71,8 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
     return;
   }
   const rows = await depositsOf(ctx, txHash);
-  for (const { logIndex, state, amount, credits = 0, reason = "" } of rows) {
+  for (const row of rows) {
+    const { logIndex, state, amount, credits = 0, reason = "" } = row;
     switch (state) {
       case "credited":
         answer.credited.push({ txHash, logIndex, amountUsdc: formatUnits(BigInt(amount), 6), credits });
@@ -79,10 +81,7 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
         answer.ignored.push({ txHash, reason });
         break;
       case "unmatched":
-        answer.ignored.push({
-          txHash,
-          reason: "unmatched: it is credited once its sending address is linked",
-        });
+        answer.ignored.push({ txHash, reason: await unmatchedReason(ctx, row) });
         break;
       case "pending":
       case "reversed":
@@ -92,4 +91,13 @@ async function add(ctx: QueryCtx, answer: DepositAnswer, txHash: string, named: 
     if (rows.some((row) => row.logIndex === logIndex && row.state !== "reversed")) continue;
     answer.ignored.push({ txHash, reason: `log ${logIndex} is not a USDC transfer to the platform wallet` });
   }
+}
+
+/** A report may have taken its price out of it, before or since. */
+async function unmatchedReason(ctx: QueryCtx, row: Doc<"deposits">): Promise<string> {
+  const { lessReport, credits } = await worthOf(ctx, row);
+  if (!lessReport) return "unmatched: it is credited once its sending address is linked";
+  return credits === 0
+    ? SPENT
+    : "unmatched: what a report has left of it is credited once its sending address is linked";
 }

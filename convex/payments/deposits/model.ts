@@ -243,12 +243,8 @@ export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Pro
 }
 
 async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): Promise<void> {
-  const lessReport = await owesReport(ctx, row);
-  const amount = BigInt(row.amount) - (lessReport ? PRICE : 0n);
-  const credits = amount > 0n ? creditsFor(amount) : 0;
-  if (credits === 0) {
-    return ignore(ctx, row, amount > 0n ? "it is worth less than one credit" : "it was spent on a report");
-  }
+  const { lessReport, amount, credits } = await worthOf(ctx, row);
+  if (credits === 0) return ignore(ctx, row, amount > 0n ? "it is worth less than one credit" : SPENT);
   const creditings = row.creditings + 1;
   const key = depositKey(row, creditings);
   await spendTransfer(ctx, row, { depositKey: key });
@@ -262,6 +258,19 @@ async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): P
     creditings,
     nextMatchAt: NEVER,
   });
+}
+
+/** What is told of a deposit of which a report has left nothing. */
+export const SPENT = "it was spent on a report";
+
+/** What a deposit is worth beside a report that it has paid for. */
+export async function worthOf(
+  ctx: QueryCtx,
+  row: Doc<"deposits">,
+): Promise<{ lessReport: boolean; amount: bigint; credits: number }> {
+  const lessReport = await owesReport(ctx, row);
+  const amount = BigInt(row.amount) - (lessReport ? PRICE : 0n);
+  return { lessReport, amount, credits: amount > 0n ? creditsFor(amount) : 0 };
 }
 
 async function ignore(ctx: MutationCtx, row: Doc<"deposits">, reason: string): Promise<void> {

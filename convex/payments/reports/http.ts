@@ -1,14 +1,15 @@
 import * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
 import { refuseCrowd, waitingAs } from "../../lib/crowd";
 import { sha256Hex } from "../../lib/crypto";
 import { required } from "../../lib/env";
-import { AppError } from "../../lib/errors";
+import { AppError, failureOf } from "../../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
 import { absentWhenEmpty, closedInput, optionalToken, userId } from "../../lib/input";
-import { parseJson } from "../../lib/json";
-import { countGuess, refuseGuessing } from "../../lib/limits";
+import { countGuess, refuseGuessing, type Caller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
 import { once } from "../../lib/once";
+import { bodyInput, parseInput } from "../../lib/request";
 import {
   readingsExample,
   readingsShape,
@@ -20,7 +21,6 @@ import {
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
 import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
-import { parseProof, proofHeader } from "./proofs";
 
 const restShape = z.object({
   amountUsdc: z.string(),
@@ -46,13 +46,22 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 
 /** It reaches the sources: loaded where a token is asked for. */
 const listing = once(() => import("../../evidence/listing"));
+/** Loaded by who buys. */
+const proofs = once(() => import("./proofs"));
 
-/** The token of a body that nobody has paid for yet, which may be anything. */
-function askedToken(body: string): string | undefined {
+const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
+
+/** Why a body that nobody has paid for yet, and which may be anything, would buy nothing; `null` where it may. */
+async function problemOf(ctx: ActionCtx, body: string, caller: Caller): Promise<string | null> {
   try {
-    return z.object({ token: optionalToken }).parse(parseJson(body)).token;
-  } catch {
-    return undefined;
+    const { token } = parseInput(input, bodyInput(body));
+    const { listingOf, unknownToken } = await listing();
+    const found = token === undefined ? null : await listingOf(ctx, token, caller);
+    return found?.kind === "unknown" ? unknownToken(found.symbol) : null;
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure?.code !== "invalid_request") throw error;
+    return `${failure.message}: a payment would buy nothing, and stay unspent`;
   }
 }
 
@@ -73,7 +82,7 @@ const report: MountedEndpoint = endpoint({
   errors: {
     not_found: "No source knows the token: the payment is not used.",
     payment_required: {
-      when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token: then nothing should be paid.",
+      when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid.",
       body: z.object(paymentTerms),
       headers: {
         "Payment-Required": "What has to be paid, as x402 version 2 says it, in base64.",
@@ -99,13 +108,11 @@ const report: MountedEndpoint = endpoint({
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");
     required("LLM_GATEWAY_API_KEY");
-    if (proofHeader(header) !== null) return;
-    const token = askedToken(body);
-    const { listingOf, unknownToken } = await listing();
-    const found = token === undefined ? null : await listingOf(ctx, token, caller);
-    throw paymentRequired(found?.kind === "unknown" ? { error: unknownToken(found.symbol) } : undefined);
+    if ((await proofs()).proofHeader(header) !== null) return;
+    const problem = await problemOf(ctx, body, caller);
+    throw paymentRequired(problem === null ? undefined : { error: problem });
   },
-  input: closedInput({ userId: absentWhenEmpty(userId), token: optionalToken }),
+  input,
   returns: z.object({
     success: z.literal(true),
     result: z.object({
@@ -118,6 +125,7 @@ const report: MountedEndpoint = endpoint({
       .describe("What the payment was worth beyond the report's price; left out where it was that price"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
+    const { parseProof, proofHeader } = await proofs();
     const proof = parseProof(proofHeader(head.header) ?? "");
     if (proof.kind === "refused") throw paymentRequired(proof);
     const focus = token ?? "";

@@ -1,6 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { listingOf, unknownToken } from "../../evidence/listing";
+import { listingOf, unknownToken, unsureToken } from "../../evidence/listing";
 import { deadlines } from "../../lib/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -71,10 +71,7 @@ async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
   if (kind === "known") return symbol;
   const unused = "The payment is not used.";
   if (kind === "unknown") throw new AppError("not_found", `${unknownToken(symbol)}. ${unused}`);
-  throw new AppError(
-    "upstream",
-    `The market's sources cannot be asked whether ${symbol} is traded. ${unused} Send the same proof again shortly.`,
-  );
+  throw new AppError("upstream", `${unsureToken(symbol)}. ${unused} Send the same proof again shortly.`);
 }
 
 async function claimAuthorization(

@@ -20,7 +20,7 @@ import {
   txHash,
   walletChoice,
 } from "../inputs";
-import { credentialShown } from "../../users/access";
+import { assertMay, credentialShown } from "../../users/access";
 import { NO_WALLET, type WalletKind } from "../model";
 import { warned, weakId } from "../warnings";
 import { explorerUrl, orderFields, status } from "./shapes";
@@ -81,14 +81,14 @@ const send: MountedEndpoint = endpoint({
     amount: z.string().describe("In the token's smallest unit"),
     ...weakId,
   }),
-  handler: async (ctx, { userId, toAddress, token, amount, from, dryRun, idempotencyKey }, call) => {
+  handler: async (ctx, { userId, toAddress, token, amount, from, dryRun }, call) => {
     const request = { kind: "send" as const, token, toAddress, amount };
     if (dryRun) {
       const { outcome } = await rehearse(ctx, { userId, from, request, call });
       return { ...outcome, token, toAddress, amount, ...warned(userId) };
     }
-    const { outcome } = await carryOut(ctx, { userId, from, request, key: idempotencyKey, call });
-    return { ...outcome, token, toAddress, amount, ...warned(userId, call.idempotencyKey ?? idempotencyKey) };
+    const { outcome } = await carryOut(ctx, { userId, from, request, call });
+    return { ...outcome, token, toAddress, amount, ...warned(userId, call.idempotencyKey) };
   },
 });
 
@@ -166,20 +166,18 @@ const swap: MountedEndpoint = endpoint({
     error: z.string().optional().describe("What is wrong with a swap that was mined and is no success"),
     ...weakId,
   }),
-  handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey, ...swap }, call) => {
+  handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
     const { fromToken, toToken, amount } = swap;
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
     if (dryRun) {
       const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
       return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(userId) };
     }
-    const carried = await carryOut(ctx, { userId, from: "custody", request, key: idempotencyKey, call });
-    const { outcome, view } = carried;
+    const { outcome, view } = await carryOut(ctx, { userId, from: "custody", request, call });
     if (view.terms === undefined) throw new Error("A signed swap has its terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
-    const warning = warned(userId, call.idempotencyKey ?? idempotencyKey);
-    return { ...outcome, fromToken, toToken, ...told, ...warning };
+    return { ...outcome, fromToken, toToken, ...told, ...warned(userId, call.idempotencyKey) };
   },
 });
 
@@ -190,7 +188,10 @@ const transaction: MountedEndpoint = endpoint({
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   needs: [],
+  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  headers: USER_TOKEN,
   errors: {
+    ...USER_TOKEN_ERRORS,
     not_found: "This user has no transaction with this hash.",
     rate_limited: "Too many questions about transactions that are not the user's.",
   },
@@ -240,25 +241,19 @@ const transaction: MountedEndpoint = endpoint({
   },
 });
 
-type Rehearsed = {
+type Order = {
   userId: string;
   from: WalletKind;
   request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
   call: Call;
 };
 
-type Order = Rehearsed & { key: string | undefined };
-
 /**
  * The user's wallet, for who may move it.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */
-async function walletFor(
-  ctx: ActionCtx,
-  { userId, from, request, call }: Rehearsed,
-  idempotencyKey?: string,
-) {
+async function walletFor(ctx: ActionCtx, { userId, from, request, call }: Order, idempotencyKey?: string) {
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
     ...{ userId, kind: from, request, caller: call.caller.address, now: Date.now() },
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
@@ -271,14 +266,11 @@ async function walletFor(
  * Opens a transaction and waits for its outcome.
  * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
  */
-async function carryOut(ctx: ActionCtx, { userId, from, request, key, call }: Order) {
+async function carryOut(ctx: ActionCtx, asked: Order) {
   const startedAt = performance.now();
-  const idempotencyKey = call.idempotencyKey ?? key;
-  const { walletId, isRepeat, isLimited } = await walletFor(
-    ctx,
-    { userId, from, request, call },
-    idempotencyKey,
-  );
+  const { userId, request, call } = asked;
+  const { idempotencyKey } = call;
+  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, idempotencyKey);
   const order = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
   const { view, maxFeeEth } = await waitingAs(
     ctx,
@@ -326,7 +318,7 @@ async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Pr
  * What an order would come to.
  * @throws AppError what `walletFor` throws, `upstream` when the chain cannot be asked at all.
  */
-async function rehearse(ctx: ActionCtx, order: Rehearsed) {
+async function rehearse(ctx: ActionCtx, order: Order) {
   const { userId, request, call } = order;
   const { walletId, address } = await walletFor(ctx, order);
   const { swap, ...rehearsal } = await waitingAs(

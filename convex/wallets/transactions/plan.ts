@@ -4,7 +4,7 @@ import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money";
-import { readAccount } from "../../providers/chain";
+import { isToken, readAccount } from "../../providers/chain";
 import { MOST_FEE } from "../../providers/chainFees";
 import { prepareTransaction, type Preparation, type Transaction } from "../../providers/chainPreparation";
 import { judgeSettler } from "../../providers/settlers";
@@ -21,6 +21,7 @@ type SendRequest = Extract<TransactionRequest, { kind: "send" }>;
 
 const OTHERS_MONEY =
   "toAddress is the swap provider's contract: anybody may take what is sent there, and nothing was sent";
+const NOBODYS_MONEY = "toAddress is a token's contract: what is sent there is lost, and nothing was sent";
 
 export function sendTransaction(token: Symbol, to: Address, amount: bigint): Transaction {
   const { address } = TOKENS[token];
@@ -204,17 +205,19 @@ export async function affordable(
 
 /**
  * A send that the wallet can pay for.
- * @throws AppError `invalid_request` when the recipient is the swap provider's contract, which anybody may empty;
- * what `affordable` throws.
+ * @throws AppError `invalid_request` when the recipient is the swap provider's contract, which anybody may empty, or a
+ * token's; what `affordable` throws.
  */
 export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
   const spent = { token: request.token, amount: BigInt(request.amount) };
   const to = asAddress(request.toAddress);
-  const [verdict, affordableSend] = await Promise.all([
+  const [verdict, isLost, affordableSend] = await Promise.all([
     judgeSettler(to),
+    isToken(to),
     affordable(ctx, payer, sendTransaction(spent.token, to, spent.amount), { kind: "send", spent }),
   ]);
   if (verdict === "genuine") throw new AppError("invalid_request", OTHERS_MONEY);
+  if (isLost) throw new AppError("invalid_request", NOBODYS_MONEY);
   return affordableSend;
 }
 

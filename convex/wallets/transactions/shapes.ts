@@ -37,7 +37,15 @@ export const orderFields = {
         .describe("What the order would be answered; null where nothing speaks against it"),
       valueUsd: z.number().nullable().describe("What is sent or sold is worth; null without a live price"),
       limits: z
-        .array(z.object({ of: z.enum(["transfer", "day"]), mostUsd: z.number(), leftUsd: z.number() }))
+        .array(
+          z.object({
+            of: z.enum(["transfer", "day"]),
+            whose: z.enum(["userId", "address"]).describe("By whom it is counted: `address` is the caller's"),
+            about: z.string().describe("Of which transfers it is, in words"),
+            mostUsd: z.number(),
+            leftUsd: z.number(),
+          }),
+        )
         .describe("Limits that the order's value would count against, and what is left of them before it"),
       fees: z
         .object({

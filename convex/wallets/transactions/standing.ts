@@ -10,10 +10,15 @@ import { vRequest } from "./tables";
 /** How an order would fare with the operator's switch and the limits. */
 export const vStanding = v.object({
   refusal: v.union(v.object({ status: v.number(), error: v.string() }), v.null()),
-  /** USD; `leftUsd` before the order. `transfer` is of one order, `day` what may move in any 24 hours. */
+  /**
+   * USD; `leftUsd` before the order. `transfer` is of one order, `day` what may move in any 24 hours; whose, and which
+   * orders count, `about` says.
+   */
   limits: v.array(
     v.object({
       of: v.union(v.literal("transfer"), v.literal("day")),
+      whose: v.union(v.literal("userId"), v.literal("address")),
+      about: v.string(),
       mostUsd: v.number(),
       leftUsd: v.number(),
     }),
@@ -41,12 +46,22 @@ export const of = internalQuery({
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
     const told = failureOf(pauseOf() ?? refusalOf(limits, value));
     const { perTransfer, rolling } = limits;
-    const once = perTransfer === null ? [] : [{ of: "transfer" as const, most: perTransfer, used: 0n }];
-    const all = [...once, ...rolling.map(({ most, used }) => ({ of: "day" as const, most, used }))];
+    const ofOne = { of: "transfer" as const, about: "one transfer", address: "", used: 0n };
+    const once = perTransfer === null ? [] : [{ ...ofOne, most: perTransfer }];
+    const all = [
+      ...once,
+      ...rolling.map(({ about, ...limit }) => ({
+        ...limit,
+        of: "day" as const,
+        about: `transfers in 24 hours${about}`,
+      })),
+    ];
     return {
       refusal: told === null ? null : { status: STATUS[told.code], error: told.message },
-      limits: all.map(({ of, most, used }) => ({
+      limits: all.map(({ of, about, address, most, used }) => ({
         of,
+        whose: address === "" ? ("userId" as const) : ("address" as const),
+        about,
         mostUsd: usdValue(most),
         leftUsd: usdValue(most > used ? most - used : 0n),
       })),

@@ -152,10 +152,18 @@ const signed = z.object({
 /** A dry run. */
 const rehearsed = z.object({
   status: z.literal("rehearsed"),
+  ...weakId,
   rehearsal: z.object({
     refusal: z.nullable(z.object({ status: z.number(), error: z.string() })),
     valueUsd: z.nullable(z.number()),
-    limits: z.array(z.object({ of: z.enum(["transfer", "day"]), mostUsd: z.number(), leftUsd: z.number() })),
+    limits: z.array(
+      z.object({
+        of: z.enum(["transfer", "day"]),
+        about: z.optional(z.string()),
+        mostUsd: z.number(),
+        leftUsd: z.number(),
+      }),
+    ),
     fees: z.nullable(z.object({ transactions: z.number(), mostEth: z.string() })),
     price: z.optional(z.object({ costBps: z.nullable(z.number()), toleratedBps: z.number() })),
   }),
@@ -185,8 +193,8 @@ function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof r
       ? null
       : `Network fees: at most ${fees.mostEth} ETH, for ${fees.transactions === 1 ? "one transaction" : `${fees.transactions} transactions`}.`,
     ...limits.map(
-      ({ of, mostUsd, leftUsd }) =>
-        `Limit of ${of === "day" ? "a day" : "one transfer"}: ${usd(mostUsd)}, ${usd(leftUsd)} of it left.`,
+      ({ of, about, mostUsd, leftUsd }) =>
+        `Limit of ${about ?? (of === "day" ? "a day" : "one transfer")}: ${usd(mostUsd)}, ${usd(leftUsd)} of it left.`,
     ),
   );
 }
@@ -225,7 +233,7 @@ const swapTokens = tool({
         buyAmount === undefined || minBuyAmount === undefined
           ? ""
           : ` for about ${tokenAmount(buyAmount, toToken)} (at least ${tokenAmount(minBuyAmount, toToken)})`;
-      return lines(`Swap of ${sold}${bought}.`, rehearsal(swap.rehearsal));
+      return lines(`Swap of ${sold}${bought}.`, rehearsal(swap.rehearsal), warned(swap));
     }
     return lines(
       `Swap of ${sold} for ${swap.status === "confirmed" ? "" : "about "}${tokenAmount(swap.buyAmount, swap.toToken)} (at least ${tokenAmount(swap.minBuyAmount, swap.toToken)}): ${OUTCOMES[swap.status]}.`,
@@ -253,7 +261,7 @@ const sendToken = tool({
   text: (sent) => {
     const what = `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}`;
     return sent.status === "rehearsed"
-      ? lines(`${what}.`, rehearsal(sent.rehearsal))
+      ? lines(`${what}.`, rehearsal(sent.rehearsal), warned(sent))
       : lines(`${what}: ${OUTCOMES[sent.status]}.`, sent.explorerUrl, warned(sent));
   },
 });

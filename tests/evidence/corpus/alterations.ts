@@ -1,4 +1,4 @@
-import { random, type Random } from "../../../scripts/stack/standins/random";
+import { random, type Random } from "../../../scripts/standins/random";
 
 /** Plain figures of a text, altered as a careless or lying writer would: in the form they had. */
 

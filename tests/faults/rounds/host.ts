@@ -2,16 +2,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 import { createSteppedClock, type SteppedClock } from "../../../scripts/bench/steppedClock";
 import { createApplication, type Application, type Dump } from "../../../scripts/stack/application";
-import type { Chain } from "../../../scripts/stack/chain";
+import type { Chain } from "../../../scripts/chain";
 import type { Clock } from "../../../scripts/stack/clock";
 import { startCrons, type Crons, type DueTimes } from "../../../scripts/stack/crons";
 import { applyVariables } from "../../../scripts/stack/env";
 import { paymentAccounts } from "../../../scripts/stack/localChain";
-import { loopbackFetch } from "../../../scripts/stack/loopback";
+import { loopbackFetch } from "../../../scripts/sockets/loopback";
 import { captureLogs } from "../../../scripts/stack/logs";
 import { own as service } from "../../../scripts/stack/modules";
-import { real } from "../../../scripts/stack/real";
-import { createStandins, type Standins } from "../../../scripts/stack/standins";
+import { real } from "../../../scripts/real";
+import { createStandins, type Standins } from "../../../scripts/standins";
 
 /**
  * The application on a simulated clock, and its deaths: at an outside call or a commit the instance is abandoned, and a

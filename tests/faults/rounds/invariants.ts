@@ -2,7 +2,7 @@ import { erc20Abi, encodeFunctionData, type Hex } from "viem";
 import * as z from "zod";
 import { isFinal, tablesOf } from "../../../convex/lib/records";
 import { records } from "../../../convex/schema";
-import { TOKENS } from "../../../scripts/stack/chain/addresses";
+import { TOKENS } from "../../../scripts/chain/addresses";
 import { unmarked } from "../../support/marks";
 import type { Host, Rows } from "./host";
 import type { Workload } from "./workload";

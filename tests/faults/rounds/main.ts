@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
-import { startChain } from "../../../scripts/stack/chain";
+import { startChain } from "../../../scripts/chain";
 import { pricesOf } from "../../../scripts/stack/localChain";
-import { createMarket } from "../../../scripts/stack/standins/market";
-import { random } from "../../../scripts/stack/standins/random";
+import { createMarket } from "../../../scripts/standins/market";
+import { random } from "../../../scripts/standins/random";
 import { startHost } from "./host";
 import { findings } from "./invariants";
 import { play, prepare } from "./workload";

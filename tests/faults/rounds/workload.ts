@@ -1,8 +1,8 @@
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import * as z from "zod";
-import { TOKENS } from "../../../scripts/stack/chain/addresses";
-import type { Random } from "../../../scripts/stack/standins/random";
+import { TOKENS } from "../../../scripts/chain/addresses";
+import type { Random } from "../../../scripts/standins/random";
 import type { Answer, Host } from "./host";
 import { authorize, versionTwo } from "../../payments/authorizations";
 import { transferTo } from "../../chain/support";

@@ -5,14 +5,14 @@ import { ConvexHttpClient } from "convex/browser";
 import { makeFunctionReference } from "convex/server";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import { createHost } from "../../scripts/stack/host";
-import { createClient } from "../../scripts/stack/host/client";
+import { createHost } from "../../scripts/host";
+import { createClient } from "../../scripts/host/client";
 import { loadParts } from "../../scripts/stack/modules";
-import { real } from "../../scripts/stack/real";
-import { measure } from "../../scripts/stack/host/usage";
+import { real } from "../../scripts/real";
+import { measure } from "../../scripts/host/usage";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { eventually } from "../support/waiting";
-import { small, startScript, temporaryDirectory } from "./processes";
+import { small, startScript, temporaryDirectory } from "../stack/processes";
 
 const hostScript = fileURLToPath(new URL("host.ts", import.meta.url));
 

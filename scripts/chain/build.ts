@@ -23,7 +23,7 @@ import { FINGERPRINT, fingerprintOf } from "./fingerprint";
 
 const committed = path.join(import.meta.dirname, "artifacts");
 /** The contracts of the hostile tests. */
-const hostile = path.resolve(import.meta.dirname, "../../../tests/hostile");
+const hostile = path.resolve(import.meta.dirname, "../../tests/hostile");
 
 const require = createRequire(import.meta.url);
 
@@ -122,7 +122,7 @@ async function outdated(kept: string, sources?: string): Promise<string[]> {
 const USAGE = `Usage: npm run check:contracts
 
 Compiles the local chain's contracts, which takes some minutes, and fails when the committed artifacts are not what they
-compile to. Without --check, node scripts/run.cjs scripts/stack/chain/build.ts [DIRECTORY SOURCES] writes them anew.`;
+compile to. Without --check, node scripts/run.cjs scripts/chain/build.ts [DIRECTORY SOURCES] writes them anew.`;
 
 if (process.argv.includes("--help")) {
   console.log(USAGE);

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { PortInUseError } from "../listener";
+import { PortInUseError } from "../sockets/listener";
 import { real } from "../real";
 import { CHAIN_ID } from "./addresses";
 import { lockOf } from "./stateFile";

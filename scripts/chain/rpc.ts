@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { loopbackFetch } from "../loopback";
+import { loopbackFetch } from "../sockets/loopback";
 
 /** JSON-RPC to the local node, in real time whatever the application's clock does. */
 

@@ -8,9 +8,9 @@ import {
 import { v } from "convex/values";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { createHost } from "../../scripts/stack/host";
-import { createClient } from "../../scripts/stack/host/client";
-import { partOf } from "../../scripts/stack/host/parts";
+import { createHost } from "../../scripts/host";
+import { createClient } from "../../scripts/host/client";
+import { partOf } from "../../scripts/host/parts";
 
 /** The local host's database beside that of Convex's own test library, which is slower and simpler. */
 

@@ -2,9 +2,9 @@
 
 import type { ServerResponse } from "node:http";
 import type { Standins } from "./index";
-import { headersOf, send } from "../bridge";
-import { bodyOf, type Handler } from "../listener";
-import { foreignness } from "../sameMachine";
+import { headersOf, send } from "../sockets/bridge";
+import { bodyOf, type Handler } from "../sockets/listener";
+import { foreignness } from "../sockets/sameMachine";
 import { ConnectionLost, json } from "./http";
 
 export function standinsHandler(standins: Pick<Standins, "handle">): Handler {

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { real } from "./real";
+import { real } from "../real";
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 export type Listener = { url: string; close: () => Promise<void> };
