@@ -27,7 +27,7 @@ export default {
     // Processes of their own.
     "tests/chain/host.ts",
     "tests/faults/rounds/main.ts",
-    "tests/stack/app/*.ts",
+    "tests/host/app/*.ts",
   ],
   project: ["convex/**/*.ts", "scripts/**/*.{ts,mjs,cjs}", "tests/**/*.ts", "!tests/clients/**"],
   includeEntryExports: true,
@@ -35,7 +35,7 @@ export default {
   ignoreIssues: {
     "*.config.ts": ["exports"],
     "scripts/bundled.mjs": ["exports"],
-    "{convex/_generated,scripts/bench/bare,tests/stack/app}/**": ["exports", "types"],
+    "{convex/_generated,scripts/bench/bare,tests/host/app}/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
   ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built"],

@@ -23,15 +23,15 @@ crons.interval(
 );
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
-crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.issuing.issueDue, {});
-crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.anchors.anchorDue, {});
-crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.track, {});
-crons.hourly("ask the shadow arms", { minuteUTC: 11 }, internal.signals.lab.issuing.open, {});
-crons.interval("track shadow signals", { minutes: 30 }, internal.signals.lab.tracking.track, {});
+crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.desk.runs.openDay, {});
+crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.record.anchors.anchorDue, {});
+crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.tracker.track, {});
+crons.hourly("ask the shadow arms", { minuteUTC: 11 }, internal.signals.desk.runs.openHour, {});
+crons.interval("track shadow signals", { minutes: 30 }, internal.signals.outcomes.tracker.trackShadows, {});
 crons.weekly(
   "recap the week's signals",
   { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },
-  internal.signals.weeks.openDue,
+  internal.signals.recaps.weeks.openDue,
   {},
 );
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});

@@ -15,7 +15,7 @@ import { paidReportEndpoints } from "./payments/reports/http";
 import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
-import { labEndpoints } from "./signals/lab/http";
+import { labEndpoints } from "./signals/lab";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { transactionEndpoints } from "./wallets/transactions/http";

@@ -9,7 +9,7 @@ const compat = () => import("./compat/http").then(({ compatEndpoints }) => compa
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
 const deposits = () => import("./payments/deposits/http").then(({ depositEndpoints }) => depositEndpoints);
-const lab = () => import("./signals/lab/http").then(({ labEndpoints }) => labEndpoints);
+const lab = () => import("./signals/lab").then(({ labEndpoints }) => labEndpoints);
 const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);

@@ -15,8 +15,7 @@ import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";
 import { socialRecords, socialTables } from "./social/tables";
-import { labRecords, labTables } from "./signals/lab/tables";
-import { signalRecords, signalTables } from "./signals/tables";
+import { signalRecords, signalTables } from "./signals/record/tables";
 import { userRecords, userTables } from "./users/tables";
 import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
@@ -31,7 +30,6 @@ export default defineSchema({
   ...researchTables,
   ...runTables,
   ...signalTables,
-  ...labTables,
   ...alertTables,
   ...messengerTables,
   ...botTables,
@@ -57,7 +55,6 @@ export const records: Records = {
   ...researchRecords,
   ...runRecords,
   ...signalRecords,
-  ...labRecords,
   ...alertRecords,
   ...messengerRecords,
   ...botRecords,

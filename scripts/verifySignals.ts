@@ -1,10 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { anchorShape } from "../convex/signals/anchorText";
-import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/eventShapes";
-import { signalStats } from "../convex/signals/statisticsShapes";
-import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
+import { anchorShape } from "../convex/signals/record/anchorText";
+import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/record/events";
+import { signalStats } from "../convex/signals/statistics/shapes";
+import { publicSignal, type PublicSignal } from "../convex/signals/views/shapes";
 import { parsed, read, Unreadable } from "./publicRecord";
 import { green, nextStep, red } from "./terminal";
 import { failed, Misuse } from "./misuse";

@@ -1,7 +1,7 @@
-import { linksAfter } from "../convex/signals/eventChain";
-import type { ChainHead, ClosedContent, PromotedContent } from "../convex/signals/eventShapes";
-import { DECISIVE } from "../convex/signals/inference";
-import type { Levels } from "../convex/signals/rules";
+import { linksAfter } from "../convex/signals/record/chain";
+import type { ChainHead, ClosedContent, PromotedContent } from "../convex/signals/record/events";
+import { DECISIVE } from "../convex/signals/statistics/inference";
+import type { Levels } from "../convex/signals/trade/rules";
 
 /** What the checks of the signals' record and of the shadow signals' share. Pure. */
 

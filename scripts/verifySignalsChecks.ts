@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { GENESIS, isOfDay } from "../convex/signals/eventChain";
+import { GENESIS, isOfDay } from "../convex/signals/record/chain";
 import {
   chainHead,
   signalEvent,
@@ -8,12 +8,12 @@ import {
   type IssuedContent,
   type PromotedContent,
   type SignalEvent,
-} from "../convex/signals/eventShapes";
-import { coinFlip, mirrored } from "../convex/signals/controls";
-import { LIFETIME_MS, pnlPercent, positionOf, problemsOf } from "../convex/signals/rules";
-import { signalStats } from "../convex/signals/statisticsShapes";
-import { publicSignal, type PublicSignal } from "../convex/signals/shapes";
-import { controlsView } from "../convex/signals/views";
+} from "../convex/signals/record/events";
+import { coinFlip, mirrored } from "../convex/signals/trade/controls";
+import { LIFETIME_MS, pnlPercent, positionOf, problemsOf } from "../convex/signals/trade/rules";
+import { signalStats } from "../convex/signals/statistics/shapes";
+import { publicSignal, type PublicSignal } from "../convex/signals/views/shapes";
+import { controlsView } from "../convex/signals/views/signals";
 import { anchorsShape } from "./verifySignalsAnchors";
 import { chainProblems, endProblems, promotionProblems, SKEW_MS } from "./verifySignalsChain";
 import { shadowRecord } from "./verifySignalsShadow";

@@ -1,25 +1,19 @@
 import * as z from "zod";
-import { NO_BLOCKS, type Blocks } from "../convex/signals/inference";
+import { figuresOfArm, figuresOfPair } from "../convex/signals/arms/figures";
+import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/arms/shapes";
 import {
   shadowEvent,
   type ShadowClosed,
   type ShadowEvent,
   type ShadowIssued,
-} from "../convex/signals/lab/eventShapes";
-import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/lab/shapes";
-import { figuresOfArm, figuresOfPair } from "../convex/signals/lab/statistics";
-import {
-  addArmDay,
-  addPairDay,
-  addShadow,
-  COUNTED_MS,
-  noShadows,
-  type DayShadow,
-  type ShadowTotals,
-} from "../convex/signals/lab/totals";
-import type { SignalEvent } from "../convex/signals/eventShapes";
-import { LAB_TOKENS, LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/rules";
+  type SignalEvent,
+} from "../convex/signals/record/events";
+import { NO_BLOCKS, type Blocks } from "../convex/signals/statistics/inference";
+import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../convex/signals/statistics/pairs";
+import { emptyTotals, type Totals } from "../convex/signals/statistics/totals";
+import { LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/trade/rules";
 import { chainProblems, endProblems, SKEW_MS } from "./verifySignalsChain";
+import { closing } from "./verifySignalsStatistics";
 
 /** What `npm run verify-signals -- --shadow` checks of the shadow signals. Pure. */
 
@@ -133,10 +127,10 @@ function figureProblems({
 
 function isAsShown(
   arm: ShadowArm,
-  { totals, sums, writer }: { totals: Map<string, ShadowTotals> | undefined; sums: Sums; writer: string },
+  { totals = emptyTotals(), sums, writer }: { totals: Totals | undefined; sums: Sums; writer: string },
 ): boolean {
-  const told = LAB_TOKENS.flatMap((token) => totals?.get(token) ?? []);
-  const figures = figuresOfArm(told, sums.blocks.get(arm.arm) ?? NO_BLOCKS);
+  const model = { ...totals.arms.model, blocks: sums.blocks.get(arm.arm) ?? NO_BLOCKS };
+  const figures = figuresOfArm({ ...totals, arms: { ...totals.arms, model } });
   const pair = sums.pairs.get(`${arm.arm} ${writer}`);
   const against =
     pair === undefined ? null : { ...figuresOfPair(pair), writer, needed: arm.againstWriter?.needed };
@@ -147,24 +141,19 @@ function isAsShown(
 }
 
 function sumsOf(events: readonly ShadowEvent[]) {
-  const totals = new Map<string, Map<string, ShadowTotals>>();
+  const totals = new Map<string, Totals>();
   const signals = new Map<string, Ended>();
-  const change = (
-    { arm, token }: { arm: string; token: string },
-    of: (totals: ShadowTotals) => ShadowTotals,
-  ) => {
-    const own = totals.get(arm) ?? new Map<string, ShadowTotals>();
-    totals.set(arm, own.set(token, of(own.get(token) ?? noShadows())));
-  };
+  const change = (arm: string, of: (totals: Totals) => Totals) =>
+    totals.set(arm, of(totals.get(arm) ?? emptyTotals()));
   for (const event of events) {
-    const { content } = event;
-    const slot = slotOf(content);
-    if (event.kind === "missed") change(content, (one) => ({ ...one, missed: one.missed + 1 }));
+    const slot = slotOf(event.content);
+    const { arm } = event.content;
+    if (event.kind === "missed") change(arm, (one) => ({ ...one, refused: one.refused + 1 }));
     if (event.kind === "issued") signals.set(slot, { issued: event.content });
     const ended = signals.get(slot);
     if (event.kind !== "closed" || ended === undefined) continue;
     signals.set(slot, { ...ended, closed: event.content });
-    change(content, (one) => addShadow(one, { ...ended.issued, ...event.content }));
+    change(arm, closing(ended.issued, event.content));
   }
   return { totals, signals: [...signals.values()] };
 }

@@ -1,15 +1,16 @@
-import { addDayOfTrades, type DayTrade } from "../convex/signals/arms";
-import { isOfDay } from "../convex/signals/eventChain";
+import { addDayOfTrades, type DayTrade } from "../convex/signals/statistics/days";
+import { isOfDay } from "../convex/signals/record/chain";
 import type {
   ClosedContent,
   ComparedContent,
   IssuedContent,
   SignalEvent,
-} from "../convex/signals/eventShapes";
-import { positionOf, TOKENS } from "../convex/signals/rules";
-import { statisticsOf } from "../convex/signals/statistics";
-import type { SignalStats } from "../convex/signals/statisticsShapes";
-import { addClosed, emptyTotals, type Totals } from "../convex/signals/totals";
+} from "../convex/signals/record/events";
+import { excessOf } from "../convex/signals/trade/edge";
+import { positionOf, TOKENS, type Levels } from "../convex/signals/trade/rules";
+import { statisticsOf } from "../convex/signals/statistics/figures";
+import type { SignalStats } from "../convex/signals/statistics/shapes";
+import { addClosed, emptyTotals, type Totals } from "../convex/signals/statistics/totals";
 
 /** The statistics that follow from a chain's events, made as the service makes them, and held against what it shows. Pure. */
 
@@ -101,12 +102,18 @@ function isOver(told: Told | "none" | undefined): boolean {
   return closed !== undefined && (issued?.signal === "HOLD" || compared !== undefined);
 }
 
-function closing(issued: IssuedContent, closed: ClosedContent): (totals: Totals) => Totals {
+/** The totals with one more signal, as its events tell it. */
+export function closing(
+  issued: Levels & Pick<IssuedContent, "costBps" | "confidence" | "calibratedConfidence">,
+  closed: Pick<ClosedContent, "status" | "pnlPercent" | "exitPrice" | "gapMinutes" | "closedAt">,
+): (totals: Totals) => Totals {
   const { signal, costBps, confidence, calibratedConfidence } = issued;
   const { status, pnlPercent, gapMinutes, closedAt } = closed;
+  const position = positionOf(issued);
+  const excess = position === null ? 0 : excessOf(position, closed);
   return (totals) =>
     addClosed(totals, {
-      ...{ signal, status, pnlPercent, costBps, confidence, calibratedConfidence, gapMinutes },
+      ...{ signal, status, pnlPercent, costBps, confidence, calibratedConfidence, gapMinutes, excess },
       closedAt: Date.parse(closedAt),
     });
 }

@@ -30,7 +30,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "research/publishing": "pictures",
-  "signals/drawn": "pictures",
+  "signals/views/pictures": "pictures",
 };
 
 const modules: Module[] = await Promise.all(

@@ -5,9 +5,9 @@ import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/result";
-import type { ChainHead } from "../signals/eventShapes";
-import type { Signal } from "../signals/tables";
-import { signalId } from "../signals/views";
+import type { ChainHead } from "../signals/record/events";
+import type { Signal } from "../signals/record/tables";
+import { signalId } from "../signals/views/signals";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */

@@ -1,11 +1,14 @@
 import { siteUrl } from "../lib/env";
 import { HOUR } from "../lib/time";
 import type { Button } from "../messenger/format";
-import { edgeLines } from "../signals/cards";
-import { signalToken } from "../signals/inputs";
-import { chainHeadOf, latestSignals, totalsOf } from "../signals/model";
-import { TOKENS } from "../signals/rules";
-import { statisticsOf } from "../signals/statistics";
+import { edgeLines } from "../signals/views/cards";
+import { signalToken } from "../signals/trade/inputs";
+import { headOf } from "../signals/record/chains";
+import { latestSignals } from "../signals/record/model";
+import { DAILY } from "../signals/record/tables";
+import { totalsOf } from "../signals/record/totals";
+import { TOKENS } from "../signals/trade/rules";
+import { statisticsOf } from "../signals/statistics/figures";
 import { alertCard } from "../whales/cards";
 import { hours } from "../whales/shapes";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
@@ -48,8 +51,8 @@ export const marketCommands: readonly Command[] = [
     access: "anywhere",
     inPlace: true,
     run: async (ctx) => {
-      const { edge } = statisticsOf(await totalsOf(ctx, "ALL"));
-      const answer = recordCard(edgeLines(edge), await chainHeadOf(ctx), siteUrl());
+      const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+      const answer = recordCard(edgeLines(edge), await headOf(ctx, "daily"), siteUrl());
       return { answer, buttons: [SIGNALS.slice(0, 2)] };
     },
   },

@@ -8,9 +8,9 @@ import { HOUR, iso, unlessLate } from "../lib/time";
 import { describeMarket, latestRow } from "../market/model";
 import { readBack } from "../market/written";
 import { describeResearch } from "../research/model";
-import { latestSignals } from "../signals/model";
-import { TOKENS } from "../signals/rules";
-import type { Signal } from "../signals/tables";
+import { latestSignals } from "../signals/record/model";
+import { TOKENS } from "../signals/trade/rules";
+import type { Signal } from "../signals/record/tables";
 import { latestAlerts } from "../whales/model";
 
 /** What an answer is grounded in: the market, today's signals, the last whales, and what is the user's own. */

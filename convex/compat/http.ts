@@ -4,10 +4,10 @@ import { deadlines } from "../lib/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
 import { DAY, HOUR, wholeMinute } from "../lib/time";
-import { spokenDay } from "../signals/calendar";
-import { signalToken } from "../signals/inputs";
-import { TOKENS } from "../signals/rules";
-import { assertIssued, reviewedDay } from "../signals/waiting";
+import { spokenDay } from "../signals/trade/calendar";
+import { signalToken } from "../signals/trade/inputs";
+import { TOKENS } from "../signals/trade/rules";
+import { assertIssued, reviewedDay } from "../signals/answers";
 import { hours } from "../whales/shapes";
 import {
   latestSignal,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Signal } from "../signals/tables";
+import type { Signal } from "../signals/record/tables";
 import type { AlertType, Reported } from "../whales/tables";
 
 /**

@@ -39,7 +39,7 @@ const privateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
   .refine(isPrivateKey, "must be a private key: this number is not one");
-/** Which prompts there are, `signals/prompts` knows. */
+/** Which prompts there are, `signals/arms/names` knows. */
 const shadowArms = z
   .string()
   .regex(

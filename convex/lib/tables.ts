@@ -43,7 +43,7 @@ export const vCare = v.object({
   attempts: v.number(),
   /** Epoch ms: no other attempt begins from then on. */
   until: v.optional(v.number()),
-  /** The mutation that is told, as in `signals/weeks:failed`, and its arguments as JSON. */
+  /** The mutation that is told, as in `signals/recaps/weeks:failed`, and its arguments as JSON. */
   told: v.object({ work: v.string(), args: v.string() }),
 });
 

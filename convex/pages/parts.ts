@@ -1,4 +1,4 @@
-import type { PublicSignal } from "../signals/shapes";
+import type { PublicSignal } from "../signals/views/shapes";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";

@@ -6,12 +6,11 @@ import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
-import { equityOf } from "../signals/equity";
-import { readLab } from "../signals/lab/views";
-import { TOKENS, type Token } from "../signals/rules";
-import { statisticsOf } from "../signals/statistics";
-import type { Signal } from "../signals/tables";
-import { signalView } from "../signals/views";
+import { equityOf } from "../signals/views/equity";
+import { TOKENS, type Token } from "../signals/trade/rules";
+import { statisticsOf } from "../signals/statistics/figures";
+import type { Signal } from "../signals/record/tables";
+import { signalView } from "../signals/views/signals";
 import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**
@@ -30,8 +29,8 @@ export async function readRecord(ctx: ActionCtx, token: Token | undefined): Prom
     ctx.runQuery(internal.signals.history.end, { token: scope, limit: EQUITY_SIGNALS }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
-    ctx.runQuery(internal.signals.anchors.latest, {}),
-    readLab(ctx),
+    ctx.runQuery(internal.signals.record.anchors.latest, {}),
+    ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
   const signals = page.signals.map(signalView);
   const { after, arms } = page.totals;

@@ -5,7 +5,7 @@ import { readSignal } from "../pages/reading";
 import { closesSince, readPrices } from "../prices/shown";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
-import { signalView } from "../signals/views";
+import { signalView } from "../signals/views/signals";
 import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
 import type { DrawnWeek } from "./week";

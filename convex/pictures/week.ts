@@ -3,7 +3,7 @@ import { weekChart } from "../pages/charts/week";
 import { html, type Html } from "../pages/markup";
 import { signed, sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/shown";
-import type { PublicSignal } from "../signals/shapes";
+import type { PublicSignal } from "../signals/views/shapes";
 import { canvasBeside, MARGIN, pictureOf, rows } from "./card";
 
 /** A week's signals on the path of each token's price. */

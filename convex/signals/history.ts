@@ -1,13 +1,17 @@
 import { v } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
-import { latestCard } from "./cards";
-import { signalsDrawn } from "./drawn";
-import { bare, chainHeadOf, findSignal, latestSignals, totalsOf } from "./model";
-import type { Token } from "./rules";
-import { vHead, vSignal, vSignalEvent, vToken } from "./tables";
-import { totalsFields } from "./totals";
+import { dailyEvents, headOf } from "./record/chains";
+import { dailySignal, latestSignals, signalsOfDay } from "./record/model";
+import { DAILY, vHead, vSignal, vSignalEvent, vToken } from "./record/tables";
+import { totalsOf } from "./record/totals";
+import { totalsFields } from "./statistics/totals";
+import type { Token } from "./trade/rules";
+import { latestCard } from "./views/cards";
+import { picturesOf } from "./views/pictures";
+
+/** What there is to know of the daily signals, and their card for those who ask. */
 
 /** The newest signal of each of the tokens that has one. */
 export const latest = internalQuery({
@@ -21,8 +25,8 @@ export const ofDay = internalQuery({
   args: { token: vToken, day: v.string() },
   returns: v.union(vSignal, v.null()),
   handler: async (ctx, { token, day }) => {
-    const row = await findSignal(ctx, token, day);
-    return row === null ? null : bare(row);
+    const signals = await signalsOfDay(ctx, day);
+    return signals.find((one) => one.token === token) ?? null;
   },
 });
 
@@ -33,8 +37,8 @@ export const sendLatest = internalMutation({
   handler: async (ctx, { tokens, userId }) => {
     const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
-    const paragraphs = latestCard(signals, await chainHeadOf(ctx));
-    const picture = await signalsDrawn(signals);
+    const paragraphs = latestCard(signals, await headOf(ctx, "daily"));
+    const picture = await picturesOf(signals);
     return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
   },
 });
@@ -52,7 +56,7 @@ export const page = internalQuery({
   handler: async (ctx, { token, limit, since, before }) => {
     const between = { since: since ?? 0, before: before ?? Infinity };
     const rows = await newestFirst(ctx, token, between).take(limit);
-    return { signals: rows.map(bare), totals: await totalsOf(ctx, token ?? "ALL") };
+    return { signals: rows.map(dailySignal), totals: await totalsOf(ctx, DAILY, token ?? "ALL") };
   },
 });
 
@@ -66,13 +70,14 @@ export const end = internalQuery({
   }),
   handler: async (ctx, { token, limit }) => {
     const rows = await newestFirst(ctx, token, {}).take(limit);
+    const oldest = rows.at(-1)?.slot ?? 0;
     const days = await ctx.db
       .query("signalDays")
-      .withIndex("by_day", (q) => q.gte("day", rows.at(-1)?.day ?? ""))
+      .withIndex("by_desk", (q) => q.eq("desk", "daily").gte("day", dayOf(oldest)))
       .take(2 * limit);
     return {
-      signals: rows.map(bare),
-      totals: await totalsOf(ctx, token ?? "ALL"),
+      signals: rows.map(dailySignal),
+      totals: await totalsOf(ctx, DAILY, token ?? "ALL"),
       counted: days.map(({ day }) => day),
     };
   },
@@ -84,7 +89,7 @@ export const since = internalQuery({
   returns: v.array(vSignal),
   handler: async (ctx, { token, since, limit }) => {
     const rows = await newestFirst(ctx, token, { since }).take(limit);
-    return rows.map(bare);
+    return rows.map(dailySignal);
   },
 });
 
@@ -92,13 +97,10 @@ export const since = internalQuery({
 export const proof = internalQuery({
   args: { after: v.number(), limit: v.number() },
   returns: v.object({ events: v.array(vSignalEvent), head: vHead }),
-  handler: async (ctx, { after, limit }) => {
-    const rows = await ctx.db
-      .query("signalEvents")
-      .withIndex("by_sequence", (q) => q.gt("sequence", after))
-      .take(limit);
-    return { events: rows.map(bareEvent), head: await chainHeadOf(ctx) };
-  },
+  handler: async (ctx, page) => ({
+    events: await dailyEvents(ctx, page),
+    head: await headOf(ctx, "daily"),
+  }),
 });
 
 /** Those generated since a moment and before another. */
@@ -110,13 +112,11 @@ function newestFirst(
   const signals = ctx.db.query("signals");
   const indexed =
     token === null
-      ? signals.withIndex("by_generatedAt", (q) => q.gte("generatedAt", since).lt("generatedAt", before))
+      ? signals.withIndex("by_arm", (q) =>
+          q.eq("arm", DAILY).gte("generatedAt", since).lt("generatedAt", before),
+        )
       : signals.withIndex("by_token", (q) =>
-          q.eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
+          q.eq("arm", DAILY).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
         );
   return indexed.order("desc");
-}
-
-function bareEvent({ _id, _creationTime, ...event }: Doc<"signalEvents">) {
-  return event;
 }

@@ -11,17 +11,17 @@ import { once } from "../lib/once";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/waiting";
 import { credentialShown } from "../users/access";
-import { spokenDay } from "./calendar";
-import { signalExample, statsExample } from "./examples";
-import { signalToken } from "./inputs";
-import { TOKENS } from "./rules";
-import { signalStats } from "./statisticsShapes";
-import { publicSignal, standing } from "./shapes";
-import { anchors, proof } from "./proofHttp";
-import { assertIssued, reviewedDay } from "./waiting";
+import { spokenDay } from "./trade/calendar";
+import { signalExample, statsExample } from "./views/examples";
+import { signalToken } from "./trade/inputs";
+import { TOKENS } from "./trade/rules";
+import { signalStats, standing } from "./statistics/shapes";
+import { publicSignal } from "./views/shapes";
+import { anchors, proof } from "./proof";
+import { assertIssued, reviewedDay } from "./answers";
 
 /** Loaded by the first request that asks for the statistics. */
-const statistics = once(() => import("./statistics"));
+const statistics = once(() => import("./statistics/figures"));
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
 
@@ -58,7 +58,7 @@ const latest: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
     await assertIssued(ctx, token);
-    const { signalView } = await import("./views");
+    const { signalView } = await import("./views/signals");
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
     const of = (wanted: string) => rows.find((row) => row.token === wanted);
@@ -108,7 +108,7 @@ const history: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, limit, days, before }) => {
     await assertIssued(ctx, token);
-    const { signalView } = await import("./views");
+    const { signalView } = await import("./views/signals");
     const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
       token: token ?? null,
       limit: limit ?? (days === undefined ? USUALLY_LISTED : MOST_LISTED),
@@ -178,8 +178,8 @@ const recap: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller }) => {
     await assertIssued(ctx, undefined);
-    const { standingOf } = await import("./standing");
-    const { signalView } = await import("./views");
+    const { standingOf } = await import("./statistics/standing");
+    const { signalView } = await import("./views/signals");
     const day = spokenDay(Date.now());
     // Both waits together, and what each runs over, end before the caller's patience does.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);
@@ -197,7 +197,7 @@ const recap: MountedEndpoint = endpoint({
       generatedAt: iso(Date.now()),
     };
     if (userId === undefined) return answer;
-    const send = () => ctx.runMutation(internal.signals.reviews.sendRecap, { day, userId });
+    const send = () => ctx.runMutation(internal.signals.recaps.reviews.sendRecap, { day, userId });
     return { ...answer, messengerSent: await sent(ctx, caller, send) };
   },
 });

@@ -1,4 +1,4 @@
-import { HOUR, MINUTE } from "../../convex/lib/time";
+import { dayOf, HOUR, MINUTE } from "../../convex/lib/time";
 import { measure, type Usage } from "../host/usage";
 import type { Progress } from "./progress";
 import { insertAlerts, insertSignals } from "./signalRows";
@@ -102,8 +102,8 @@ async function insertPrices({ t, clock }: World): Promise<void> {
 async function newestSignals({ t }: World): Promise<Record<"BTC" | "ETH", string>> {
   return t.run(async ({ db }) => {
     const newest = async (token: "BTC" | "ETH") => {
-      const rows = db.query("signals").withIndex("by_token", (q) => q.eq("token", token));
-      return `${token}-${(await rows.order("desc").first())?.day ?? ""}`;
+      const rows = db.query("signals").withIndex("by_token", (q) => q.eq("arm", "daily").eq("token", token));
+      return `${token}-${dayOf((await rows.order("desc").first())?.slot ?? 0)}`;
     };
     return { BTC: await newest("BTC"), ETH: await newest("ETH") };
   });

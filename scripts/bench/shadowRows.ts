@@ -1,9 +1,9 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
-import { NO_BLOCKS } from "../../convex/signals/inference";
-import { noShadows } from "../../convex/signals/lab/totals";
-import { LAB_TOKENS } from "../../convex/signals/rules";
+import { NO_BLOCKS } from "../../convex/signals/statistics/inference";
+import { emptyTotals } from "../../convex/signals/statistics/totals";
+import { LAB_TOKENS } from "../../convex/signals/trade/rules";
 import type { World } from "./world";
 
 /** Rows for `signals.ts`: closed shadow signals of four arms with their events and totals, and the last six hours' open ones. */
@@ -26,42 +26,48 @@ export async function insertShadows({ t, clock }: World, count: number): Promise
         if (slot === undefined) throw new Error("There are slots");
         const row = openSignal(slot, today - (Math.floor(i / slots.length) + 1) * HOUR);
         const closedAt = row.generatedAt + HOUR;
-        await db.insert("shadowSignals", { ...row, status: "WIN", exitPrice: 101, pnlPercent: 1, closedAt });
-        await db.insert("shadowRuns", {
-          ...slot,
-          hour: row.hour,
-          state: "issued",
+        await db.insert("signals", {
+          ...row,
+          open: false,
+          status: "WIN",
+          exitPrice: 101,
+          pnlPercent: 1,
+          closedAt,
         });
+        const { desk, arm, slot: hour, token } = row;
+        const run = { desk, arm, slot: hour, token, attempt: 1, announced: false };
+        await db.insert("signalRuns", { ...run, state: "issued" });
         const hash = (i + 1).toString(16).padStart(64, "0");
-        const content = { ...slot, hour: iso(row.hour), reason: "failed" as const, at: iso(closedAt) };
+        const content = { ...slot, hour: iso(hour), reason: "failed" as const, at: iso(closedAt) };
         const links = { sequence: i + 1, contentHash: hash, previousHash: hash, hash };
-        await db.insert("shadowEvents", { ...links, kind: "missed", content });
+        await db.insert("signalEvents", { desk: "lab", event: { ...links, kind: "missed", content } });
       }
     });
   }
   await t.run(async ({ db }) => {
     for (const arm of SHADOW_ARMS) {
       const [model = "", promptVersion = ""] = arm.split("@");
-      await db.insert("shadowArms", { arm, model, promptVersion, since: 0, blocks: NO_BLOCKS });
-      for (const token of LAB_TOKENS) await db.insert("shadowTotals", { arm, token, ...noShadows() });
+      await db.insert("signalArms", { arm, model, promptVersion, since: 0 });
+      for (const scope of [...LAB_TOKENS, "ALL" as const])
+        await db.insert("signalTotals", { arm, scope, ...emptyTotals() });
       for (const against of SHADOW_ARMS)
-        if (against !== arm) await db.insert("shadowPairs", { arm, against, blocks: NO_BLOCKS });
+        if (against !== arm) await db.insert("signalPairs", { arm, against, blocks: NO_BLOCKS });
     }
-    await db.insert("shadowDays", { day: dayOf(today - DAY) });
+    await db.insert("signalDays", { desk: "lab", day: dayOf(today - DAY) });
     for (let back = 1; back <= OPEN_HOURS; back++)
-      for (const slot of slots) await db.insert("shadowSignals", openSignal(slot, hour - back * HOUR));
+      for (const slot of slots) await db.insert("signals", openSignal(slot, hour - back * HOUR));
   });
 }
 
 function openSignal(
-  slot: Pick<Doc<"shadowSignals">, "arm" | "token">,
+  slot: Pick<Doc<"signals">, "arm" | "token">,
   hour: number,
-): WithoutSystemFields<Doc<"shadowSignals">> {
+): WithoutSystemFields<Doc<"signals">> {
   const generatedAt = hour + HOUR / 4;
   return {
     ...{
       ...slot,
-      hour,
+      ...{ desk: "lab", slot: hour, record: slot.arm, promptVersion: "signal-2" },
       generatedAt,
       expiresAt: generatedAt + 6 * HOUR,
       status: "PENDING",
@@ -71,6 +77,6 @@ function openSignal(
     reasoning: "A reason of some length. ".repeat(10),
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
     calibrated: { confidence: 55, method: "isotonic", n: 500 },
-    ...{ walkedUntil: generatedAt, gapMinutes: 0 },
+    ...{ walkedUntil: generatedAt, gapMinutes: 0, coin: null, momentum: null, open: true },
   };
 }

@@ -1,4 +1,9 @@
-import { addOutcome, calibrated, noOutcomes, type Calibrated } from "../../convex/signals/calibration";
+import {
+  addOutcome,
+  calibrated,
+  noOutcomes,
+  type Calibrated,
+} from "../../convex/signals/statistics/calibration";
 import { bitsFrom } from "./signalHistories";
 
 /** Forecasters whose word is worth less than it says. */

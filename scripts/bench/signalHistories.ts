@@ -1,5 +1,11 @@
-import { excessOf } from "../../convex/signals/edge";
-import { addDay, DECISIVE, eValueOf, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
+import { excessOf } from "../../convex/signals/trade/edge";
+import {
+  addDay,
+  DECISIVE,
+  eValueOf,
+  NO_BLOCKS,
+  type Blocks,
+} from "../../convex/signals/statistics/inference";
 
 /**
  * Histories of signals on a price without direction: a walk of equal steps up and down, on whose steps all levels lie, so

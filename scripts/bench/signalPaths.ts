@@ -1,5 +1,5 @@
-import { outcomeOf, type Stretch } from "../../convex/signals/path";
-import { LIFETIME_MS, type Levels } from "../../convex/signals/rules";
+import { outcomeOf, type Stretch } from "../../convex/signals/trade/path";
+import { LIFETIME_MS, type Levels } from "../../convex/signals/trade/rules";
 import { bitsFrom } from "./signalHistories";
 
 /** Signals on simulated paths of one price a second, labelled from every price and from one-minute candles. */

@@ -1,9 +1,15 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, TableNames } from "../../convex/_generated/dataModel";
-import { iso, DAY, HOUR } from "../../convex/lib/time";
-import { addDayOfTrades, type DayTrade } from "../../convex/signals/arms";
-import { dayTradeOf } from "../../convex/signals/standing";
-import { addClosed, emptyTotals, type ClosedSignal, type Totals } from "../../convex/signals/totals";
+import { dayOf, DAY, HOUR, iso } from "../../convex/lib/time";
+import { addDayOfTrades, type DayTrade } from "../../convex/signals/statistics/days";
+import { dayTradeOf } from "../../convex/signals/statistics/standing";
+import {
+  addClosed,
+  emptyTotals,
+  type ClosedSignal,
+  type Totals,
+} from "../../convex/signals/statistics/totals";
+import { delivered } from "../../convex/signals/trade/rules";
 import type { World } from "./world";
 
 /** Rows for `signals.ts`: a record of closed signals with its events and totals, today's open ones, whale alerts. */
@@ -44,13 +50,13 @@ export async function insertSignals({ t, clock }: Place, count: number): Promise
         totals[token] = { ...totals[token], arms: addDayOfTrades(totals[token].arms, [trade]) };
         if (i % 2 === 0) continue;
         totals.ALL = { ...totals.ALL, arms: addDayOfTrades(totals.ALL.arms, day) };
-        await db.insert("signalDays", { day: row.signal.day });
+        await db.insert("signalDays", { desk: "daily", day: dayOf(row.signal.slot) });
       }
     });
   }
   await t.run(async ({ db }) => {
     for (const scope of ["BTC", "ETH", "ALL"] as const) {
-      await db.insert("signalTotals", { scope, ...totals[scope] });
+      await db.insert("signalTotals", { arm: "daily", scope, ...totals[scope] });
     }
     for (const token of TOKENS) await db.insert("signals", issued(token, clock.now() - HOUR));
   });
@@ -77,8 +83,8 @@ export async function insertAlerts({ t, clock }: World, count: number): Promise<
 
 function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
   return {
-    token,
-    day: iso(generatedAt).slice(0, "2026-01-01".length),
+    ...{ desk: "daily", arm: "daily", record: "daily", token },
+    slot: Math.floor(generatedAt / DAY) * DAY,
     ...{ signal: "BUY", entry: 100, tp1: 1e9, tp2: 1e9, sl: 1, confidence: 60 },
     reasoning: "A reason of some length. ".repeat(10),
     status: "PENDING",
@@ -87,7 +93,7 @@ function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {
     ...{ model: "simulated", promptVersion: "signal-2", costBps: 15 },
     price: { usd: 100, source: "coinbase", observedAt: generatedAt },
     calibrated: { confidence: 55, method: "isotonic", n: 500 },
-    ...{ coin: "SELL", momentum: "BUY", walkedUntil: generatedAt, gapMinutes: 0, comparison: "due" },
+    ...{ coin: "SELL", momentum: "BUY", walkedUntil: generatedAt, gapMinutes: 0, open: true },
   };
 }
 
@@ -104,23 +110,21 @@ function closedSignal(
   const mirror = { mirrorStatus: "LOSS", mirrorExitPrice: 101, mirrorGapMinutes: 0 } as const;
   return {
     signal: {
-      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", comparison: "done" },
+      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", open: false },
       compared: { ...mirror, holdExitPrice: 100.5, decidedBy: "candle" },
     },
-    closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, ...outcome },
+    closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, excess: 0, ...outcome },
   };
 }
 
 function closedEvent(signal: Fields<"signals">, sequence: number): Fields<"signalEvents"> {
   const hash = sequence.toString(16).padStart(64, "0");
-  return {
-    ...{ sequence, contentHash: hash, previousHash: hash, hash, kind: "closed" },
-    content: {
-      token: signal.token,
-      day: signal.day,
-      ...{ model: signal.model, promptVersion: signal.promptVersion, refusedDays: 0, gapMinutes: 0 },
-      ...{ status: "WIN", exitPrice: 101, pnlPercent: 1, decidedBy: "candle" },
-      closedAt: iso(signal.closedAt ?? signal.generatedAt),
-    },
+  const content = {
+    ...{ token: delivered(signal.token), day: dayOf(signal.slot) },
+    ...{ model: signal.model, promptVersion: signal.promptVersion, refusedDays: 0, gapMinutes: 0 },
+    ...{ status: "WIN" as const, exitPrice: 101, pnlPercent: 1, decidedBy: "candle" as const },
+    closedAt: iso(signal.closedAt ?? signal.generatedAt),
   };
+  const links = { sequence, contentHash: hash, previousHash: hash, hash };
+  return { desk: "daily", event: { ...links, kind: "closed", content } };
 }

@@ -29,10 +29,10 @@ const paths = [
 
 /** Their ticks with nothing but the open signals to do. Counting a day of the shadow arms, once a day, reads its 204 at most. */
 const ticks = [
-  "signals/outcomes:track",
-  "signals/lab/issuing:open",
-  "signals/lab/tracking:track",
-  "signals/weeks:openDue",
+  "signals/outcomes/tracker:track",
+  "signals/desk/runs:openHour",
+  "signals/outcomes/tracker:trackShadows",
+  "signals/recaps/weeks:openDue",
   "whales/agent/watches:resumeLost",
 ];
 
@@ -73,10 +73,12 @@ async function usagesAt(size: number): Promise<Map<string, Usage>> {
     for (const path of paths) await take(`GET ${path}`, () => world.call("GET", path));
     for (const { name, tick } of world.crons) if (ticks.includes(name)) await take(`cron: ${name}`, tick);
     await take("tracker's look at one token", () =>
-      world.clock.during(world.t.action(internal.signals.outcomes.look, { token: "BTC" })),
+      world.clock.during(
+        world.t.action(internal.signals.outcomes.looks.look, { desk: "daily", token: "BTC" }),
+      ),
     );
     await take("shadow tracker's look at one token", () =>
-      world.clock.during(world.t.action(internal.signals.lab.tracking.look, { token: "BTC" })),
+      world.clock.during(world.t.action(internal.signals.outcomes.looks.look, { desk: "lab", token: "BTC" })),
     );
     return usages;
   } finally {

@@ -3,9 +3,10 @@ import { alertQuestion } from "../../convex/alerts/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/structured";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
-import { dayLedger, weekLedger } from "../../convex/signals/grounding";
-import { PROMPT_VERSIONS, reviewQuestion, signalQuestion } from "../../convex/signals/prompts";
-import { problemsOf } from "../../convex/signals/rules";
+import { dayLedger, weekLedger } from "../../convex/signals/desk/ledgers";
+import { PROMPT_VERSIONS } from "../../convex/signals/arms/names";
+import { reviewQuestion, signalQuestion } from "../../convex/signals/desk/prompts";
+import { problemsOf } from "../../convex/signals/trade/rules";
 import { intentQuestion } from "../../convex/social/prompts";
 import type { Market } from "../standins/market";
 

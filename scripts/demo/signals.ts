@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { signalStats } from "../../convex/signals/statisticsShapes";
-import { publicSignal } from "../../convex/signals/shapes";
+import { signalStats } from "../../convex/signals/statistics/shapes";
+import { publicSignal } from "../../convex/signals/views/shapes";
 import { createWorld, type World } from "../bench/world";
 import { bold, columns, createStatusLine, dim, framedCard, nextStep, progressBar } from "../terminal";
 import { chartOf } from "./chart";
@@ -62,12 +62,12 @@ export async function live(world: World, days: number, stream: NodeJS.WriteStrea
       const due = START + day * DAY + half * HALF_HOUR;
       await world.clock.advance(due - world.clock.now());
       if (half % 2 === 0) await run(world, "market/prices:takeDue");
-      if (half >= ISSUED && half <= OVER) await run(world, "signals/outcomes:track");
-      if (half === ISSUED) await run(world, "signals/issuing:issueDue");
+      if (half >= ISSUED && half <= OVER) await run(world, "signals/outcomes/tracker:track");
+      if (half === ISSUED) await run(world, "signals/desk/runs:openDay");
     }
     if (day % 7 === 6) {
       await world.clock.advance(25 * 60 * SECOND - (world.clock.now() % HALF_HOUR));
-      await run(world, "signals/weeks:openDue");
+      await run(world, "signals/recaps/weeks:openDue");
     }
     const { stats } = history.parse(await world.call("GET", "/mcp/signals/history?limit=1"));
     const date = dayName(START + day * DAY);

@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import type { SignalStats } from "../../convex/signals/statisticsShapes";
-import type { publicSignal } from "../../convex/signals/shapes";
+import type { SignalStats } from "../../convex/signals/statistics/shapes";
+import type { publicSignal } from "../../convex/signals/views/shapes";
 import { bold, dim, green, red } from "../terminal";
 import { shortDate } from "./chart";
 

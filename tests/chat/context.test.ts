@@ -39,7 +39,7 @@ test("chat knows the day's signals and the last large movements, unverified ones
     });
     await ctx.db.insert("signals", {
       token: "BTC",
-      day: "2026-01-05",
+      ...{ desk: "daily", arm: "daily", record: "daily", slot: Date.UTC(2026, 0, 5) },
       signal: "BUY",
       entry: 100_000,
       tp1: 101_000,
@@ -53,7 +53,7 @@ test("chat knows the day's signals and the last large movements, unverified ones
       ...{ model: "m", promptVersion: "signal-2", costBps: 15, gapMinutes: 0, walkedUntil: now },
       price: { usd: 100_000, source: "coinbase", observedAt: now },
       calibrated: { confidence: 50, method: "shrinkage", n: 0 },
-      ...{ coin: "BUY", momentum: null, comparison: "due" },
+      ...{ coin: "BUY", momentum: null, open: true },
     });
   });
   await app.post("/mcp/chat", { question: "Was gibt es Neues?" });

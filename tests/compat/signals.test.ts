@@ -152,7 +152,7 @@ describe("GET /signals/history and /signals/winrate", () => {
         for (const token of ["BTC", "ETH"] as const) {
           const generatedAt = EIGHT - day * DAY;
           const closed = { status: "WIN", pnlPercent: 1 } as const;
-          await ctx.db.insert("signals", { ...signal, token, day: `${day}`, generatedAt, ...closed });
+          await ctx.db.insert("signals", { ...signal, token, slot: -day, generatedAt, ...closed });
         }
       }
     });

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { points } from "../../convex/pages/words";
-import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/inference";
+import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/statistics/inference";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
@@ -15,13 +15,13 @@ const ARMS = { SHADOW_ARMS: `${CHAMPION},${CHALLENGER}` };
 const hundred = { BTC: 100, ETH: 100, SOL: 100 };
 
 const promote = (app: App, args: { arm: string; force?: string }) =>
-  app.t.mutation(internal.signals.shadow.promote, args);
+  app.t.mutation(internal.signals.arms.promotions.promote, args);
 
 /** Days on which one arm was so much better than another. */
 async function shown(app: App, days: number, by: number, pair = { arm: CHALLENGER, against: CHAMPION }) {
   const blocks = Array.from({ length: days }, () => by).reduce<Blocks>(addDay, NO_BLOCKS);
   await app.t.run(async ({ db }) => {
-    await db.insert("shadowPairs", { ...pair, blocks });
+    await db.insert("signalPairs", { ...pair, blocks });
   });
 }
 
@@ -36,7 +36,6 @@ describe("a promotion", () => {
     );
     await expect(promote(app, { arm: CHALLENGER, force: "  " })).rejects.toThrow(/must be a reason/);
     await shown(app, 60, 0.1);
-    expect(await app.rows("signalChampions")).toEqual([]);
     expect(await app.rows("auditEvents")).toEqual([]);
     expect((await app.get("/signals/proof")).body.head).toBeNull();
   });
@@ -153,7 +152,7 @@ describe("a promotion", () => {
     const app = createApp({ now: EIGHT, env: ARMS });
     marketAt(app, hundred);
     app.standins.fail("llm", { mode: "slow", ms: 20_000, schema: "trading_signal", times: 2 });
-    await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
+    await app.during(app.t.mutation(internal.signals.desk.runs.openDay, {}));
     await app.advance(5_000);
     await promote(app, { arm: CHALLENGER, force: "Now." });
     await app.advance(2 * MINUTE);
@@ -186,7 +185,11 @@ describe("a promotion", () => {
       [2, 53.1],
       [2, 53.1],
     ]);
-    const [writer] = await app.rows("signalChampions");
-    expect([writer?.outcomes.BTC.won[70], writer?.outcomes.ETH.stated[70]]).toEqual([2, 2]);
+    const totals = (await app.rows("signalTotals")).filter(({ arm }) => arm === "daily/1");
+    expect(totals.map(({ scope, stated, won }) => [scope, stated[70], won[70]]).toSorted()).toEqual([
+      ["ALL", 4, 4],
+      ["BTC", 2, 2],
+      ["ETH", 2, 2],
+    ]);
   });
 });

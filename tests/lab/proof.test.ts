@@ -1,8 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { linksAfter } from "../../convex/signals/eventChain";
-import type { ChainHead } from "../../convex/signals/eventShapes";
-import type { ShadowEvent } from "../../convex/signals/lab/eventShapes";
+import { linksAfter } from "../../convex/signals/record/chain";
+import type { ChainHead, ShadowEvent } from "../../convex/signals/record/events";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
 import { createApp, type App } from "../support/app";
@@ -56,8 +55,8 @@ describe("the chain of shadow signals", () => {
   test("tells all that is shown of the arms, is fixed in the record once a day, and does not hold when it was rewritten", async () => {
     const app = createApp({ now: EIGHT - 8 * HOUR, env: ARMS });
     await twoDays(app);
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
     const lab = await labOf(app);
     const { events: main, ...record } = await recordOf(app);
     expect(
@@ -90,17 +89,20 @@ describe("the chain of shadow signals", () => {
     expect(problemsOfShadows(cut, []).join()).toContain("do not follow from its events");
   });
 
-  test("keeps on telling what its rows no longer do", async () => {
+  test("keeps on telling what its rows no longer do; the daily signals' rows stay", async () => {
     const app = createApp({ now: EIGHT - 8 * HOUR, env: ARMS });
     await twoDays(app);
     await wait(app, 7 * HOUR);
     await trackShadows(app);
     const before = await labOf(app);
-    await wait(app, DAY);
+    await wait(app, DAY + HOUR);
     await trackShadows(app);
+    await given.issue(app);
     vi.setSystemTime(Date.now() + 40 * DAY);
     await keepHouse(app);
-    expect([await app.rows("shadowSignals"), await app.rows("shadowRuns")]).toEqual([[], []]);
+    for (const table of ["signals", "signalRuns"] as const) {
+      expect((await app.rows(table)).map(({ desk }) => desk)).toEqual(["daily", "daily"]);
+    }
     const after = await labOf(app);
     expect(after.events).toEqual(before.events);
     expect(problemsOfShadows(after, [])).toEqual([]);
@@ -108,7 +110,7 @@ describe("the chain of shadow signals", () => {
 
   test("leaves a day's signals of nobody in a deployment that asks no arms", async ({ app }) => {
     await issued(app, buy);
-    await app.t.mutation(internal.signals.anchors.anchorDue, {});
+    await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
     expect((await recordOf(app)).events.map(({ kind }) => kind)).toEqual(["issued", "issued"]);
   });
 });

@@ -5,7 +5,22 @@ import { loseScheduled } from "../support/leases";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./support";
 import * as given from "../signals/support";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, track, wait } = given;
+const {
+  buy,
+  sell,
+  hold,
+  DAY,
+  EIGHT,
+  HOUR,
+  MINUTE,
+  issue,
+  issued,
+  marketAt,
+  modelSays,
+  signalsOf,
+  track,
+  wait,
+} = given;
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION}, ${CHALLENGER}` };
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
@@ -22,7 +37,7 @@ describe("the shadow lab", () => {
     for (const SHADOW_ARMS of [undefined, "", "claude-haiku-4.5", "a@signal-99"]) {
       const app = createApp({ now: EIGHT, env: { SHADOW_ARMS } });
       await askArms(app);
-      expect([await app.rows("shadowRuns"), app.standins.sent("llm")]).toEqual([[], []]);
+      expect([await app.rows("signalRuns"), app.standins.sent("llm")]).toEqual([[], []]);
       const lab = await labOf(app);
       expect([lab.arms, lab.head, lab.writer]).toEqual([[], null, CHAMPION]);
       closeApp();
@@ -34,17 +49,17 @@ describe("the shadow lab", () => {
     const app = createApp({ now: EIGHT + 11 * MINUTE, env: { SHADOW_ARMS: arms } });
     marketAt(app, hundred);
     modelSays(app, buy);
-    const start = () => app.t.mutation(internal.signals.lab.issuing.open, {});
+    const start = () => app.t.mutation(internal.signals.desk.runs.openHour, {});
     await Promise.all([start(), start(), start()]);
     await askArms(app);
-    const signals = await app.rows("shadowSignals");
+    const signals = await signalsOf(app, "lab");
     expect(signals.map(({ arm, token }) => `${arm} ${token}`).toSorted()).toEqual(
       ["claude-haiku-4.5@signal-2", "gpt-5-mini@signal-3"].flatMap((arm) =>
         ["BTC", "ETH", "SOL"].map((token) => `${arm} ${token}`),
       ),
     );
-    for (const { hour, entry, price, expiresAt, generatedAt } of signals) {
-      expect([hour, entry, price.usd, expiresAt - generatedAt]).toEqual([EIGHT, 100, 100, 6 * HOUR]);
+    for (const { slot, entry, price, expiresAt, generatedAt } of signals) {
+      expect([slot, entry, price.usd, expiresAt - generatedAt]).toEqual([EIGHT, 100, 100, 6 * HOUR]);
     }
     const asked = app.standins.sent("llm");
     expect(asked).toHaveLength(6);
@@ -55,7 +70,7 @@ describe("the shadow lab", () => {
     }
     await wait(app, HOUR);
     await askArms(app);
-    expect(await app.rows("shadowSignals")).toHaveLength(12);
+    expect(await signalsOf(app, "lab")).toHaveLength(12);
   });
 
   test("keeps every signal in a chain before its outcome, and ends it by the path of the price", async () => {
@@ -75,7 +90,7 @@ describe("the shadow lab", () => {
     expect(lab.events.slice(0, 6)).toEqual(issuedEvents);
     expect(lab.events).toHaveLength(12);
     expect(lab.head?.sequence).toBe(12);
-    const rows = (await app.rows("shadowSignals")).filter(({ arm }) => arm === CHAMPION);
+    const rows = (await signalsOf(app, "lab")).filter(({ arm }) => arm === CHAMPION);
     expect(rows.map(({ token, status, exitPrice }) => [token, status, exitPrice]).toSorted()).toEqual([
       ["BTC", "WIN", 101],
       ["ETH", "LOSS", 99],
@@ -122,11 +137,11 @@ describe("the shadow lab", () => {
       const history = (token: string) => `/mcp/signals/history?token=${token}`;
       const paths = ["/mcp/signals/latest", history("BTC"), history("ETH"), "/mcp/signals/recap"];
       const answers = await Promise.all(paths.map(async (path) => plain((await app.get(path)).body)));
-      const events = (await app.rows("signalEvents")).map(({ kind, content }) =>
+      const events = (await given.events(app)).map(({ kind, content }) =>
         JSON.stringify([kind, plain(content)]),
       );
       const { lab: _lab, ...record } = (await app.get("/record")).body;
-      const shadows = (await app.rows("shadowSignals")).map(({ status }) => status).toSorted();
+      const shadows = (await signalsOf(app, "lab")).map(({ status }) => status).toSorted();
       const texts = app.cards().map(({ text }) => (text ?? "").replace(/Record \d+: \w+/, ""));
       closeApp();
       return {
@@ -151,8 +166,8 @@ describe("the shadow lab", () => {
     modelSays(app, buy);
     await askArms(app);
     expect(app.standins.sent("llm")).toEqual([]);
-    const runs = await app.rows("shadowRuns");
-    expect(runs.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => "missed"));
+    const runs = await app.rows("signalRuns");
+    expect(runs.map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => "budget"));
     expect(runs[0]?.error).toMatch(
       /^Today's budget of the LLM gateway for shadow signals is used up: it is restored at 2026-01-06T00:00/,
     );
@@ -163,7 +178,7 @@ describe("the shadow lab", () => {
     expect(armIn(lab, CHAMPION).missed).toBe(3);
     // The daily signals are asked for all the same.
     await issue(app);
-    expect(await app.rows("signals")).toHaveLength(2);
+    expect(await signalsOf(app, "daily")).toHaveLength(2);
   });
 
   test("takes up what was cut off, gives an hour up when it is over, and asks in the next one", async () => {
@@ -171,23 +186,40 @@ describe("the shadow lab", () => {
     marketAt(app, hundred);
     app.standins.fail("llm", { mode: "status", status: 500 });
     await askArms(app);
-    expect((await app.rows("shadowRuns")).map(({ state }) => state)).toEqual(
+    expect((await app.rows("signalRuns")).map(({ state }) => state)).toEqual(
       Array.from({ length: 3 }, () => "writing"),
     );
     expect(asked(app)).toHaveLength(3);
     await app.advance(3 * MINUTE);
-    expect((await app.rows("shadowRuns")).map(({ state }) => state)).toEqual(["missed", "missed", "missed"]);
+    expect((await app.rows("signalRuns")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
     app.standins.clear("llm");
     modelSays(app, buy);
     await wait(app, EIGHT + HOUR + 11 * MINUTE - Date.now());
-    await app.t.mutation(internal.signals.lab.issuing.open, {});
+    await app.t.mutation(internal.signals.desk.runs.openHour, {});
     await loseScheduled(app);
-    expect(await app.rows("shadowSignals")).toEqual([]);
+    expect(await signalsOf(app, "lab")).toEqual([]);
     await settled(app);
-    const signals = await app.rows("shadowSignals");
-    expect(signals.map(({ hour }) => hour)).toEqual([EIGHT + HOUR, EIGHT + HOUR, EIGHT + HOUR]);
+    const signals = await signalsOf(app, "lab");
+    expect(signals.map(({ slot }) => slot)).toEqual([EIGHT + HOUR, EIGHT + HOUR, EIGHT + HOUR]);
     await askArms(app);
-    expect(await app.rows("shadowSignals")).toHaveLength(3);
+    expect(await signalsOf(app, "lab")).toHaveLength(3);
+  });
+
+  test("gives up an hour that it has begun to ask for with a prompt that is gone since", async () => {
+    const app = createApp({ now: EIGHT + 11 * MINUTE, env: { SHADOW_ARMS: CHALLENGER } });
+    await app.t.mutation(internal.signals.desk.runs.openHour, {});
+    const gone = "claude-haiku-4.5@signal-1";
+    await app.t.run(async ({ db }) => {
+      for (const { _id } of await db.query("signalRuns").collect()) await db.patch(_id, { arm: gone });
+    });
+    await settled(app);
+    await app.advance(3 * MINUTE);
+    await settled(app);
+    expect((await app.rows("signalRuns")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
+    const { events } = await labOf(app);
+    expect(events.map(({ kind, content }) => [kind, content.arm])).toEqual(
+      Array.from({ length: 3 }, () => ["missed", gone]),
+    );
   });
 
   test("counts a day once, when all of it is over: what was issued in its first 17 hours, over their 51 slots", async () => {
@@ -203,7 +235,7 @@ describe("the shadow lab", () => {
     await wait(app, midnight + DAY - Date.now());
     await trackShadows(app);
     await trackShadows(app);
-    expect((await app.rows("shadowDays")).map(({ day }) => day)).toEqual(["2026-01-05"]);
+    expect((await app.rows("signalDays")).map(({ day }) => day)).toEqual(["2026-01-05"]);
     const lab = await labOf(app);
     const [champion, challenger] = [armIn(lab, CHAMPION), armIn(lab, CHALLENGER)];
     // Two of the three hours, three tokens, half of the way from stop to target each.

@@ -1,6 +1,6 @@
 import { internal } from "../../convex/_generated/api";
-import { shadowLab, type ShadowArm } from "../../convex/signals/lab/shapes";
-import { shadowEvent, type ShadowEvent } from "../../convex/signals/lab/eventShapes";
+import { shadowLab, type ShadowArm } from "../../convex/signals/arms/shapes";
+import { shadowEvent, type ShadowEvent } from "../../convex/signals/record/events";
 import * as z from "zod";
 import type { App } from "../support/app";
 import { replace } from "../support/world";
@@ -12,13 +12,13 @@ export const CHALLENGER = "claude-haiku-4.5@signal-3";
 
 /** The hourly job, and what it sets going. */
 export async function askArms(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.lab.issuing.open, {});
+  await app.t.mutation(internal.signals.desk.runs.openHour, {});
   await settled(app);
 }
 
 /** One tick of the tracker of shadow signals. */
 export async function trackShadows(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.lab.tracking.track, {});
+  await app.t.mutation(internal.signals.outcomes.tracker.trackShadows, {});
   await settled(app);
 }
 

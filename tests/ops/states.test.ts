@@ -144,6 +144,7 @@ test("the walks name functions that are there, in six to ten steps each", () => 
     "A paid report",
     "A deposit",
     "A mention",
+    "A signal, from issue to outcome",
   ]);
   for (const section of sections) {
     const steps = section.split(/^\d+\. /m).slice(1);

@@ -3,8 +3,8 @@ import { reportPicture } from "../../convex/pictures/report";
 import { signalsPicture, type DrawnSignal } from "../../convex/pictures/signals";
 import { weekPicture } from "../../convex/pictures/week";
 import type { PricePoint } from "../../convex/prices/shown";
-import { signalExample } from "../../convex/signals/examples";
-import type { PublicSignal } from "../../convex/signals/shapes";
+import { signalExample } from "../../convex/signals/views/examples";
+import type { PublicSignal } from "../../convex/signals/views/shapes";
 
 /** A picture of each kind, of prices that swing as prices do and are the same every time. */
 

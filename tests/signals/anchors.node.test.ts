@@ -3,8 +3,9 @@ import { toHex } from "viem";
 import { expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { readAnchor } from "../../convex/signals/anchorText";
-import { linksAfter, GENESIS } from "../../convex/signals/eventChain";
+import { readAnchor } from "../../convex/signals/record/anchorText";
+import { linksAfter, GENESIS } from "../../convex/signals/record/chain";
+import type { ChainHead } from "../../convex/signals/record/events";
 import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { chain, useChain, test } from "../support/chain";
@@ -26,7 +27,8 @@ const circumstances = {
 /** Adds days without a signal to the record. */
 async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): Promise<void> {
   await app.t.run(async ({ db }) => {
-    let head = await db.query("signalEvents").withIndex("by_sequence").order("desc").first();
+    const last = await db.query("signalEvents").withIndex("by_sequence").order("desc").first();
+    let head: ChainHead | null = last?.event ?? null;
     for (let n = 0; n < events; n++) {
       const sequence = (head?.sequence ?? 0) + 1;
       const day = new Date(Date.parse(first) + sequence * 86_400_000).toISOString().slice(0, 10);
@@ -34,18 +36,15 @@ async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): P
         kind: "refused" as const,
         content: { ...circumstances, day, at: `${day}T08:00:00.000Z`, refusedDays: sequence },
       };
-      const links = linksAfter(
-        head === null ? null : { sequence: head.sequence, hash: head.hash },
-        statement,
-      );
-      const id = await db.insert("signalEvents", { ...links, ...statement });
-      head = await db.get("signalEvents", id);
+      const links = linksAfter(head, statement);
+      await db.insert("signalEvents", { desk: "daily", event: { ...links, ...statement } });
+      head = links;
     }
   });
 }
 
 async function anchor(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.signals.anchors.anchorDue, {});
+  await app.t.mutation(internal.signals.record.anchors.anchorDue, {});
   await app.settle();
 }
 

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addOutcome, calibrated, noOutcomes, type Outcomes } from "../../convex/signals/calibration";
+import {
+  addOutcome,
+  calibrated,
+  noOutcomes,
+  type Outcomes,
+} from "../../convex/signals/statistics/calibration";
 import {
   brierAfter150,
   calibratedInTurn,

@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { isOfDay } from "../../convex/signals/eventChain";
+import { isOfDay } from "../../convex/signals/record/chain";
+import { dayOf } from "../../convex/lib/time";
 import { createApp, type App } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import * as given from "./support";
@@ -9,13 +10,17 @@ import { test } from "./support";
 const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issue, issued, marketAt, modelSays, work } = given;
 
 const asked = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "trading_signal");
+const days = async (app: App) => (await app.rows("signals")).map(({ slot }) => dayOf(slot));
+/** What the operator finds where there is no signal. */
+const notes = async (app: App) =>
+  (await app.rows("signalRuns")).flatMap(({ state, error = "" }) => (state === "issued" ? [] : [error]));
 const states = async (app: App) => (await app.rows("signalRuns")).map(({ token, state }) => [token, state]);
 
 describe("the daily job", () => {
   test("issues one signal per token from live context, with an event each and one card", async ({ app }) => {
     await issue(app);
     const signals = await app.rows("signals");
-    expect(signals.map(({ token, day, status }) => [token, day, status]).sort()).toEqual([
+    expect(signals.map(({ token, slot, status }) => [token, dayOf(slot), status]).sort()).toEqual([
       ["BTC", "2026-01-05", "PENDING"],
       ["ETH", "2026-01-05", "PENDING"],
     ]);
@@ -25,7 +30,7 @@ describe("the daily job", () => {
       expect(entry).toBe(price.usd);
       expect(model).toContain("simulated");
     }
-    const events = await app.rows("signalEvents");
+    const events = await given.events(app);
     expect(events.map(({ sequence, kind }) => [sequence, kind])).toEqual([
       [1, "issued"],
       [2, "issued"],
@@ -66,7 +71,7 @@ describe("the daily job", () => {
   });
 
   test("issues once a day however often it runs, and when two start at once", async ({ app }) => {
-    const start = () => app.t.mutation(internal.signals.issuing.issueDue, {});
+    const start = () => app.t.mutation(internal.signals.desk.runs.openDay, {});
     await Promise.all([start(), start(), start()]);
     await work(app);
     await issue(app);
@@ -84,8 +89,7 @@ describe("the daily job", () => {
     expect(await app.rows("signals")).toHaveLength(2);
     await given.wait(app, 9 * HOUR);
     await issue(app);
-    const days = (await app.rows("signals")).map(({ day }) => day);
-    expect(days).toEqual(["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"]);
+    expect(await days(app)).toEqual(["2026-01-05", "2026-01-05", "2026-01-08", "2026-01-08"]);
   });
 
   test("issues on a leap day and on the days around it", async () => {
@@ -94,8 +98,7 @@ describe("the daily job", () => {
       await issue(app);
       await given.wait(app, DAY);
     }
-    const days = new Set((await app.rows("signals")).map(({ day }) => day));
-    expect([...days]).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
+    expect([...new Set(await days(app))]).toEqual(["2028-02-28", "2028-02-29", "2028-03-01"]);
   });
 });
 
@@ -122,7 +125,7 @@ describe("a proposal the rules refuse", () => {
     async ([_name, proposal, reason], { app }) => {
       await issued(app, proposal);
       expect(await app.rows("signals")).toEqual([]);
-      const events = (await app.rows("signalEvents")).filter(isOfDay);
+      const events = (await given.events(app)).filter(isOfDay);
       expect(
         events.map(({ kind, content: { token, day, refusedDays } }) => [kind, token, day, refusedDays]),
       ).toEqual([
@@ -138,12 +141,7 @@ describe("a proposal the rules refuse", () => {
         ["BTC", "refused"],
         ["ETH", "refused"],
       ]);
-      const notes = await app.rows("operatorNotes");
-      expect(notes.map(({ subject }) => subject).sort()).toEqual([
-        "signal BTC 2026-01-05",
-        "signal ETH 2026-01-05",
-      ]);
-      expect(notes[0]?.text).toContain(reason);
+      expect((await notes(app))[0]).toContain(reason);
     },
   );
 
@@ -164,7 +162,7 @@ describe("a proposal the rules refuse", () => {
   test("is asked for again when the price has moved away while the model answered", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
     app.standins.fail("llm", { mode: "slow", ms: 40_000, schema: "trading_signal", times: 2 });
-    await app.during(app.t.mutation(internal.signals.issuing.issueDue, {}));
+    await app.during(app.t.mutation(internal.signals.desk.runs.openDay, {}));
     await app.advance(20_000);
     marketAt(app, { BTC: 100.9, ETH: 100.9 });
     await app.advance(30_000);
@@ -180,7 +178,7 @@ describe("a proposal the rules refuse", () => {
     const app = createApp({ now: EIGHT, env: { ROUND_TRIP_COST_BPS: "120" } });
     await issued(app, buy);
     expect(await app.rows("signals")).toEqual([]);
-    expect((await app.rows("operatorNotes"))[0]?.text).toContain("more than the costs of 1.2 %");
+    expect((await notes(app))[0]).toContain("more than the costs of 1.2 %");
   });
 
   test("is issued when the repair turn mends it", async ({ app }) => {
@@ -193,7 +191,7 @@ describe("a proposal the rules refuse", () => {
       ["SELL", 101],
     ]);
     expect(asked(app)).toHaveLength(3);
-    expect(await app.rows("operatorNotes")).toEqual([]);
+    expect(await notes(app)).toEqual([]);
   });
 
   test("is read tolerantly: fences, prose, numbers as strings, a HOLD with levels", async ({ app }) => {
@@ -275,7 +273,7 @@ describe("a day on which something is out of reach", () => {
     app.standins.clear("llm");
     await app.pass(25 * MINUTE);
     expect(await app.rows("signals")).toHaveLength(2);
-    expect(await app.rows("operatorNotes")).toEqual([]);
+    expect(await notes(app)).toEqual([]);
   });
 
   test("the gateway stays away: nothing is issued and the operator is told", async ({ app }) => {
@@ -286,7 +284,7 @@ describe("a day on which something is out of reach", () => {
       ["BTC", "failed"],
       ["ETH", "failed"],
     ]);
-    expect((await app.rows("operatorNotes")).map(({ text }) => text)).toEqual([
+    expect(await notes(app)).toEqual([
       "The LLM gateway refused this service's key",
       "The LLM gateway refused this service's key",
     ]);
@@ -310,7 +308,7 @@ describe("a day on which something is out of reach", () => {
 
   test("an attempt that is lost is resumed by the cron", async ({ app }) => {
     marketAt(app, { BTC: 100, ETH: 100 });
-    await app.t.mutation(internal.signals.issuing.issueDue, {});
+    await app.t.mutation(internal.signals.desk.runs.openDay, {});
     await loseScheduled(app);
     await work(app);
     expect(await app.rows("signalRuns")).toMatchObject([

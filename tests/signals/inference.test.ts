@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sha256Hex } from "../../convex/lib/crypto";
-import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/controls";
-import { chanceOf, excessOf } from "../../convex/signals/edge";
+import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/trade/controls";
+import { chanceOf, excessOf } from "../../convex/signals/trade/edge";
 import {
   addDay,
   boundsOf,
@@ -10,7 +10,7 @@ import {
   eValueOf,
   LEAST_EXCESS,
   NO_BLOCKS,
-} from "../../convex/signals/inference";
+} from "../../convex/signals/statistics/inference";
 import { lookDaily } from "../../scripts/bench/signalHistories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });

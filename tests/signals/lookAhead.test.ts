@@ -38,8 +38,8 @@ const told = async (app: App) => ({
   record: await recordOf(app),
   lab: await labOf(app),
   page: record.parse((await app.get("/record")).body),
-  signals: await app.rows("signals"),
-  shadows: await app.rows("shadowSignals"),
+  signals: await given.signalsOf(app, "daily"),
+  shadows: await given.signalsOf(app, "lab"),
 });
 
 describe("what was told", () => {

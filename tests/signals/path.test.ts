@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { comparisonOf, mirrored } from "../../convex/signals/controls";
-import { knownUntil, outcomeOf, point, uncoveredMinutes, type Stretch } from "../../convex/signals/path";
-import type { Levels } from "../../convex/signals/rules";
+import { comparisonOf, mirrored } from "../../convex/signals/trade/controls";
+import {
+  knownUntil,
+  outcomeOf,
+  point,
+  uncoveredMinutes,
+  type Stretch,
+} from "../../convex/signals/trade/path";
+import type { Levels } from "../../convex/signals/trade/rules";
 import { HOUR, MINUTE } from "./support";
 import { labelPaths } from "../../scripts/bench/signalPaths";
 

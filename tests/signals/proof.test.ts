@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect } from "vitest";
-import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/eventChain";
-import type { SignalEvent } from "../../convex/signals/eventShapes";
+import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/record/chain";
+import type { SignalEvent } from "../../convex/signals/record/events";
 import { sha256Hex } from "../../convex/lib/crypto";
 import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import { closeApp, createApp } from "../support/app";

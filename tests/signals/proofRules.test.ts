@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { coinFlip } from "../../convex/signals/controls";
-import { GENESIS, type Statement } from "../../convex/signals/eventChain";
-import type { ClosedContent, IssuedContent } from "../../convex/signals/eventShapes";
-import type { PublicSignal } from "../../convex/signals/shapes";
+import { coinFlip } from "../../convex/signals/trade/controls";
+import { GENESIS, type Statement } from "../../convex/signals/record/chain";
+import type { ClosedContent, IssuedContent } from "../../convex/signals/record/events";
+import type { PublicSignal } from "../../convex/signals/views/shapes";
 import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
 import { rechained } from "./record";
 

@@ -1,5 +1,5 @@
-import { linksAfter, type Statement } from "../../convex/signals/eventChain";
-import type { ChainHead, SignalEvent } from "../../convex/signals/eventShapes";
+import { linksAfter, type Statement } from "../../convex/signals/record/chain";
+import type { ChainHead, SignalEvent } from "../../convex/signals/record/events";
 import { recordShape, type SignalRecord } from "../../scripts/verifySignalsChecks";
 import type { App } from "../support/app";
 

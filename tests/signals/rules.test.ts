@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { dayOf } from "../../convex/lib/time";
-import { dayBefore, daysOfWeek, isIssueTime, weekDueAt } from "../../convex/signals/calendar";
-import { afterCosts, entered, pnlPercent, problemsOf, type Levels } from "../../convex/signals/rules";
+import { dayBefore, daysOfWeek, isIssueTime, weekDueAt } from "../../convex/signals/trade/calendar";
+import { afterCosts, entered, pnlPercent, problemsOf, type Levels } from "../../convex/signals/trade/rules";
 import { buy, DAY, MINUTE, sell } from "./support";
 
 const NOW = Date.UTC(2026, 0, 5, 8);

@@ -1,19 +1,19 @@
 import { v } from "convex/values";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { winrateOf } from "../../convex/signals/ratios";
-import { statisticsOf } from "../../convex/signals/statistics";
-import { addDayOfTrades, NO_ARMS } from "../../convex/signals/arms";
-import { signalExample, statsExample } from "../../convex/signals/examples";
-import { signalStats } from "../../convex/signals/statisticsShapes";
-import { addResult, NO_RESULTS } from "../../convex/signals/curve";
+import { winrateOf } from "../../convex/signals/statistics/ratios";
+import { statisticsOf } from "../../convex/signals/statistics/figures";
+import { addDayOfTrades, NO_ARMS } from "../../convex/signals/statistics/days";
+import { signalExample, statsExample } from "../../convex/signals/views/examples";
+import { signalStats } from "../../convex/signals/statistics/shapes";
+import { addResult, NO_RESULTS } from "../../convex/signals/statistics/curve";
 import {
   addClosed,
   emptyTotals,
   totalsFields,
   type ClosedSignal,
   type Totals,
-} from "../../convex/signals/totals";
+} from "../../convex/signals/statistics/totals";
 import { batch, flat } from "./textbook";
 
 const DAY = 86_400_000;
@@ -30,7 +30,7 @@ function history(...shorts: Short[]): ClosedSignal[] {
     pnlPercent,
     confidence,
     calibratedConfidence: confidence,
-    ...{ costBps: 15, gapMinutes: 0 },
+    ...{ costBps: 15, gapMinutes: 0, excess: 0 },
     closedAt: START + day * DAY,
   }));
 }
@@ -52,11 +52,12 @@ const closed = fc
       calibratedConfidence: fc.double({ min: 0, max: 100, noNaN: true }),
       costBps: fc.integer({ min: 0, max: 50 }),
       gapMinutes: fc.integer({ min: 0, max: 12 }),
+      excess: fc.double({ min: -0.5, max: 1, noNaN: true }),
     }),
   )
   .map(([signal, [status, pnlPercent], rest]) => ({ signal, status, pnlPercent, ...rest }));
 const hold = fc.integer({ min: 0, max: 100 }).map((confidence) => {
-  const none = { calibratedConfidence: 50, costBps: 15, gapMinutes: 0 };
+  const none = { calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0 };
   return { signal: "HOLD", status: "EXPIRED", pnlPercent: null, confidence, ...none } as const;
 });
 const anyHistory: fc.Arbitrary<ClosedSignal[]> = fc
@@ -254,7 +255,7 @@ describe("what no signal can close as is refused", () => {
     status: "WIN",
     pnlPercent: 1,
     confidence: 50,
-    ...{ calibratedConfidence: 50, costBps: 15, gapMinutes: 0 },
+    ...{ calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0 },
     closedAt: START,
   };
   test.each([
@@ -271,6 +272,7 @@ describe("what no signal can close as is refused", () => {
     { costBps: -1 },
     { gapMinutes: Number.NaN },
     { closedAt: Number.NaN },
+    { excess: Number.NaN },
   ])("%o", (change: Partial<ClosedSignal>) => {
     expect(() => addClosed(emptyTotals(), { ...good, ...change })).toThrow(RangeError);
   });
@@ -284,7 +286,7 @@ test("the example of the API document is what the record of its one signal says"
   const { signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes } = signalExample;
   if (status !== "WIN" || typeof pnlPercent !== "number") throw new Error("The example's signal is won");
   const totals = addClosed(emptyTotals(), {
-    ...{ signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes, costBps: 15 },
+    ...{ signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes, costBps: 15, excess: 0.5 },
     closedAt: Date.UTC(2026, 0, 5, 12),
   });
   const stats = statisticsOf({ ...totals, arms: exampleArms() });

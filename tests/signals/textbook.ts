@@ -1,5 +1,5 @@
-import { statisticsOf } from "../../convex/signals/statistics";
-import type { ClosedSignal } from "../../convex/signals/totals";
+import { statisticsOf } from "../../convex/signals/statistics/figures";
+import type { ClosedSignal } from "../../convex/signals/statistics/totals";
 
 /** The statistics of a record by their definitions, to hold the service's own against. */
 

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Statement } from "../../convex/signals/eventChain";
-import { statisticsOf } from "../../convex/signals/statistics";
-import { emptyTotals } from "../../convex/signals/totals";
+import type { Statement } from "../../convex/signals/record/chain";
+import { statisticsOf } from "../../convex/signals/statistics/figures";
+import { emptyTotals } from "../../convex/signals/statistics/totals";
 import { rechained } from "./record";
 import { ran } from "../stack/processes";
 

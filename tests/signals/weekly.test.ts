@@ -11,7 +11,7 @@ const { buy, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = g
 const TO_SUNDAY = 6 * DAY + 15 * HOUR + 55 * MINUTE;
 
 async function recapWeek(app: App): Promise<void> {
-  await app.t.mutation(internal.signals.weeks.openDue, {});
+  await app.t.mutation(internal.signals.recaps.weeks.openDue, {});
   await work(app);
 }
 
@@ -88,7 +88,7 @@ describe("the weekly recap", () => {
   test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + 7 * DAY + HOUR);
-    const open = () => app.t.mutation(internal.signals.weeks.openDue, {});
+    const open = () => app.t.mutation(internal.signals.recaps.weeks.openDue, {});
     await Promise.all([open(), open()]);
     await work(app);
     await recapWeek(app);
@@ -124,7 +124,7 @@ describe("the weekly recap", () => {
   test("is resumed when its writing was lost", async ({ app }) => {
     await week(app);
     await until(app, EIGHT + TO_SUNDAY);
-    await app.t.mutation(internal.signals.weeks.openDue, {});
+    await app.t.mutation(internal.signals.recaps.weeks.openDue, {});
     await loseScheduled(app);
     expect(await app.rows("weeklyRecaps")).toMatchObject([{ state: "writing" }]);
     await work(app);

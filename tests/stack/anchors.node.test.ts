@@ -20,8 +20,8 @@ test("the record of a fresh stack is anchored, and verify-signals tells since wh
   const { application, siteUrl, chain } = stack;
   const arm = "claude-haiku-4.5@signal-3";
   // The first event there can be at any time of day.
-  await application.runMutation("signals/shadow:promote", { arm, force: "To have an event." });
-  await application.runMutation("signals/anchors:anchorDue", {});
+  await application.runMutation("signals/arms/promotions:promote", { arm, force: "To have an event." });
+  await application.runMutation("signals/record/anchors:anchorDue", {});
   const anchored = await eventually(async () => {
     await application.runMutation("wallets/transactions/outcome:followUpDue", {});
     const answer = await fetch(`${siteUrl}/signals/anchors`);

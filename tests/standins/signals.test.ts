@@ -1,14 +1,10 @@
 import { expect, test } from "vitest";
-import { dayLedger } from "../../convex/signals/grounding";
-import {
-  PROMPT_VERSIONS,
-  proposalShape,
-  reviewQuestion,
-  reviewShape,
-  signalQuestion,
-} from "../../convex/signals/prompts";
-import { problemsOf } from "../../convex/signals/rules";
-import { standingOf } from "../../convex/signals/standing";
+import { dayLedger } from "../../convex/signals/desk/ledgers";
+import { PROMPT_VERSIONS } from "../../convex/signals/arms/names";
+import { reviewQuestion, reviewShape, signalQuestion } from "../../convex/signals/desk/prompts";
+import { proposalShape } from "../../convex/signals/record/proposal";
+import { problemsOf } from "../../convex/signals/trade/rules";
+import { standingOf } from "../../convex/signals/statistics/standing";
 import { standinsAt, START, structured } from "./support";
 
 const DAY = 86_400_000;

@@ -79,7 +79,9 @@ test.for<[string, (txHash: string) => Told]>([
 test("ether counts as the transaction carries it; one that failed moved nothing", async ({ app }) => {
   await chain.feeds.tick();
   const from = freshAddress();
-  const price = (await app.t.action(internal.prices.live.measured, { token: "ETH" })).priceUsd;
+  await app.t.mutation(internal.market.prices.takeDue, {});
+  await app.settle();
+  const price = (await app.rows("priceSamples")).find(({ token }) => token === "ETH")?.priceUsd ?? 0;
   const [carried = "", failed = ""] = await moves.send([
     { coin: "ETH", from, to: freshAddress(), amount: 10n ** 21n },
     { coin: "USDC", from, to: freshAddress(), amount: 10n ** 40n },

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, curveStepAfter, line } from "d3-shape";
-import { ARM_NAMES, type ArmName, type EquityPoint } from "../../signals/equity";
+import { ARM_NAMES, type ArmName, type EquityPoint } from "../../signals/views/equity";
 import { html, type Html } from "../markup";
 import { ARM_WORDS, signed } from "../words";
 import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/shown";
-import type { PublicSignal } from "../../signals/shapes";
+import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import {

@@ -1,5 +1,5 @@
 import { scaleLinear } from "d3-scale";
-import type { SignalStats } from "../../signals/statisticsShapes";
+import type { SignalStats } from "../../signals/statistics/shapes";
 import { html, type Html } from "../markup";
 import { below, chart, dot, scaleLines, share, SPAN } from "./frame";
 

@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import { curveMonotoneX } from "d3-shape";
 import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/shown";
-import type { PublicSignal } from "../../signals/shapes";
+import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";
 import { chart, course, dot, PAGE, scaleLines, SPAN, spread, timeMarks, upright, type Canvas } from "./frame";

@@ -1,0 +1,39 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { needsWhileEmpty, optional } from "../lib/env";
+import { failureOf } from "../lib/errors";
+import type { Caller } from "../lib/limits";
+import { awaitAs } from "../lib/refreshes";
+import { TOKENS, type Token } from "./trade/rules";
+import type { Signal } from "./record/tables";
+
+/** @throws AppError `not_configured` when none of these tokens has a signal, and none can be issued. */
+export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
+  const tokens = token === undefined ? [...TOKENS] : [token];
+  await needsWhileEmpty("LLM_GATEWAY_API_KEY", () =>
+    ctx.runQuery(internal.signals.history.latest, { tokens }),
+  );
+}
+
+/**
+ * A UTC day's signals as they stand, with their review where that can be had in time: a missing one (`null`) never
+ * keeps the figures back, and neither does a caller's having asked for too many.
+ */
+export async function reviewedDay(
+  ctx: ActionCtx,
+  day: string,
+  caller: Caller,
+  patienceMs: number,
+): Promise<{ signals: Signal[]; review: string | null }> {
+  const stored = await ctx.runQuery(internal.signals.recaps.reviews.ofDay, { day });
+  if (stored.review !== null || stored.signals.length === 0) return stored;
+  if (optional("LLM_GATEWAY_API_KEY") === undefined) return stored;
+  try {
+    const ticket = await ctx.runMutation(internal.signals.recaps.reviews.begin, { day, caller });
+    await awaitAs(ctx, caller, ticket, Math.max(0, patienceMs));
+  } catch (error) {
+    const code = failureOf(error)?.code;
+    if (code !== "upstream" && code !== "rate_limited") throw error;
+  }
+  return ctx.runQuery(internal.signals.recaps.reviews.ofDay, { day });
+}

@@ -1,0 +1,46 @@
+import type { Payer } from "../../lib/budget";
+import { DAY, HOUR, iso } from "../../lib/time";
+import type { Desk } from "../record/tables";
+import { LAB_TOKENS, TOKENS, type LabToken } from "../trade/rules";
+
+/** What the desks have in common, and how they differ. */
+type Manner = {
+  tokens: readonly LabToken[];
+  /** How long a slot lasts, and its name. What is not issued in its slot never is. */
+  slotMs: number;
+  slotName: string;
+  /** How often a signal is asked for in all, and how many answers the model may give each time. */
+  attempts: number;
+  turns: number;
+  payer: Payer;
+  /** As which its jobs take turns with others. */
+  owner: string;
+};
+
+export const DESKS: Readonly<Record<Desk, Manner>> = {
+  daily: {
+    ...{ tokens: TOKENS, slotMs: DAY, slotName: "day" },
+    // After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use.
+    ...{ attempts: 6, turns: 2, payer: "service", owner: "signals" },
+  },
+  lab: {
+    ...{ tokens: LAB_TOKENS, slotMs: HOUR, slotName: "hour" },
+    // An hour later the next signal is asked for.
+    ...{ attempts: 2, turns: 1, payer: "lab", owner: "shadow signals" },
+  },
+};
+
+/** Of the market, so many hours are told to a model. */
+export const HOURS = 48;
+
+/** The slot of a moment, both epoch ms. */
+export function slotAt(desk: Desk, time: number): number {
+  const { slotMs } = DESKS[desk];
+  return Math.floor(time / slotMs) * slotMs;
+}
+
+/** A slot as a model is told of it: `2026-01-05`, with the hour where there are several a day. */
+export function slotWords(desk: Desk, slot: number): string {
+  const length = desk === "daily" ? "2026-01-05".length : "2026-01-05T09:00".length;
+  return iso(slot).slice(0, length).replace("T", " ");
+}

@@ -1,0 +1,82 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { setting } from "../../lib/env";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
+import { providerAction } from "../../lib/providerCalls";
+import { SECOND } from "../../lib/time";
+import { UnusableAnswer } from "../../providers/llm";
+import { completeStructured } from "../../providers/structured";
+import { DESKS, HOURS } from "../arms/desks";
+import { tradablePrice } from "../outcomes/sight";
+import type { Desk, vMissed } from "../record/tables";
+import { momentumOf } from "../trade/controls";
+import { problemsOf } from "../trade/rules";
+import { dayAgo, marketContext } from "./context";
+import { settledReasoning } from "./ledgers";
+import { signalQuestion } from "./prompts";
+import type { Task } from "./runs";
+
+/** A price seen longer ago is none to enter a trade at. */
+const PRICE_AGE_MS = 15 * SECOND;
+
+/** Asks for a signal, and stores it or why there is none. */
+export const write = providerAction({
+  args: { runId: v.id("signalRuns") },
+  returns: v.null(),
+  handler: async (ctx, { runId }) => {
+    const task = await ctx.runQuery(internal.signals.desk.runs.task, { runId });
+    if (task === null) return null;
+    try {
+      const proposed = await propose(ctx, task);
+      await ctx.runMutation(internal.signals.desk.runs.store, { runId, ...proposed });
+    } catch (error) {
+      const end = endOf(task.desk, error);
+      if (end === null) throw error;
+      await ctx.runMutation(internal.signals.desk.runs.end, { runId, ...end });
+    }
+    return null;
+  },
+});
+
+/**
+ * A signal asked of a model, at a price that somebody measured.
+ * @throws AppError `upstream`; `UnusableAnswer` where the model proposes nothing that may be issued.
+ */
+async function propose(ctx: ActionCtx, task: Task) {
+  const { desk, token, promptVersion, record } = task;
+  const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
+  const priceNow = () => tradablePrice(ctx, { desk, token }, Date.now() - PRICE_AGE_MS);
+  // The levels are checked against this price; checking the model against itself would check nothing.
+  const before = await priceNow();
+  const market = await marketContext(ctx, token, task.closes);
+  const context = { ...task, ...market, nowMs: Date.now(), price: before, costBps };
+  const question = signalQuestion(promptVersion, context, (proposal) =>
+    problemsOf(proposal, { priceUsd: before.priceUsd, costBps }),
+  );
+  const { turns: attempts, payer } = DESKS[desk];
+  const patience = { turnMs: deadlines.llmScheduled, attempts, payer, model: task.model ?? undefined };
+  const { value: proposal, model } = await completeStructured(ctx, question, patience);
+  const { priceUsd, source, observedAt } = await priceNow();
+  const problem = problemsOf(proposal, { priceUsd, costBps });
+  if (problem !== null) {
+    throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
+  }
+  return {
+    ...{ model, promptVersion, record, costBps },
+    proposal: { ...proposal, reasoning: settledReasoning(proposal, context) },
+    price: { usd: priceUsd, source, observedAt },
+    momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
+    missingHours: Math.max(0, HOURS - market.hours.length),
+  };
+}
+
+/** Why it is of no use to try once more; `null` when it may be. The lab's share of a budget that is spent stays spent. */
+function endOf(desk: Desk, error: unknown): { reason: Infer<typeof vMissed>; error: string } | null {
+  if (error instanceof UnusableAnswer) {
+    return { reason: "refused", error: `The model's signal was refused: ${error.problem}` };
+  }
+  const isSpent = desk === "lab" && failureOf(error)?.code === "rate_limited";
+  return isSpent ? { reason: "budget", error: messageOf(error) } : null;
+}

@@ -1,0 +1,116 @@
+import {
+  counted,
+  ledgerOf,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Ledger,
+} from "../../evidence/facts";
+import { factsOf } from "../../evidence/kinds";
+import { namesOf } from "../../evidence/names";
+import { leftoverProblem, settle } from "../../evidence/settlement";
+import type { Fact } from "../../evidence/tables";
+import { sourceName } from "../../lib/publicSources";
+import type { SignalContext } from "./prompts";
+import type { Standing } from "../statistics/shapes";
+import type { PastSignal, Proposal, Week } from "../record/tables";
+
+/** What reviews and a signal's reasoning may state: wins, losses and results are facts of the record, levels the signal's own. Pure. */
+
+/** The names that the desk's readers know: a whole record is everybody's. */
+const RECORD = "market";
+const BY_RECORD = "the record of this service";
+
+function recordFacts(standing: Standing, observedAt: number): Fact[] {
+  const { wins, losses, expired, pending, trades } = standing;
+  const by = { subject: RECORD, observedAt, source: BY_RECORD, url: "" };
+  const { totalPnlPercent: result, totalAfterCostsPercent: resultAfterCosts } = standing;
+  return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
+}
+
+type Told = Pick<PastSignal, "entry" | "confidence" | "status"> &
+  Partial<Pick<PastSignal, "tp1" | "tp2" | "sl" | "pnlPercent">> & { signal: PastSignal["signal"] };
+
+/** @param subject The token; with its day where there are several. */
+function signalFacts(subject: string, one: Told, observedAt: number): Fact[] {
+  const by = { subject, observedAt, source: BY_RECORD, url: "" };
+  const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
+  const told = { entry, target, farTarget, stop, confidence, result };
+  return factsOf(by, Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)));
+}
+
+function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
+  const told = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
+  const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...told]);
+  return ledgerOf(sources, now, { names: namesOf(facts), focus });
+}
+
+/** What the review of a day may state. */
+export function dayLedger(
+  signals: readonly (Told & { token: string })[],
+  standing: Standing,
+  now: number,
+): Ledger {
+  const facts = signals.flatMap((one) => signalFacts(one.token, one, now));
+  const words = signals.map(({ token, signal, status }) => `${token}: ${signal}, ${status}`);
+  return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
+}
+
+/** What the review of a week may state: a signal by its token and day. */
+export function weekLedger(recap: Week, now: number): Ledger {
+  const days = Object.keys(recap.days)
+    .toSorted()
+    .flatMap((day) =>
+      (["BTC", "ETH"] as const).map((token) => ({
+        name: `${token} ${day}`,
+        one: recap.days[day]?.[token] ?? null,
+      })),
+    );
+  const facts = days.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
+  const words = days.map(({ name, one }) =>
+    one === null ? `${name}: no signal` : `${name}: ${one.signal}, ${one.status}`,
+  );
+  return ledgerWith([...recordFacts(recap, now), ...facts], words, now);
+}
+
+const REVIEW = { isBare: true } as const;
+
+/** What is wrong with the figures of a review, in words for the model; `null` when nothing is. */
+export function reviewProblem(review: string, ledger: Ledger): string | null {
+  return leftoverProblem(settle(review, ledger, REVIEW).leftovers);
+}
+
+/** A review as readers get it: its figures are the record's; without a sentence that stays, what the record says. */
+export function settledReview(review: string, ledger: Ledger, { wins, losses, expired }: Standing): string {
+  const { text } = settle(review, ledger, REVIEW);
+  return text === "" ? `Wins ${wins}, losses ${losses}, expired ${expired}.` : text;
+}
+
+/** A signal's reasoning with what was measured printed as measured; figures that the model alone has are marked. */
+export function settledReasoning(
+  { reasoning, tp1, tp2, sl, confidence }: Proposal,
+  { token: subject, nowMs, price, day, funding, calibration }: SignalContext,
+): string {
+  const by = (source: string, observedAt = nowMs) => ({ subject, observedAt, source, url: "" });
+  const facts = [
+    ...factsOf(by(price.source, price.observedAt), { price: price.priceUsd }),
+    ...(day === null
+      ? []
+      : factsOf(by(sourceName(day.source)), {
+          dayHigh: day.high,
+          dayLow: day.low,
+          dayVolume: day.volume,
+          dayChange: (price.priceUsd / day.open - 1) * 100,
+        })),
+    ...(funding === null
+      ? []
+      : factsOf(by(sourceName("hyperliquid")), {
+          funding: funding.percent,
+          openInterest: funding.openInterestUsd,
+        })),
+    ...factsOf(by(BY_RECORD), { trades: calibration.n, wins: calibration.wins }),
+    ...factsOf(by(modelNamed("its own level")), { target: tp1, farTarget: tp2, stop: sl, confidence }),
+  ];
+  const how = { isBare: true, isUncited: true, left: "mark" } as const;
+  return settle(reasoning, ledgerWith(facts, [], nowMs, subject), how).text;
+}

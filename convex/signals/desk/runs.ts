@@ -1,0 +1,236 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { cron } from "../../lib/cronRuns";
+import { namedShadowArms } from "../../lib/env";
+import { AppError, messageOf } from "../../lib/errors";
+import { enter, telling, vFailure } from "../../lib/lanes";
+import { log } from "../../lib/log";
+import { DAY } from "../../lib/time";
+import { enqueueServiceCard } from "../../messenger/notices";
+import { recentHourlyCloses } from "../../prices/model";
+import { PRICED_TOKENS, vClose } from "../../prices/tables";
+import { rememberArm } from "../arms/arms";
+import { completeDay } from "../arms/days";
+import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
+import { armNamed, vPromptVersion, type Arm } from "../arms/names";
+import { writerOf } from "../arms/writers";
+import { headOf } from "../record/chains";
+import { dailySignal, findSlot, issueSignal, keepMissed, nextIssueTime } from "../record/model";
+import { findOpenRun, findRun } from "../record/runs";
+import {
+  DAILY,
+  proposalFields,
+  vDesk,
+  vLabToken,
+  vMissed,
+  vPast,
+  vPriceAtIssue,
+  vSide,
+  type AnySignal,
+  type Desk,
+} from "../record/tables";
+import { totalsOf } from "../record/totals";
+import { recordOfToken, vTold } from "../statistics/calibration";
+import { isIssueTime } from "../trade/calendar";
+import { entered, TOKENS } from "../trade/rules";
+import { issuedCard } from "../views/cards";
+import { picturesOf } from "../views/pictures";
+
+/** The work of issuing signals: what is asked for and when, what the model is told, and what its answer comes to. */
+
+/**
+ * The daily job. Each token gets one signal a day. A run before 08:00 is a late one for the day before, whose signal would
+ * be of no use any more, and issues nothing.
+ */
+export const openDay = cron("issue the day's signals", async (ctx) => {
+  const now = Date.now();
+  if (isIssueTime(now)) await open(ctx, { desk: "daily", arm: DAILY }, now);
+});
+
+/**
+ * The lab's hourly job: every arm of `SHADOW_ARMS` is asked as the daily signals are asked for. Nobody is sent its answers:
+ * they are there to find out which model and prompt should write the daily signals.
+ */
+export const openHour = cron("ask the shadow arms", async (ctx) => {
+  for (const one of armsToAsk()) {
+    if (await rememberArm(ctx, one)) await open(ctx, { desk: "lab", arm: one.arm }, Date.now());
+    else log.error("signals.too many shadow arms", { arm: one.arm });
+  }
+});
+
+/** The arms that are to be asked. A malformed setting is the operator's to mend, and no reason for a cron to fail. */
+function armsToAsk(): Arm[] {
+  try {
+    return namedShadowArms().map(armNamed);
+  } catch (error) {
+    log.error("signals.no shadow arms", { reason: `SHADOW_ARMS: ${messageOf(error)}` });
+    return [];
+  }
+}
+
+/**
+ * Opens one run for each token of a slot. However often and however often at once it is called, there is one: the row is
+ * looked for and written in one transaction.
+ */
+async function open(
+  ctx: MutationCtx,
+  { desk, arm }: { desk: Desk; arm: string },
+  now: number,
+): Promise<void> {
+  const { tokens, slotMs, attempts, owner } = DESKS[desk];
+  const slot = slotAt(desk, now);
+  for (const token of tokens) {
+    const place = { desk, arm, slot, token };
+    if ((await findRun(ctx, place)) !== null) continue;
+    const begun = { state: "writing" as const, attempt: 1, announced: false };
+    const runId = await ctx.db.insert("signalRuns", { ...place, ...begun });
+    const told = telling(internal.signals.desk.runs.failed, { runId });
+    const lane = { lane: "service" as const, owner, request: false };
+    const care = { attempts, until: slot + slotMs, told };
+    await enter(ctx, lane, internal.signals.desk.desk.write, { runId }, care);
+  }
+}
+
+/** What the prompt needs. */
+const vTask = v.object({
+  desk: vDesk,
+  token: vLabToken,
+  closes: v.array(vClose),
+  calibration: vTold,
+  yesterday: v.array(vPast),
+  model: v.union(v.string(), v.null()),
+  promptVersion: vPromptVersion,
+  record: v.string(),
+});
+export type Task = Infer<typeof vTask>;
+
+/** `null` when the run has ended. */
+export const task = internalQuery({
+  args: { runId: v.id("signalRuns") },
+  returns: v.union(vTask, v.null()),
+  handler: async (ctx, { runId }) => {
+    const run = await findOpenRun(ctx, runId);
+    if (run === null) return null;
+    const { desk, arm, token } = run;
+    const slot = run.slot - DAY;
+    const before = DESKS[desk].tokens.map((one) => findSlot(ctx, { arm, slot, token: one }));
+    const priced = PRICED_TOKENS.find((one) => one === token);
+    const range = { before: Date.now(), count: HOURS };
+    const writer = await writerOf(ctx, arm);
+    return {
+      ...{ desk, token, ...writer },
+      closes: priced === undefined ? [] : await recentHourlyCloses(ctx, priced, range),
+      calibration: recordOfToken(await totalsOf(ctx, writer.record, token)),
+      yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [past(row)])),
+    };
+  },
+});
+
+function past(row: AnySignal): Infer<typeof vPast> {
+  const { desk, slot, token, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent = null } = row;
+  return { token, day: slotWords(desk, slot), signal, entry, tp1, tp2, sl, confidence, status, pnlPercent };
+}
+
+/** Issues the signal while its slot lasts: row, event, and of a daily one its card once no other one is waited for. */
+export const store = internalMutation({
+  args: {
+    runId: v.id("signalRuns"),
+    proposal: v.object(proposalFields),
+    model: v.string(),
+    promptVersion: vPromptVersion,
+    record: v.string(),
+    price: vPriceAtIssue,
+    costBps: v.number(),
+    momentum: vSide,
+    missingHours: v.number(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { runId, proposal, ...known }) => {
+    const run = await findOpenRun(ctx, runId);
+    if (run === null) return null;
+    const { desk, arm, slot, token } = run;
+    const { slotMs, slotName } = DESKS[desk];
+    if ((await writerOf(ctx, arm)).record !== known.record) {
+      throw new AppError("conflict", "Another model was promoted meanwhile");
+    }
+    const generatedAt = await nextIssueTime(ctx, arm, Date.now());
+    if (generatedAt >= slot + slotMs) {
+      await close(ctx, run, "failed", `The ${slotName} was over before the signal was ready`);
+      return null;
+    }
+    const issue = entered(proposal, { priceUsd: known.price.usd, costBps: known.costBps });
+    await issueSignal(ctx, { ...{ desk, arm, slot, token, generatedAt }, ...issue, ...known });
+    await ctx.db.patch("signalRuns", runId, { state: "issued", error: undefined });
+    if (desk === "daily") await announce(ctx, slot);
+    return null;
+  },
+});
+
+/** Ends a run without a signal that another attempt would not get either. */
+export const end = internalMutation({
+  args: { runId: v.id("signalRuns"), reason: vMissed, error: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { runId, reason, error }) => {
+    const run = await findOpenRun(ctx, runId);
+    if (run !== null) await close(ctx, run, reason, error);
+    return null;
+  },
+});
+
+/** Notes a failed attempt; the last one of the slot ends the run. */
+export const failed = internalMutation({
+  args: { runId: v.id("signalRuns"), ...vFailure },
+  returns: v.null(),
+  handler: async (ctx, { runId, error, isLast }) => {
+    const run = await findOpenRun(ctx, runId);
+    if (run === null) return null;
+    if (isLast) {
+      await close(ctx, run, "failed", error);
+      return null;
+    }
+    await ctx.db.patch("signalRuns", runId, { attempt: run.attempt + 1, error });
+    if (run.desk === "daily") await announce(ctx, run.slot);
+    return null;
+  },
+});
+
+/** Ends a run without a signal, and tells the operator why. */
+async function close(
+  ctx: MutationCtx,
+  run: Doc<"signalRuns">,
+  reason: Infer<typeof vMissed>,
+  error: string,
+): Promise<void> {
+  const { desk, arm, slot, token } = run;
+  await ctx.db.patch("signalRuns", run._id, { state: reason, error });
+  const about = { arm, token, slot: slotWords(desk, slot), reason, error };
+  if (desk === "daily") log.error("signals.none issued", about);
+  else log.warn("signals.no shadow signal", about);
+  // An arm of the lab may have been asked with a prompt that is gone by now.
+  const promptVersion = desk === "lab" ? null : (await writerOf(ctx, arm)).promptVersion;
+  await keepMissed(ctx, { desk, arm, slot, token, promptVersion }, reason);
+  if (desk === "lab") return;
+  await completeDay(ctx, slot);
+  await announce(ctx, slot);
+}
+
+/**
+ * Sends the day's signals that stand on no card yet. The tokens wait for each other's first attempt, so that a usual
+ * day makes one card; one that has to be tried again comes on a card of its own.
+ */
+async function announce(ctx: MutationCtx, slot: number): Promise<void> {
+  const runs = await Promise.all(TOKENS.map((token) => findRun(ctx, { arm: DAILY, slot, token })));
+  if (runs.some((run) => run?.state === "writing" && run.attempt === 1)) return;
+  const ready = runs.flatMap((run) => (run?.state === "issued" && !run.announced ? [run] : []));
+  if (ready.length === 0) return;
+  const rows = await Promise.all(ready.map((run) => findSlot(ctx, run)));
+  const issued = rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  await enqueueServiceCard(ctx, {
+    kind: "trading signals",
+    paragraphs: issuedCard(issued, await headOf(ctx, "daily")),
+    picture: await picturesOf(issued),
+  });
+  for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
+}

@@ -1,0 +1,97 @@
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { failureOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { MINUTE } from "../../lib/time";
+import { measuredPrice, tradablePrice as tradable } from "../../prices/live";
+import { findTicked } from "../../prices/sources";
+import { PRICED_TOKENS, type PricedToken, type PriceSource } from "../../prices/tables";
+import type { Slot } from "../record/tables";
+import { askCandles, VENUES } from "../../providers/exchanges";
+import type { Candle, Venue } from "../../providers/exchangeShapes";
+import { assembled, point, uncoveredMinutes, type Stretch } from "../trade/path";
+import type { LabToken } from "../trade/rules";
+
+/**
+ * What is known of a price's path: one-minute candles of Coinbase; where it has none, Binance's; where neither has any,
+ * the service's own samples. For actions.
+ */
+
+/** Epoch ms, both included. */
+export type Span = { from: number; to: number };
+
+export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
+  const candles: Stretch[] = [];
+  for (const exchange of VENUES) {
+    if (isWhole(candles, span)) break;
+    const told = await candlesOf(ctx, exchange, token, span);
+    candles.push(...told.filter(({ from }) => !candles.some((one) => one.from === from)));
+  }
+  if (isWhole(candles, span)) return candles;
+  const sampled = PRICED_TOKENS.find((one) => one === token);
+  if (sampled === undefined) return candles;
+  const samples = await ctx.runQuery(internal.prices.samples.between, { token: sampled, ...span });
+  return assembled(
+    candles,
+    samples.map(({ observedAt, priceUsd }) => point(observedAt, priceUsd, "sample")),
+  );
+}
+
+type Asked = Pick<Slot, "desk" | "token">;
+type Seen = { priceUsd: number; source: PriceSource; observedAt: number };
+
+/** The token of a desk whose prices the service keeps, so that what is measured for it serves others too. */
+function keptToken({ desk, token }: Asked): PricedToken | null {
+  return desk === "daily" ? (PRICED_TOKENS.find((one) => one === token) ?? null) : null;
+}
+
+/** A price to enter a trade at, that its source has seen since a moment (epoch ms). @throws AppError `upstream` */
+export async function tradablePrice(ctx: ActionCtx, asked: Asked, since: number): Promise<Seen> {
+  const kept = keptToken(asked);
+  return kept === null ? findTicked(asked.token, since) : tradable(ctx, kept, since);
+}
+
+/** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
+export async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
+  const kept = keptToken(asked);
+  const measuring: Promise<Seen> = kept === null ? findTicked(asked.token, 0) : measuredPrice(ctx, kept);
+  const price = await reached(measuring, "signals.no measured price", { token: asked.token });
+  return price === null ? [] : [point(price.observedAt, price.priceUsd, "price")];
+}
+
+/** The minute that has not closed is no gap. */
+function isWhole(candles: readonly Stretch[], { from, to }: Span): boolean {
+  return uncoveredMinutes(candles, from, Math.min(to, Math.floor(Date.now() / MINUTE) * MINUTE)) === 0;
+}
+
+async function candlesOf(
+  ctx: ActionCtx,
+  exchange: Venue,
+  token: LabToken,
+  { from, to }: Span,
+): Promise<Stretch[]> {
+  const range = { interval: "minute", from: Math.floor(from / MINUTE) * MINUTE, to: to + 1 } as const;
+  const asking = askCandles(exchange, ctx, token, range, deadlines.publicData);
+  return ((await reached(asking, "signals.no candles", { token })) ?? []).map(stretchOf);
+}
+
+/** What is asked of the outside; `null` where it is out of reach, with a word to the operator. */
+export async function reached<Value>(
+  asking: Promise<Value>,
+  event: string,
+  about: Record<string, string> = {},
+): Promise<Value | null> {
+  try {
+    return await asking;
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn(event, { ...about, reason: failure.message });
+    return null;
+  }
+}
+
+function stretchOf({ openedAt, open, high, low, close }: Candle): Stretch {
+  return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
+}

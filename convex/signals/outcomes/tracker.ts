@@ -1,0 +1,156 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { cron } from "../../lib/cronRuns";
+import { HOUR } from "../../lib/time";
+import { completeDay, countNextDay } from "../arms/days";
+import { DESKS } from "../arms/desks";
+import { closeSignal, hasControls, keepComparison } from "../record/model";
+import { vDesk, vLabToken, type Desk } from "../record/tables";
+import { comparisonOf } from "../trade/controls";
+import { hasGaps } from "../trade/edge";
+import { outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
+import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
+
+/**
+ * The outcome tracker. Of each token that has open signals, a tick asks for one live price and for the one-minute candles
+ * since its last look; the first level touched decides. Once a signal has expired, its controls are told from the whole
+ * path. A tick that is lost is made good by the next, for what is open is read from the table.
+ *
+ * Only measured prices (an exchange's, a feed's, a ticker's) decide: the language model's market data may be invented, and
+ * a record of wins, losses and results built on it would be worth nothing.
+ */
+
+/** Signals that are held against one path: of the lab, four arms for seven hours. More wait for the next look. */
+const BATCH = 40;
+/** Enough to find one that is due: few wait for their expiry alone. */
+const SAMPLE = 4;
+/** The signals of a batch are issued within this: after an outage a path, and what is asked for it, stays short. */
+const BATCH_MS = LIFETIME_MS + 2 * HOUR;
+
+/** Candles that are not to be had at expiry may be later; controls wait for them this long. */
+const PATIENCE_MS = 2 * HOUR;
+
+/** The daily signals' tick. */
+export const track = cron("track signal outcomes", async (ctx) => {
+  await lookAt(ctx, "daily");
+});
+
+/** The lab's tick: it counts the next day that is over, too. A tick of its own, so that no fault of the lab's is the record's. */
+export const trackShadows = cron("track shadow signals", async (ctx) => {
+  await lookAt(ctx, "lab");
+  await countNextDay(ctx, Date.now());
+});
+
+async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
+  for (const token of DESKS[desk].tokens) {
+    const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() }, SAMPLE);
+    if (open !== undefined)
+      await ctx.scheduler.runAfter(0, internal.signals.outcomes.looks.look, { desk, token });
+  }
+}
+
+/** The oldest open signals that were issued after a moment, and which part of the path is to be known of them. */
+export const next = internalQuery({
+  args: { desk: vDesk, token: vLabToken, after: v.number(), now: v.number() },
+  returns: v.union(
+    v.object({
+      signalIds: v.array(v.id("signals")),
+      /** When the last of them was issued. */
+      until: v.number(),
+      span: v.object({ from: v.number(), to: v.number() }),
+    }),
+    v.null(),
+  ),
+  handler: async (ctx, wanted) => {
+    const open = await openSignals(ctx, wanted, BATCH);
+    const last = open.at(-1);
+    if (last === undefined) return null;
+    const { now } = wanted;
+    return {
+      signalIds: open.map(({ _id }) => _id),
+      until: last.generatedAt,
+      span: {
+        from: Math.min(...open.map((one) => knownFrom(one, now))),
+        to: Math.min(now, Math.max(...open.map(({ expiresAt }) => expiresAt))),
+      },
+    };
+  },
+});
+
+type Wanted = { desk: Desk; token: LabToken; after: number; now: number };
+
+/** Those that are pending, or have expired and wait for their controls, as far as one path serves them. */
+async function openSignals(
+  ctx: QueryCtx,
+  { desk, token, after, now }: Wanted,
+  most: number,
+): Promise<Doc<"signals">[]> {
+  const rows = await ctx.db
+    .query("signals")
+    .withIndex("by_open", (q) =>
+      q.eq("desk", desk).eq("open", true).eq("token", token).gt("generatedAt", after),
+    )
+    .take(most);
+  const due = rows.filter(({ status, expiresAt }) => status === "PENDING" || expiresAt <= now);
+  const first = due[0]?.generatedAt ?? 0;
+  return due.filter(({ generatedAt }) => generatedAt <= first + BATCH_MS);
+}
+
+/** The controls need the whole path, an open signal what no look has walked yet. */
+function knownFrom(signal: Doc<"signals">, now: number): number {
+  const isCompared = hasControls(signal) && now >= signal.expiresAt;
+  return isCompared ? signal.generatedAt : signal.walkedUntil;
+}
+
+/** Holds open signals, and their controls once they are due, against what was seen. */
+export const settle = internalMutation({
+  args: { signalIds: v.array(v.id("signals")), seen: v.array(vStretch) },
+  returns: v.null(),
+  handler: async (ctx, { signalIds, seen }) => {
+    const now = Date.now();
+    for (const signalId of signalIds) {
+      const signal = await ctx.db.get("signals", signalId);
+      if (signal?.open !== true) continue;
+      const hasEnded = await settleOutcome(ctx, signal, { seen, now });
+      if (hasEnded && hasControls(signal)) await settleComparison(ctx, signal, { seen, now });
+      if (signal.desk === "daily") await completeDay(ctx, signal.slot);
+    }
+    return null;
+  },
+});
+
+type Sight = { seen: readonly Stretch[]; now: number };
+
+/** @returns Whether it has ended. */
+async function settleOutcome(
+  ctx: MutationCtx,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<boolean> {
+  if (signal.status !== "PENDING") return true;
+  const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
+  const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
+  if (outcome !== null) {
+    await closeSignal(ctx, signal, outcome);
+    return true;
+  }
+  const walked = walkedOn(signal, seen);
+  if (walked !== null) await ctx.db.patch("signals", signal._id, walked);
+  return false;
+}
+
+async function settleComparison(
+  ctx: MutationCtx,
+  signal: Doc<"signals">,
+  { seen, now }: Sight,
+): Promise<void> {
+  const position = positionOf(signal);
+  if (position === null) return;
+  const { generatedAt, expiresAt } = signal;
+  const isPatchy = hasGaps(uncoveredMinutes(seen, generatedAt, expiresAt));
+  if (isPatchy && now < expiresAt + PATIENCE_MS) return;
+  const compared = comparisonOf({ position, generatedAt, expiresAt }, { seen, now });
+  if (compared !== null) await keepComparison(ctx, signal, compared);
+}

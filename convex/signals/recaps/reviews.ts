@@ -1,0 +1,84 @@
+import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../../_generated/api";
+import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { vCaller } from "../../lib/limits";
+import { finishRefresh, vTicket, type Ticket } from "../../lib/refreshes";
+import { beginInLane } from "../../lib/renewals";
+import { MINUTE } from "../../lib/time";
+import { enqueueRequestedCard } from "../../messenger/notices";
+import { signalsOfDay } from "../record/model";
+import { vSignal } from "../record/tables";
+import { recapCard } from "../views/cards";
+import { outcomesKey, refreshKey } from "./keys";
+
+/** A day's signals and the AI's review of them, written once per day and set of outcomes. */
+
+/** After a failure the figures go without a review for this long: callers do not pay for a gateway that is down. */
+const REST_MS = MINUTE;
+
+const vDay = v.object({
+  signals: v.array(vSignal),
+  /** The review of just these outcomes; `null` while there is none. */
+  review: v.union(v.string(), v.null()),
+});
+
+/** The day's signals as they stand, and their review where it has been written. */
+export const ofDay = internalQuery({
+  args: { day: v.string() },
+  returns: vDay,
+  handler: async (ctx, { day }) => readDay(ctx, day),
+});
+
+/** Starts the review of a day, or joins the one under way or that failed within the minute. */
+export const begin = internalMutation({
+  args: { day: v.string(), caller: vCaller },
+  returns: vTicket,
+  handler: async (ctx, { day, caller }): Promise<Ticket> =>
+    beginInLane(
+      ctx,
+      { key: refreshKey(day), restMs: REST_MS, caller },
+      internal.signals.recaps.desk.reviewDay,
+      {
+        day,
+      },
+    ),
+});
+
+/** Keeps a review that was written. */
+export const store = internalMutation({
+  args: {
+    day: v.string(),
+    attempt: v.number(),
+    outcomes: v.string(),
+    review: v.string(),
+    model: v.string(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { day, attempt, outcomes, review, model }) => {
+    if (!(await finishRefresh(ctx, refreshKey(day), attempt, null))) return null;
+    const written = { day, outcomes, review, model, writtenAt: Date.now() };
+    const row = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
+    if (row === null) await ctx.db.insert("signalReviews", written);
+    else await ctx.db.replace("signalReviews", row._id, written);
+    return null;
+  },
+});
+
+/** Queues the day's recap for a user's messenger; `null` when it is not. */
+export const sendRecap = internalMutation({
+  args: { day: v.string(), userId: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { day, userId }) => {
+    const { signals, review } = await readDay(ctx, day);
+    const paragraphs = recapCard(day, signals, review);
+    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
+  },
+});
+
+async function readDay(ctx: QueryCtx, day: string) {
+  const signals = await signalsOfDay(ctx, day);
+  const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
+  const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
+  return { signals, review };
+}

@@ -1,0 +1,151 @@
+import { v } from "convex/values";
+import { omit } from "convex-helpers";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { cron } from "../../lib/cronRuns";
+import { enter, telling, vFailure } from "../../lib/lanes";
+import { enqueueServiceCard } from "../../messenger/notices";
+import { headOf } from "../record/chains";
+import { signalsOfDay } from "../record/model";
+import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/tables";
+import { totalsOf } from "../record/totals";
+import { statisticsOf } from "../statistics/figures";
+import { rounded } from "../statistics/ratios";
+import { resultsOf, standingOf } from "../statistics/standing";
+import { daysOfWeek, weekDueAt } from "../trade/calendar";
+import { weekCard } from "../views/cards";
+import { pictureOfWeek } from "../views/pictures";
+
+/** A week's signals as they stood when it ended, with the AI's review of them. */
+
+/** After 1, 4 and 9 minutes; then the recap goes out without a review. */
+const ATTEMPTS = 4;
+
+/**
+ * The weekly job: opens the recap of the latest week that is due, once, however often it runs; run late, on Monday or
+ * after, it still opens that of the week before. The figures are those of this moment.
+ */
+export const openDue = cron("recap the week's signals", async (ctx) => {
+  const now = Date.now();
+  const week = weekDueAt(now);
+  const existing = await getOneFrom(ctx.db, "weeklyRecaps", "by_week", week);
+  if (existing !== null) return;
+  const figures = await figuresOf(ctx, week);
+  const recapId = await ctx.db.insert("weeklyRecaps", {
+    week,
+    state: "writing",
+    attempt: 1,
+    openedAt: now,
+    ...figures,
+  });
+  if (hasSignals(figures)) {
+    const told = telling(internal.signals.recaps.weeks.failed, { recapId });
+    const place = { lane: "service" as const, owner: "weekly recaps", request: false };
+    await enter(
+      ctx,
+      place,
+      internal.signals.recaps.desk.reviewWeek,
+      { recapId },
+      { attempts: ATTEMPTS, told },
+    );
+  } else await finish(ctx, recapId, null);
+});
+
+/** What the review is about; `null` when it is written. */
+export const task = internalQuery({
+  args: { recapId: v.id("weeklyRecaps") },
+  returns: v.union(v.object({ week: v.string(), figures: vWeek }), v.null()),
+  handler: async (ctx, { recapId }) => {
+    const recap = await writing(ctx, recapId);
+    return recap === null ? null : { week: recap.week, figures: figuresIn(recap) };
+  },
+});
+
+export const store = internalMutation({
+  args: { recapId: v.id("weeklyRecaps"), written: v.object({ review: v.string(), model: v.string() }) },
+  returns: v.null(),
+  handler: async (ctx, { recapId, written }) => {
+    if ((await writing(ctx, recapId)) !== null) await finish(ctx, recapId, written);
+    return null;
+  },
+});
+
+export const failed = internalMutation({
+  args: { recapId: v.id("weeklyRecaps"), ...vFailure },
+  returns: v.null(),
+  handler: async (ctx, { recapId, isLast }) => {
+    const recap = await writing(ctx, recapId);
+    if (recap === null) return null;
+    if (isLast) await finish(ctx, recapId, null);
+    else await ctx.db.patch("weeklyRecaps", recapId, { attempt: recap.attempt + 1 });
+    return null;
+  },
+});
+
+/** Ends the recap and sends its card, in one transaction. */
+async function finish(
+  ctx: MutationCtx,
+  recapId: Id<"weeklyRecaps">,
+  written: { review: string; model: string } | null,
+): Promise<void> {
+  const review = written?.review ?? null;
+  await ctx.db.patch("weeklyRecaps", recapId, {
+    state: "done",
+    generatedAt: Date.now(),
+    review,
+    ...(written === null ? {} : { model: written.model }),
+  });
+  const recap = await ctx.db.get("weeklyRecaps", recapId);
+  if (recap === null) throw new Error("The row was just written");
+  const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+  const paragraphs = weekCard(recap.week, figuresIn(recap), {
+    review,
+    edge,
+    head: await headOf(ctx, "daily"),
+  });
+  const picture = await pictureOfWeek(recap.week);
+  await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs, picture });
+}
+
+async function figuresOf(ctx: QueryCtx, week: string): Promise<Week> {
+  const days = await Promise.all(
+    daysOfWeek(week).map(async (day) => ({ day, signals: await signalsOfDay(ctx, day) })),
+  );
+  const signals = days.flatMap((one) => one.signals);
+  const results = resultsOf(signals);
+  const sum = results.reduce((total, pnl) => total + pnl, 0);
+  return {
+    days: Object.fromEntries(days.map(({ day, signals }) => [day, inWeek(signals)])),
+    ...standingOf(signals),
+    averagePnlPercent: results.length === 0 ? null : rounded(sum / results.length, 6),
+    bestPnlPercent: results.length === 0 ? null : Math.max(...results),
+    worstPnlPercent: results.length === 0 ? null : Math.min(...results),
+  };
+}
+
+function inWeek(signals: readonly Signal[]): Week["days"][string] {
+  const of = (token: Signal["token"]): WeekSignal | null => {
+    const one = signals.find((signal) => signal.token === token);
+    if (one === undefined) return null;
+    const { signal, entry, confidence, status, pnlPercent } = one;
+    return { signal, entry, confidence, status, pnlPercent: pnlPercent ?? null };
+  };
+  return { BTC: of("BTC"), ETH: of("ETH") };
+}
+
+function hasSignals({ wins, losses, expired, pending }: Week): boolean {
+  return wins + losses + expired + pending > 0;
+}
+
+/** The figures of a stored recap, without the row's other fields. */
+function figuresIn(recap: Doc<"weeklyRecaps">): Week {
+  const about = ["_id", "_creationTime", "week", "state", "attempt", "openedAt"] as const;
+  return omit(recap, [...about, "review", "model", "generatedAt"]);
+}
+
+async function writing(ctx: QueryCtx, recapId: Id<"weeklyRecaps">) {
+  const recap = await ctx.db.get("weeklyRecaps", recapId);
+  return recap?.state === "writing" ? recap : null;
+}

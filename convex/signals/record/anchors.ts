@@ -1,0 +1,120 @@
+import { v } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { cron } from "../../lib/cronRuns";
+import { isSet } from "../../lib/env";
+import { dayOf, iso } from "../../lib/time";
+import { vSignedBytes } from "../../wallets/transactions/model";
+import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
+import { anchorShape, type Anchor } from "./anchorText";
+import { append, headOf, newestOf } from "./chains";
+import type { ChainHead } from "./events";
+import { vHead } from "./tables";
+
+/**
+ * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
+ * nothing else. What a block holds was so when the block was made: nobody can rewrite the events up to it any more, the
+ * operator included. The transaction machine follows, reprices and repairs it like any other.
+ */
+
+/** For the cron, every hour: anchors the head unless this UTC day's anchor is on its way, or nothing is new since the last. */
+export const anchorDue = cron("anchor the signal record", async (ctx) => {
+  await fixShadows(ctx);
+  if (isSet("ANCHOR_PRIVATE_KEY") && (await headOf(ctx, "daily")) !== null) {
+    await ctx.scheduler.runAfter(0, internal.signals.record.notary.send, {});
+  }
+});
+
+/**
+ * Once a UTC day, and before its anchor: an event of the record that holds the head of the shadow signals' chain, if that has
+ * grown. With it the one anchor fixes both.
+ */
+async function fixShadows(ctx: MutationCtx): Promise<void> {
+  const head = await headOf(ctx, "lab");
+  if (head === null) return;
+  const [last] = await newestOf(ctx, "shadow", 1);
+  const now = Date.now();
+  if (last !== undefined) {
+    const { shadowSequence, at } = last.content;
+    if (shadowSequence >= head.sequence || at.slice(0, 10) === dayOf(now)) return;
+  }
+  const content = { shadowSequence: head.sequence, shadowHash: head.hash, at: iso(now) };
+  await append(ctx, { desk: "daily", statement: { kind: "shadow", content } });
+}
+
+/** The head to anchor now with this account; `null` when none is due. */
+export const due = internalQuery({
+  args: { address: v.string() },
+  returns: vHead,
+  handler: async (ctx, { address }) => headDue(ctx, address),
+});
+
+async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null> {
+  const head = await headOf(ctx, "daily");
+  const last = await lastSentBy(ctx, "anchor", address);
+  if (head === null || last === null || last.state === "failed") return head;
+  const { request, createdAt } = last;
+  const isNew = request.kind !== "anchor" || request.sequence < head.sequence;
+  return isNew && dayOf(createdAt) !== dayOf(Date.now()) ? head : null;
+}
+
+/** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */
+export const store = internalMutation({
+  args: {
+    address: v.string(),
+    head: v.object({ sequence: v.number(), hash: v.string() }),
+    signed: vSignedBytes,
+  },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx: MutationCtx, { address, head, signed }) => {
+    if ((await headDue(ctx, address)) === null) return null;
+    return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
+  },
+});
+
+const vAnchor = zodOutputToConvex(anchorShape);
+
+/** What the accounts that ever were the anchor's have signed, by nonce. */
+export const page = internalQuery({
+  args: { address: v.union(v.string(), v.null()), from: v.number(), limit: v.number() },
+  returns: v.object({
+    addresses: v.array(v.string()),
+    address: v.union(v.string(), v.null()),
+    anchors: v.array(vAnchor),
+  }),
+  handler: async (ctx, { address, from, limit }) => {
+    const addresses = await addressesOf(ctx, "anchor");
+    const asked =
+      addresses.find((one) => address === null || one.toLowerCase() === address.toLowerCase()) ?? null;
+    if (asked === null) return { addresses, address: null, anchors: [] };
+    const rows = await sentBy(ctx, { role: "anchor", address: asked, from, limit });
+    return { addresses, address: asked, anchors: rows.flatMap(anchorOf) };
+  },
+});
+
+/** The newest anchor, of whichever account; `null`: nothing was ever anchored. */
+export const latest = internalQuery({
+  args: {},
+  returns: v.union(vAnchor, v.null()),
+  handler: async (ctx) => {
+    const address = (await addressesOf(ctx, "anchor")).at(-1);
+    const row = address === undefined ? null : await lastSentBy(ctx, "anchor", address);
+    return row === null ? null : (anchorOf(row)[0] ?? null);
+  },
+});
+
+function anchorOf({ nonce, request, createdAt, state, txHash, replacement }: Doc<"transactions">): Anchor[] {
+  if (nonce === undefined) return [];
+  const { sequence, hash } = request.kind === "anchor" ? request : { sequence: null, hash: null };
+  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
+  return [
+    {
+      ...{ nonce, sequence, hash },
+      txHashes: [...(txHash === undefined ? [] : [txHash]), ...others.map((one) => one.txHash)],
+      status: state === "confirmed" || state === "failed" ? state : "pending",
+      signedAt: iso(createdAt),
+    },
+  ];
+}

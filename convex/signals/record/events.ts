@@ -1,0 +1,163 @@
+import * as z from "zod";
+
+/**
+ * What stands in the chains of signal events, for those who read it; `signals/record/chain` makes and checks it. The daily
+ * signals have one chain. The shadows have another, so that the lab neither lengthens the record of what was delivered nor
+ * waits for it: once a day its last hash becomes an event of that record, and is anchored with it.
+ */
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const token = z.enum(["BTC", "ETH"]);
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const time = z.iso.datetime();
+const side = z.enum(["BUY", "SELL"]);
+const status = z.enum(["WIN", "LOSS", "EXPIRED"]);
+const decidedBy = z.enum(["candle", "sample", "price"]);
+
+/** In every event of a signal. */
+const circumstances = {
+  token,
+  day,
+  /** What wrote the signal; `null` where nothing answered. */
+  model: z.string().nullable(),
+  promptVersion: z.string(),
+  /** Days without a signal of this token so far. */
+  refusedDays: z.int().nonnegative(),
+  /** Minutes that no candle covers: of the 48 hours before the issue, or of the path to the end. */
+  gapMinutes: z.int().nonnegative(),
+};
+
+const issuedContent = z.strictObject({
+  ...circumstances,
+  timeframe: z.literal("1h"),
+  signal: z.enum(["BUY", "SELL", "HOLD"]),
+  /** The measured price at issue. */
+  entry: z.number(),
+  tp1: z.number().nullable(),
+  tp2: z.number().nullable(),
+  sl: z.number().nullable(),
+  confidence: z.number(),
+  calibratedConfidence: z.number(),
+  calibrationMethod: z.enum(["shrinkage", "platt", "isotonic"]),
+  /** Outcomes that the calibration was learned from. */
+  calibrationOutcomes: z.int().nonnegative(),
+  costBps: z.number().nonnegative(),
+  /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
+  coin: side.nullable(),
+  momentum: side.nullable(),
+  reasoning: z.string(),
+  generatedAt: time,
+  expiresAt: time,
+  /** Who measured the entry, and when. */
+  priceSource: z.string(),
+  priceObservedAt: time,
+});
+
+const closedContent = z.strictObject({
+  ...circumstances,
+  status,
+  /** The touch, or the expiry. */
+  closedAt: time,
+  exitPrice: z.number().nullable(),
+  pnlPercent: z.number().nullable(),
+  decidedBy: decidedBy.nullable(),
+});
+
+/** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
+const comparedContent = z.strictObject({
+  ...circumstances,
+  mirrorStatus: status,
+  mirrorExitPrice: z.number().nullable(),
+  holdExitPrice: z.number().nullable(),
+  decidedBy: decidedBy.nullable(),
+});
+
+/** A day on which a token got no signal: the model proposed nothing usable, or something was out of reach. */
+const refusedContent = z.strictObject({ ...circumstances, reason: z.enum(["refused", "failed"]), at: time });
+
+/** From here on another model, or another prompt, writes the signals, as the operator has decided: see `signals/arms/promotions`. */
+export const promotedContent = z.strictObject({
+  /** As it is named in `SHADOW_ARMS`. */
+  arm: z.string(),
+  model: z.string(),
+  promptVersion: z.string(),
+  /** What wrote the signals before. */
+  previousModel: z.string(),
+  previousPromptVersion: z.string(),
+  /** Of its shadow signals against those of the arm before it, over so many days; what would have been needed. */
+  eValue: z.number().nonnegative(),
+  days: z.int().nonnegative(),
+  needed: z.number().positive(),
+  /** The operator's reason where the e-value did not say so; else `null`. */
+  forced: z.string().nullable(),
+  at: time,
+});
+
+/** How far the chain of shadow signals had come: from here on what it said until then is fixed as this event is. */
+const shadowContent = z.strictObject({
+  shadowSequence: z.int().positive(),
+  shadowHash: hash,
+  at: time,
+});
+
+/** In every event of the lab's: which arm was asked what, and when. */
+const shadowSlot = {
+  arm: z.string(),
+  token: z.enum(["BTC", "ETH", "SOL"]),
+  /** The full hour it was asked for in. */
+  hour: time,
+};
+
+/** As of a daily signal, without what stands beside those; calibrated by the arm's own outcomes before it. */
+const shadowIssued = issuedContent
+  .omit({ day: true, refusedDays: true, gapMinutes: true, timeframe: true })
+  .omit({ coin: true, momentum: true, reasoning: true })
+  .extend({ ...shadowSlot, model: z.string() });
+
+const shadowClosed = closedContent
+  .omit({ day: true, model: true, promptVersion: true, refusedDays: true })
+  .extend(shadowSlot);
+
+/** An hour without a signal: the model proposed nothing usable, was out of reach, or the lab's share of the day's budget was spent. */
+const missedContent = z.strictObject({
+  ...shadowSlot,
+  reason: z.enum(["refused", "failed", "budget"]),
+  at: time,
+});
+
+/** In every event of a chain. */
+const link = {
+  sequence: z.int().positive().describe("1 is the first event."),
+  contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space."),
+  previousHash: hash.describe("`hash` of the event before; 64 zeros before the first."),
+  hash: hash.describe("SHA-256 of the canonical JSON of sequence, kind, contentHash and previousHash."),
+};
+
+export const signalEvent = z.discriminatedUnion("kind", [
+  z.strictObject({ ...link, kind: z.literal("issued"), content: issuedContent }),
+  z.strictObject({ ...link, kind: z.literal("closed"), content: closedContent }),
+  z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent }),
+  z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
+  z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
+  z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
+]);
+
+export const shadowEvent = z.discriminatedUnion("kind", [
+  z.strictObject({ ...link, kind: z.literal("issued"), content: shadowIssued }),
+  z.strictObject({ ...link, kind: z.literal("closed"), content: shadowClosed }),
+  z.strictObject({ ...link, kind: z.literal("missed"), content: missedContent }),
+]);
+
+export const chainHead = z.strictObject({ sequence: link.sequence, hash });
+
+export type IssuedContent = z.output<typeof issuedContent>;
+export type ClosedContent = z.output<typeof closedContent>;
+export type ComparedContent = z.output<typeof comparedContent>;
+export type PromotedContent = z.output<typeof promotedContent>;
+export type SignalEvent = z.output<typeof signalEvent>;
+/** An event of a token's day. */
+export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;
+export type ShadowIssued = z.output<typeof shadowIssued>;
+export type ShadowClosed = z.output<typeof shadowClosed>;
+export type ShadowEvent = z.output<typeof shadowEvent>;
+export type ChainHead = z.output<typeof chainHead>;

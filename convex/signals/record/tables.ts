@@ -1,0 +1,267 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import { waiting, type Records, type RecordsOf } from "../../lib/records";
+import { vPriceSource } from "../../prices/tables";
+import { vCalibrated } from "../statistics/calibration";
+import { vBlocks } from "../statistics/days";
+import { standing } from "../statistics/shapes";
+import { totalsFields } from "../statistics/totals";
+import { vComparison } from "../trade/controls";
+import { vEnd, vOutcome } from "../trade/path";
+import { chainHead, shadowEvent, signalEvent } from "./events";
+import { proposalShape } from "./proposal";
+
+export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
+export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
+export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
+
+/** Who asks for signals: for the daily ones, which are delivered, or in the lab for shadows, which nobody is sent. */
+export const vDesk = v.union(v.literal("daily"), v.literal("lab"));
+export type Desk = Infer<typeof vDesk>;
+
+/** The arm of the daily desk, whichever model writes its signals. */
+export const DAILY = "daily";
+
+/** The chains' events and their ends, as they are published. */
+export const vSignalEvent = zodOutputToConvex(signalEvent);
+export const vShadowEvent = zodOutputToConvex(shadowEvent);
+export const vHead = zodOutputToConvex(chainHead.nullable());
+
+/** What the model proposes, checked. */
+export const proposalFields = zodOutputToConvex(proposalShape).fields;
+
+/** The measured price at which a signal is entered. */
+export const vPriceAtIssue = v.object({
+  usd: v.number(),
+  source: vPriceSource,
+  /** When the source observed it. */
+  observedAt: v.number(),
+});
+
+/** What is asked for: an arm has one signal a slot and token. */
+const slotFields = {
+  desk: vDesk,
+  /** `daily`; in the lab a model and a prompt, `claude-haiku-4.5@signal-2`. */
+  arm: v.string(),
+  /** When the period began that it is for, epoch ms: the UTC day of a daily signal, the hour of a shadow. */
+  slot: v.number(),
+  token: vLabToken,
+};
+const vSlot = v.object(slotFields);
+export type Slot = Infer<typeof vSlot>;
+
+/** What becomes of a signal from its issue on. */
+const courseFields = {
+  status: v.union(v.literal("PENDING"), vEnd),
+  expiresAt: v.number(),
+  /** The stated confidence as outcomes before this signal calibrate it. */
+  calibrated: vCalibrated,
+  /** Until when the tracker knows the path (epoch ms), and the minutes before that which no candle covers. */
+  walkedUntil: v.number(),
+  gapMinutes: v.number(),
+  /** The sides of the control arms; `null` for HOLD, for a shadow, and where the price of a day ago was not known. */
+  coin: vSide,
+  momentum: vSide,
+  /** How its controls ended, from its expiry on. */
+  compared: v.optional(vComparison),
+  /** The tracker still looks at it: it is pending, or its controls are to be compared once it has expired. */
+  open: v.boolean(),
+  ...vOutcome.omit("status", "gapMinutes").partial().fields,
+};
+export type Course = keyof typeof courseFields;
+
+const signalFields = {
+  ...slotFields,
+  ...proposalFields,
+  generatedAt: v.number(),
+  /** What answered, as the gateway names it. */
+  model: v.string(),
+  promptVersion: v.string(),
+  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/writers`. */
+  record: v.string(),
+  price: vPriceAtIssue,
+  /** What getting in and out costs, in basis points of the stake. */
+  costBps: v.number(),
+  ...courseFields,
+};
+const vAnySignal = v.object(signalFields);
+export type AnySignal = Infer<typeof vAnySignal>;
+
+/** One of the daily signals. */
+export const vSignal = vAnySignal.omit("desk", "arm", "token").extend({ token: vToken });
+export type Signal = Infer<typeof vSignal>;
+export type Proposal = Pick<Signal, keyof typeof proposalFields>;
+
+/** How an earlier signal stands, for the model. */
+export const vPast = vSignal
+  .pick("signal", "entry", "tp1", "tp2", "sl", "confidence", "status", "pnlPercent")
+  .extend({
+    token: vLabToken,
+    /** `2026-01-05`; with the hour where there are several a day. */
+    day: v.string(),
+  });
+export type PastSignal = Infer<typeof vPast>;
+
+const vWeekSignal = vSignal
+  .pick("signal", "entry", "confidence", "status")
+  .extend({ pnlPercent: v.union(v.number(), v.null()) });
+
+/** What a week came to, as it stood when its recap was opened. */
+const weekFields = {
+  /** By UTC day, Monday to Sunday. */
+  days: v.record(
+    v.string(),
+    v.object({ BTC: v.union(vWeekSignal, v.null()), ETH: v.union(vWeekSignal, v.null()) }),
+  ),
+  ...zodOutputToConvex(standing).fields,
+  averagePnlPercent: v.union(v.number(), v.null()),
+  bestPnlPercent: v.union(v.number(), v.null()),
+  worstPnlPercent: v.union(v.number(), v.null()),
+};
+
+export const vWeek = v.object(weekFields);
+export type Week = Infer<typeof vWeek>;
+export type WeekSignal = Infer<typeof vWeekSignal>;
+
+/** Why there is no signal: the model proposed nothing usable; it, or a measured price, was out of reach for too long; the lab's share of the budget was spent. */
+export const vMissed = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
+export type Missed = Infer<typeof vMissed>;
+
+export const signalTables = {
+  /**
+   * Trading signals of all arms. Written by `signals/record/model` when issued, when they end and when they are compared with
+   * their controls, each time with an event. The daily ones are kept as the track record, shadows for 35 days.
+   */
+  signals: defineTable(signalFields)
+    .index("by_slot", ["arm", "slot", "token"])
+    .index("by_arm", ["arm", "generatedAt"])
+    .index("by_token", ["arm", "token", "generatedAt"])
+    .index("by_desk", ["desk", "slot"])
+    .index("by_open", ["desk", "open", "token", "generatedAt"]),
+
+  /** The work of issuing them, one row a slot and token. Written by `signals/desk/runs`; kept like the signals. */
+  signalRuns: defineTable({
+    ...slotFields,
+    state: v.union(v.literal("writing"), v.literal("issued"), vMissed),
+    /** Which one is under way, or was the last. */
+    attempt: v.number(),
+    /** Its signal stands on a card already. */
+    announced: v.boolean(),
+    /** Why there is no signal, or why the last attempt came to nothing. */
+    error: v.optional(v.string()),
+  })
+    .index("by_slot", ["arm", "slot", "token"])
+    .index("by_desk", ["desk", "slot"])
+    .index("by_state", ["state", "desk"]),
+
+  /**
+   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chains` in the mutation that
+   * makes the change. Kept.
+   */
+  signalEvents: defineTable(
+    v.union(
+      v.object({ desk: v.literal("daily"), event: vSignalEvent }),
+      v.object({ desk: v.literal("lab"), event: vShadowEvent }),
+    ),
+  )
+    .index("by_sequence", ["desk", "event.sequence"])
+    .index("by_kind", ["desk", "event.kind", "event.sequence"]),
+
+  /**
+   * What an arm's closed signals come to, by token and in all. A promoted arm's daily signals have totals of their own beside
+   * those of the record. Written in the mutation that closes a signal. Kept.
+   */
+  signalTotals: defineTable({
+    arm: v.string(),
+    scope: v.union(vLabToken, v.literal("ALL")),
+    ...totalsFields,
+  }).index("by_arm", ["arm", "scope"]),
+
+  /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
+  signalDays: defineTable({ desk: vDesk, day: v.string() }).index("by_desk", ["desk", "day"]),
+
+  /** Every arm that the lab has ever asked. Written by `signals/desk/runs`. Kept. */
+  signalArms: defineTable({
+    arm: v.string(),
+    model: v.string(),
+    promptVersion: v.string(),
+    /** Epoch ms. */
+    since: v.number(),
+  }).index("by_arm", ["arm"]),
+
+  /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
+  signalPairs: defineTable({ arm: v.string(), against: v.string(), blocks: vBlocks })
+    .index("by_arm", ["arm", "against"])
+    .index("by_against", ["against"]),
+
+  /** The AI's review of a day, one row per day, replaced when outcomes change. Written by `signals/recaps/reviews`. Kept. */
+  signalReviews: defineTable({
+    day: v.string(),
+    /** The signals and outcomes it was written about. */
+    outcomes: v.string(),
+    review: v.string(),
+    model: v.string(),
+    writtenAt: v.number(),
+  }).index("by_day", ["day"]),
+
+  /** Recaps of weeks, one row per week. Written by `signals/recaps/weeks`; kept. */
+  weeklyRecaps: defineTable({
+    /** The week's Monday. */
+    week: v.string(),
+    state: v.union(v.literal("writing"), v.literal("done")),
+    /** Which one is under way, or was the last. */
+    attempt: v.number(),
+    openedAt: v.number(),
+    ...weekFields,
+    /** `null`: the model was out of reach; absent while it is being written. */
+    review: v.optional(v.union(v.string(), v.null())),
+    model: v.optional(v.string()),
+    generatedAt: v.optional(v.number()),
+  })
+    .index("by_week", ["week"])
+    .index("by_state", ["state"]),
+};
+
+/** Nobody looks at a shadow of this age: the totals have it, and the chain says all that it said. */
+const SHADOW_DAYS = 35;
+
+type Waiting = NonNullable<Records["signalRuns"]["openWhen"]>[string];
+
+/** Runs of a desk that are under way. */
+function openRuns(desk: Desk): Waiting {
+  return {
+    rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", desk))],
+    since: ({ _creationTime }) => _creationTime,
+  };
+}
+
+export const signalRecords: RecordsOf<typeof signalTables> = {
+  signals: {
+    keep: {
+      days: SHADOW_DAYS,
+      why: "totals and chain hold what shadows came to; the daily signals are the track record and stay",
+      aged: (rows, before) => rows.withIndex("by_desk", (q) => q.eq("desk", "lab").lt("slot", before)),
+      ended: ({ status }) => status !== "PENDING",
+    },
+  },
+  signalRuns: {
+    keep: {
+      days: SHADOW_DAYS,
+      why: "they say why an hour has no shadow; the two rows a day of the daily signals stay",
+      aged: (rows, before) => rows.withIndex("by_desk", (q) => q.eq("desk", "lab").lt("slot", before)),
+      ended: ({ state }) => state !== "writing",
+    },
+    openWhen: { signals: openRuns("daily"), shadowSignals: openRuns("lab") },
+  },
+  signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
+  signalTotals: { keep: "three or four rows for each arm" },
+  signalDays: { keep: "a row a day; it keeps a day from counting twice" },
+  signalArms: { keep: "a row for each arm that was ever asked" },
+  signalPairs: { keep: "a row for each two arms" },
+  signalReviews: { keep: "a row a day, part of the track record" },
+  weeklyRecaps: {
+    keep: "a row a week, part of the track record",
+    openWhen: { weeklyRecaps: waiting("by_state", "state", ["writing"], "openedAt") },
+  },
+};

@@ -1,0 +1,182 @@
+import * as z from "zod";
+
+/**
+ * The statistics of closed signals as `/mcp/signals/history` tells them. Percentages are numbers: 1.5 is 1.5 %.
+ * Figures are rounded to ten decimals.
+ */
+
+/** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
+export const BINS = 10;
+
+const count = z.int().nonnegative();
+const percent = z.number();
+const share = z.number().min(0).max(100);
+/** A hundredth of the way from stop to target. */
+const points = z.number();
+
+const bounds = {
+  excessPoints: points.nullable().describe("Mean over days; null before the first."),
+  lowPoints: points.describe("Bound of the confidence sequence: holds with 95 % at all times together."),
+  highPoints: points.describe("The other bound, of the same kind; both hold with 90 %."),
+};
+
+export const edge = z.object({
+  trades: count.describe("BUY and SELL signals of days that are over."),
+  days: count.describe("Days with a trade: BTC and ETH move together, so a day is one observation."),
+  ...bounds,
+  eValue: z
+    .number()
+    .nonnegative()
+    .describe(
+      "What betting on an edge has made of 1: without an edge it ever reaches 20 with a probability of 5 % at most.",
+    ),
+  verdict: z
+    .enum(["better than chance", "worse than chance", "not told from chance"])
+    .describe("better: the e-value is at least 20."),
+});
+export type Edge = z.output<typeof edge>;
+
+const averages = {
+  trades: count,
+  averageBeforeCostsPercent: percent.nullable(),
+  averageAfterCostsPercent: percent.nullable(),
+};
+const arm = z.object({ ...averages, days: count, ...bounds });
+
+const controls = z
+  .object({
+    model: arm,
+    coin: arm.describe("The side of a coin flipped by the hash of the event before the signal's."),
+    momentum: arm.describe("The side of the last 24 hours."),
+    alwaysLong: arm,
+    buyAndHold: z.object(averages).describe("Bought at the issue, sold at the expiry, no levels."),
+  })
+  .describe("The same trades with other sides: same time, entry, distances of the levels, and costs.");
+
+export const result = z.object({
+  totalPnlPercent: percent.describe(
+    "Sum of the signed percentages: the same stake on every signal, gains not reinvested. Nothing compounds.",
+  ),
+  expectancyPercent: percent.nullable().describe("What a trade brings on average, expired ones included."),
+  bestPnlPercent: percent.nullable(),
+  worstPnlPercent: percent.nullable(),
+  profitFactor: z
+    .number()
+    .nonnegative()
+    .nullable()
+    .describe("Sum of the gains / sum of the losses; null without a losing trade."),
+});
+
+export const risk = z
+  .object({
+    n: count.describe("Trades it is about."),
+    sharpe: z
+      .number()
+      .nullable()
+      .describe(
+        "Per trade, not annualised, no risk-free rate: mean / sample standard deviation; null without deviation.",
+      ),
+    sortino: z
+      .number()
+      .nullable()
+      .describe(
+        "Per trade, target 0: mean / root mean square of the losing results over all trades; null without a losing one.",
+      ),
+    maxDrawdown: z
+      .object({
+        percent: z.number().nonnegative().describe("Percentage points of the cumulative PnL."),
+        peakAt: z.iso.datetime().nullable().describe("null: the fall began at 0, before the first trade."),
+        troughAt: z.iso.datetime(),
+      })
+      .nullable()
+      .describe("The deepest fall of the cumulative PnL from an earlier peak; null when it never fell."),
+  })
+  .describe("After costs. All null below 30 trades.");
+
+export const calibration = z.object({
+  n: count.describe("WIN and LOSS signals it is about."),
+  brier: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .describe(
+      "Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
+    ),
+  calibratedBrier: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .describe("The same of the calibrated confidence, each from outcomes before its signal alone."),
+  bins: z
+    .array(
+      z.object({
+        from: share,
+        to: share,
+        n: count,
+        meanConfidence: share.nullable(),
+        winrate: share.nullable(),
+      }),
+    )
+    .describe(
+      "By stated confidence, from (included) to (excluded, but 100): where the two figures agree, it is right.",
+    ),
+});
+
+export const signalStats = z.object({
+  n: count.describe("Closed signals, HOLD included."),
+  wins: count,
+  losses: count,
+  expired: count.describe("Closed by age, HOLD included."),
+  holds: count.describe("HOLD signals: no position, so they are in none of the figures below."),
+  refusedDays: count.describe("Days on which a token got no signal, each token counted."),
+  gaps: z
+    .object({ trades: count, minutes: count })
+    .describe(
+      "Minutes of all trades' paths that no candle covers, and the trades with more than 5 of them: these count for an edge at most as chance.",
+    ),
+  edge: edge.describe(
+    "The headline: score minus chance. A trade's score is where between stop (0) and tp1 (100) it ended; its chance is the score of a price without direction, risk / (risk + reward), whatever the time limit. Before costs.",
+  ),
+  controls,
+  winrate: share
+    .nullable()
+    .describe(
+      "wins / (wins + losses), 0 to 100; null when there are none. Near targets and far stops raise it: see edge.",
+    ),
+  trades: count.describe("BUY and SELL signals with a PnL, expired ones included: the n of the results."),
+  beforeCosts: result,
+  afterCosts: result,
+  averageWinPercent: percent.nullable().describe("Before costs."),
+  averageLossPercent: percent.nullable().describe("Negative, before costs."),
+  risk,
+  streaks: z
+    .object({
+      current: z.object({ outcome: z.enum(["WIN", "LOSS"]), length: count }).nullable(),
+      longestWins: count,
+      longestLosses: count,
+    })
+    .describe("Of WINs and LOSSes in closing order; an expired signal neither ends nor lengthens one."),
+  calibration,
+});
+
+export type SignalStats = z.output<typeof signalStats>;
+
+/** How a handful of signals stands: a day's, a week's. Percentages are numbers: 1.5 is 1.5 %. */
+export const standing = z.object({
+  wins: z.number(),
+  losses: z.number(),
+  expired: z.number(),
+  pending: z.number(),
+  winrate: z.number().nullable().describe("0 to 100; null when none was won or lost"),
+  trades: z.number().describe("BUY and SELL that were closed at a price: the n of the results"),
+  totalPnlPercent: z.number(),
+  totalAfterCostsPercent: z.number(),
+  excessPoints: z
+    .number()
+    .describe(
+      "Sum of score minus chance over the trades, in points; a day proves nothing, see /mcp/signals/history",
+    ),
+});
+export type Standing = z.output<typeof standing>;

@@ -1,0 +1,152 @@
+import { v, type ObjectType } from "convex/values";
+import { NO_ARMS, vArms } from "./days";
+import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
+import { addResult, NO_RESULTS, vCurve } from "./curve";
+import { hasGaps } from "../trade/edge";
+import type { Outcome } from "../trade/path";
+import { afterCosts, type Direction } from "../trade/rules";
+
+/**
+ * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.
+ * Pure; `signals/statistics/figures` turns it into the figures a caller sees.
+ *
+ * How signals count:
+ * - BUY and SELL are trades. WIN and LOSS are decided trades: win rate, streaks and calibration are about these alone. An
+ *   EXPIRED trade was closed at the price of that moment: it is neither won nor lost, a streak goes on behind it, and its
+ *   result counts wherever results do, expectancy included. Without a price it is counted and has no result.
+ * - HOLD takes no position and can only expire: it is counted, and is no trade.
+ */
+
+/** A signal as it closed. */
+export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" | "closedAt"> & {
+  signal: Direction;
+  costBps: number;
+  /** Score minus chance, see `signals/trade/edge`; 0 for a HOLD. */
+  excess: number;
+  /** As stated, whole percent, and as calibrated before the signal was issued. */
+  confidence: number;
+  calibratedConfidence: number;
+};
+
+const vDecided = v.union(v.literal("WIN"), v.literal("LOSS"));
+
+/** The totals as a row's fields. Sums are of percentages, in percentage points. */
+export const totalsFields = {
+  wins: v.number(),
+  losses: v.number(),
+  /** EXPIRED ones, HOLD included. */
+  expired: v.number(),
+  holds: v.number(),
+  /** Days without a signal; of the lab's arms hours. */
+  refused: v.number(),
+  /** Sum of the trades' score minus chance. */
+  excess: v.number(),
+  /** Trades whose path has gaps that keep them from counting for an edge, and the minutes of all gaps. */
+  gapped: v.number(),
+  gapMinutes: v.number(),
+
+  /** Trades with a result: both curves are of these. */
+  priced: v.number(),
+  before: vCurve,
+  after: vCurve,
+  /** Sums of what WINs and what LOSSes brought before costs. */
+  winSum: v.number(),
+  lossSum: v.number(),
+
+  streak: v.union(v.object({ outcome: vDecided, length: v.number() }), v.null()),
+  longestWins: v.number(),
+  longestLosses: v.number(),
+
+  /** Decided trades, and those won, by whole percent of stated confidence: 0 to 100. */
+  stated: v.array(v.number()),
+  won: v.array(v.number()),
+  /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
+  calibratedSquares: v.number(),
+
+  /** Trades and their controls, of days that are over; of the lab's arms the days alone. */
+  arms: vArms,
+};
+
+export type Totals = ObjectType<typeof totalsFields>;
+
+export function emptyTotals(): Totals {
+  return {
+    ...{ wins: 0, losses: 0, expired: 0, holds: 0, refused: 0, excess: 0, gapped: 0, gapMinutes: 0 },
+    ...{ priced: 0, before: NO_RESULTS, after: NO_RESULTS, winSum: 0, lossSum: 0 },
+    ...{ streak: null, longestWins: 0, longestLosses: 0 },
+    ...noOutcomes(),
+    calibratedSquares: 0,
+    arms: NO_ARMS,
+  };
+}
+
+/**
+ * The totals with one more signal. Streaks and drawdown follow the order of the calls, so add signals as they close.
+ * @throws RangeError for what no signal can close as: a HOLD that won, a decided trade without a PnL, a figure that is
+ * not finite, a confidence that is no whole percent. Adding it would spoil the record for good.
+ */
+export function addClosed(totals: Totals, closed: ClosedSignal): Totals {
+  refuseImpossible(closed);
+  const { signal, status, pnlPercent, gapMinutes, excess } = closed;
+  const expired = totals.expired + (status === "EXPIRED" ? 1 : 0);
+  if (signal === "HOLD") return { ...totals, expired, holds: totals.holds + 1 };
+  const seen = {
+    excess: totals.excess + excess,
+    gapped: totals.gapped + (hasGaps(gapMinutes) ? 1 : 0),
+    gapMinutes: totals.gapMinutes + gapMinutes,
+  };
+  const counted = { ...(pnlPercent === null ? totals : addPnl(totals, pnlPercent, closed)), ...seen };
+  if (status === "EXPIRED") return { ...counted, expired };
+  return addDecided(counted, status, pnlPercent ?? 0, closed);
+}
+
+function refuseImpossible({ signal, status, pnlPercent, ...figures }: ClosedSignal): void {
+  const { confidence, calibratedConfidence, costBps, gapMinutes, closedAt, excess } = figures;
+  if (signal === "HOLD" && (status !== "EXPIRED" || pnlPercent !== null)) {
+    throw new RangeError("A HOLD takes no position: it only expires, and without a PnL");
+  }
+  if (status !== "EXPIRED" && pnlPercent === null) throw new RangeError(`A ${status} has a PnL`);
+  if (pnlPercent !== null && !Number.isFinite(pnlPercent)) throw new RangeError("A PnL is a finite number");
+  if (!Number.isInteger(confidence) || confidence < 0 || confidence >= PERCENTS) {
+    throw new RangeError("A confidence is a whole percent from 0 to 100");
+  }
+  if (!(calibratedConfidence >= 0 && calibratedConfidence <= 100)) {
+    throw new RangeError("A calibrated confidence is 0 to 100");
+  }
+  if (!(costBps >= 0) || !(gapMinutes >= 0)) throw new RangeError("Costs and gaps are not negative");
+  if (!Number.isFinite(closedAt) || !Number.isFinite(excess)) {
+    throw new RangeError("A closing time and an excess are finite numbers");
+  }
+}
+
+function addPnl(totals: Totals, pnl: number, { costBps, closedAt }: ClosedSignal): Totals {
+  const priced = totals.priced + 1;
+  return {
+    ...totals,
+    priced,
+    before: addResult(totals.before, pnl, priced, closedAt),
+    after: addResult(totals.after, afterCosts(pnl, costBps), priced, closedAt),
+  };
+}
+
+function addDecided(
+  totals: Totals,
+  outcome: "WIN" | "LOSS",
+  pnl: number,
+  { confidence, calibratedConfidence }: ClosedSignal,
+): Totals {
+  const won = outcome === "WIN" ? 1 : 0;
+  const length = totals.streak?.outcome === outcome ? totals.streak.length + 1 : 1;
+  return {
+    ...totals,
+    wins: totals.wins + won,
+    losses: totals.losses + (1 - won),
+    winSum: totals.winSum + (won === 1 ? pnl : 0),
+    lossSum: totals.lossSum + (won === 1 ? 0 : pnl),
+    streak: { outcome, length },
+    longestWins: Math.max(totals.longestWins, won === 1 ? length : 0),
+    longestLosses: Math.max(totals.longestLosses, won === 1 ? 0 : length),
+    ...addOutcome(totals, confidence, won === 1),
+    calibratedSquares: totals.calibratedSquares + (calibratedConfidence / 100 - won) ** 2,
+  };
+}

@@ -1,0 +1,115 @@
+import { v, type Infer } from "convex/values";
+import { sha256Hex } from "../../lib/crypto";
+import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
+import { pnlPercent, type Position } from "./rules";
+
+/**
+ * The arms that stand beside every trade of the model, with the same time, entry, distances and costs: a coin flip, the
+ * direction of the last 24 hours, and always long; besides them buying at the issue and selling at the expiry. Pure.
+ */
+
+export const ARMS = ["model", "coin", "momentum", "alwaysLong"] as const;
+export type Arm = (typeof ARMS)[number];
+
+export type Side = "BUY" | "SELL";
+
+/**
+ * The coin's side. Its seed is the hash of the chain's last event before the signal, which nobody chooses and everybody
+ * can read: the issued event's `previousHash`.
+ */
+export function coinFlip(seed: string, token: string, day: string): Side {
+  const first = sha256Hex(`${seed} ${token} ${day}`).slice(0, 1);
+  return Number.parseInt(first, 16) < 8 ? "BUY" : "SELL";
+}
+
+/** The side of the last 24 hours; `null` when the price then is not known. */
+export function momentumOf(priceUsd: number, dayAgoUsd: number | null): Side | null {
+  if (dayAgoUsd === null) return null;
+  return priceUsd >= dayAgoUsd ? "BUY" : "SELL";
+}
+
+/** The same trade the other way round: levels as far from the entry, on the other sides. */
+export function mirrored({ signal, entry, tp1, sl }: Position): Position {
+  return {
+    signal: signal === "BUY" ? "SELL" : "BUY",
+    entry,
+    tp1: entry - (tp1 - entry),
+    sl: entry + (entry - sl),
+  };
+}
+
+/** How the trades ended that the model did not make. */
+export const vComparison = v.object({
+  mirrorStatus: vEnd,
+  mirrorExitPrice: v.union(v.number(), v.null()),
+  mirrorGapMinutes: v.number(),
+  /** The price at expiry, for who has bought and held; `null` when nobody knew it. */
+  holdExitPrice: v.union(v.number(), v.null()),
+  decidedBy: v.union(vDecider, v.null()),
+});
+export type Comparison = Infer<typeof vComparison>;
+
+/**
+ * Both from the path of the signal's whole life; `null` while its end is not known.
+ * @param seen As for `outcomeOf`, from the issue on.
+ */
+export function comparisonOf(
+  signal: { position: Position; generatedAt: number; expiresAt: number },
+  { seen, now }: { seen: readonly Stretch[]; now: number },
+): Comparison | null {
+  const { generatedAt, expiresAt } = signal;
+  if (now < expiresAt) return null;
+  const life = { generatedAt, expiresAt };
+  const told = { seen, since: generatedAt, earlierGaps: 0, now };
+  const other = mirrored(signal.position);
+  const mirror = outcomeOf({ ...other, tp2: other.tp1, ...life }, told);
+  const held = outcomeOf(
+    { signal: "HOLD", entry: other.entry, tp1: null, tp2: null, sl: null, ...life },
+    told,
+  );
+  if (mirror === null || held === null) return null;
+  return {
+    mirrorStatus: mirror.status,
+    mirrorExitPrice: mirror.exitPrice,
+    mirrorGapMinutes: mirror.gapMinutes,
+    holdExitPrice: held.exitPrice,
+    decidedBy: held.decidedBy,
+  };
+}
+
+/** A trade of an arm as it ended. */
+export type ArmTrade = { position: Position; exitPrice: number | null; gapMinutes: number };
+
+export type TradeAndControls = {
+  position: Position;
+  coin: Side;
+  momentum: Side | null;
+  exitPrice: number | null;
+  gapMinutes: number;
+  compared: Comparison;
+};
+
+/** What each arm's trade was: the model's own, or the one the other way round. An arm without a side has none. */
+export function armTrades(
+  trade: TradeAndControls,
+): Record<Exclude<Arm, "momentum">, ArmTrade> & { momentum?: ArmTrade } {
+  const { position, exitPrice, gapMinutes, compared } = trade;
+  const own: ArmTrade = { position, exitPrice, gapMinutes };
+  const other: ArmTrade = {
+    position: mirrored(position),
+    exitPrice: compared.mirrorExitPrice,
+    gapMinutes: compared.mirrorGapMinutes,
+  };
+  const of = (side: Side) => (side === position.signal ? own : other);
+  return {
+    model: own,
+    coin: of(trade.coin),
+    ...(trade.momentum === null ? {} : { momentum: of(trade.momentum) }),
+    alwaysLong: of("BUY"),
+  };
+}
+
+/** The result of a trade that ended at a price, before costs. */
+export function armPnl({ position, exitPrice }: ArmTrade): number | null {
+  return exitPrice === null ? null : pnlPercent(position.signal, position.entry, exitPrice);
+}

@@ -1,0 +1,121 @@
+import { HOUR } from "../../lib/time";
+
+/** What a signal must be, and what it brings. Pure. Prices are USD, `pnlPercent` 1.5 is 1.5 %. */
+
+export const TOKENS = ["BTC", "ETH"] as const;
+export type Token = (typeof TOKENS)[number];
+
+/** What the shadow arms are asked about. */
+export const LAB_TOKENS = ["BTC", "ETH", "SOL"] as const;
+export type LabToken = (typeof LAB_TOKENS)[number];
+
+/** A token that has daily signals. @throws RangeError for one that has none. */
+export function delivered(token: LabToken): Token {
+  const found = TOKENS.find((one) => one === token);
+  if (found === undefined) throw new RangeError(`${token} has no daily signals`);
+  return found;
+}
+
+export type Direction = "BUY" | "SELL" | "HOLD";
+
+/** A signal expires this long after it was issued. Nothing later counts. */
+export const LIFETIME_MS = 6 * HOUR;
+
+/** The model's own entry may be this far from the live price, which then takes its place: a fraction. */
+export const MAX_ENTRY_DISTANCE = 0.005;
+
+/** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
+export const MIN_REWARD_TO_RISK = 0.8;
+
+/** Ratios of decimals are a hair off what they are on paper. */
+const HAIR = 1e-9;
+
+export type Levels = {
+  signal: Direction;
+  entry: number;
+  /** The first and the second target and the stop; `null` for HOLD. */
+  tp1: number | null;
+  tp2: number | null;
+  sl: number | null;
+};
+
+/** The levels of a signal that takes a position. */
+export type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
+
+/** `null` for a HOLD. */
+export function positionOf({ signal, entry, tp1, sl }: Levels): Position | null {
+  return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
+}
+
+/** What a trade is held against when it is issued. */
+export type Market = {
+  /** The measured price, at which the trade is entered. */
+  priceUsd: number;
+  /** What getting in and out costs, in basis points of the stake. */
+  costBps: number;
+};
+
+/** The proposal as it is issued: entered at the measured price, whatever the model had for it. */
+export function entered<Proposal extends Levels>(proposal: Proposal, { priceUsd }: Market): Proposal {
+  return { ...proposal, entry: priceUsd };
+}
+
+/** What is wrong with a proposed signal in this market, for the model to mend; `null` when it may be issued. */
+export function problemsOf(proposal: Levels & { confidence: number }, market: Market): string | null {
+  const { signal, entry, confidence } = proposal;
+  const { priceUsd } = market;
+  const problems: string[] = [];
+  if (!Number.isFinite(confidence) || confidence < 0 || confidence > 100 || !Number.isInteger(confidence)) {
+    problems.push("confidence must be a whole number from 0 to 100");
+  }
+  if (!(Math.abs(entry - priceUsd) <= MAX_ENTRY_DISTANCE * priceUsd)) {
+    problems.push(
+      `entry ${entry} must be within ${MAX_ENTRY_DISTANCE * 100} % of the live price ${priceUsd}`,
+    );
+  } else if (signal !== "HOLD") {
+    problems.push(...levelProblems(entered(proposal, market), signal, market));
+  }
+  return problems.length === 0 ? null : problems.join("; ");
+}
+
+function levelProblems(
+  { entry, tp1, tp2, sl }: Levels,
+  signal: "BUY" | "SELL",
+  { costBps }: Market,
+): string[] {
+  if (tp1 === null || tp2 === null || sl === null) return [`a ${signal} must have tp1, tp2 and sl`];
+  const order = signal === "BUY" ? "sl < entry < tp1 <= tp2" : "sl > entry > tp1 >= tp2";
+  const side = signal === "BUY" ? 1 : -1;
+  const ordered =
+    sl > 0 && tp2 > 0 && side * sl < side * entry && side * entry < side * tp1 && side * tp1 <= side * tp2;
+  if (!ordered)
+    return [
+      `the levels of a ${signal} must satisfy ${order} (sl ${sl}, entry ${entry}: the live price, tp1 ${tp1}, tp2 ${tp2})`,
+    ];
+  const problems: string[] = [];
+  const reward = Math.abs(tp1 - entry);
+  const risk = Math.abs(entry - sl);
+  if (!((reward / entry) * 10_000 > costBps + HAIR * 10_000)) {
+    problems.push(
+      `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
+    );
+  }
+  if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
+    problems.push(
+      `from the live price ${entry}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
+    );
+  }
+  return problems;
+}
+
+/** The result of a position from entry to exit, in percent to six decimals and before costs; `null` for HOLD, which takes none. */
+export function pnlPercent(signal: Direction, entry: number, exit: number): number | null {
+  if (signal === "HOLD") return null;
+  const change = (exit / entry - 1) * 100;
+  return Number((signal === "BUY" ? change : -change).toFixed(6)) + 0;
+}
+
+/** A result after the costs of getting in and out. */
+export function afterCosts(pnl: number, costBps: number): number {
+  return Number((pnl - costBps / 100).toFixed(6)) + 0;
+}

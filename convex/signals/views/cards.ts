@@ -1,0 +1,168 @@
+import { dollars, many } from "../../lib/text";
+import { dateTime } from "../../lib/time";
+import type { Paragraph, Span } from "../../messenger/format";
+import { sourceName } from "../../lib/publicSources";
+import { verdictWords } from "../statistics/verdicts";
+import type { ChainHead } from "../record/events";
+import { standingOf } from "../statistics/standing";
+import type { Edge, Standing } from "../statistics/shapes";
+import type { Signal, Week, WeekSignal } from "../record/tables";
+
+/** The messenger's cards of signals. */
+
+const MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED: "⌛ expired" } as const;
+
+/** The day's new signals. */
+export function issuedCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+  return [
+    [
+      { bold: "📈 Trading signals · 1h" },
+      `\n${dateTime(Math.max(...signals.map(({ generatedAt }) => generatedAt)))}`,
+    ],
+    ...signals.flatMap((signal) => [levelLines(signal), [quoted(signal.reasoning)]]),
+    ...headLine(head),
+  ];
+}
+
+/** The newest signals, for a user who asked. */
+export function latestCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+  return [
+    [{ bold: "📈 Latest signals · 1h" }],
+    ...signals.flatMap((signal) => [
+      [...levelLines(signal), `\nIssued ${dateTime(signal.generatedAt)} · ${ending(signal)}`],
+      [quoted(signal.reasoning)],
+    ]),
+    ...headLine(head),
+  ];
+}
+
+/** A day's record. */
+export function recapCard(day: string, signals: readonly Signal[], review: string | null): Paragraph[] {
+  return [
+    [{ bold: `🗓 Daily recap · ${day}` }],
+    standingLines(standingOf(signals)),
+    signals.length === 0
+      ? ["No signals were issued."]
+      : signals.flatMap((signal, index): Span[] => [
+          index === 0 ? "" : "\n",
+          `${MARKS[signal.signal]} `,
+          { bold: `${signal.token} ${signal.signal}` },
+          ` at ${dollars(signal.entry)} · ${ending(signal)}`,
+        ]),
+    ...reviewLines(review),
+  ];
+}
+
+/** A week's record, day by day, and what the whole record shows. */
+export function weekCard(
+  week: string,
+  recap: Week,
+  { review, edge, head }: { review: string | null; edge: Edge; head: ChainHead | null },
+): Paragraph[] {
+  const days = Object.keys(recap.days).toSorted();
+  const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
+  const spread =
+    averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
+      ? ""
+      : `\nAverage ${percent(averagePnlPercent)} · best ${percent(bestPnlPercent)} · worst ${percent(worstPnlPercent)}`;
+  return [
+    [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
+    [...standingLines(recap), spread],
+    days.flatMap((day, index): Span[] => [
+      index === 0 ? "" : "\n",
+      { bold: weekday(day) },
+      ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
+    ]),
+    edgeLines(edge),
+    ...reviewLines(review),
+    ...headLine(head),
+  ];
+}
+
+/** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not distinguishable from chance`. */
+export function edgeLines({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): Span[] {
+  if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
+  return [
+    { bold: "Whole record" },
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}): ${verdictWords(verdict)}`,
+  ];
+}
+
+function levelLines(signal: Signal): Span[] {
+  const { entry, tp1, tp2, sl, price } = signal;
+  const title = `${MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
+  const from = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
+  const levels =
+    tp1 === null || tp2 === null || sl === null
+      ? `\nNo position around ${dollars(entry)}`
+      : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
+  return [
+    { bold: title },
+    ` · confidence ${signal.confidence}%, calibrated ${signal.calibrated.confidence}% (n ${signal.calibrated.n})`,
+    levels,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+  ];
+}
+
+/** `✅ win +1.20%`, `⏳ open`, `⌛ expired without a price`. */
+function ending({
+  status,
+  pnlPercent,
+  exitPrice,
+}: Pick<Signal, "status" | "pnlPercent" | "exitPrice">): string {
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${percent(pnlPercent)}`;
+  return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
+}
+
+function standingLines(standing: Standing): Span[] {
+  const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
+  const open = pending === 0 ? "" : ` · open ${pending}`;
+  const excess =
+    trades === 0 ? "" : ` · ${points(standing.excessPoints / trades)} points over chance a trade`;
+  return [
+    `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
+    { bold: percent(totalPnlPercent) },
+    `, after costs ${percent(totalAfterCostsPercent)} · n ${trades}${excess}`,
+  ];
+}
+
+function weekSignal(one: WeekSignal | null | undefined): string {
+  if (one === null || one === undefined) return "—";
+  const result = one.pnlPercent === null ? "" : ` ${percent(one.pnlPercent)}`;
+  return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result}`;
+}
+
+function reviewLines(review: string | null): Paragraph[] {
+  return review === null ? [] : [[{ bold: "Review" }, ", a model's view", `\n${quoted(review)}`]];
+}
+
+/** The model's words between marks: they never stand as a line of the card's own. */
+function quoted(words: string): string {
+  return `“${words}”`;
+}
+
+/** Whoever keeps this line can prove that nothing before it was changed. */
+function headLine(head: ChainHead | null): Paragraph[] {
+  return head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]];
+}
+
+const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+
+function weekday(day: string): string {
+  return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
+}
+
+/** `+2.1`. */
+function points(value: number): string {
+  const shown = value.toFixed(1);
+  if (shown === "-0.0" || shown === "0.0") return "0.0";
+  return value > 0 ? `+${shown}` : shown;
+}
+
+/** `+1.20%`. */
+function percent(value: number): string {
+  const shown = value.toFixed(2);
+  if (shown === "-0.00" || shown === "0.00") return "0.00%";
+  return `${value > 0 ? "+" : ""}${shown}%`;
+}

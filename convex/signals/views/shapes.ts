@@ -1,0 +1,66 @@
+import * as z from "zod";
+
+/** What callers see of a signal. */
+
+const side = z.enum(["BUY", "SELL"]);
+const percentOrNull = z.number().nullable();
+const control = z.object({ signal: side, pnlPercent: percentOrNull, afterCostsPercent: percentOrNull });
+
+export const publicSignal = z.object({
+  id: z.string().describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}"),
+  token: z.enum(["BTC", "ETH"]),
+  timeframe: z.literal("1h"),
+  signal: z.enum(["BUY", "SELL", "HOLD"]),
+  entry: z.number().describe("USD: the measured price at issue"),
+  tp1: z.number().nullable().describe("USD; null for HOLD"),
+  tp2: z.number().nullable().describe("USD; null for HOLD"),
+  sl: z.number().nullable().describe("USD; null for HOLD"),
+  confidence: z.number().describe("0 to 100, as the model stated it"),
+  calibratedConfidence: z
+    .number()
+    .describe("0 to 100: what outcomes before this signal make of it; never changed afterwards"),
+  chancePercent: percentOrNull.describe(
+    "The score of a price without direction between sl (0) and tp1 (100): risk / (risk + reward); null for HOLD",
+  ),
+  costPercent: z.number().describe("What getting in and out costs"),
+  reasoning: z.string(),
+  model: z.string(),
+  promptVersion: z.string(),
+  status: z.enum(["PENDING", "WIN", "LOSS", "EXPIRED"]),
+  generatedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  closedAt: z.iso.datetime().optional().describe("The touch, to the minute, or the expiry"),
+  decidedBy: z
+    .enum(["candle", "sample", "price"])
+    .nullable()
+    .optional()
+    .describe(
+      "One-minute candles, stored 5-minute samples, or a look at the live price; null when nothing told",
+    ),
+  gapMinutes: z.number().describe("Minutes of its path so far that no candle covers"),
+  exitPrice: z
+    .number()
+    .nullable()
+    .optional()
+    .describe("USD: the level touched, or the price at expiry; null when nobody knew one"),
+  pnlPercent: percentOrNull
+    .optional()
+    .describe("Before costs, signed by direction, 1.5 is 1.5 %; null for HOLD and without an exit price"),
+  afterCostsPercent: percentOrNull.optional(),
+  excessPoints: percentOrNull
+    .optional()
+    .describe("Its score minus its chance, in points; one signal proves nothing. null for HOLD"),
+  controls: z
+    .object({
+      coin: control,
+      momentum: control.nullable().describe("null: the price of a day ago was not known"),
+      alwaysLong: control,
+      buyAndHold: control,
+    })
+    .optional()
+    .describe(
+      "The same trade with other sides, and bought and held to the expiry; from its expiry on, not for HOLD",
+    ),
+});
+
+export type PublicSignal = z.output<typeof publicSignal>;
