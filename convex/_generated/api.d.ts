@@ -89,7 +89,7 @@ import type * as evidence_amounts from "../evidence/amounts.js";
 import type * as evidence_asides from "../evidence/asides.js";
 import type * as evidence_breadth from "../evidence/breadth.js";
 import type * as evidence_changes from "../evidence/changes.js";
-import type * as evidence_citations from "../evidence/citations.js";
+import type * as evidence_citations from "../evidence/brackets.js";
 import type * as evidence_collecting from "../evidence/collecting.js";
 import type * as evidence_collectors from "../evidence/collectors.js";
 import type * as evidence_computed from "../evidence/computed.js";
@@ -564,7 +564,7 @@ declare const fullApi: ApiFromModules<{
   "evidence/asides": typeof evidence_asides;
   "evidence/breadth": typeof evidence_breadth;
   "evidence/changes": typeof evidence_changes;
-  "evidence/citations": typeof evidence_citations;
+  "evidence/brackets": typeof evidence_citations;
   "evidence/collecting": typeof evidence_collecting;
   "evidence/collectors": typeof evidence_collectors;
   "evidence/computed": typeof evidence_computed;
