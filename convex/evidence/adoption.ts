@@ -71,7 +71,7 @@ function isOfKind(
 
 /** A figure may be this far from the fact, if its last place is coarser still. */
 const MOST_OFF = 0.05;
-/** With fewer digits a bare number is only what it says, not its thousand. */
+/** With fewer digits a bare number is only what it says, not its million. */
 const TELLING = 100;
 
 /** From here on amounts of money are written as millions. */
@@ -86,7 +86,8 @@ function saidOf(
     return digits === 0 && size === 0 ? { value: 0, place: 0 } : null;
   if (unit === "money" && isLarge !== null && isLarge !== size >= LARGE) return null;
   const power = 10 ** Math.round(Math.log10(size / digits));
-  const isTelling = unit !== "none" || power === 1 || digits >= (/[.,]/.test(text) ? TELLING / 10 : TELLING);
+  const behind = /[.,](\d+)$/.exec(text)?.[1]?.length ?? 0;
+  const isTelling = unit !== "none" || digits >= TELLING || power === 1 || power === 10 ** -behind;
   return isTelling ? { value: digits * power, place: place * power } : null;
 }
 
@@ -129,7 +130,7 @@ function isShareOf(
 ): boolean {
   if (share === null || source?.about == null) return false;
   const is = (size: number) => holds(share, size, bound, FAR_WORD);
-  if (unit === "percent") return shown === "percent" && is(Math.abs(value));
+  if (unit === "percent") return WRITTEN[shown] === "percent" && is(Math.abs(value));
   if (operation !== null) return shown === "times" && is(value);
   const { family, aside, isSigned } = wordingOf(source.about.kind);
   if (shown === "count") return aside !== null && is(value / aside.value);
@@ -164,7 +165,13 @@ export function isAside(
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
   if (told.some(({ words }) => words !== null && figuresIn(words).some((one) => one.text === figure.text)))
     return true;
-  const wordings = told.flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
+  // Of fifty coins as many did not rise as are left.
+  const isRest = ({ about, value }: Source) =>
+    about !== null && value !== null && (wordingOf(about.kind).aside?.value ?? value) - value === digits;
+  if (unit === "none" && digits !== 0 && told.some(isRest)) return true;
+  // A table's head is of any of the facts.
+  const of = told.length === 0 && text.startsWith("|") ? [...known] : told;
+  const wordings = of.flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
   const hours = HOURS[unit];
   if ((unit === "none" || hours !== undefined) && AHEAD_BEFORE.test(text.slice(0, start))) return true;
   if (hours === undefined) {
@@ -174,7 +181,6 @@ export function isAside(
       ({ aside }) => aside?.value === digits && (aside?.unit === "none" ? isOf : isWithin),
     );
   }
-  if (told.length === 0 && text.startsWith("|")) return true;
   // "The day's low is that of 48 hours, too": a fact that says the same of the same.
   const isAlike = (one: Source) =>
     told.length === 0 ||

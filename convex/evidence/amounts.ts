@@ -6,36 +6,14 @@ import { SCRIPTS, type Locale } from "./languages";
 
 export type Shown = Unit | "points" | "times" | "place";
 
-/** From which size on how many places are shown; below the last of them as many as make four digits that count. */
-const PLACES: Readonly<Record<Shown, readonly (readonly [from: number, places: number])[]>> = {
-  USD: [
-    [1_000, 0],
-    [1, 2],
-  ],
-  percent: [
-    [10, 1],
-    [1, 2],
-    [0.1, 3],
-  ],
-  points: [
-    [10, 1],
-    [1, 2],
-    [0.1, 3],
-  ],
-  bps: [[0, 2]],
-  coins: [
-    [100, 0],
-    [0, 2],
-  ],
-  times: [
-    [10, 1],
-    [0.1, 2],
-  ],
-  count: [[0, 2]],
-  place: [[0, 0]],
-  text: [[0, 0]],
-  gwei: [],
-  ratio: [],
+/** From which size on how many places are shown, twice; below, as many as make four digits that count. */
+const PLACES: Partial<Record<Shown, readonly [from: number, places: number, then: number, its: number]>> = {
+  USD: [1_000, 0, 1, 2],
+  percent: [10, 1, 1, 2],
+  points: [10, 1, 1, 2],
+  coins: [100, 0, 0, 2],
+  times: [10, 1, 0.1, 2],
+  ...{ bps: [0, 2, 0, 2], count: [0, 2, 0, 2], place: [0, 0, 0, 0] },
 };
 
 /**
@@ -65,8 +43,9 @@ export function amountIn(
 }
 
 function placesOf(size: number, unit: Shown): number {
-  const known = PLACES[unit].find(([from]) => size >= from)?.[1];
-  return known ?? (size === 0 ? 0 : Math.min(18, Math.max(2, 3 - magnitude(size))));
+  const [from, places, then, its] = PLACES[unit] ?? [Infinity, 0, Infinity, 0];
+  const few = size === 0 ? 0 : Math.min(18, Math.max(2, 3 - magnitude(size)));
+  return size >= from ? places : size >= then ? its : few;
 }
 
 function magnitude(size: number): number {

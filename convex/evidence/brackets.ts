@@ -124,10 +124,12 @@ function labelOf({ sources, operation, left, value }: Printed, isSubject: boolea
     "-": value < 0 ? " under " : " over ",
     "/": " to ",
     "%": " of ",
-    "+": "",
+    "+": " + ",
   };
   const joined = (parts: readonly string[]) =>
-    [parts.slice(0, left), parts.slice(left)].map((side) => side.join(" + ")).join(signs[operation]);
+    [parts.slice(0, left), parts.slice(left)]
+      .flatMap((side) => side.join(" + ") || [])
+      .join(signs[operation]);
   const [subjects, tags] = [sources.map(subjectOf), sources.map(tagOf)];
   const isOneTag = new Set(tags).size === 1;
   if (isOneTag)

@@ -70,7 +70,7 @@ const FRONT =
   "(?<nth>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
 const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*(?:[万億亿]\\d+)*";
 const IN_DIGITS = new RegExp(
-  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?)?(?<inner>[+-])?(?<number>${DIGITS})(?:[\\s-]?(?:de )?(?<scale>${SCALES})${END})?` +
+  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?(?<scale>${SCALES})${END})?` +
     `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
   "gu",
 );
@@ -104,7 +104,7 @@ function inDigits(text: string, found: RegExpExecArray): Figure {
     place: /[.,]\d{0,2}$/.test(number)
       ? 1
       : 10 ** Math.min(digits.length - counting.length, Math.max(0, digits.length - 2)),
-    isLarge: isThousands ? null : scale !== "" || digits.length > 6,
+    isLarge: isThousands ? null : scale !== "" || Number(number.replace(/[.,]\d{1,2}$|\D/g, "")) >= 1e6,
     sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
   };
 }
@@ -130,7 +130,7 @@ const ALONE =
   "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
 /** A multiple, a share, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?<of> of (?:a|one) per ?cent)?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
+  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?<of> of (?:a|one) (?:per ?cent|basis point))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
     `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割|points?)|(?:${ALONE})`,
 );
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
