@@ -120,18 +120,22 @@ export const WITHIN =
   "within|inside|±|innerhalb(?: von)?|binnen|dentro d[eo]l?|a menos del?|à moins de|até|上下|前后";
 
 /** Numbers in words: only with a unit, and known only where one word says them. */
-export const NUMBERS: Readonly<Record<string, number>> = Object.fromEntries([
-  ...[
+export const NUMBERS: Readonly<Record<string, number>> = {
+  ...counted(
     "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty",
-    "ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    "un deux trois quatre cinq six sept huit neuf dix onze douze",
-    "um dois três quatro cinco seis sete oito nove dez onze doze",
-    "一 二 三 四 五 六 七 八 九 十",
-  ].flatMap((list) => list.split(" ").map((word, index) => [word, index + 1])),
-  ...Object.entries({ thirty: 30, forty: 40, fifty: 50, sixty: 60, seventy: 70, eighty: 80, ninety: 90 }),
-  ...Object.entries({ half: 0.5, eine: 1, einem: 1, 两: 2 }),
-]);
+  ),
+  ...counted("ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
+  ...counted("uno dos tres cuatro cinco seis siete ocho nueve diez once doce"),
+  ...counted("un deux trois quatre cinq six sept huit neuf dix onze douze"),
+  ...counted("um dois três quatro cinco seis sete oito nove dez onze doze"),
+  ...counted("一 二 三 四 五 六 七 八 九 十"),
+  ...{ thirty: 30, forty: 40, fifty: 50, sixty: 60, seventy: 70, eighty: 80, ninety: 90 },
+  ...{ half: 0.5, eine: 1, einem: 1, 两: 2 },
+};
+
+function counted(list: string): Record<string, number> {
+  return Object.fromEntries(list.split(" ").map((word, index) => [word, index + 1]));
+}
 /** The ends of longer numbers in words, which are known for figures and not read. */
 export const NUMBER_ENDS =
   "hundred|thousand|zig|zehn|hundert|tausend|halb|eine?m?|enta|ciento|cien|mil|medio|vingts?|trente|quarante|cinquante|soixante|cents?|mille|demi|inta|cento|meia?";
