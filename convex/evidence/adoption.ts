@@ -3,7 +3,7 @@ import type { Shown } from "./amounts";
 import type { Source } from "./facts";
 import { figuresIn, type Figure } from "./figures";
 import { wordingOf } from "./kinds";
-import { AHEAD, HOURS, OF, WITHIN } from "./languages";
+import { AHEAD, HOURS, OF, UNITS, WITHIN } from "./languages";
 import { ofFact, operated, type Operation, type Printed } from "./slots";
 
 /**
@@ -154,26 +154,36 @@ const AHEAD_BEFORE = new RegExp(
   "iu",
 );
 
-/** Whether a figure only repeats a number in what its sentence's facts are called ("of the 50 largest", "in 24 hours") or say. */
+const TO_SPAN = new RegExp(
+  `^\\s?(?:to|-|–|bis|a|à|至|到)\\s?\\d+[\\s-]?(?:${UNITS.hours}|${UNITS.days})`,
+  "u",
+);
+
+/** Whether a figure is also in the words of a fact that its sentence cites, which the bracket shows. */
+export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
+  return told.some(({ words }) => words !== null && figuresIn(words).some((one) => one.text === text));
+}
+
+/**
+ * Whether a figure only repeats a number in what its sentence's facts are called: "of the 50 largest", "in 24 hours".
+ * @param shown The facts whose figures stand before it: of fifty coins as many did not rise as are left.
+ */
 export function isAside(
   figure: Figure,
   text: string,
-  told: readonly Source[],
-  known: Iterable<Source>,
+  { told, shown, known }: Record<"told" | "shown" | "known", readonly Source[]>,
 ): boolean {
   const { unit, digits, start, end } = figure;
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
-  if (told.some(({ words }) => words !== null && figuresIn(words).some((one) => one.text === figure.text)))
-    return true;
-  // Of fifty coins as many did not rise as are left.
   const isRest = ({ about, value }: Source) =>
     about !== null && value !== null && (wordingOf(about.kind).aside?.value ?? value) - value === digits;
-  if (unit === "none" && digits !== 0 && told.some(isRest)) return true;
+  if (unit === "none" && digits !== 0 && shown.some(isRest)) return true;
   // A table's head is of any of the facts.
-  const of = told.length === 0 && text.startsWith("|") ? [...known] : told;
+  const of = told.length === 0 && text.startsWith("|") ? known : told;
   const wordings = of.flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
   const hours = HOURS[unit];
-  if ((unit === "none" || hours !== undefined) && AHEAD_BEFORE.test(text.slice(0, start))) return true;
+  const isSpan = hours !== undefined || (unit === "none" && TO_SPAN.test(after));
+  if (isSpan && AHEAD_BEFORE.test(text.slice(0, start))) return true;
   if (hours === undefined) {
     const isOf = unit === "none" && (OF_BEFORE.test(before) || OF_BEHIND.test(after));
     const isWithin = unit === "percent" && (WITHIN_BEFORE.test(before) || WITHIN_BEHIND.test(after));
@@ -185,8 +195,6 @@ export function isAside(
   const isAlike = (one: Source) =>
     told.length === 0 ||
     told.some(({ value, about }) => value === one.value && about?.subject === one.about?.subject);
-  const spans = [...known]
-    .filter(isAlike)
-    .flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
+  const spans = known.filter(isAlike).flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
   return [...wordings, ...spans].some((one) => one.hours !== null && one.hours === hours * (digits ?? 0));
 }

@@ -1,6 +1,7 @@
 import { withoutTrailing } from "../lib/text";
 import { namesIn } from "../lib/records";
 import {
+  HOURS,
   MULTIPLES,
   NUMBER_ENDS,
   NUMBERS,
@@ -75,6 +76,13 @@ const IN_DIGITS = new RegExp(
   "gu",
 );
 
+/** What stands before a number, by its unit. */
+const FRONTS = [
+  ["front", "money"],
+  ["foreign", "other"],
+  ["share", "percent"],
+] as const;
+
 function inDigits(text: string, found: RegExpExecArray): Figure {
   const {
     sign = "",
@@ -82,16 +90,14 @@ function inDigits(text: string, found: RegExpExecArray): Figure {
     number = "",
     scale = "",
     ticker = null,
-    front,
-    foreign,
-    share,
     nth,
     ordinal,
+    ...fronts
   } = found.groups ?? {};
-  const before =
-    front !== undefined ? "money" : foreign !== undefined ? "other" : share === undefined ? null : "percent";
+  const before = FRONTS.find(([name]) => fronts[name] !== undefined)?.[1];
   const isPlace = nth !== undefined || ordinal !== undefined;
-  const behind = isPlace ? "place" : (unitOf(found) ?? (ticker === null ? "none" : "coins"));
+  const named = unitOf(found) ?? (ticker === null ? "none" : "coins");
+  const behind = isPlace ? "place" : scale !== "" && named in HOURS ? "other" : named;
   const digits = number.replace(/\D/g, "").replace(/^0+/, "");
   const counting = withoutTrailing(digits, "0");
   const said = sign + inner;

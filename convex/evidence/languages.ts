@@ -6,20 +6,11 @@
 export const LOCALES = ["en", "de", "es", "fr", "pt", "zh", "ja"] as const;
 export type Locale = (typeof LOCALES)[number];
 
-/** How a locale writes figures; `#` stands for the number. */
-export type Script = {
-  point: string;
-  group: string;
-  money: string;
-  percent: string;
-  points: string;
-  quote: string;
-  /** Large amounts, largest first, as powers of ten. */
-  large: readonly { power: number; name: string }[];
-};
-
-/** An underscore is a space at which no line ends. */
-export const SCRIPTS: Readonly<Record<Locale, Script>> = {
+/**
+ * How each writes figures: its marks, money, shares, points and quotations (`#` stands for what is said), and the powers of
+ * ten that it has names for, largest first. An underscore is a space at which no line ends.
+ */
+export const SCRIPTS: Readonly<Record<Locale, ReturnType<typeof script>>> = {
   en: script(". , $# #% #_pp “#” 12:T 9:B 6:M"),
   de: script(", . #_$ #_% #_Prozentpunkte „#“ 12:_Bio. 9:_Mrd. 6:_Mio."),
   es: script(", . #_$ #_% #_p._p. «#» 12:_billones 6:_millones"),
@@ -29,7 +20,7 @@ export const SCRIPTS: Readonly<Record<Locale, Script>> = {
   ja: script(". , #ドル #% #ポイント 「#」 12:兆 8:億 4:万"),
 };
 
-function script(forms: string): Script {
+function script(forms: string) {
   const [point = "", group = "", money = "", percent = "", points = "", quote = "", ...named] = forms
     .replaceAll("_", "\u00A0")
     .split(" ");

@@ -1,4 +1,4 @@
-import { adopted, isAside, SUMMED } from "./adoption";
+import { adopted, isAside, isRepeated, SUMMED } from "./adoption";
 import { digitsIn } from "./asides";
 import { citationIn, inFacts, isContrary, itemIn, type Desk, type How, type Item } from "./brackets";
 import type { Ledger, Source } from "./facts";
@@ -115,12 +115,16 @@ function readFigures(rest: string, read: Read, context: Context, desk: Desk): vo
   const figures = figuresIn(rest);
   const facts = [...new Set([...told, ...context.before])];
   const isSummed = SUMMED.test(rest);
+  const known = [...ledger.facts.values()];
+  const isBracketed = how.isUncited !== true && how.isBare !== true;
   const others = how.isUncited === true || figures.length === 0 ? [] : comparedIn(read, ledger);
   for (const figure of figures) {
     const { start, end, unit } = figure;
     const near = how.isUncited === true ? ofNamed(start, read, context) : inOrder(facts, figure, read);
     const own = adopted(figure, { facts: near, others, isSummed });
-    if ((own === null || unit === "none") && isAside(figure, rest, told, ledger.facts.values())) continue;
+    const shown = items.flatMap(({ printed: { sources } }) => sources);
+    if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
+    if (own === null && isBracketed && isRepeated(figure, told)) continue;
     if (own === null)
       left.push({
         start,
