@@ -74,7 +74,7 @@ export const answer = counted(
     const { text, model, tokensUsed } = completion;
     // What the prompt says besides is others' words: a headline makes no link known.
     const given = [question, ...messages.map(({ content }) => content), portfolio ?? ""].join("\n");
-    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts) });
+    const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), asked: question });
     const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
     return { ...grounded, model, tokensUsed };
   },

@@ -1,6 +1,7 @@
 import type { Place } from "./figures";
 import { LOCALES } from "./languages";
 import { escaped } from "./names";
+import { plain } from "./sentences";
 
 /** Digits that state no figure: names, the date, what is quoted. Pure. */
 
@@ -17,9 +18,9 @@ const NAMES = new RegExp(
   "g",
 );
 
-/** Where a text has digits that are a name's or a date's. @param dates As `datesOf` makes it. */
-export function digitsIn(text: string, dates: RegExp): Place[] {
-  return [dates, NAMES].flatMap((pattern) => placesOf(text, pattern));
+/** Where a text has digits that are a name's or a date's. @param free As `freeDigits` makes it. */
+export function digitsIn(text: string, free: RegExp): Place[] {
+  return [free, NAMES].flatMap((pattern) => placesOf(text, pattern));
 }
 
 function placesOf(text: string, pattern: RegExp): Place[] {
@@ -29,15 +30,19 @@ function placesOf(text: string, pattern: RegExp): Place[] {
   }));
 }
 
-/** How days and times of these moments (epoch ms) are written; any other date is a figure that no fact has. */
-export function datesOf(moments: readonly number[]): RegExp {
+/**
+ * How days and times of these moments (epoch ms) are written; any other date is a figure that no fact has.
+ * @param asked The question that a text answers, which it may quote.
+ */
+export function freeDigits(moments: readonly number[], asked: string): RegExp {
   const stamps = moments.map((at) => new Date(at).toISOString());
   const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(dayForms);
   const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
     (time) =>
       `${time.replace(/^0/, "0?").replace(/:(\d\d)/, ":(?:$1|00)")}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z|Uhr|h)\\b)?`,
   );
-  const form = [...days, ...times].join("|");
+  const quoted = asked === "" ? [] : [`(?<=["“„«「])${escaped(plain(asked))}(?=["”“»」])`];
+  const form = [...days, ...times, ...quoted].join("|");
   return new RegExp(
     `(?<![\\p{Script=Latin}\\d.,:$-])(?:${form})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`,
     "giu",

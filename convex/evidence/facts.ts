@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
-import { datesOf } from "./asides";
+import { freeDigits } from "./asides";
 import type { Change } from "./changes";
 import { sayingOf, type Unit } from "./kinds";
 import { namesOf, type Names } from "./names";
@@ -84,8 +84,8 @@ export type Ledger = {
   names: Names;
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
-  /** Its own date, and those of the facts, as they may be written: they need no fact. */
-  dates: RegExp;
+  /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
+  free: RegExp;
 };
 
 /**
@@ -95,11 +95,11 @@ export type Ledger = {
 export function ledgerOf(
   sources: readonly Source[],
   now: number,
-  { names = namesOf([]), focus = "" }: { names?: Names; focus?: string } = {},
+  { names = namesOf([]), focus = "", asked = "" }: { names?: Names; focus?: string; asked?: string } = {},
 ): Ledger {
   const facts = new Map(sources.map((source) => [source.id, source]));
-  const dates = datesOf([now, ...sources.map(({ observedAt }) => observedAt)]);
-  return { facts, names, focus, dates };
+  const free = freeDigits([now, ...sources.map(({ observedAt }) => observedAt)], asked);
+  return { facts, names, focus, free };
 }
 
 export type CitedSource = Infer<typeof vCitedSource>;

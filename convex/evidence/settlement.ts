@@ -90,7 +90,7 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   for (const piece of pieces) readPiece(piece, read, ledger);
   const numbered = mentions.filter(({ start, end }) => /\d/.test(open.slice(start, end)));
   const words = without(open, numbered);
-  const rest = without(words, digitsIn(words, ledger.dates));
+  const rest = without(words, digitsIn(words, ledger.free));
   readFigures(rest, read, context, desk);
   const contrary = read.items.filter((item) => isContrary(item, open));
   const saysOf = ({ printed: { sources } }: Item) => `${sources[0]?.says ?? ""}: it went the other way`;
