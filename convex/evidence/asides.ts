@@ -1,3 +1,4 @@
+import { lazy } from "../lib/once";
 import type { Place } from "./figures";
 import { LOCALES } from "./languages";
 import { escaped } from "./names";
@@ -49,13 +50,16 @@ export function freeDigits(moments: readonly number[], asked: string): RegExp {
   );
 }
 
+/** What the languages served call a month, in full and short. */
+const MONTHS = lazy(() =>
+  LOCALES.flatMap((locale) =>
+    (["long", "short"] as const).map((month) => new Intl.DateTimeFormat(locale, { month, timeZone: "UTC" })),
+  ),
+);
+
 function dayForms(date: string): string[] {
   const [year = "", , day] = date.split("-").map((part) => String(Number(part)));
-  const months = LOCALES.flatMap((locale) =>
-    (["long", "short"] as const).map((month) =>
-      new Date(date).toLocaleDateString(locale, { month, timeZone: "UTC" }).replace(/\.$/, ""),
-    ),
-  );
+  const months = MONTHS().map((form) => form.format(new Date(date)).replace(/\.$/, ""));
   const month = `(?:${[...new Set(months)].map(escaped).join("|")})\\.?`;
   const nth = `${day ?? ""}(?:st|nd|rd|th|er|\\.| ?日)?`;
   const named = `${nth} (?:de |of )?${month}|${month} ?${nth}`;

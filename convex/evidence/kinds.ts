@@ -1,3 +1,4 @@
+import { lazy } from "../lib/once";
 import { namesIn } from "../lib/records";
 import type { Fact, Kind } from "./tables";
 
@@ -152,10 +153,15 @@ const SAID: Partial<Record<Unit, readonly [digits: number, behind: string]>> = {
   ...{ USD: [6, " USD"], percent: [4, " %"], bps: [3, " bps"], gwei: [4, " gwei"] },
 };
 
+const formOf = (options: Intl.NumberFormatOptions) => lazy(() => new Intl.NumberFormat("en-US", options));
+const WHOLE = formOf({ maximumFractionDigits: 0 });
+const CENTS = formOf({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const SMALL = new Map([3, 4, 6].map((digits) => [digits, formOf({ maximumSignificantDigits: digits })]));
+
 /** With thousands apart: two places from 100 up. */
 function decimal(value: number, digits: number): string {
   const size = Math.abs(value);
-  const places = size >= 1_000_000 || Number.isInteger(value) ? 0 : 2;
-  const fixed = { minimumFractionDigits: places, maximumFractionDigits: places };
-  return value.toLocaleString("en-US", size >= 100 ? fixed : { maximumSignificantDigits: digits });
+  const isWhole = size >= 1_000_000 || (size >= 100 && Number.isInteger(value));
+  const form = isWhole ? WHOLE : size >= 100 ? CENTS : (SMALL.get(digits) ?? CENTS);
+  return form().format(value);
 }
