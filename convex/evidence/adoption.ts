@@ -1,173 +1,146 @@
 import { withoutTrailing } from "../lib/text";
+import type { Shown } from "./amounts";
 import type { Source } from "./facts";
-import type { Figure, Reading } from "./figures";
-import { MULTIPLES, OF, WITHIN, UNIT_WORDS } from "./languages";
+import { figuresIn, type Figure } from "./figures";
 import { wordingOf } from "./kinds";
-import { figuresIn } from "./figures";
+import { AHEAD, HOURS, OF, UNITS, WITHIN } from "./languages";
 import { ofFact, operated, type Operation, type Printed } from "./slots";
 
 /**
- * What a plain figure of a writer's is, by the facts that its sentence cites: the figure of one of them, or what one
- * operation makes of two. It is printed from the facts, so that it cannot be another than theirs. Pure.
+ * What a writer's own figure is, by the facts that it may be of: the figure of one of them, or what one operation makes of
+ * two. It is printed from the facts, so that it cannot be another than theirs. Pure.
  */
+
+/** `said`: what stays of it because it is true, its words or a bound; the bracket says how much it is. */
+export type Adopted = { printed: Printed; said?: string | number };
+
+/** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
+export type Choice = { facts: readonly Source[]; others: readonly Source[]; isSummed: boolean };
+
+export function adopted(figure: Figure, choice: Choice): Adopted | null {
+  const facts = choice.facts.filter(({ value }) => value !== null).map(ofFact);
+  return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
+}
+
+function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
+  if (figure.share !== null) {
+    const shared = all.find((one) => isShareOf(figure, one));
+    return shared === undefined ? null : { printed: shared, said: figure.text };
+  }
+  for (const one of figure.bound === null ? [] : all) {
+    const bound = boundOf(figure, one);
+    if (bound !== null) return { printed: one, said: bound };
+  }
+  const found = all.find((one) => says(figure, one));
+  return found === undefined ? null : { printed: found };
+}
+
+/** More facts than this make some two of them add up to anything. */
+const MOST_COMPARED = 24;
+const COMPARED: Partial<Record<Figure["unit"], readonly Operation[]>> = {
+  ...{ times: ["/"], none: ["/"], percent: ["-", "%"], money: ["-"], gwei: ["-"], coins: ["-"] },
+};
+
+/** What may be made of two facts in the unit of a figure. */
+function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Printed[] {
+  if (facts.length > MOST_COMPARED) return [];
+  const all = [...facts, ...others];
+  const isTold = (one: Source) => facts.includes(one);
+  const pairs = all.flatMap((a) => all.flatMap((b) => (a !== b && (isTold(a) || isTold(b)) ? [[a, b]] : [])));
+  const operations = [...(COMPARED[unit] ?? []), ...(isSummed ? (["+"] as const) : [])];
+  return operations.flatMap((operation) => pairs.flatMap((pair) => operated(pair, operation) ?? []));
+}
+
+/** In what a printed unit may be written. */
+const WRITTEN: Readonly<Record<Shown, Figure["unit"]>> = {
+  ...{ USD: "money", percent: "percent", points: "percent", bps: "percent", times: "times", gwei: "gwei" },
+  ...{ coins: "coins", ratio: "coins", place: "place", count: "none", text: "other" },
+};
+
+/** Whether a figure can be of this fact at all, by its unit and sign. */
+function isOfKind(
+  { unit, ticker, sign }: Figure,
+  { value, unit: shown, operation, sources }: Printed,
+): boolean {
+  const isUnit = unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
+  const isCoin = ticker === null || shown === "ratio" || sources[0]?.about?.subject === ticker;
+  // Of a difference only how large it is, is said.
+  const isSigned = sign === 0 || operation === "-" || Math.sign(value) === sign;
+  return isUnit && isCoin && isSigned;
+}
 
 /** A figure may be this far from the fact, if its last place is coarser still. */
 const MOST_OFF = 0.05;
-/** A bound in digits is worth saying this near to what is so. */
-const NEAR_BOUND = 0.2;
-/** How far a multiple in a word may be from what is so, and how many times it a bound in a word. */
-const NEAR_WORD = 0.1;
-const FAR_WORD = 1.6;
+/** With fewer digits a bare number is only what it says, not its million. */
+const TELLING = 100;
+
+/** From here on amounts of money are written as millions. */
+const LARGE = 999_500;
+
+/** What a figure says where it is of this size: its digits, with as many zeros as come nearest. */
+function saidOf(
+  { digits, place, unit, text, isLarge }: Figure,
+  size: number,
+): { value: number; place: number } | null {
+  if (digits === null || digits === 0 || size === 0)
+    return digits === 0 && size === 0 ? { value: 0, place: 0 } : null;
+  if (unit === "money" && isLarge !== null && isLarge !== size >= LARGE) return null;
+  const power = 10 ** Math.round(Math.log10(size / digits));
+  const behind = /[.,](\d+)$/.exec(text)?.[1]?.length ?? 0;
+  const isTelling = unit !== "none" || digits >= TELLING || power === 1 || power === 10 ** -behind;
+  return isTelling ? { value: digits * power, place: place * power } : null;
+}
+
+/** Whether a figure has the digits of what would be printed in its place, as exactly as it is written. */
+function says(figure: Figure, made: Printed): boolean {
+  const size = Math.abs(made.value);
+  const said = isOfKind(figure, made) ? saidOf(figure, size) : null;
+  if (said === null) return false;
+  const off = Math.abs(said.value - size);
+  const isWhole = made.unit === "count" || made.unit === "place";
+  return isWhole
+    ? said.value === size
+    : off <= said.place / 2 || (off < said.place && off <= size * MOST_OFF);
+}
+
 const MOST_DIGITS = 3;
+/** How many times a bound what is so may be, and how many times it is a multiple in a word. */
+const FAR_BOUND = 1.25;
+const FAR_WORD = 1.6;
+const NEAR_WORD = 0.1;
 
-/** The fact, or the operation, that a figure is; `null` where none of these is. @param cited The nearest first. */
-export function adopted(figure: Figure, cited: readonly Source[], text = ""): Printed | null {
-  const own = cited.filter((source) => isFigureOf(figure, ofFact(source)));
-  const [found] = own.toSorted((a, b) => cited.indexOf(a) - cited.indexOf(b));
-  return found === undefined ? derived(figure, cited, SUMMED.test(text)) : ofFact(found);
+/** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
+function boundOf(figure: Figure, made: Printed): number | null {
+  const { bound, digits } = figure;
+  const size = Math.abs(made.value);
+  const said = bound === null || !isOfKind(figure, made) ? null : saidOf(figure, size);
+  if (said === null || withoutTrailing(String(digits), "0").length > MOST_DIGITS) return null;
+  return holds(said.value, size, bound, FAR_BOUND) ? said.value : null;
 }
 
-const OPERATIONS: readonly Operation[] = ["-", "/", "%"];
+function holds(said: number, size: number, bound: Figure["bound"], far: number): boolean {
+  if (bound === null) return Math.abs(size - said) <= NEAR_WORD * said;
+  return Math.max(size / said, said / size) <= far && (bound === "over" ? size > said : size < said);
+}
+
+/** Whether a multiple or a share in words is true of what was made, or of a single fact: 38 of 50, 76 %, a fall of 50 %. */
+function isShareOf(
+  { share, bound, unit }: Figure,
+  { sources: [source], operation, value, unit: shown }: Printed,
+): boolean {
+  if (share === null || source?.about == null) return false;
+  const is = (size: number) => holds(share, size, bound, FAR_WORD);
+  if (unit === "percent") return WRITTEN[shown] === "percent" && is(Math.abs(value));
+  if (operation !== null) return shown === "times" && is(value);
+  const { family, aside, isSigned } = wordingOf(source.about.kind);
+  if (shown === "count") return aside !== null && is(value / aside.value);
+  const isMultiple = isSigned && (share >= 2 || share === 0.5);
+  return shown === "percent" && (isMultiple ? is(1 + value / 100) : family === "share" && is(value / 100));
+}
+
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
-const SUMMED =
+export const SUMMED =
   /(?<!\p{L})(?:together|combined|in total|both|zusammen|insgesamt|juntos|en conjunto|ensemble|au total|no total|合计|共|合計)/iu;
-
-function derived(figure: Figure, cited: readonly Source[], isSummed: boolean): Printed | null {
-  if (cited.length > 24) return null;
-  for (const operation of isSummed ? [...OPERATIONS, "+" as const] : OPERATIONS) {
-    for (const a of cited) {
-      for (const b of cited) {
-        if (a.id === b.id) continue;
-        const made = operated([a], operation, [b]);
-        if (made !== null && isFigureOf(figure, made)) return made;
-      }
-    }
-  }
-  return null;
-}
-
-/** Whether a figure says what would be printed in its place, as exactly as it is written. */
-function isFigureOf(figure: Figure, { value, unit, operation, sources }: Printed): boolean {
-  const [first] = sources;
-  if (first === undefined || first.value === null) return false;
-  // Of a difference only how large it is, is said.
-  const is = operation === "-" ? Math.abs(value) : value;
-  if (figure.sign !== 0 && operation !== "-" && Math.sign(is) !== figure.sign) return false;
-  const size = Math.abs(is);
-  const fits = (readings: readonly Reading[]) => readings.some((one) => isNear(one, size));
-  const exactly = (of: number) => figure.readings.some((one) => one.value === of);
-  switch (figure.unit) {
-    case "usd":
-    case "cents":
-      return unit === "USD" && fits(figure.readings);
-    case "percent":
-      return (unit === "percent" || (unit === "points" && operation === "-")) && fits(figure.readings);
-    case "points":
-      return unit === "points" && fits(figure.readings);
-    case "bps":
-      if (unit === "bps") return fits(figure.readings);
-      return (unit === "percent" || unit === "points") && exactly(Math.round(size * 100));
-    case "times":
-      return unit === "times" && fits(figure.readings);
-    case "gwei":
-      return unit === "gwei" && fits(figure.readings);
-    case "coins":
-      return unit === "coins"
-        ? first.about?.subject === figure.ticker && fits(figure.readings)
-        : unit === "ratio" && fits(figure.readings);
-    case "place":
-      return unit === "place" && exactly(size);
-    case "none":
-      if (operation !== null) return operation === "/" && unit === "times" && fits(figure.readings);
-      return unit === "count" || unit === "place" ? exactly(size) : unit !== "text" && fits(figure.readings);
-    case "hours":
-    case "date":
-    case "other":
-      return false;
-  }
-}
-
-function isNear({ value, place }: Reading, size: number): boolean {
-  const off = Math.abs(value - size);
-  return off <= place / 2 || (off < place && off <= size * MOST_OFF);
-}
-
-/** The fact (or operation) by which a bound stays true and says something: "over $97,000" of 97,250. */
-export function bounded(figure: Figure, cited: readonly Source[]): Printed | null {
-  const { bound, readings, text } = figure;
-  const digits = withoutTrailing(text.replace(/\D/g, "").replace(/^0+/, ""), "0");
-  if (bound === null || digits.length > MOST_DIGITS) return null;
-  const holds = (made: Printed) => {
-    const size = Math.abs(made.value);
-    return readings.some(({ value }) => {
-      const isTrue = bound === "over" ? size > value : size < value;
-      return (
-        isTrue && Math.abs(size - value) <= NEAR_BOUND * size && isFigureOf(unsigned(figure, size), made)
-      );
-    });
-  };
-  return cited.map(ofFact).find((one) => one.sources[0]?.value !== null && holds(one)) ?? null;
-}
-
-/** The figure as if it said this much, to see whether its unit and sign are right. */
-function unsigned(figure: Figure, value: number): Figure {
-  const readings = [
-    { value, place: value },
-    { value: Math.round(value * 100), place: 1 },
-  ];
-  return { ...figure, readings };
-}
-
-/** A multiple or share in a word: "twice", "half of". */
-export type Multiple = { start: number; end: number; text: string; value: number };
-
-export function multiplesIn(text: string): Multiple[] {
-  return MULTIPLES.flatMap(({ words, value }) =>
-    Array.from(text.matchAll(words), ({ 0: told, index: start }) => ({
-      start,
-      end: start + told.length,
-      text: told,
-      value,
-    })),
-  ).sort((a, b) => a.start - b.start);
-}
-
-/** The operation or fact that makes a multiple in words true; `null` where none does. */
-export function multipleOf(value: number, bound: Figure["bound"], cited: readonly Source[]): Printed | null {
-  const holds = (is: number) =>
-    bound === null
-      ? Math.abs(is - value) <= NEAR_WORD * value
-      : (bound === "over" ? is > value : is < value) && Math.max(is / value, value / is) <= FAR_WORD;
-  for (const source of cited) {
-    const { about, value: of } = source;
-    if (about === null || of === null) continue;
-    const { unit, family, aside, isSigned } = wordingOf(about.kind);
-    if (unit === "percent" && family === "share" && holds(of / 100)) return ofFact(source);
-    if (unit === "percent" && isSigned && holds(1 + of / 100) && (value >= 2 || value === 1 / 2))
-      return ofFact(source);
-    if (unit === "count" && aside !== null && holds(of / aside.value)) return ofFact(source);
-  }
-  for (const a of cited) {
-    for (const b of cited) {
-      const made = a.id === b.id ? null : operated([a], "/", [b]);
-      if (made !== null && holds(made.value)) return made;
-    }
-  }
-  return null;
-}
-
-/** Whether a figure only repeats the number in what its sentence's facts are called: "of the 50 largest", "within 1 %". */
-export function isAside(figure: Figure, text: string, told: readonly Source[]): boolean {
-  const [before, after] = [text.slice(Math.max(0, figure.start - 30), figure.start), text.slice(figure.end)];
-  return told.some(({ about }) => {
-    const aside = about === null ? null : wordingOf(about.kind).aside;
-    if (aside === null || !figure.readings.some(({ value }) => value === aside.value)) return false;
-    if (aside.unit !== figure.unit) return false;
-    return aside.unit === "none"
-      ? OF_BEFORE.test(before) || OF_BEHIND.test(after)
-      : WITHIN_BEFORE.test(before) || WITHIN_BEHIND.test(after);
-  });
-}
 
 const OF_BEFORE = new RegExp(
   `(?:${OF})\\s?(?:the |los |las |der |den |les |as |os |top |largest |最大的?)*$`,
@@ -176,52 +149,52 @@ const OF_BEFORE = new RegExp(
 const OF_BEHIND = /^\s?个?(?:最大|主要)?(?:的)?(?:币种|代币|币)(?:中|里)/u;
 const WITHIN_BEFORE = new RegExp(`(?:${WITHIN})\\s?(?:about |einem |1 )?$`, "iu");
 const WITHIN_BEHIND = /^\s?(?:of|from|around|either side|vom|um|del?|do|du|以内|范围)(?!\p{L})/iu;
+const AHEAD_BEFORE = new RegExp(
+  `(?<!\\p{L})(?:${AHEAD})(?: few)?\\s?(?:\\d+\\s?(?:to|-|–|bis|a|à)\\s?)?$`,
+  "iu",
+);
 
-/**
- * Whether a span of time is that of one of the sentence's facts, still to come, or a heading's; that of any fact where the
- * sentence has none, and of one that says the same of the same ("the day's low is that of 48 hours, too").
- */
-export function isOwnSpan(
-  { unit, readings, isAhead }: Figure,
-  text: string,
-  told: readonly Source[],
-  known: Iterable<Source>,
-): boolean {
-  if (unit !== "hours") return false;
-  if (isAhead || (told.length === 0 && text.startsWith("|"))) return true;
-  const isOf = ({ about }: Source) => {
-    const hours = about === null ? null : wordingOf(about.kind).hours;
-    return hours !== null && readings.some(({ value }) => value === hours);
-  };
-  const isSame = (one: Source, other: Source) =>
-    one.value === other.value && one.about !== null && one.about.subject === other.about?.subject;
-  return (
-    told.some(isOf) ||
-    [...known].some((one) => isOf(one) && (told.length === 0 || told.some((other) => isSame(one, other))))
-  );
-}
-
-/** The fact of words that has this very figure: "$420 million" of a headline. */
-export function quoted(figure: Figure, cited: readonly Source[]): Source | null {
-  return (
-    cited.find(
-      ({ words }) =>
-        words !== null &&
-        figuresIn(words).some(
-          (one) =>
-            one.unit === figure.unit &&
-            one.ticker === figure.ticker &&
-            one.sign === figure.sign &&
-            one.bound === figure.bound &&
-            one.readings.some(({ value }) => figure.readings.some((own) => own.value === value)),
-        ),
-    ) ?? null
-  );
-}
-
-/** What is written behind or before a slot though the slot prints it: `{f2}%`, `${f1}`, `{f4} billion`. */
-export const MARKS_BEFORE = /(?:US)?[+±~≈#$€£-]{1,3}$/u;
-export const MARKS_BEHIND = new RegExp(
-  `^(?:\\s?(?:${Object.values(UNIT_WORDS).join("|")}|hundred|thousand|millions?|billions?|trillions?|Mio\\.?|Mrd\\.?|Millionen|Milliarden|millones|milliards?|bn)(?!\\p{Script=Latin})|[kKMBTmb](?![\\p{L}\\d]))+`,
+const TO_SPAN = new RegExp(
+  `^\\s?(?:to|-|–|bis|a|à|至|到)\\s?\\d+[\\s-]?(?:${UNITS.hours}|${UNITS.days})`,
   "u",
 );
+
+/** Whether a figure is also in the words of a fact that its sentence cites, which the bracket shows. */
+export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
+  return told.some(({ words }) => words !== null && figuresIn(words).some((one) => one.text === text));
+}
+
+/**
+ * Whether a figure only repeats a number in what its sentence's facts are called: "of the 50 largest", "in 24 hours".
+ * @param shown The facts whose figures stand before it: of fifty coins as many did not rise as are left.
+ */
+export function isAside(
+  figure: Figure,
+  text: string,
+  { told, shown, known }: Record<"told" | "shown" | "known", readonly Source[]>,
+): boolean {
+  const { unit, digits, start, end } = figure;
+  const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
+  const isRest = ({ about, value }: Source) =>
+    about !== null && value !== null && (wordingOf(about.kind).aside?.value ?? value) - value === digits;
+  if (unit === "none" && digits !== 0 && shown.some(isRest)) return true;
+  // A table's head is of any of the facts.
+  const of = told.length === 0 && text.startsWith("|") ? known : told;
+  const wordings = of.flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
+  const hours = HOURS[unit];
+  const isSpan = hours !== undefined || (unit === "none" && TO_SPAN.test(after));
+  if (isSpan && AHEAD_BEFORE.test(text.slice(0, start))) return true;
+  if (hours === undefined) {
+    const isOf = unit === "none" && (OF_BEFORE.test(before) || OF_BEHIND.test(after));
+    const isWithin = unit === "percent" && (WITHIN_BEFORE.test(before) || WITHIN_BEHIND.test(after));
+    return wordings.some(
+      ({ aside }) => aside?.value === digits && (aside?.unit === "none" ? isOf : isWithin),
+    );
+  }
+  // "The day's low is that of 48 hours, too": a fact that says the same of the same.
+  const isAlike = (one: Source) =>
+    told.length === 0 ||
+    told.some(({ value, about }) => value === one.value && about?.subject === one.about?.subject);
+  const spans = known.filter(isAlike).flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
+  return [...wordings, ...spans].some((one) => one.hours !== null && one.hours === hours * (digits ?? 0));
+}

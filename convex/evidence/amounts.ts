@@ -4,10 +4,17 @@ import { SCRIPTS, type Locale } from "./languages";
 
 /** A value as a locale writes it, rounded to what a reader needs. Pure. */
 
-const NB = "\u00A0";
-const MINUS = "−";
-
 export type Shown = Unit | "points" | "times" | "place";
+
+/** From which size on how many places are shown, twice; below, as many as make four digits that count. */
+const PLACES: Partial<Record<Shown, readonly [from: number, places: number, then: number, its: number]>> = {
+  USD: [1_000, 0, 1, 2],
+  percent: [10, 1, 1, 2],
+  points: [10, 1, 1, 2],
+  coins: [100, 0, 0, 2],
+  times: [10, 1, 0.1, 2],
+  ...{ bps: [0, 2, 0, 2], count: [0, 2, 0, 2], place: [0, 0, 0, 0] },
+};
 
 /**
  * @param sign Whether a rise is shown with its plus sign, or no sign is.
@@ -19,66 +26,36 @@ export function amountIn(
   unit: Shown,
   { sign = "minus", ticker = "" }: { sign?: "both" | "minus" | "none"; ticker?: string } = {},
 ): string {
-  const script = SCRIPTS[locale];
+  const { money, percent, points, large } = SCRIPTS[locale];
   const size = Math.abs(value);
-  const lead = sign === "none" || value === 0 ? "" : value < 0 ? MINUS : sign === "both" ? "+" : "";
-  const number = (of: number, places: number) => numberIn(locale, of, places);
-  const said = (form: string, text: string) => lead + form.replace("#", () => text);
-  switch (unit) {
-    case "USD": {
-      // Thousands are written out, in every script.
-      const named = size < 1e6 ? undefined : script.large.find(({ power }) => size >= 10 ** power);
-      if (named !== undefined) {
-        const part = size / 10 ** named.power;
-        return said(script.money, number(part, Math.max(0, 2 - magnitude(part))) + named.name);
-      }
-      const places = placesOf(size, size >= 1_000 ? 0 : size >= 1 ? 2 : null);
-      return said(script.money, numberIn(locale, size, places, true));
-    }
-    case "percent":
-      return said(script.percent, number(size, percentPlaces(size)));
-    case "points":
-      return said(script.points, number(size, percentPlaces(size)));
-    case "bps":
-      return said(`#${NB}bps`, number(size, placesOf(size, 2)));
-    case "gwei":
-      return said(`#${NB}gwei`, number(size, placesOf(size, null)));
-    case "times":
-      return said("#×", number(size, placesOf(size, size >= 10 ? 1 : size >= 0.1 ? 2 : null)));
-    case "coins":
-      return said(ticker === "" ? "#" : `#${NB}${ticker}`, number(size, size >= 100 ? 0 : placesOf(size, 2)));
-    case "place":
-      return said(
-        locale === "zh" || locale === "ja" ? "第#" : "#",
-        locale === "zh" || locale === "ja" ? number(size, 0) : `#${number(size, 0)}`,
-      );
-    case "ratio":
-      return said("#", number(size, placesOf(size, null)));
-    case "count":
-    case "text":
-      return said("#", number(size, Number.isInteger(size) ? 0 : 2));
-  }
+  // Thousands are written out, in every script.
+  const named = unit === "USD" && size >= 1e6 ? large.find(({ power }) => size >= 10 ** power) : undefined;
+  const part = named === undefined ? size : size / 10 ** named.power;
+  const places = named === undefined ? placesOf(size, unit) : Math.max(0, 2 - magnitude(part));
+  const cents = unit === "USD" && named === undefined && places === 2;
+  const own = unit === "bps" || unit === "gwei" ? unit : unit === "coins" ? ticker : "";
+  const place = locale === "zh" || locale === "ja" ? "第" : "#";
+  const lead = sign === "none" || value === 0 ? "" : value < 0 ? "−" : sign === "both" ? "+" : "";
+  const text = (unit === "place" ? place : "") + numberIn(locale, part, places, cents) + (named?.name ?? "");
+  const form =
+    { USD: money, percent, points, times: "#×" }[String(unit)] ?? (own === "" ? "#" : `#\u00A0${own}`);
+  return lead + form.replace("#", () => text);
 }
 
-function percentPlaces(size: number): number {
-  return placesOf(size, size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : null);
-}
-
-/** As many places as told, or as make four digits that count. */
-function placesOf(size: number, places: number | null): number {
-  if (places !== null) return places;
-  return size === 0 ? 0 : Math.min(18, Math.max(2, 3 - magnitude(size)));
+function placesOf(size: number, unit: Shown): number {
+  const [from, places, then, its] = PLACES[unit] ?? [Infinity, 0, Infinity, 0];
+  const few = size === 0 ? 0 : Math.min(18, Math.max(2, 3 - magnitude(size)));
+  return size >= from ? places : size >= then ? its : few;
 }
 
 function magnitude(size: number): number {
   return size === 0 ? 0 : Math.floor(Math.log10(size));
 }
 
-/** @param isMoney Cents are two places. */
-function numberIn(locale: Locale, size: number, places: number, isMoney = false): string {
+/** @param cents Whether both of two places are shown. */
+function numberIn(locale: Locale, size: number, places: number, cents: boolean): string {
   const { point, group } = SCRIPTS[locale];
   const [whole = "0", part = ""] = size.toFixed(places).split(".");
-  const grouped = groupedDigits(whole).replaceAll(",", group);
-  const rest = isMoney && places === 2 && part !== "00" ? part : withoutTrailing(part, "0");
-  return rest === "" ? grouped : `${grouped}${point}${rest}`;
+  const rest = cents && part !== "00" ? part : withoutTrailing(part, "0");
+  return groupedDigits(whole).replaceAll(",", group) + (rest === "" ? "" : point + rest);
 }

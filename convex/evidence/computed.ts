@@ -6,67 +6,53 @@ import type { Fact, Kind } from "./tables";
 
 const BY = { source: "computed by this service", url: "" } as const;
 
-/** @param coins Whose facts are compared. */
-export function computedFacts(facts: readonly Fact[], coins: readonly string[]): Fact[] {
-  const desk = deskOf(facts);
-  return [...coins.flatMap((coin) => ofCoin(coin, desk)), ...ofMarket(desk), ...places(facts, coins)];
-}
-
-/** Computes a fact from others; nothing where one of them is missing. */
-type Desk = (
-  subject: string,
-  kind: Kind,
-  from: readonly (readonly [string, Kind])[],
-  compute: (...values: number[]) => number,
-) => Fact[];
-
-function deskOf(facts: readonly Fact[]): Desk {
-  return (subject, kind, from, compute) => {
-    const told = from.map(([of, wanted]) => facts.find((one) => one.subject === of && one.kind === wanted));
-    const values = told.flatMap((one) => (typeof one?.value === "number" ? [one.value] : []));
-    if (values.length < from.length) return [];
-    const value = compute(...values);
-    const observedAt = Math.min(...told.flatMap((one) => one?.observedAt ?? []));
-    return Number.isFinite(value)
-      ? [{ ...BY, subject, kind, value, unit: wordingOf(kind).unit, observedAt }]
-      : [];
-  };
-}
+/** A fact that is computed from these kinds of its subject's, or of those named: `ETH.price`. */
+type Row = readonly [kind: Kind, from: string, compute: (...values: number[]) => number];
 
 const against = (price = 0, level = 0): number => (price / level - 1) * 100;
 
-function ofCoin(coin: string, desk: Desk): Fact[] {
-  const own = (...kinds: Kind[]) => kinds.map((kind) => [coin, kind] as const);
-  return [
-    ...desk(coin, "toDayHigh", own("lastTrade", "dayHigh"), against),
-    ...desk(coin, "toDayLow", own("lastTrade", "dayLow"), against),
-    ...desk(coin, "bidShare", own("bidDepth", "askDepth"), (bid = 0, ask = 0) => (100 * bid) / (bid + ask)),
-    ...desk(coin, "fundingYear", own("funding"), (rate = 0) => rate * 24 * 365),
-  ];
+const OF_A_COIN: readonly Row[] = [
+  ["toDayHigh", "lastTrade dayHigh", against],
+  ["toDayLow", "lastTrade dayLow", against],
+  ["bidShare", "bidDepth askDepth", (bid = 0, ask = 0) => (100 * bid) / (bid + ask)],
+  ["fundingYear", "funding", (rate = 0) => rate * 24 * 365],
+];
+const OF_THE_MARKET: readonly Row[] = [
+  ["risingShare", "rising", (rising = 0) => (100 * rising) / 50],
+  [
+    "majorsRising",
+    MAJORS.map((coin) => `${coin}.change24h`).join(" "),
+    (...all) => all.filter((change) => change > 0).length,
+  ],
+  [
+    "stablecoinWeekUsd",
+    "stablecoinSupply stablecoinWeek",
+    (supply = 0, week = 0) => supply - supply / (1 + week / 100),
+  ],
+];
+const OF_ETHER: readonly Row[] = [["ethBtc", "ETH.price BTC.price", (eth = 0, btc = 0) => eth / btc]];
+
+/** @param coins Whose facts are compared. */
+export function computedFacts(facts: readonly Fact[], coins: readonly string[]): Fact[] {
+  const rowsOf = [...coins.map((coin) => [coin, OF_A_COIN] as const), ["market", OF_THE_MARKET] as const];
+  const all = [...rowsOf, ["ETH", OF_ETHER] as const].flatMap(([subject, rows]) =>
+    rows.flatMap((row) => computed(subject, row, facts)),
+  );
+  return [...all, ...places(facts, coins)];
 }
 
-function ofMarket(desk: Desk): Fact[] {
-  const market = (...kinds: Kind[]) => kinds.map((kind) => ["market", kind] as const);
-  const majors = MAJORS.map((coin) => [coin, "change24h"] as const);
-  return [
-    ...desk("market", "risingShare", market("rising"), (rising = 0) => (100 * rising) / 50),
-    ...desk("market", "majorsRising", majors, (...all) => all.filter((change) => change > 0).length),
-    ...desk(
-      "market",
-      "stablecoinWeekUsd",
-      market("stablecoinSupply", "stablecoinWeek"),
-      (supply = 0, week = 0) => supply - supply / (1 + week / 100),
-    ),
-    ...desk(
-      "ETH",
-      "ethBtc",
-      [
-        ["ETH", "price"],
-        ["BTC", "price"],
-      ],
-      (eth = 0, btc = 0) => eth / btc,
-    ),
-  ];
+/** Nothing where one of the facts is missing. */
+function computed(subject: string, [kind, from, compute]: Row, facts: readonly Fact[]): Fact[] {
+  const told = from.split(" ").flatMap((name) => {
+    const [wanted = "", of = subject] = name.split(".").toReversed();
+    return facts.find((one) => one.subject === of && one.kind === wanted) ?? [];
+  });
+  const values = told.flatMap((one) => (typeof one.value === "number" ? [one.value] : []));
+  const value = values.length < from.split(" ").length ? Number.NaN : compute(...values);
+  const observedAt = Math.min(...told.map((one) => one.observedAt));
+  return Number.isFinite(value)
+    ? [{ ...BY, subject, kind, value, unit: wordingOf(kind).unit, observedAt }]
+    : [];
 }
 
 /** Where coins stand among the largest by how much they rose. */

@@ -1,5 +1,6 @@
 import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
+import { freeDigits } from "./asides";
 import type { Change } from "./changes";
 import { sayingOf, type Unit } from "./kinds";
 import { namesOf, type Names } from "./names";
@@ -83,19 +84,22 @@ export type Ledger = {
   names: Names;
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
-  /** When the text is written, in epoch ms: its own date needs no fact. */
-  now: number;
-  /** What it answers: its words may be quoted. */
-  asked: string;
+  /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
+  free: RegExp;
 };
 
-/** @param about Whom the text may speak of, and its focus; without them the coins that everybody knows. */
+/**
+ * @param now When the text is written, in epoch ms.
+ * @param about Whom the text may speak of, and its focus; without them the coins that everybody knows.
+ */
 export function ledgerOf(
   sources: readonly Source[],
   now: number,
   { names = namesOf([]), focus = "", asked = "" }: { names?: Names; focus?: string; asked?: string } = {},
 ): Ledger {
-  return { facts: new Map(sources.map((source) => [source.id, source])), names, focus, now, asked };
+  const facts = new Map(sources.map((source) => [source.id, source]));
+  const free = freeDigits([now, ...sources.map(({ observedAt }) => observedAt)], asked);
+  return { facts, names, focus, free };
 }
 
 export type CitedSource = Infer<typeof vCitedSource>;

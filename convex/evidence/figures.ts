@@ -1,197 +1,127 @@
+import { withoutTrailing } from "../lib/text";
+import { namesIn } from "../lib/records";
 import {
-  AHEAD,
+  HOURS,
+  MULTIPLES,
   NUMBER_ENDS,
   NUMBERS,
   OVER,
   OVER_BEHIND,
   SCALES,
-  SPANS,
   UNDER,
   UNDER_BEHIND,
-  UNIT_WORDS,
+  UNITS,
   words,
-  type WrittenUnit,
 } from "./languages";
-import { namesIn } from "../lib/records";
-import { withoutTrailing } from "../lib/text";
 
-/** The plain figures of a sentence: what a writer wrote with digits, or in words with a unit, and what it may mean. Pure. */
+/**
+ * The figures that a writer wrote itself, in digits or in words: where they stand, and which digits they have. How many
+ * zeros and what unit they mean, is not read: what takes their place says it. Pure.
+ */
 
-/** One reading of a figure, and the worth of its last digit. */
-export type Reading = { value: number; place: number };
+export type Place = { start: number; end: number };
 
-export type Figure = {
-  start: number;
-  end: number;
+export type Figure = Place & {
   text: string;
-  /** What it may say; empty where it cannot be read. */
-  readings: Reading[];
-  unit: WrittenUnit | "coins" | "place" | "hours" | "date" | "none";
+  /** Its digits that count, as a whole number; `null` where it cannot be read. */
+  digits: number | null;
+  /** What one in its last place is worth, as a part of the digits. */
+  place: number;
+  /** Whether it is of millions and more, by its scale or its length; `null` where that may be. */
+  isLarge: boolean | null;
+  unit: keyof typeof UNITS | "money" | "place" | "coins" | "none";
   /** The capitals behind it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
-  /** Whether it is of a time to come. */
-  isAhead: boolean;
+  /** A multiple or a share in words, such as "twice", "four in five": what it says. */
+  share: number | null;
 };
 
-const NUMBER =
-  /(?<![\d.,])(?:\d+[万億亿](?:\d+万)?\d*(?=\d)\d|\d{1,3}(?:[.,'’ ]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)*|\.\d+)/g;
-const CURRENCY = /(?:US\$|R\$|(?<!\p{L})(?:USD|EUR|GBP|JPY|CNY|CHF|AUD|CAD)|[$€£¥₿])\s?$/u;
-const SIGN =
-  /(?:(?<![\p{L}\p{N}.)\]}%])[+-]|(?<!\p{L})(?:plus|minus|negative|menos|moins|más)\s|负|マイナス)\s?$/iu;
-const LATIN = "(?!\\p{Script=Latin})";
-const PER_HUNDRED = /百分之\s?$/;
-const PLACE =
-  /(?:#|№|(?<!\p{L})(?:No\.|Nr\.|number|rank|Platz|place|puesto|rang|posição|posición)\s?#?|第)\s?$/iu;
-const ORDINAL = /^(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)(?!\p{Script=Latin})/u;
-const TICKER = /^\s?([A-Z][A-Z0-9]{1,9})(?![\p{L}\d])/u;
+/** In the place of what is read already: no letter, no digit, no mark. */
+const BLANK = "\uE000";
 
-const scales = SCALES.map(({ words: list, powers }) => ({ pattern: behind(list), powers }));
-const spans = SPANS.map(({ words: list, hours }) => ({ pattern: behind(list), hours }));
-const units = namesIn(UNIT_WORDS).map((unit) => ({ unit, pattern: behind(UNIT_WORDS[unit]) }));
-
-function behind(list: string): RegExp {
-  return new RegExp(`^[\\s-]?(?:de )?(?:${list})${LATIN}`, "u");
+/** The text with some of its places out of the way, at their length. */
+export function without(text: string, places: readonly Place[]): string {
+  return places.reduce(
+    (rest, { start, end }) => rest.slice(0, start) + BLANK.repeat(end - start) + rest.slice(end),
+    text,
+  );
 }
 
-/** @param text A sentence in which what is no plain figure is out of the way, at its length. */
+/** @param text A sentence in which what is no figure of the writer's is out of the way, at its length. */
 export function figuresIn(text: string): Figure[] {
-  const figures = [...text.matchAll(NUMBER)].map((found) => numberAt(text, found[0], found.index));
-  joinRanges(text, figures);
-  const taken = (start: number, end: number) => figures.some((one) => start < one.end && end > one.start);
-  for (const pattern of [IN_WORDS, SHARE, BY_ITSELF, OTHER_DIGITS]) {
-    for (const found of text.matchAll(pattern)) {
-      const end = found.index + found[0].length;
-      if (!taken(found.index, end)) figures.push(inWords(text, found[0], found.index));
-    }
+  const figures = Array.from(text.matchAll(IN_DIGITS), (found) => inDigits(text, found));
+  for (const pattern of [IN_WORDS, OTHER_DIGITS]) {
+    const rest = without(text, figures);
+    figures.push(...Array.from(rest.matchAll(pattern), (found) => inWords(rest, found)));
   }
   return figures.sort((a, b) => a.start - b.start);
 }
 
-function numberAt(text: string, digits: string, at: number): Figure {
-  const before = leftOf(text.slice(Math.max(0, at - 24), at));
-  const after = rightOf(text.slice(at + digits.length, at + digits.length + 30), before);
-  const [start, end] = [at - before.length, at + digits.length + after.length];
-  const { sign, unit: known } = before;
+const END = "(?!\\p{Script=Latin})";
+const unitNames = namesIn(UNITS);
+const ANY_UNIT = `(?:${unitNames.map((unit) => `(?<${unit}>${UNITS[unit]})`).join("|")})${END}`;
+const unitOf = ({ groups }: RegExpMatchArray) => unitNames.find((unit) => groups?.[unit] !== undefined);
+
+const SIGN =
+  "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
+const FRONT =
+  "(?<front>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<foreign>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<share>百分之)|" +
+  "(?<nth>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
+const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*(?:[万億亿]\\d+)*";
+const IN_DIGITS = new RegExp(
+  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?(?<scale>${SCALES})${END})?` +
+    `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
+  "gu",
+);
+
+/** What stands before a number, by its unit. */
+const FRONTS = [
+  ["front", "money"],
+  ["foreign", "other"],
+  ["share", "percent"],
+] as const;
+
+function inDigits(text: string, found: RegExpExecArray): Figure {
+  const {
+    sign = "",
+    inner = "",
+    number = "",
+    scale = "",
+    ticker = null,
+    nth,
+    ordinal,
+    ...fronts
+  } = found.groups ?? {};
+  const before = FRONTS.find(([name]) => fronts[name] !== undefined)?.[1];
+  const isPlace = nth !== undefined || ordinal !== undefined;
+  const named = unitOf(found) ?? (ticker === null ? "none" : "coins");
+  const behind = isPlace ? "place" : scale !== "" && named in HOURS ? "other" : named;
+  const digits = number.replace(/\D/g, "").replace(/^0+/, "");
+  const counting = withoutTrailing(digits, "0");
+  const said = sign + inner;
+  const isThousands = /^(?:k|K|t[hs]\w+|Ts\w+\.?|Ta\w+|mil|mille|万)$/.test(scale);
   return {
-    ...{ start, end, text: text.slice(start, end), unit: after.unit ?? known, ticker: after.ticker },
-    readings: readingsOf(digits).flatMap(({ value, place }) =>
-      after.factors.map((factor) => ({ value: value * factor, place: place * factor })),
-    ),
-    sign: sign === "" ? 0 : /[+]|plus|más/i.test(sign) ? 1 : -1,
-    bound: boundAt(text, start, end),
-    isAhead: AHEAD_BEFORE.test(text.slice(0, start)),
+    ...placed(text, found),
+    ...{ unit: before ?? behind, ticker, share: null },
+    // Zeros at the end may show no more than that it is rounded.
+    digits: Number(digits),
+    place: /[.,]\d{0,2}$/.test(number)
+      ? 1
+      : 10 ** Math.min(digits.length - counting.length, Math.max(0, digits.length - 2)),
+    isLarge: isThousands ? null : scale !== "" || Number(number.replace(/[.,]\d{1,2}$|\D/g, "")) >= 1e6,
+    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
   };
 }
 
-type Left = { sign: string; unit: "usd" | "other" | "percent" | "place" | "none"; length: number };
-
-/** What stands before digits and belongs to them. */
-function leftOf(text: string): Left {
-  let rest = text;
-  const take = (pattern: RegExp) => {
-    const found = pattern.exec(rest)?.[0] ?? "";
-    rest = rest.slice(0, rest.length - found.length);
-    return found.trim();
-  };
-  const inner = take(SIGN);
-  const currency = take(CURRENCY);
-  const sign = inner === "" ? take(SIGN) : inner;
-  const isShare = take(PER_HUNDRED) !== "";
-  const isPlace = take(PLACE) !== "";
-  const money = /^(?:US\$|USD|\$)$/.test(currency) ? "usd" : "other";
-  const unit = isShare ? "percent" : isPlace ? "place" : currency === "" ? "none" : money;
-  return { sign, unit, length: text.length - rest.length };
-}
-
-/** `unit`: `null` where what stands before the digits says it. */
-type Right = {
-  unit: Figure["unit"] | null;
-  ticker: string | null;
-  factors: readonly number[];
-  length: number;
-};
-
-/** What stands behind digits and belongs to them. */
-function rightOf(text: string, { unit: known }: Left): Right {
-  const found = scales.flatMap(({ pattern, powers }) => {
-    const scale = pattern.exec(text)?.[0];
-    return scale === undefined ? [] : [{ scale, powers }];
-  });
-  const scale = found.map((one) => one.scale).reduce((a, b) => (b.length > a.length ? b : a), "");
-  const span = spans.find(({ pattern }) => pattern.test(text));
-  if (span !== undefined && known === "none" && (scale === "" || /^\s?m$/.test(scale))) {
-    const length = span.pattern.exec(text)?.[0].length ?? 0;
-    return { unit: "hours", ticker: null, factors: [span.hours], length };
-  }
-  const factors = scale === "" ? [1] : found.flatMap(({ powers }) => powers.map((power) => 10 ** power));
-  const rest = text.slice(scale.length);
-  const ending = (unit: Right["unit"], own: string, ticker: string | null = null): Right => ({
-    ...{ unit, ticker, factors, length: scale.length + own.length },
-  });
-  const written = units.find(({ pattern }) => pattern.test(rest));
-  if (written !== undefined) {
-    const isOwn = known === "none" || written.unit === "cents";
-    const cents = written.unit === "cents" ? factors.map((factor) => factor / 100) : factors;
-    return { ...ending(isOwn ? written.unit : null, written.pattern.exec(rest)?.[0] ?? ""), factors: cents };
-  }
-  if (known !== "none") return ending(null, "");
-  const ordinal = scale === "" ? (ORDINAL.exec(rest)?.[0] ?? "") : "";
-  if (ordinal !== "") return ending("place", ordinal);
-  const [whole = "", ticker = null] = TICKER.exec(rest) ?? [];
-  return ending(ticker === null ? null : "coins", whole, ticker);
-}
-
-/** What digits may say under either convention: a point or a comma before three digits groups them, a point may not. */
-function readingsOf(digits: string): Reading[] {
-  if (/[万億亿]/.test(digits)) return [inMyriads(digits)];
-  const marks = digits.replace(/\d/g, "");
-  const last = Math.max(digits.lastIndexOf("."), digits.lastIndexOf(","));
-  const behind = digits.length - last - 1;
-  const grouped: Reading = whole(digits.replace(/\D/g, ""));
-  const decimal: Reading = {
-    value: Number(`${digits.slice(0, last).replace(/\D/g, "")}.${digits.slice(last + 1)}`),
-    place: 10 ** -behind,
-  };
-  if (last === -1) return [grouped];
-  if (marks.length > 1) return new Set(marks).size === 1 ? (behind === 3 ? [grouped] : []) : [decimal];
-  if (behind !== 3 || /^0?\D/.test(digits)) return [decimal];
-  return marks === "." ? [decimal, grouped] : [grouped];
-}
-
-/** `10万5440` */
-function inMyriads(digits: string): Reading {
-  const part = (mark: string) => Number(new RegExp(`(\\d+)[${mark}]`, "u").exec(digits)?.[1] ?? 0);
-  const rest = Number(digits.split(/[万億亿]/u).at(-1));
-  return { value: part("億亿") * 1e8 + part("万") * 1e4 + rest, place: 1 };
-}
-
-/** Zeros at the end show no more than that it is rounded. */
-function whole(digits: string): Reading {
-  const zeros = digits.length - withoutTrailing(digits, "0").length;
-  return { value: Number(digits), place: 10 ** Math.min(zeros, Math.max(0, digits.length - 2)) };
-}
-
-const RANGE = /^\s?(?:-|–|—|~|～|to|and|bis|und|a|y|à|et|e|至|到|から)\s?$/u;
-
-/** "$95–98k": the ends of a range have one unit. */
-function joinRanges(text: string, figures: Figure[]): void {
-  for (const [index, second] of figures.entries()) {
-    const first = figures[index - 1];
-    if (first === undefined || !RANGE.test(text.slice(first.end, second.start))) continue;
-    if (/[-–—]/.test(text.slice(first.end, second.start)) || text.charAt(first.end) === "-") second.sign = 0;
-    if (first.unit === "none" && second.unit !== "none") {
-      const factor =
-        (second.readings[0]?.place ?? 1) /
-        (readingsOf(/\d[\d.,]*/.exec(second.text)?.[0] ?? "1")[0]?.place ?? 1);
-      first.readings = first.readings.flatMap((one) => [
-        one,
-        { value: one.value * factor, place: one.place * factor },
-      ]);
-      first.unit = second.unit;
-    } else if (second.unit === "none") second.unit = first.unit;
-  }
+/** Where a figure stands, and whether a word beside it makes it a bound. */
+function placed(text: string, { 0: told, index: start }: RegExpExecArray) {
+  const end = start + told.length;
+  const before = text.slice(Math.max(0, start - 40), start);
+  const [, over, under] = BOUND_BEFORE.exec(before) ?? BOUND_BEHIND.exec(text.slice(end)) ?? [];
+  const bound = over !== undefined ? ("over" as const) : under !== undefined ? ("under" as const) : null;
+  return { start, end, text: told, bound };
 }
 
 const BOUND_BEFORE = new RegExp(
@@ -199,45 +129,37 @@ const BOUND_BEFORE = new RegExp(
   "iu",
 );
 const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
-const AHEAD_BEFORE = new RegExp(
-  `(?<!\\p{L})(?:${AHEAD})(?: few)?\\s?(?:\\d+\\s?(?:to|-|–|bis|a|à)\\s?)?$`,
-  "iu",
-);
 
-export function boundAt(text: string, start: number, end: number): Figure["bound"] {
-  const [, over, under] =
-    BOUND_BEFORE.exec(text.slice(Math.max(0, start - 40), start)) ?? BOUND_BEHIND.exec(text.slice(end)) ?? [];
-  return over !== undefined ? "over" : under !== undefined ? "under" : null;
-}
-
-const NUMBER_WORDS = Object.keys(NUMBERS).join("|");
-const AMOUNT_UNITS = `${UNIT_WORDS.points}|${UNIT_WORDS.bps}|${UNIT_WORDS.percent}|${UNIT_WORDS.times}|${UNIT_WORDS.usd}|${UNIT_WORDS.cents}|${UNIT_WORDS.gwei}|成|割|points?`;
-/** A number in words with its unit. */
+const KNOWN = Object.keys(NUMBERS).join("|");
+/** Whatever is before a unit that only stands behind numbers says one. */
+const ALONE =
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
+/** A multiple, a share, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?:\\p{L}*(?:${NUMBER_WORDS}|${NUMBER_ENDS})[ -]|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:(?:a|and|et|y|e|und) (?:a )?(?:half|demi|medio|meio) )?(?:a )?(?:${AMOUNT_UNITS})`,
+  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?<of> of (?:a|one) (?:per ?cent|basis point))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
+    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割|points?)|(?:${ALONE})`,
 );
-const NUMBER_BEFORE = new RegExp(`(?:${NUMBER_WORDS}|${NUMBER_ENDS})[\\s-]$`, "iu");
-/** A unit that only stands behind numbers: whatever is before it says one. */
-const BY_ITSELF =
-  /(?:%|percent(?!age)|per cent|Prozent(?!ual)|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões))(?!\p{Script=Latin})|百分之\p{Script=Han}+|パーセント/giu;
-/** `nine in ten` */
-const SHARE = words(`(?:${NUMBER_WORDS}) (?:in|out of) (?:every )?(?:${NUMBER_WORDS})`);
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
-function inWords(text: string, told: string, start: number): Figure {
-  const end = start + told.length;
-  const [first = "", ...rest] = told.split(/[\s-]+/);
-  const value = NUMBERS[first.toLowerCase()];
-  const unit = units.find(({ pattern }) => pattern.test(` ${rest.join(" ")}`))?.unit;
-  const isRead =
-    value !== undefined &&
-    unit !== undefined &&
-    rest.length === 1 &&
-    !NUMBER_BEFORE.test(text.slice(0, start));
+function inWords(text: string, found: RegExpExecArray): Figure {
+  const { amount = "", part = "", all = "", of, ...groups } = found.groups ?? {};
+  const numberOf = (told: string) =>
+    NUMBERS[told.toLowerCase().replace(/[ -]+(?:a[ -]+)?$/, "")] ?? Number.NaN;
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
+  const share = multiple ?? numberOf(part) / numberOf(all);
+  const isShare = !Number.isNaN(share);
+  const digits = numberOf(amount);
   return {
-    ...{ start, end, text: told, ticker: null, sign: 0, bound: boundAt(text, start, end), isAhead: false },
-    readings: isRead ? [{ value, place: 1 }] : [],
-    unit: unit ?? "other",
+    ...placed(text, found),
+    ...{
+      digits: Number.isNaN(digits) ? null : digits,
+      place: Math.min(1, digits / 2),
+      isLarge: null,
+      ticker: null,
+      sign: 0,
+    },
+    unit: of !== undefined ? "percent" : isShare ? "times" : (unitOf(found) ?? "other"),
+    share: isShare ? share : null,
   };
 }

@@ -10,16 +10,10 @@ export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
   const listed = facts.filter(({ kind }) => kind === "rank");
   return listed
     .flatMap(({ subject: symbol, observedAt }): ListedCoin[] => {
-      const own = facts.filter(({ subject }) => subject === symbol);
-      const number = (kind: Kind) => numberOf(own, kind);
-      const [rank, price, marketCap, volume24h] = [
-        number("rank"),
-        number("price"),
-        number("marketCap"),
-        number("volume24h"),
-      ];
+      const { name, number } = ofCoin(symbol, facts);
+      const [rank, price] = [number("rank"), number("price")];
+      const [marketCap, volume24h] = [number("marketCap"), number("volume24h")];
       if (rank === null || price === null || marketCap === null || volume24h === null) return [];
-      const name = nameOf(own) ?? symbol;
       return [
         { symbol, name, rank, price, change24h: number("change24h"), marketCap, volume24h, observedAt },
       ];
@@ -43,22 +37,21 @@ export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
   return facts
     .filter(({ kind }) => kind === "trendingPlace")
     .flatMap(({ subject: symbol, value: place }): SearchedCoin[] => {
-      if (typeof place !== "number") return [];
-      const own = facts.filter(({ subject }) => subject === symbol);
-      const name = nameOf(own) ?? symbol;
-      return [{ symbol, name, place, change24h: numberOf(own, "trendingChange") }];
+      const { name, number } = ofCoin(symbol, facts);
+      return typeof place === "number" ? [{ symbol, name, place, change24h: number("trendingChange") }] : [];
     })
     .sort((a, b) => a.place - b.place);
 }
 
-function numberOf(facts: readonly Fact[], wanted: Kind): number | null {
-  const value = facts.find(({ kind }) => kind === wanted)?.value;
-  return typeof value === "number" ? value : null;
-}
-
-function nameOf(facts: readonly Fact[]): string | null {
-  const value = facts.find(({ kind }) => kind === "name")?.value;
-  return typeof value === "string" ? value : null;
+/** What a coin is called, and its figures by their kind. */
+function ofCoin(symbol: string, facts: readonly Fact[]) {
+  const own = facts.filter(({ subject }) => subject === symbol);
+  const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
+  const number = (kind: Kind) => {
+    const value = valueOf(kind);
+    return typeof value === "number" ? value : null;
+  };
+  return { name: String(valueOf("name") ?? symbol), number };
 }
 
 /**

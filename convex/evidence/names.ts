@@ -1,4 +1,4 @@
-import { MAJOR_NAMES } from "./model";
+import { isMajor, MAJOR_NAMES } from "./model";
 import type { Fact } from "./tables";
 
 /** Whom a text talks of: the subjects of facts under their symbols and names. Pure. */
@@ -6,8 +6,6 @@ import type { Fact } from "./tables";
 export type Names = {
   /** By the name as it is written. */
   subjects: ReadonlyMap<string, string>;
-  /** Names of coins in small letters, which may be words of the language as well. */
-  small: ReadonlySet<string>;
   pattern: RegExp;
   /** What sources are called, some of them as a coin is. */
   places: ReadonlySet<string>;
@@ -31,7 +29,6 @@ export function namesOf(
   facts: readonly (Pick<Fact, "subject" | "kind" | "value"> & { source?: string })[],
 ): Names {
   const subjects = new Map<string, string>();
-  const small = new Set<string>();
   const add = (name: string, subject: string) => {
     if (!subjects.has(name)) subjects.set(name, subject);
   };
@@ -49,9 +46,7 @@ export function namesOf(
     add(`$${subject}`, subject);
     if (kind !== "name" || typeof value !== "string" || value.length < 2) continue;
     add(value, subject);
-    const lower = value.toLowerCase();
-    if (value.length > 3 && !subjects.has(lower)) small.add(lower);
-    if (value.length > 3) add(lower, subject);
+    if (value.length > 3) add(value.toLowerCase(), subject);
   }
   const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length).map(escaped);
   // A name with a dollar sign is a coin's, whoever else knows it.
@@ -60,17 +55,19 @@ export function namesOf(
     "g",
   );
   const places = new Set(facts.flatMap(({ source }) => source ?? []));
-  return { subjects, small, pattern, places };
+  return { subjects, pattern, places };
 }
 
 /** @param text As `plain` makes it. */
-export function mentionsIn(text: string, { subjects, small, pattern, places }: Names): Mention[] {
+export function mentionsIn(text: string, { subjects, pattern, places }: Names): Mention[] {
   return [...text.matchAll(pattern)].flatMap((found) => {
     const [whole, name] = found;
     // On Hyperliquid a coin of that name is not meant.
     if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
     const subject = subjects.get(name ?? whole) ?? whole;
-    return [{ subject, isExact: !small.has(whole), start: found.index, end: found.index + whole.length }];
+    // In small letters most names are words of the language as well.
+    const isExact = isMajor(subject) || whole !== whole.toLowerCase();
+    return [{ subject, isExact, start: found.index, end: found.index + whole.length }];
   });
 }
 

@@ -1,23 +1,12 @@
-import {
-  adopted,
-  bounded,
-  isAside,
-  isOwnSpan,
-  MARKS_BEFORE,
-  MARKS_BEHIND,
-  multipleOf,
-  multiplesIn,
-  quoted,
-} from "./adoption";
-import { namesWithDigits, ownDates, quotesOf, without } from "./asides";
-import { citationIn, inFacts, isDirected, itemIn, type Desk, type How, type Item } from "./citations";
+import { adopted, isAside, isRepeated, SUMMED } from "./adoption";
+import { digitsIn } from "./asides";
+import { citationIn, inFacts, isContrary, itemIn, type Desk, type How, type Item } from "./brackets";
 import type { Ledger, Source } from "./facts";
-import { boundAt, figuresIn, type Figure } from "./figures";
-import { signAt, type Setting } from "./labels";
+import { figuresIn, without, type Figure, type Place } from "./figures";
 import { localeOf } from "./languages";
 import { mentionsIn, type Mention } from "./names";
 import { linesOf, plain } from "./sentences";
-import { ofFact, piecesIn, printed, type Piece } from "./slots";
+import { piecesIn, printed, type Piece } from "./slots";
 
 /**
  * From a writer's text to one that its readers can check: slots and adopted figures are printed from facts, citations are
@@ -42,14 +31,15 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const clean = plain(text);
   const desk: Desk = { ledger, locale: how.locale ?? localeOf(clean), kept: how.kept ?? [], how };
   const gap = desk.locale === "zh" || desk.locale === "ja" ? "" : " ";
-  const focus = ledger.focus === "" ? null : ledger.focus;
-  let carried = focus;
+  let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
-    if (sentences.length === 0) carried = focus;
+    if (sentences.length === 0) named = ledger.focus;
+    const before: Source[] = [];
     const told = sentences.map((sentence) => {
-      const read = readSentence(sentence, carried, desk);
+      const read = readSentence(sentence, { named, before }, desk);
       const isRemoved = read.left.length > 0 && how.left !== "mark";
-      carried = read.mentions.at(-1)?.subject ?? carried;
+      named = read.mentions.at(-1)?.subject ?? named;
+      before.push(...read.told);
       settled.sentences += 1;
       settled.removed += isRemoved ? 1 : 0;
       settled.figures += isRemoved ? 0 : read.items.length;
@@ -66,202 +56,143 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   return settled;
 }
 
-type Place = { start: number; end: number };
 /** What is left over of a sentence; `instead` is shown where the sentence stays. */
 type Left = Place & { why: string; instead?: string };
-type Found = { items: Item[]; left: Left[] };
-type Read = Found & {
+type Read = {
+  items: Item[];
+  left: Left[];
   pieces: Piece[];
   mentions: Mention[];
+  /** The facts that it cites. */
   told: Source[];
-  setting: Setting;
-  isQuoted: boolean;
+  /** The sentence with slots and citations out of the way. */
+  open: string;
 };
+/** What stands before a sentence: who was named last ("" where nobody was), and the facts that its paragraph cites. */
+type Context = { named: string; before: readonly Source[] };
 
-/** A sentence longer than this is not read. */
+/** A sentence longer than this is not read: it goes, whatever it says. */
 const MOST_CHARS = 1_500;
 
-function readSentence(sentence: string, carried: string | null, desk: Desk): Read {
-  const { ledger, how, locale } = desk;
-  if (sentence.length > MOST_CHARS) return unread(sentence, carried, desk);
+function readSentence(sentence: string, context: Context, desk: Desk): Read {
+  const { ledger, how } = desk;
+  const read: Read = { items: [], left: [], pieces: [], mentions: [], told: [], open: "" };
+  if (sentence.length > MOST_CHARS) {
+    read.left.push({ start: 0, end: sentence.length, why: "the sentence is too long", instead: "…" });
+    return read;
+  }
   const pieces = piecesIn(sentence);
-  const cited = citedIn(pieces, ledger, how);
-  const quotes = quotesOf(sentence, cited, plain(ledger.asked));
-  const bare = without(sentence, pieces);
-  const mentions = mentionsIn(bare, ledger.names);
-  const slots = slotsIn(sentence, pieces, desk);
-  const rests = without(bare, [...quotes, ...ownDates(sentence, cited, ledger), ...slots.items]);
-  const words = without(rests, namesWithDigits(rests, ledger.names));
-  const told = [...new Set([...cited, ...slots.items.flatMap((item) => item.printed.sources)])];
-  const rest = plainIn(words, { pieces, mentions, told, carried }, desk);
-  const items = [...slots.items, ...rest.items];
-  const setting = { text: without(without(sentence, pieces), items), mentions, carried, ledger, locale };
-  const left = [...slots.left, ...rest.left, ...contraryIn(items, setting)];
-  return { items, left, pieces, mentions, told, setting, isQuoted: quotes.length > 0 };
+  const cited = pieces.flatMap(({ ids }) => ids.flatMap((id) => ledger.facts.get(id) ?? []));
+  const told = how.isUncited === true ? [...ledger.facts.values()] : [...new Set(cited)];
+  const open = without(sentence, pieces);
+  const mentions = mentionsIn(open, ledger.names);
+  Object.assign(read, { pieces, told, open, mentions });
+  for (const piece of pieces) readPiece(piece, read, ledger);
+  const numbered = mentions.filter(({ start, end }) => /\d/.test(open.slice(start, end)));
+  const words = without(open, numbered);
+  const rest = without(words, digitsIn(words, ledger.free));
+  readFigures(rest, read, context, desk);
+  const contrary = read.items.filter((item) => isContrary(item, open));
+  const saysOf = ({ printed: { sources } }: Item) => `${sources[0]?.says ?? ""}: it went the other way`;
+  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: saysOf(item) })));
+  return read;
 }
 
-/** A sentence that is too long to be read goes, whatever it says. */
-function unread(sentence: string, carried: string | null, { ledger, locale }: Desk): Read {
-  const left = [{ start: 0, end: sentence.length, why: "the sentence is too long", instead: "…" }];
-  const setting = { text: "", mentions: [], carried, ledger, locale };
-  return { items: [], left, pieces: [], mentions: [], told: [], setting, isQuoted: false };
+/** What a slot asks for, and what a citation cites that is no fact. */
+function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void {
+  const { start, end, ids, isSlot } = piece;
+  const made = isSlot ? printed(piece, facts) : null;
+  const missing = isSlot ? [] : ids.filter((id) => !facts.has(id));
+  if (typeof made === "string") left.push({ start, end, why: made, instead: "—" });
+  else if (made !== null) items.push({ start, end, printed: made });
+  left.push(...missing.map((id) => ({ start, end, why: `f${id} is no fact` })));
 }
 
-/** The facts that a sentence cites, in its order. */
-function citedIn(pieces: readonly Piece[], { facts }: Ledger, { isUncited }: How): Source[] {
-  if (isUncited === true) return [...facts.values()];
-  return pieces.flatMap(idsOf).flatMap((id) => facts.get(id) ?? []);
-}
-
-function idsOf(piece: Piece): number[] {
-  if (piece.kind === "citation") return piece.ids;
-  return piece.asked === null ? [] : [...piece.asked.left, ...piece.asked.right];
-}
-
-/** What slots ask for, with the marks that touch them. */
-function slotsIn(sentence: string, pieces: readonly Piece[], { ledger, how }: Desk): Found {
-  const found: Found = { items: [], left: [] };
-  for (const piece of pieces) {
-    const { start, end } = piece;
-    if (piece.kind === "citation") {
-      const missing = piece.ids.filter((id) => !ledger.facts.has(id));
-      found.left.push(...missing.map((id) => ({ start, end, why: `f${id} is no fact` })));
-      continue;
-    }
-    const made = piece.asked === null ? "that is no slot" : printed(piece.asked, ledger.facts);
-    const place = withMarks(sentence, piece, pieces);
-    const why =
-      typeof made === "string"
-        ? made
-        : /\d[.,]?$/.test(sentence.slice(0, place.start)) || /^[.,]?\d/.test(sentence.slice(place.end))
-          ? "a digit touches it"
-          : how.isBare === true && made.unit === "text"
-            ? "it is words"
-            : null;
-    if (why !== null || typeof made === "string")
-      found.left.push({ start, end, why: why ?? "", instead: "—" });
-    else found.items.push({ ...place, printed: made });
-  }
-  return found;
-}
-
-function withMarks(text: string, { start, end }: Piece, pieces: readonly Piece[]): Place {
-  const before = MARKS_BEFORE.exec(text.slice(0, start))?.[0] ?? "";
-  // A hyphen between two slots is a range's.
-  const isRange = /^[-–]$/.test(before) && pieces.some((one) => one.end === start - 1);
-  const isMark = before !== "" && !isRange && !/[\p{L}\d]$/u.test(text.slice(0, start - before.length));
-  const behind = MARKS_BEHIND.exec(text.slice(end))?.[0] ?? "";
-  return { start: isMark ? start - before.length : start, end: end + behind.length };
-}
-
-type Around = Pick<Read, "pieces" | "mentions" | "told"> & { carried: string | null };
-
-/** The plain figures and multiples of a sentence: adopted, no figures at all, or left over. */
-function plainIn(words: string, around: Around, desk: Desk): Found {
-  const figures = figuresIn(words);
-  const found: Found = { items: [], left: [] };
+/** The figures of the writer's own: adopted, no figures at all, or left over. */
+function readFigures(rest: string, read: Read, context: Context, desk: Desk): void {
+  const { items, left, told } = read;
+  const { ledger, how } = desk;
+  const figures = figuresIn(rest);
+  const facts = [...new Set([...told, ...context.before])];
+  const isSummed = SUMMED.test(rest);
+  const known = [...ledger.facts.values()];
+  const isBracketed = how.isUncited !== true && how.isBare !== true;
+  const others = how.isUncited === true || figures.length === 0 ? [] : comparedIn(read, ledger);
   for (const figure of figures) {
-    const one = read(figure, words, around, desk);
-    if (one === null) continue;
-    if ("why" in one) found.left.push(one);
-    else found.items.push(one);
+    const { start, end, unit } = figure;
+    const near = how.isUncited === true ? ofNamed(start, read, context) : inOrder(facts, figure, read);
+    const own = adopted(figure, { facts: near, others, isSummed });
+    const shown = items.flatMap(({ printed: { sources } }) => sources);
+    if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
+    if (own === null && isBracketed && isRepeated(figure, told)) continue;
+    if (own === null)
+      left.push({
+        start,
+        end,
+        why: whyNot(figure, how.isUncited === true ? [] : near.filter((one) => told.includes(one))),
+      });
+    else items.push({ start, end, ...own });
   }
-  for (const { start, end, text: keeps, value } of multiplesIn(without(words, figures))) {
-    const own = multipleOf(value, boundAt(words, start, end), [...around.told, ...comparedIn(around, desk)]);
-    if (own !== null) found.items.push({ start, end, printed: own, keeps });
-    else found.left.push({ start, end, why: "no two facts cited here have that ratio" });
-  }
-  return found;
 }
 
-/** @returns `null` for what is no figure: a fact's own time, a number in its name. */
-function read(figure: Figure, words: string, around: Around, desk: Desk): Item | Left | null {
-  const { start, end, text: keeps } = figure;
-  const cited = nearest(figure, around, desk);
-  const near = figure.unit === "times" ? [...cited, ...comparedIn(around, desk)] : cited;
-  const bound = bounded(figure, near);
-  const own = bound ?? adopted(figure, near, words);
-  const isBare = own === null || figure.unit === "none";
-  if (
-    (isBare && isAside(figure, words, around.told)) ||
-    isOwnSpan(figure, words, around.told, desk.ledger.facts.values())
-  )
-    return null;
-  if (own !== null) return { start, end, printed: own, ...(bound === null ? {} : { keeps }) };
-  const quote = quoted(figure, near);
-  if (quote !== null) return { start, end, printed: ofFact(quote), keeps };
-  return { start, end, why: whyNot(figure, desk.how.isUncited === true ? [] : near) };
+/** The facts of who was named last before a place. */
+function ofNamed(start: number, { mentions, told }: Read, { named }: Context): Source[] {
+  const subject = mentions.findLast(({ end }) => end <= start)?.subject ?? named;
+  return subject === "" ? told : told.filter(({ about }) => about?.subject === subject);
 }
 
-/** The facts that a figure may be of: those of the nearest citation behind it first, or those of who was named last. */
-function nearest(
-  figure: Figure,
-  { pieces, mentions, told, carried }: Around,
-  { ledger, how }: Desk,
-): Source[] {
-  if (how.isUncited === true) {
-    const named = mentions.findLast(({ end }) => end <= figure.start)?.subject ?? carried;
-    return named === null ? [...told] : told.filter(({ about }) => about?.subject === named);
-  }
-  const group = pieces.find((piece) => piece.kind === "citation" && piece.start >= figure.end);
-  const first = group === undefined ? [] : idsOf(group).flatMap((id) => ledger.facts.get(id) ?? []);
-  return [...new Set([...first, ...told])];
+/** The facts of the citation behind a figure, and then the others. */
+function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): Source[] {
+  const behind = pieces.find(({ isSlot, start }) => !isSlot && start >= end)?.ids ?? [];
+  const isBehind = ({ id }: Source) => behind.includes(id);
+  return [...facts.filter(isBehind), ...facts.filter((one) => !isBehind(one))];
 }
 
-/** What a multiple may be of besides what its sentence cites: the same of the coins that it names ("three times Bitcoin's"). */
-function comparedIn({ mentions, told }: Around, { ledger }: Desk): Source[] {
-  return [...ledger.facts.values()].filter(
-    ({ id, about }) =>
-      about !== null &&
-      mentions.some(({ subject }) => subject === about.subject) &&
-      told.some((one) => one.id !== id && one.about?.kind === about.kind && one.about.since === about.since),
+/** What a sentence may compare its facts with, besides: the same of the coins that it names, and their prices. */
+function comparedIn({ mentions, told }: Read, { facts }: Ledger): Source[] {
+  const isAlike = (about: NonNullable<Source["about"]>) =>
+    mentions.some(({ subject }) => subject === about.subject) &&
+    told.some((one) => one.about?.kind === about.kind && one.about.since === about.since);
+  const isPrice = ({ kind, since, subject }: NonNullable<Source["about"]>) =>
+    /^(?:price|lastTrade)$/.test(kind) &&
+    since === null &&
+    told.some((one) => one.about?.subject === subject);
+  return [...facts.values()].filter(
+    (one) => one.about !== null && !told.includes(one) && (isAlike(one.about) || isPrice(one.about)),
   );
-}
-
-/** Changes that a word right before them says the other way round; of a bound, any word of its clause. */
-function contraryIn(items: readonly Item[], setting: Setting): Left[] {
-  return items.flatMap((item) => {
-    const { printed: made, keeps, start, end } = item;
-    if (!isDirected(made)) return [];
-    const { contrary } = signAt(item, made.value, setting);
-    if (contrary === null || (contrary === "far" && keeps === undefined)) return [];
-    return [{ start, end, why: `${made.sources[0]?.says ?? ""}: it went the other way` }];
-  });
 }
 
 function placeOf(text: string, { start, end }: Place): string {
   return text.slice(Math.max(0, start - 30), Math.min(text.length, end + 15, start + 200)).trim();
 }
 
-function whyNot(figure: Figure, near: readonly Source[]): string {
-  if (near.length === 0) return `“${figure.text}” cites no fact`;
+function whyNot({ text }: Figure, near: readonly Source[]): string {
   const said = near.slice(0, 3).map(({ id, says }) => `f${id} is ${says}`);
-  return `“${figure.text}” is no cited fact's (${said.join("; ")})`;
+  return near.length === 0 ? `“${text}” cites no fact` : `“${text}” is no cited fact's (${said.join("; ")})`;
 }
 
 /** What takes the place of a part of a sentence; told in the order of the text, so that facts are counted in it. */
 type Edit = Place & { told: () => string };
 
 /** A sentence with its figures and citations as readers see them. */
-function toldIn(sentence: string, { items, left, pieces, setting, isQuoted }: Read, desk: Desk): string {
+function toldIn(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): string {
   const shown = new Set(items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
-  const citations = pieces.flatMap((piece): Edit[] => {
-    if (piece.kind === "slot") return [];
-    const start = /\s$/.test(sentence.slice(0, piece.start)) ? piece.start - 1 : piece.start;
-    const rest = piece.ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
-    return [
-      { start, end: piece.end, told: () => rest.map((one) => citationIn(one, isQuoted, desk)).join("") },
-    ];
+  const text = without(open, items);
+  const fromOf = (start: number) => Math.max(0, ...items.flatMap(({ end }) => (end <= start ? end : [])));
+  const figures = items.map((item): Edit => {
+    const around = { text, mentions, from: fromOf(item.start) };
+    return { start: item.start, end: item.end, told: () => itemIn(item, around, desk) };
   });
-  return edited(sentence, [
-    ...items.map((item) => ({ ...item, told: () => itemIn(item, setting, desk) })),
-    ...left.map(({ start, end, instead = null }) => ({
-      start: instead === null ? end : start,
-      end,
-      told: () => `${instead ?? ""} [model]`,
-    })),
-    ...citations,
-  ]);
+  const marks = left.map(({ start, end, instead = "" }): Edit => {
+    return { start: instead === "" ? end : start, end, told: () => `${instead} [model]` };
+  });
+  const citations = pieces.flatMap(({ isSlot, start, end, ids }): Edit[] => {
+    if (isSlot) return [];
+    const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
+    const told = () => rest.map((one) => citationIn(one, sentence, desk)).join("");
+    return [{ start: /\s$/.test(sentence.slice(0, start)) ? start - 1 : start, end, told }];
+  });
+  return edited(sentence, [...figures, ...marks, ...citations]);
 }
 
 function edited(text: string, edits: readonly Edit[]): string {

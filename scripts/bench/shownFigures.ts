@@ -73,7 +73,7 @@ export function isTrue(
   const facts = (ids ?? []).flatMap((id) => cited[id - 1] ?? []);
   if (facts.some(({ words }) => words?.includes(text.replace(/[−-]/, "")) === true)) return true;
   const values = facts.flatMap((one) => one.value ?? []);
-  const made = values.flatMap((a) => values.flatMap((b) => [a - b, a / b, (a / b) * 100, (1 - a / b) * 100]));
+  const made = values.flatMap((a) => values.flatMap((b) => [a - b, a + b, a / b, (a / b) * 100]));
   const isCorrected = /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.)(?:\s\$)?)?$/.test(
     label.replace(/within 1\s?%$/, ""),
   );

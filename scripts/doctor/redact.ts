@@ -36,18 +36,22 @@ export function redactor(settings: Record<string, string | undefined>): (text: s
     })
     // The longest first: one may be a part of another.
     .toSorted(([, a], [, b]) => b.length - a.length);
-  const hidden = (text: string) => {
+  const hiddenBy = (marked: (mark: string) => string) => (text: string) => {
     let rest = text;
     for (const [name, value] of values) {
-      rest = rest.replace(escapedForms(value), `<${name}>`);
-      for (const form of base64Forms(value)) rest = rest.replaceAll(form, `<${name}>`);
+      rest = rest.replace(escapedForms(value), marked(`<${name}>`));
+      for (const form of base64Forms(value)) rest = rest.replaceAll(form, marked(`<${name}>`));
     }
-    const keyless = KEYS.reduce((clean, pattern) => clean.replace(pattern, "<key>"), rest);
-    return IDS.reduce((clean, [pattern, instead]) => clean.replace(pattern, instead), keyless);
+    const keyless = KEYS.reduce((clean, pattern) => clean.replace(pattern, marked("<key>")), rest);
+    return IDS.reduce((clean, [pattern, instead]) => clean.replace(pattern, marked(instead)), keyless);
   };
+  const hidden = hiddenBy((mark) => mark);
+  // In a feed `<id>` would be an element that never ends.
+  const hiddenInMarkup = hiddenBy((mark) => mark.replace("<", "&lt;").replace(">", "&gt;"));
   return (text) => {
     const json = parsed(text);
-    return json === undefined ? hidden(text) : JSON.stringify(withoutIds(json, hidden));
+    if (json !== undefined) return JSON.stringify(withoutIds(json, hidden));
+    return text.trimStart().startsWith("<") ? hiddenInMarkup(text) : hidden(text);
   };
 }
 

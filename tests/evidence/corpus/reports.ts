@@ -1,96 +1,159 @@
-import { ledgerOf, counted, sourceOfFact, type Ledger, type Source } from "../../../convex/evidence/facts";
+import { readFileSync } from "node:fs";
+import {
+  counted,
+  ledgerOf,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Ledger,
+  type Source,
+  type Uncounted,
+} from "../../../convex/evidence/facts";
+import { factsOf, KINDS } from "../../../convex/evidence/kinds";
 import { namesOf } from "../../../convex/evidence/names";
-import { CHINESE_DOWN } from "./chinese";
-import { ENGLISH_DOWN, ENGLISH_UP } from "./english";
-import { FRENCH_DOWN } from "./french";
-import { GERMAN_UP } from "./german";
-import { SUBJECTS, type Part } from "./parts";
-import { PORTUGUESE_UP } from "./portuguese";
-import { factsOfScene, MOMENTS, type Scene } from "./scenes";
-import { SPANISH_UP } from "./spanish";
+import type { Fact, Kind } from "../../../convex/evidence/tables";
+import { namesIn } from "../../../convex/lib/records";
 
-/** Reports put together from the corpus, each of another mixture of hands. */
+/**
+ * Texts written by hand, without a look at the code that reads them, and the mornings that they were written from:
+ * `[BTC.price]` cites a fact, `{BTC.price/ETH.price}` is a slot.
+ */
 
-export type Report = { name: string; scene: Scene; text: string };
+export type Scene = { at: number; sources: Source[]; ledger: Ledger; keys: Map<string, number> };
 
-/** As many of each language. */
-const SETS: { name: string; scene: Scene; part: Part; reports: number }[] = [
-  { name: "English, up", scene: "up", part: ENGLISH_UP, reports: 12 },
-  { name: "English, down", scene: "down", part: ENGLISH_DOWN, reports: 12 },
-  { name: "German", scene: "up", part: GERMAN_UP, reports: 24 },
-  { name: "Spanish", scene: "up", part: SPANISH_UP, reports: 24 },
-  { name: "French", scene: "down", part: FRENCH_DOWN, reports: 24 },
-  { name: "Portuguese", scene: "up", part: PORTUGUESE_UP, reports: 24 },
-  { name: "Chinese", scene: "down", part: CHINESE_DOWN, reports: 24 },
+/** A file's parts, `== title` before each. */
+export function partsOf(file: string): { title: string; text: string }[] {
+  const parts = readFileSync(new URL(`${file}.txt`, import.meta.url), "utf8")
+    .split(/^== /m)
+    .slice(1);
+  return parts.map((part) => {
+    const end = part.indexOf("\n");
+    return { title: part.slice(0, end), text: part.slice(end + 1).trimEnd() };
+  });
+}
+
+const SOURCES: readonly (readonly [kinds: RegExp, source: string])[] = [
+  [/^(?:lastTrade|day|high|low|bid|ask|spread)/, "Coinbase"],
+  [/^(?:funding|openInterest)/, "Hyperliquid"],
+  [/^stablecoin/, "DefiLlama"],
+  [/^(?:usdc|block|baseFee)/, "Base, read over RPC"],
+  [/^headline/, "markets.example, found by GDELT"],
 ];
 
-/** A hand for each subject, so that every paragraph is used and no two reports are alike. */
-export function reports(): Report[] {
-  return SETS.flatMap(({ name, scene, part, reports: count }) =>
-    Array.from({ length: count }, (_, index): Report => {
-      // A prime step through all mixtures meets none twice.
-      const mixture = (index + 1) * 7_919;
-      const paragraphs = SUBJECTS.map((subject, place) => {
-        const hands = part[subject];
-        return hands[Math.floor(mixture / hands.length ** place) % hands.length] ?? "";
-      });
-      return { name: `${name} ${index + 1}`, scene, text: numbered(paragraphs.join("\n\n"), scene) };
+export function factOf(subject: string, kind: Kind, value: number | string, observedAt: number): Fact[] {
+  const source = SOURCES.find(([kinds]) => kinds.test(kind))?.[1] ?? "CoinGecko";
+  return factsOf({ subject, observedAt, source, url: "https://example.org/figures" }, { [kind]: value });
+}
+
+/** What a line of a scene tells: `BTC: price 97250.5; change24h 3.21`. */
+function factsIn(line: string, at: number): Fact[] {
+  const [subject = "", told = ""] = line.split(/: (.*)/);
+  return told.split("; ").flatMap((one) => {
+    const [, name = "", value = ""] = /^(\w+) (.*)$/.exec(one) ?? [];
+    const kind = namesIn(KINDS).find((known) => known === name);
+    return kind === undefined
+      ? []
+      : factOf(subject, kind, /^-?[\d.]+$/.test(value) ? Number(value) : value, at);
+  });
+}
+
+/** What only some sentences need: changes since a shift began, and a model's words. */
+function extras(at: number): [key: string, source: Uncounted][] {
+  const started = (value: number, says: string, unit: "percent" | "USD") =>
+    factOf("BTC", "price", value, at).map((one) => ({ ...sourceOfFact(one, "start"), unit, says }));
+  const says = "SOL sentiment: bullish, buzz 8/10. Traders expect an ETF.";
+  const mood = sourceOfWords({ says, observedAt: at, name: modelNamed("social sentiment") });
+  const told = {
+    since: started(2.344, "BTC price since the shift began: +2.344 %", "percent"),
+    sinceFrom: started(103_025, "BTC price when the shift began: 103,025 USD", "USD"),
+    mood: [mood],
+  };
+  return Object.entries(told).flatMap(([key, sources]) =>
+    sources.map((one): [string, Uncounted] => [key, one]),
+  );
+}
+
+function sceneOf({ title, text }: { title: string; text: string }): [string, Scene] {
+  const [name = "", stamp = ""] = title.split(" ");
+  const at = Date.parse(stamp);
+  const facts = text.split("\n").flatMap((line) => factsIn(line, at));
+  const told = facts.filter(({ kind }) => kind !== "name");
+  const keyed: [string, Uncounted][] = [
+    ...told.map((fact): [string, Uncounted] => [`${fact.subject}.${fact.kind}`, sourceOfFact(fact)]),
+    ...extras(at),
+  ];
+  const sources = counted(keyed.map(([, source]) => source));
+  const keys = new Map<string, number>();
+  // A second headline is `market.headline2`.
+  for (const [index, [key]] of keyed.entries()) keys.set(keys.has(key) ? `${key}2` : key, index + 1);
+  return [name, { at, sources, keys, ledger: ledgerOf(sources, at, { names: namesOf(facts) }) }];
+}
+
+const SCENES = new Map(partsOf("scenes").map(sceneOf));
+
+export function sceneNamed(name: string): Scene {
+  const scene = SCENES.get(name);
+  if (scene === undefined) throw new Error(`There is no scene ${name}`);
+  return scene;
+}
+
+/** A text as a writer sends it: `[BTC.price]` is `[f1]`, by the numbers that the prompt gave. */
+export function numbered(text: string, { keys }: Scene): string {
+  return text.replace(/[[{][a-zA-Z\d][^\]}]*[\]}]/g, (whole) =>
+    whole.replace(/[a-zA-Z][a-zA-Z\d]*(?:\.[a-zA-Z\d]+)?/g, (key) => {
+      const number = keys.get(key);
+      if (number === undefined && key.includes(".")) throw new Error(`The scene has no ${key}`);
+      return number === undefined ? key : `f${number}`;
     }),
   );
 }
 
-/** How a report's language writes decimals. */
-export function pointOf({ name }: Pick<Report, "name">): "." | "," {
-  return /^(?:German|Spanish|French|Portuguese)/.test(name) ? "," : ".";
-}
+/** `isWhole`: a report; others are paragraphs of one. */
+export type Report = { name: string; language: string; scene: Scene; point: "." | ","; text: string };
 
-/** Every paragraph of the corpus by itself. */
-export function paragraphs(): (Report & { point: "." | "," })[] {
-  return SETS.flatMap(({ name, scene, part }) =>
-    SUBJECTS.flatMap((subject) =>
-      part[subject].map((text, hand) => {
-        const one = { name: `${name}, ${subject} ${hand + 1}`, scene, text: numbered(text, scene) };
-        return { ...one, point: pointOf(one) };
-      }),
-    ),
-  );
-}
-
-const ledgers = new Map<Scene, { sources: Source[]; ledger: Ledger }>();
-
-/** What a report of the scene is held against. */
-export function ledgerFor(scene: Scene): { sources: Source[]; ledger: Ledger } {
-  const known = ledgers.get(scene);
-  if (known !== undefined) return known;
-  const facts = factsOfScene(scene);
-  const sources = counted(facts.filter(({ kind }) => kind !== "name").map((fact) => sourceOfFact(fact)));
-  const made = { sources, ledger: ledgerOf(sources, MOMENTS[scene], { names: namesOf(facts) }) };
-  ledgers.set(scene, made);
-  return made;
-}
-
-/** `[BTC.price]` as `[f1]`, `{BTC.price/ETH.price}` as `{f1/f17}`: the numbers that the prompt gave them. */
-export function numbered(text: string, scene: Scene): string {
-  const { sources } = ledgerFor(scene);
-  const facts = factsOfScene(scene).filter(({ kind }) => kind !== "name");
-  const numberOf = (key: string): string => {
-    const [subject = "", kind = ""] = key.split(".");
-    const nth = /\d$/.test(kind) && kind.startsWith("headline") ? Number(kind.slice(-1)) - 1 : 0;
-    const wanted = kind.replace(/^headline\d$/, "headline");
-    const found = facts.flatMap((fact, index) =>
-      fact.subject === subject && fact.kind === wanted ? [sources[index]?.id] : [],
-    )[nth];
-    if (found === undefined) throw new Error(`The scene has no ${key}`);
-    return `f${found}`;
+function reportOf(language: string, scene: string, name: string, text: string): Report {
+  const found = sceneNamed(scene);
+  const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
+  return {
+    name: `${language} ${scene}, ${name}`,
+    language,
+    scene: found,
+    point,
+    text: numbered(text, found),
   };
-  const key = String.raw`[A-Za-z]+\.[A-Za-z0-9]+`;
-  return text
-    .replace(
-      new RegExp(String.raw`\[(${key}(?:, ?${key})*)\]`, "g"),
-      (_whole, keys: string) => `[${keys.split(/, ?/).map(numberOf).join(", ")}]`,
-    )
-    .replace(
-      new RegExp(String.raw`\{(${key}(?:[-+/%]${key})*)\}`, "g"),
-      (_whole, keys: string) => `{${keys.replace(new RegExp(key, "g"), numberOf)}}`,
+}
+
+const FILES = ["en-up", "en-down", "de-up", "es-up", "fr-down", "pt-up", "zh-down"] as const;
+
+/** Each by one hand, as it was written. */
+export function writings(): Report[] {
+  const paragraphs = FILES.flatMap((file) => {
+    const [language = "", scene = ""] = file.split("-");
+    return partsOf(file).map(({ title, text }, index) =>
+      reportOf(language, scene, `${title} ${index}`, text),
     );
+  });
+  const others = partsOf("reports").map(({ title, text }, index) => {
+    const [language = "", scene = ""] = title.split(" ");
+    return reportOf(language, scene, `report ${index}`, text);
+  });
+  return [...paragraphs, ...others];
+}
+
+/** Whole reports, put together of a paragraph on each subject, no two alike. */
+export function mixtures(each = 18): Report[] {
+  return FILES.flatMap((file) => {
+    const [language = "", scene = ""] = file.split("-");
+    const parts = partsOf(file);
+    const subjects = [...new Set(parts.map(({ title }) => title))];
+    return Array.from({ length: each }, (_, index) => {
+      const texts = subjects.map((subject, place) => {
+        const own = parts.filter(({ title }) => title === subject);
+        // A prime step through all mixtures meets none twice.
+        const hand = Math.floor(((index + 1) * 7_919) / own.length ** place) % own.length;
+        return own[hand]?.text ?? "";
+      });
+      return reportOf(language, scene, `mixture ${index}`, texts.join("\n\n"));
+    });
+  });
 }
