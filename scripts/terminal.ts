@@ -1,6 +1,6 @@
 /** What the scripts show a person in a terminal. */
 
-/** Colour is for a terminal, and not for who says otherwise (no-color.org). */
+/** Colour is for a terminal, and not for whoever says otherwise (no-color.org). */
 const isTerminal = process.stdout.isTTY && !process.env.NO_COLOR;
 
 export const bold = (text: string) => (isTerminal ? `\u001b[1m${text}\u001b[0m` : text);

@@ -10,7 +10,7 @@ import { SECOND } from "./time";
 /**
  * How many strangers are kept waiting at once. The small platform class runs 64 actions at the same time, HTTP requests
  * among them: were all of them strangers who wait for a model, nothing else would go on. Who sends or swaps waits apart
- * from who asks: questions cost nothing, and must keep nobody from their money. Of what is left of the places nobody
+ * from whoever asks: questions cost nothing, and must keep nobody from their money. Of what is left of the places nobody
  * holds more than a tenth (`lib/shares`).
  */
 const vCrowd = v.union(v.literal("asking"), v.literal("moving"));

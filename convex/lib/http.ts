@@ -97,7 +97,7 @@ export type Endpoint<
     input: z.output<Input>,
     call: Call,
   ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
-  /** The same for people, answered to who accepts HTML before JSON: a whole page. */
+  /** The same for people, answered to whoever accepts HTML before JSON: a whole page. */
   page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
 };
 

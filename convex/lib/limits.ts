@@ -136,7 +136,7 @@ function poolOf(name: PoolName, of?: string): Pool {
   return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, most, windowMs };
 }
 
-/** How full the pools of all strangers are, for who watches over them: by what they hold, and for how long. */
+/** How full the pools of all strangers are, for whoever watches over them: by what they hold, and for how long. */
 export const watchedPools: readonly (Pool & { holds: string })[] = (
   ["wallet", "webhook", "setting"] as const
 ).map((name) => ({ ...poolOf(name), holds: pools[name].holds }));

@@ -9,7 +9,7 @@ import type { Caller } from "./limits";
 import { beginRefresh, finishRefresh, QUEUE_MS, type Ticket } from "./refreshes";
 import { vPayer } from "./tables";
 
-/** Refreshes (`lib/refreshes`) of what a model makes: in the lane of who asked, within the day's budget. */
+/** Refreshes (`lib/refreshes`) of what a model makes: in the lane of whoever asked, within the day's budget. */
 
 /** What the action is given besides arguments of its own: the attempt, and whose budget it spends. */
 export const vTurn = { attempt: v.number(), payer: vPayer };

@@ -13,7 +13,7 @@ const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUB
 export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
 
 /**
- * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by who
+ * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by whoever
  * started it.
  */
 const CLASSES = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;

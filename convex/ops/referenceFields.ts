@@ -83,7 +83,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const wordOf = (type: string): string => WORDS[type] ?? type;
 
-/** A type in the words of who fills it in, not of who checks it. */
+/** A type in the words of whoever fills it in, not of whoever checks it. */
 function plainType(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.join(", ");

@@ -82,7 +82,7 @@ export async function standing(from: Address, nonce: number, hashes: readonly He
 }
 
 /**
- * The same, for who asks for nothing but whether it is mined: one of them, or `null`.
+ * The same, for whoever asks for nothing but whether it is mined: one of them, or `null`.
  * @throws AppError `upstream`
  */
 export async function minedOf(hashes: readonly Hex[]): Promise<Mined | null> {

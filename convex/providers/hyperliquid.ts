@@ -12,7 +12,7 @@ import { askPublic, type Turns } from "./publicData";
 
 export type Perpetual = {
   symbol: string;
-  /** Percent per hour, paid by who is long where it is positive. */
+  /** Percent per hour, paid by whoever is long where it is positive. */
   fundingPercent: number;
   /** USD: the open contracts at the mark price. */
   openInterest: number;

@@ -71,7 +71,7 @@ export function coingeckoHeaders(): Record<string, string> {
   return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
 }
 
-/** The agent's name leads to who runs the deployment, as operators of public services ask. */
+/** The agent's name leads to whoever runs the deployment, as operators of public services ask. */
 function requestOf(turns: Turns, source: PublicSource, body: unknown): RequestInit {
   const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
   const headers = {

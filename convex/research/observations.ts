@@ -198,7 +198,7 @@ export const readings = internalQuery({
   },
 });
 
-/** Whether all sources of an observation have answered or failed. A cheap look for who waits. */
+/** Whether all sources of an observation have answered or failed. A cheap look for whoever waits. */
 export const progress = internalQuery({
   args: { observationId: v.id("observations") },
   returns: v.object({ settled: v.boolean(), anyOk: v.boolean() }),

@@ -55,7 +55,7 @@ export function createSteppedClock(start: number, isBusy: () => boolean = () => 
     const wait = Math.max(0, ms);
     const timer: Handle = {
       due: now + wait,
-      // What is set off belongs to who asked for it, not to who lets time pass.
+      // What is set off belongs to whoever asked for it, not to whoever lets time pass.
       fire: AsyncResource.bind(work),
       ref: () => timer,
       unref: () => timer,

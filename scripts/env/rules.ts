@@ -135,7 +135,7 @@ const RULES: readonly Rule[] = [
         bad("PLATFORM_WALLET_ADDRESS", "is nobody's wallet: what is paid there is lost"),
     ];
   },
-  // The accounts of the service are apart: each has its own nonces, and a gas key is worth little to who steals it.
+  // The accounts of the service are apart: each has its own nonces, and a gas key is worth little to whoever steals it.
   (set) => {
     const owners = ACCOUNTS.flatMap((name) => {
       const key = set.get(name);

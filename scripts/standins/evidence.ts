@@ -75,7 +75,7 @@ const SOURCES = {
   decrypt: site(/^\/feed$/),
 } satisfies Record<string, Source>;
 
-/** A site with a feed; it says no to who comes too often with a page. */
+/** A site with a feed; it says no to whoever comes too often with a page. */
 function site(paths: RegExp): Source {
   return {
     paths,

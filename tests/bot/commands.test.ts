@@ -60,7 +60,7 @@ describe("every command", () => {
 });
 
 describe("/connect", () => {
-  test.for(["/connect", "/start"])("%s links the account of who sends it", async (command, { app }) => {
+  test.for(["/connect", "/start"])("%s links the account that sends it", async (command, { app }) => {
     const { browser, code } = await userWithCode(app, "alice");
     expect(await say(app, "/connect")).toEqual([expect.stringContaining("/connect CODE")]);
     const answers = await say(app, `${command} ${code}`, LONG);

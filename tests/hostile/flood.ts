@@ -54,7 +54,7 @@ function isGuess(path: string, status: number): boolean {
   return status === 404 && path.startsWith("/mcp/defi/transaction?");
 }
 
-/** A guess at one thing is counted for who guesses, and among everybody's. */
+/** A guess at one thing is counted for whoever guesses, and among everybody's. */
 const GUESS_ROWS = 2;
 
 /** Words that only a model could read: what it cost is written down, whatever it made of them. */

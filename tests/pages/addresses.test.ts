@@ -4,7 +4,7 @@ import { BROWSER, openPage } from "./support";
 
 /** Who gets a page and who gets JSON, and which addresses there are. */
 
-test("a page is for who puts HTML before JSON, and everybody else gets JSON as ever", async ({ app }) => {
+test("a page is for whoever puts HTML before JSON, and everybody else gets JSON as ever", async ({ app }) => {
   const asked: [string | null, "html" | "json"][] = [
     [BROWSER, "html"],
     ["text/html", "html"],

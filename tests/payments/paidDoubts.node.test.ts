@@ -144,7 +144,7 @@ describe("what the chain shows of a payment", () => {
     expect(writings(app)).toBe(1);
   });
 
-  test("gives an anonymous payer's report to who has copied the proof for five minutes, a named user's for an hour", async ({
+  test("gives an anonymous payer's report to whoever has copied the proof for five minutes, a named user's for an hour", async ({
     app,
   }) => {
     const anonymous = versionTwo(await authorize(await payer(chain)));

@@ -96,7 +96,7 @@ describe("a call", () => {
     await hasty.client.close();
   });
 
-  test("tells of its progress while the service thinks, to who asks for it", async () => {
+  test("tells of its progress while the service thinks, to whoever asks for it", async () => {
     let answer = (): void => undefined;
     service.answers((response, request) => {
       answer = () => json(200, { answer: "At last", agentId: "a", model: "m" })(response, request);

@@ -2,7 +2,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { scripts, startScript } from "./processes";
 
-/** What commands that are quick to start say to a flag that they do not have, and to who asks how they are used. */
+/** What commands that are quick to start say to a flag that they do not have, and to whoever asks how they are used. */
 
 const COMMANDS = [
   ...[

@@ -57,7 +57,7 @@ describe("a level", () => {
     expect((await app.post("/mcp/defi/send", { userId: LONG, ...send }, { as: "alice" })).status).toBe(404);
   });
 
-  test("closed keeps orders, delivery, holdings, starts and stops from who has no token, at once", async ({
+  test("closed keeps orders, delivery, holdings, starts and stops from whoever has no token, at once", async ({
     app,
   }) => {
     const alice = await owner(app);

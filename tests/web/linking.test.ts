@@ -66,7 +66,7 @@ describe("linking an address", () => {
     expect(await app.rows("linkedAddresses")).toEqual([]);
   });
 
-  test("links an address to one user at a time: to who signed for it last", async ({ app }) => {
+  test("links an address to one user at a time: to whoever signed for it last", async ({ app }) => {
     const [alice, bob] = [await signedIn(app, "alice"), await signedIn(app, "bob")];
     const [hers, his] = [await alice.challenge(), await bob.challenge()];
     await alice.link(await wallet.signMessage({ message: hers.message }));

@@ -41,7 +41,7 @@ const vAnswer = zodOutputToConvex(answerShape.extend({ unsettled: z.boolean() })
 export type DepositAnswer = Infer<typeof vAnswer>;
 
 /**
- * How the named transactions stand, with all their transfers: the same answer for who names them first and for who
+ * How the named transactions stand, with all their transfers: the same answer for whoever names them first and for whoever
  * repeats it.
  */
 export const stand = internalQuery({

@@ -46,7 +46,7 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 
 /** It reaches the sources: loaded where a token is asked for. */
 const listing = once(() => import("../../evidence/listing"));
-/** Loaded by who buys. */
+/** Loaded by whoever buys. */
 const proofs = once(() => import("./proofs"));
 
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });

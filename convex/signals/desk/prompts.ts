@@ -26,7 +26,7 @@ export type MarketContext = {
   /** At most 48, oldest first. */
   hours: Hour[];
   day: { low: number; high: number; open: number; volume: number; source: string } | null;
-  /** Percent per hour, paid by who is long where it is positive. */
+  /** Percent per hour, paid by whoever is long where it is positive. */
   funding: { percent: number; openInterestUsd: number } | null;
 };
 

@@ -43,7 +43,7 @@ export const vComparison = v.object({
   mirrorStatus: vEnd,
   mirrorExitPrice: v.union(v.number(), v.null()),
   mirrorGapMinutes: v.number(),
-  /** The price at expiry, for who has bought and held; `null` when nobody knew it. */
+  /** The price at expiry, for whoever has bought and held; `null` when nobody knew it. */
   holdExitPrice: v.union(v.number(), v.null()),
   decidedBy: v.union(vDecider, v.null()),
 });

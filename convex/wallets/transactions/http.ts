@@ -249,7 +249,7 @@ type Order = {
 };
 
 /**
- * The user's wallet, for who may move it.
+ * The user's wallet, for whoever may move it.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */

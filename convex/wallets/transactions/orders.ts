@@ -81,7 +81,7 @@ export const byHash = internalQuery({
 });
 
 /**
- * The wallet that an order is about, for who may move it; `null` where there is none.
+ * The wallet that an order is about, for whoever may move it; `null` where there is none.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`).
  */
 export const wallet = internalQuery({
