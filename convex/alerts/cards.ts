@@ -51,18 +51,6 @@ export function confirmedCard({ number, words, expiresAt }: Alert): Paragraph[] 
   ];
 }
 
-/** An alert is about to end by its age; a tap keeps it. */
-export function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
-  return [
-    [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
-    [
-      `It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: `,
-      { command: "alert" },
-      ` yes ${number}`,
-    ],
-  ];
-}
-
 /** All of a user's. */
 export function listCard(alerts: readonly Alert[]): Paragraph[] {
   const lines = (state: Alert["state"]) =>

@@ -2,9 +2,9 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { DAY, iso } from "../lib/time";
+import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
-import { endingCard } from "./cards";
+import type { Paragraph } from "../messenger/format";
 import { describe } from "./words";
 import { tellOwner } from "./telling";
 
@@ -79,4 +79,16 @@ async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: numb
       data: { alertId, condition, words: describe(condition), expiresAt: iso(expiresAt), text },
     }),
   });
+}
+
+/** An alert is about to end by its age; a tap keeps it. */
+function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
+  return [
+    [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
+    [
+      `It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: `,
+      { command: "alert" },
+      ` yes ${number}`,
+    ],
+  ];
 }

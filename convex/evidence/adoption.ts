@@ -2,7 +2,7 @@ import { withoutTrailing } from "../lib/text";
 import type { Shown } from "./amounts";
 import type { Source } from "./facts";
 import { figuresIn, type Figure } from "./figures";
-import { wordingOf } from "./kinds";
+import { wordingOf } from "./wordings";
 import { AHEAD, HOURS, OF, UNITS, WITHIN } from "./languages";
 import { ofFact, operated, type Operation, type Printed } from "./slots";
 

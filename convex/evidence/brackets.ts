@@ -2,7 +2,7 @@ import type { Adopted } from "./adoption";
 import { amountIn } from "./amounts";
 import { isModels, type Ledger, type Source } from "./facts";
 import type { Place } from "./figures";
-import { wordingOf } from "./kinds";
+import { wordingOf } from "./wordings";
 import { DOWN, NOT, OVER, SCRIPTS, UNDER, UP, words, type Locale } from "./languages";
 import type { Mention } from "./names";
 import { ofFact, type Operation, type Printed } from "./slots";

@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
-import { amountOf } from "./kinds";
+import { amountOf } from "./wordings";
 import { MAJORS } from "./model";
 import type { Fact, Kind, vChange } from "./tables";
 

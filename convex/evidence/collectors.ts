@@ -13,7 +13,7 @@ import { askNews, naming } from "../providers/gdelt";
 import { askPerpetuals } from "../providers/hyperliquid";
 import type { Asking } from "../providers/publicData";
 import { risingOf } from "./breadth";
-import { factsOf } from "./kinds";
+import { factsOf } from "./wordings";
 import { isMajor, LISTS, MAJOR_NAMES } from "./model";
 import type { Collector, Fact, Wanted } from "./tables";
 

@@ -1,4 +1,4 @@
-import { wordingOf } from "./kinds";
+import { wordingOf } from "./wordings";
 import { MAJORS } from "./model";
 import type { Fact, Kind } from "./tables";
 

@@ -2,7 +2,8 @@ import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
 import { freeDigits } from "./asides";
 import type { Change } from "./changes";
-import { sayingOf, type Unit } from "./kinds";
+import { type Unit } from "./kinds";
+import { sayingOf } from "./wordings";
 import { namesOf, type Names } from "./names";
 import type { Fact, Kind, vCitedSource } from "./tables";
 

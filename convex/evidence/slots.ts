@@ -1,7 +1,7 @@
 import { type Shown } from "./amounts";
 import type { Source } from "./facts";
 import type { Place } from "./figures";
-import { wordingOf } from "./kinds";
+import { wordingOf } from "./wordings";
 import { SCALES, UNITS } from "./languages";
 
 /** Slots and citations in a sentence, and what one typed operation makes of facts. Pure. */

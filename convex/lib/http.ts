@@ -8,7 +8,7 @@ import { AppError, type ErrorCode } from "./errors";
 import { chargeAddress, chargeUser, leftFor, type Caller, type Credential, type LimitName } from "./limits";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseQuery } from "./request";
-import { pathOf, respond, type Method } from "./router";
+import { pathOf, respond, type Answering, type Method } from "./router";
 
 /** A request without its body. */
 export type RequestHead = {
@@ -108,11 +108,7 @@ export type MountedEndpoint = Pick<
 > & {
   /** Whether it answers people a page. */
   hasPage: boolean;
-  handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
-};
-
-/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell its caller. */
-export type Notice = (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+} & Answering;
 
 /**
  * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,

@@ -1,7 +1,7 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "./errors";
-import type { MountedEndpoint, Notice } from "./http";
+import type { Caller } from "./limits";
 import { log } from "./log";
 import { fieldsIn, templateOf } from "./paths";
 
@@ -13,8 +13,18 @@ import { fieldsIn, templateOf } from "./paths";
 const METHODS = ["GET", "POST"] as const;
 export type Method = (typeof METHODS)[number];
 
+/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell its caller. */
+export type Notice = (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+
+/** What answers at a path: an endpoint of `lib/http`, as far as the router knows it. */
+export type Answering = {
+  methods: readonly Method[];
+  path: string;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
+};
+
 /** Loads the endpoints of which one answers. */
-type Loader = () => Promise<readonly MountedEndpoint[]>;
+type Loader = () => Promise<readonly Answering[]>;
 
 /** By path and method, who answers. */
 export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
@@ -70,7 +80,7 @@ function methodsOf(byMethod: Routes[string] = {}): { method: Method; load: Loade
   });
 }
 
-function endpointAt(endpoints: readonly MountedEndpoint[], path: string, method: Method): MountedEndpoint {
+function endpointAt(endpoints: readonly Answering[], path: string, method: Method): Answering {
   const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
   if (found === undefined) throw new Error(`${method} ${path} has a route and no endpoint`);
   return found;

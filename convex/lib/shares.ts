@@ -3,7 +3,6 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { sha256Hex } from "./crypto";
-import type { Caller } from "./limits";
 
 /**
  * What many take from one pool in a window of time: a class of callers' part of the day's budget, the wallets that
@@ -32,7 +31,11 @@ export function holdersOf({
   userId,
   address,
   identity,
-}: Pick<Caller, "userId" | "address" | "identity">): string[] {
+}: {
+  userId?: string | undefined;
+  address: string | null;
+  identity?: string | undefined;
+}): string[] {
   if (identity !== undefined) return [sha256Hex(`token:${identity}`)];
   if (address === null) return userId === undefined ? [] : [sha256Hex(`own:${userId}`)];
   return networksOf(address).map((network) => sha256Hex(`address:${network}`));

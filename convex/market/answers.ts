@@ -1,5 +1,5 @@
 import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/facts";
-import { factsOf } from "../evidence/kinds";
+import { factsOf } from "../evidence/wordings";
 import { namesOf } from "../evidence/names";
 import { leftoverProblem, settle } from "../evidence/settlement";
 import { groundToken, references, type Observed } from "./grounding";

@@ -1,6 +1,5 @@
 import type { Doc } from "../_generated/dataModel";
 import { iso } from "../lib/time";
-import type { AskedMarket } from "./model";
 import { marketSnapshot } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
 
@@ -12,7 +11,7 @@ import type { MarketFigures, MarketSource } from "./tables";
 /** The answer's text, in JSON. @param fetchedAt Epoch ms. */
 export function written(
   fetchedAt: number,
-  { figures, sources }: Pick<AskedMarket, "figures" | "sources">,
+  { figures, sources }: Pick<Snapshot, "figures" | "sources">,
 ): string {
   return JSON.stringify(marketSnapshot.parse({ fetchedAt: iso(fetchedAt), ...figures, sources }));
 }

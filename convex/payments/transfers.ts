@@ -6,7 +6,6 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { setting } from "../lib/env";
-import type { Strength } from "./reports/tables";
 import { PRICE } from "./terms";
 import type { RecordsOf } from "../lib/records";
 
@@ -180,7 +179,7 @@ export async function payFromCredits(
   ctx: MutationCtx,
   transfer: Place,
   userId: string | undefined,
-  strength: Strength,
+  strength: Doc<"paymentClaims">["strength"],
 ): Promise<boolean> {
   const deposit = await depositAt(ctx, transfer);
   if (deposit?.state !== "credited") return false;

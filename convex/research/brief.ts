@@ -10,7 +10,8 @@ import {
   type Source,
   type Uncounted,
 } from "../evidence/facts";
-import { COLLECTIONS, factsOf } from "../evidence/kinds";
+import { COLLECTIONS } from "../evidence/kinds";
+import { factsOf } from "../evidence/wordings";
 import { MAJORS } from "../evidence/model";
 import { namesOf, type Names } from "../evidence/names";
 import type { Fact, Kind, Missing } from "../evidence/tables";

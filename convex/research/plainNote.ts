@@ -1,7 +1,8 @@
 import { isModels, type Source } from "../evidence/facts";
 import { nameOf, type Brief } from "./brief";
 import { shortened, wordsOver } from "./result";
-import type { Outlook, Result } from "./shapes";
+import type { Outlook } from "./result";
+import type { Result } from "./shapes";
 
 /** A report written by code, from the facts alone: each in its own words. Pure. */
 

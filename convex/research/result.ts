@@ -2,9 +2,11 @@ import * as z from "zod";
 import { text } from "../lib/shapes";
 import { withoutBrackets } from "../evidence/facts";
 import { withoutTrailing } from "../lib/text";
-import type { Outlook } from "./shapes";
 
 /** The contract of a ResearchResult: what is asked of the model, what is demanded, and what is mended by rule. */
+
+const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
+export type Outlook = (typeof OUTLOOKS)[number];
 
 export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
@@ -13,8 +15,6 @@ const MAX_WORDS = 600;
 const SUMMARY_LIMIT = 100;
 /** Longer than any analysis that can be mended by cutting. */
 const MAX_ANALYSIS = 40_000;
-
-const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
 
 export const RESULT_SCHEMA_NAME = "research_result";
 

@@ -94,7 +94,6 @@ export const vSourceStates = v.object({
 });
 
 export type Result = Infer<typeof vResult>;
-export type Outlook = Result["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 export type Sources = Infer<typeof vSources>;
 export type Settled = Infer<typeof vSettled>;

@@ -46,21 +46,6 @@ export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"
   return wallet;
 }
 
-/** The accounts that are the service's own. */
-const SERVICE_ROLES = ["relayer", "anchor"] as const;
-export type ServiceRole = (typeof SERVICE_ROLES)[number];
-
-/** @param address Checksummed; each key that was ever configured is an account of its own. */
-export function serviceWalletId(role: ServiceRole, address: string): string {
-  return `${role}_${address}`;
-}
-
-/** The role and address of a service account; `null` for a wallet of a user's. */
-export function serviceAccountOf(walletId: string): { role: ServiceRole; address: string } | null {
-  const role = SERVICE_ROLES.find((one) => walletId.startsWith(`${one}_`));
-  return role === undefined ? null : { role, address: walletId.slice(role.length + 1) };
-}
-
 /** Keeps a new account. */
 export async function insertWallet(
   ctx: MutationCtx,

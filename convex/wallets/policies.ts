@@ -10,7 +10,6 @@ import { DAY, dateTime, MINUTE } from "../lib/time";
 import { TOKEN, type Permit } from "../users/access";
 import { walletAt } from "./model";
 import type { vMeasure } from "./tables";
-import type { TransactionRequest, vReserved } from "./transactions/tables";
 
 /**
  * What one transfer, and a user's transfers in 24 hours, may move: as the operator configured it, as ids that nobody owns
@@ -19,7 +18,8 @@ import type { TransactionRequest, vReserved } from "./transactions/tables";
  */
 
 type Measure = Infer<typeof vMeasure>;
-type Reservation = Infer<typeof vReserved>;
+type Reservation = NonNullable<Doc<"transactions">["reserved"]>;
+type TransactionRequest = Doc<"transactions">["request"];
 
 /** A transfer that somebody wants to make. */
 export type Transfer = {

@@ -2,7 +2,6 @@ import type { FunctionHandle } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import type { TransactionRequest } from "./transactions/tables";
 
 /** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
 
@@ -20,7 +19,7 @@ export async function openTrade(
     userId: string;
     source: Doc<"trades">["source"];
     transactionId: Id<"transactions">;
-    request: TransactionRequest;
+    request: Doc<"transactions">["request"];
     now: number;
     mentioned: Mentioned | undefined;
   },

@@ -9,7 +9,7 @@ import {
   shortened,
   wordsOver,
 } from "../../convex/research/result";
-import type { Outlook } from "../../convex/research/shapes";
+import type { Outlook } from "../../convex/research/result";
 
 /** As the model writes one. */
 type Result = Parameters<typeof mend>[0];

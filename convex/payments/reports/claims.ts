@@ -3,7 +3,7 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
 import { rowsBy } from "../../lib/rows";
 import { mayActAs } from "../../users/access";
-import { refusalFor } from "../relayer";
+import { refusalFor } from "./relayer";
 import { ALREADY_USED, refusal, type Refusal } from "../terms";
 import {
   claimById,

@@ -6,7 +6,7 @@ import { cron, lostWork } from "../../lib/cronRuns";
 import { MINUTE, SECOND } from "../../lib/time";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { nameRest } from "../deposits/model";
-import { settlementOf } from "../relayer";
+import { settlementOf } from "./relayer";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
 import { auditPayment, claimAt, startGenerating, startSettling, vClaimWork, vRefusal } from "./model";

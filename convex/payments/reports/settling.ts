@@ -124,7 +124,11 @@ async function signAndHandOut(
   const call = authorizationCall(signedAuthorization(authorization));
   for (let turn = 0; turn < MAX_NONCES; turn++) {
     const signed = await signForService(ctx, "relayer", { address: relayer, preparation, gas, call });
-    const stored = await ctx.runMutation(internal.payments.relayer.store, { ...work, relayer, signed });
+    const stored = await ctx.runMutation(internal.payments.reports.relayer.store, {
+      ...work,
+      relayer,
+      signed,
+    });
     if (stored === "overtaken") return;
     if (stored !== "taken") return void (await handOut(ctx, { _id: stored, ...signed }));
   }
@@ -155,7 +159,11 @@ async function pursue(
   if (!isReverted(row)) return "again";
   const { from, nonce } = signedAuthorization(authorization);
   const { codeHash } = await readAuthorization(from, nonce);
-  await ctx.runMutation(internal.payments.relayer.record, { txHash, payer: authorization.from, codeHash });
+  await ctx.runMutation(internal.payments.reports.relayer.record, {
+    txHash,
+    payer: authorization.from,
+    codeHash,
+  });
   return recover(ctx, work, task, "failed");
 }
 

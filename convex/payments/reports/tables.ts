@@ -125,7 +125,7 @@ export const paidTables = {
 
   /**
    * Signed payments that were mined and have failed: the relayer paid for them and nobody else. Written by
-   * `payments/relayer`; deleted after a week.
+   * `payments/reports/relayer`; deleted after a week.
    */
   relayerFailures: defineTable({
     at: v.number(),

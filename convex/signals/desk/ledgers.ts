@@ -6,7 +6,7 @@ import {
   sourceOfWords,
   type Ledger,
 } from "../../evidence/facts";
-import { factsOf } from "../../evidence/kinds";
+import { factsOf } from "../../evidence/wordings";
 import { namesOf } from "../../evidence/names";
 import { leftoverProblem, settle } from "../../evidence/settlement";
 import type { Fact } from "../../evidence/tables";

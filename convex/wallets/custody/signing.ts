@@ -14,7 +14,7 @@ import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
 import type { Fees } from "../../providers/chainFees";
 import type { Transaction } from "../../providers/chainPreparation";
-import { serviceAccountOf, type ServiceRole } from "../model";
+import { serviceAccountOf, type ServiceRole } from "./services";
 import { keySeal } from "./keys";
 
 /**

@@ -2,7 +2,8 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/ids";
 import { rowsByBoth } from "../../lib/rows";
-import { walletById, serviceWalletId, insertWallet, type ServiceRole } from "../model";
+import { walletById, insertWallet } from "../model";
+import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { insertSigned, type SignedBytes } from "./model";
 import type { TransactionRequest } from "./tables";
 

@@ -9,7 +9,7 @@ import type { Preparation, Transaction } from "../../providers/chainPreparation"
 import { broadcast, saysAgain, type Broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { signTransaction, type Signed } from "../custody/signing";
-import { serviceWalletId, type ServiceRole } from "../model";
+import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { bytesOf } from "./model";
 import { requireOrdered } from "./permission";
 import type { Job, Plan } from "./plan";

@@ -9,7 +9,8 @@ import {
   type Source,
   type Uncounted,
 } from "../../../convex/evidence/facts";
-import { factsOf, KINDS } from "../../../convex/evidence/kinds";
+import { KINDS } from "../../../convex/evidence/kinds";
+import { factsOf } from "../../../convex/evidence/wordings";
 import { namesOf } from "../../../convex/evidence/names";
 import type { Fact, Kind } from "../../../convex/evidence/tables";
 import { namesIn } from "../../../convex/lib/records";

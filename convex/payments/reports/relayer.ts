@@ -1,16 +1,16 @@
 import { v } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { optional } from "../lib/env";
-import { AppError } from "../lib/errors";
-import { log } from "../lib/log";
-import { rowsBy } from "../lib/rows";
-import { DAY, HOUR, MINUTE } from "../lib/time";
-import { vSignedBytes, byId } from "../wallets/transactions/model";
-import { storeSigned } from "../wallets/transactions/serviceAccounts";
-import { isReverted } from "../wallets/transactions/states";
-import { claimAt, claimsOf, vClaimWork } from "./reports/model";
-import { refusal, type Refusal } from "./terms";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { optional } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { rowsBy } from "../../lib/rows";
+import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { vSignedBytes, byId } from "../../wallets/transactions/model";
+import { storeSigned } from "../../wallets/transactions/serviceAccounts";
+import { isReverted } from "../../wallets/transactions/states";
+import { claimAt, claimsOf, vClaimWork } from "./model";
+import { refusal, type Refusal } from "../terms";
 
 /**
  * The account that carries out signed payments: what it has signed for which claim, and what payers have cost it without

@@ -1,0 +1,85 @@
+import { lazy } from "../lib/once";
+import { namesIn } from "../lib/records";
+import { KINDS, UNITS, type Unit } from "./kinds";
+import type { Fact, Kind } from "./tables";
+
+/** How a fact is worded: for the writer of a text, for its figures and for its readers alike. Pure. */
+
+export type Wording = {
+  /** In full, as in `BTC price change over 24 hours`. */
+  label: string;
+  unit: Unit;
+  tag: string;
+  family: string;
+  /** Over how many hours it is measured; `null` for what is so at a moment. */
+  hours: number | null;
+  isSigned: boolean;
+  /** A number that its own label has, as prose repeats it: "of the 50 largest", "within 1 %". */
+  aside: { value: number; unit: "none" | "percent" } | null;
+};
+
+const WORDINGS = new Map<Kind, Wording>(namesIn(KINDS).map((kind) => [kind, wordingIn(KINDS[kind])]));
+
+function wordingIn(row: string): Wording {
+  const [label = "", measured = "", tag = "", family = ""] = row.split(" | ");
+  const [, hours] = / (\d+)h/.exec(measured) ?? [];
+  const [, sort, number] = / (of|near)(\d+)/.exec(measured) ?? [];
+  return {
+    ...{ label, tag, family, isSigned: measured.includes("±") },
+    unit: UNITS.find((unit) => measured.split(" ")[0] === unit) ?? "text",
+    hours: hours === undefined ? null : Number(hours),
+    aside: number === undefined ? null : { value: Number(number), unit: sort === "of" ? "none" : "percent" },
+  };
+}
+
+/** How a kind stands in prose. */
+export function wordingOf(kind: Kind): Wording {
+  return WORDINGS.get(kind) ?? wordingIn(KINDS[kind]);
+}
+
+/** What a source says at once, kind by kind, as facts; `null` is what it does not say. */
+export function factsOf(
+  by: Pick<Fact, "subject" | "observedAt" | "source" | "url">,
+  told: Partial<Record<Kind, Fact["value"] | null>>,
+): Fact[] {
+  return namesIn(told).flatMap((kind) => {
+    const value = told[kind] ?? null;
+    return value === null ? [] : [{ ...by, kind, value, unit: wordingOf(kind).unit }];
+  });
+}
+
+/** A fact in words: `BTC price: 97,250.50 USD`. */
+export function sayingOf({
+  subject,
+  kind,
+  value,
+  unit,
+}: Pick<Fact, "subject" | "kind" | "value" | "unit">): string {
+  const told = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
+  const whose = subject === "market" ? "Market" : subject;
+  return `${whose} ${wordingOf(kind).label}: ${told}`;
+}
+
+/** A number with its unit, in as many places as matter. */
+export function amountOf(value: number, unit: Fact["unit"]): string {
+  const [most, behind] = SAID[unit] ?? [6, ""];
+  return (unit === "percent" && value > 0 ? "+" : "") + decimal(value, most) + behind;
+}
+
+/** How many digits of a small number count, and what is written behind it. */
+const SAID: Partial<Record<Unit, readonly [digits: number, behind: string]>> = {
+  ...{ USD: [6, " USD"], percent: [4, " %"], bps: [3, " bps"], gwei: [4, " gwei"] },
+};
+
+const formOf = (options: Intl.NumberFormatOptions) => lazy(() => new Intl.NumberFormat("en-US", options));
+const WHOLE = formOf({ maximumFractionDigits: 0 });
+const CENTS = formOf({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const SMALL = new Map([3, 4, 6].map((digits) => [digits, formOf({ maximumSignificantDigits: digits })]));
+
+/** With thousands apart: two places from 100 up. */
+function decimal(value: number, digits: number): string {
+  const size = Math.abs(value);
+  const isWhole = size >= 1_000_000 || (size >= 100 && Number.isInteger(value));
+  const form = isWhole ? WHOLE : size >= 100 ? CENTS : (SMALL.get(digits) ?? CENTS);
+  return form().format(value);
+}
