@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { lostWork } from "../lib/cronRuns";
-import { failureOf } from "../lib/errors";
+import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
 import { outcomeOf } from "../lib/refreshes";
@@ -43,7 +43,8 @@ export const run = providerAction({
       step = await carryOut(ctx, { jobId, ...job });
     } catch (error) {
       const failure = failureOf(error);
-      if (failure === null) log.error("bot.unexpected", { jobId, kind: job.work.kind });
+      if (failure === null)
+        log.error("bot.unexpected", { jobId, kind: job.work.kind, message: messageOf(error) });
       step = { kind: "answer", paragraphs: [[failure === null ? FAILED : `${failure.message}.`]] };
     } finally {
       await typing?.stop();

@@ -145,7 +145,7 @@ const OTHER_DIGITS = /\p{N}{1,40}/gu;
 function inWords(text: string, found: RegExpExecArray): Figure {
   const { amount = "", part = "", all = "", of, ...groups } = found.groups ?? {};
   const numberOf = (told: string) =>
-    NUMBERS[told.toLowerCase().replace(/[ -]+(?:a[ -]+)?$/, "")] ?? Number.NaN;
+    NUMBERS[told.toLowerCase().replace(/[ -]{1,3}(?:a[ -]{1,3})?$/, "")] ?? Number.NaN;
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
   const share = multiple ?? numberOf(part) / numberOf(all);
   const isShare = !Number.isNaN(share);

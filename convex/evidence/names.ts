@@ -71,7 +71,7 @@ export function mentionsIn(text: string, { subjects, pattern, places }: Names): 
   });
 }
 
-/** A name as it stands in a pattern. */
+/** A name as it stands in a pattern with the flag `u`, outside of brackets: there a hyphen must not be escaped. */
 export function escaped(name: string): string {
-  return name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  return name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

@@ -14,8 +14,8 @@ const BEHIND = `(?:\\s?(?:${[SCALES, percent, times, money, gwei, other].join("|
 const SLOT = new RegExp(`${BEFORE}\\{([^{}\\n]{1,80})\\}${BEHIND}`, "gu");
 /** `[f12]`, `[f1, f2]`; several in a row are one. */
 const CITATION = /\[\s*f?\d+(?:\s*[,;+]\s*f?\d+)*\s*\](?:[\s,;]{0,3}\[\s*f\d+(?:\s*[,;+]\s*f?\d+)*\s*\])*/gi;
-const SUM = "[fF]?\\d{1,4}(?:\\s*\\+\\s*[fF]?\\d{1,4})*";
-const EXPRESSION = new RegExp(`^\\s*(${SUM})\\s*(?:([-−–/÷%])\\s*(${SUM}))?\\s*$`);
+const SUM = "[fF]?\\d{1,4}(?:\\+[fF]?\\d{1,4})*";
+const EXPRESSION = new RegExp(`^(${SUM})(?:([-−–/÷%])(${SUM}))?$`);
 
 export type Operation = "-" | "/" | "%" | "+";
 
@@ -38,7 +38,7 @@ export function piecesIn(text: string): Piece[] {
 const idsIn = (text: string): number[] => Array.from(text.matchAll(/\d+/g), ([id]) => Number(id));
 
 function askedIn(inner: string): Pick<Piece, "ids" | "operation" | "left"> {
-  const [, first = "", sign, second = ""] = EXPRESSION.exec(inner) ?? [];
+  const [, first = "", sign, second = ""] = EXPRESSION.exec(inner.replace(/\s/g, "")) ?? [];
   const [left, right] = [idsIn(first), idsIn(second)];
   const operation =
     sign === undefined ? (left.length > 1 ? "+" : null) : /[/÷]/.test(sign) ? "/" : sign === "%" ? "%" : "-";

@@ -31,7 +31,7 @@ const PUBLIC = [
   /^[0-9a-f]{8}-[0-9a-f]{4}-[^47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
 ];
 /** As a part of an id: what is around it has to be worth enough. */
-const MAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/gi;
+const MAIL = /[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}/gi;
 
 function isPublic(id: string): boolean {
   return PUBLIC.some((pattern) => pattern.test(id));

@@ -25,7 +25,12 @@ function problemsOf(
   if (status === 502 && !UPSTREAM.test(text)) problems.push("an upstream failure that names nobody");
   if (status > 502 || status === 501) problems.push("a status of nobody's");
   const refused =
-    status >= 400 && status < 500 && !isOutcome(path, text) && !isCounted(text) && !isRead(path, text);
+    status >= 400 &&
+    status < 500 &&
+    !isOutcome(path, text) &&
+    !isCounted(text) &&
+    !isRead(path, text) &&
+    !isLookedUp(status, text);
   const counts = isGuess(path, status) ? GUESS_ROWS : 0;
   if (refused && written > counts) problems.push(`refused, and ${written} rows written`);
   for (const [name, secret] of Object.entries(SECRETS)) {
@@ -56,6 +61,11 @@ function isGuess(path: string, status: number): boolean {
 
 /** A guess at one thing is counted for whoever guesses, and among everybody's. */
 const GUESS_ROWS = 2;
+
+/** What the market's sources know of a name is looked up before anybody can say that it is none. */
+function isLookedUp(status: number, text: string): boolean {
+  return status === 404 && text.startsWith('{"error":"No source knows the token ');
+}
 
 /** Words that only a model could read: what it cost is written down, whatever it made of them. */
 function isRead(path: string, text: string): boolean {

@@ -63,7 +63,7 @@ test("100 sends at once from as many wallets fill every place and are all carrie
   expect(answers.map(({ status, body }) => [status, body.success])).toEqual(users.map(() => [200, true]));
 });
 
-test("strangers who queue for one wallet hold 20 places at most; the rest are refused", async ({ app }) => {
+test("strangers who queue for one wallet hold 24 places at most; the rest are refused", async ({ app }) => {
   const userId = "a-wallet-that-many-order-from";
   await app.fundedWallet(userId, { ETH: 10n ** 18n });
   await chain.miner.pause();
@@ -75,7 +75,7 @@ test("strangers who queue for one wallet hold 20 places at most; the rest are re
     ),
   );
   const statuses = (await answers).map(({ status }) => status);
-  expect(statuses.filter((status) => status === 429)).toHaveLength(10);
-  expect(statuses.filter((status) => status === 200)).toHaveLength(20);
-  expect(await app.rows("transactions")).toHaveLength(20);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(6);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(24);
+  expect(await app.rows("transactions")).toHaveLength(24);
 });

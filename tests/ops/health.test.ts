@@ -148,7 +148,7 @@ describe("health", () => {
     }
     const swap = (await app.rows("providerCalls")).filter(({ provider }) => provider === "swap");
     expect(swap.length).toBeGreaterThan(1);
-    expect(swap.length).toBeLessThanOrEqual(4 * new Set(swap.map(({ bucket }) => bucket)).size);
+    expect(swap.length).toBeLessThanOrEqual(8 * new Set(swap.map(({ bucket }) => bucket)).size);
     expect((await health(app)).checks.providers.swap).toEqual({ calls: 40, failures: 10, errorRate: 0.25 });
   });
 });

@@ -36,11 +36,11 @@ describe("POST /mcp/wallet/create", () => {
 
 describe("GET /mcp/wallet/balance", () => {
   test("tells exact decimals of the basic wallet, else of the custody wallet", async ({ app }) => {
-    const custody = await app.fundedWallet("alice-with-a-long-and-random-id", {
+    const custody = await app.fundedWallet("kq3vX9tLw2bTz7RfYh5MnP", {
       ETH: 1_500_000_000_000_000_001n,
       USDC: 25_500_001n,
     });
-    const first = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
+    const first = await app.get("/mcp/wallet/balance?userId=kq3vX9tLw2bTz7RfYh5MnP");
     const onCustody = {
       kind: "custody",
       address: custody,
@@ -48,9 +48,9 @@ describe("GET /mcp/wallet/balance", () => {
       usdc: "25.500001",
     };
     expect(first.body).toEqual({ ...onCustody, network: "base", otherWallet: null });
-    const { body } = await app.post("/mcp/wallet/create", { userId: "alice-with-a-long-and-random-id" });
+    const { body } = await app.post("/mcp/wallet/create", { userId: "kq3vX9tLw2bTz7RfYh5MnP" });
     expect(body.address).not.toBe(custody);
-    const second = await app.get("/mcp/wallet/balance?userId=alice-with-a-long-and-random-id");
+    const second = await app.get("/mcp/wallet/balance?userId=kq3vX9tLw2bTz7RfYh5MnP");
     expect(second.body).toEqual({
       ...{ kind: "basic", address: body.address, eth: "0", usdc: "0", network: "base" },
       otherWallet: onCustody,
@@ -65,14 +65,14 @@ describe("GET /mcp/wallet/balance", () => {
 
 describe("/mcp/defi/connect", () => {
   test("answers GET and POST with one and the same wallet", async ({ app }) => {
-    const posted = await app.post("/mcp/defi/connect", { userId: "alice-with-a-long-and-random-id" });
+    const posted = await app.post("/mcp/defi/connect", { userId: "kq3vX9tLw2bTz7RfYh5MnP" });
     expect(posted.body).toEqual({
       address: expect.stringMatching(ADDRESS),
       walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
       existing: false,
       network: "base",
     });
-    const got = await app.get("/mcp/defi/connect?userId=alice-with-a-long-and-random-id");
+    const got = await app.get("/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP");
     expect(got.body).toEqual({ ...posted.body, existing: true });
   });
 });
