@@ -68,7 +68,7 @@ export type TransactionState = Infer<typeof vState>;
 export type SwapTerms = Infer<typeof vSwapTerms>;
 
 /** What was counted against limits, in micro-USD: when (epoch ms), and against which; or, on rows of 0.1.0, on which UTC day. */
-export const vReserved = v.union(
+const vReserved = v.union(
   v.object({
     at: v.number(),
     microUsd: v.string(),
