@@ -1,10 +1,9 @@
-import type { Doc } from "../_generated/dataModel";
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Alert } from "./model";
 import type { Proposed } from "./proposals";
 import { REPLAYED_DAYS } from "./rules";
-import { describe, observed } from "./words";
+import { observed } from "./words";
 
 /** Alerts in the messenger. */
 

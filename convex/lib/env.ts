@@ -19,7 +19,10 @@ const botToken = z
   .regex(/^\d{3,20}:[A-Za-z0-9_-]{8,128}$/, "must be a bot's token: digits, a colon and its secret");
 const chat = z
   .string()
-  .regex(/^(?:-?\d{1,20}|@[A-Za-z]\w{3,63})$/, "must be a numeric chat id (negative for groups) or @channel");
+  .regex(
+    /^(?:-?[1-9]\d{0,15}|@[A-Za-z]\w{3,63})$/,
+    "must be a numeric chat id (negative for groups) or @channel",
+  );
 
 /** What the messenger accepts as a webhook's secret token. Source: the Bot API's `setWebhook`. */
 const webhookToken = z

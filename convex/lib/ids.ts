@@ -19,27 +19,30 @@ export function guessableWarning(id: string): { warning: string; suggestedUserId
 }
 
 /**
- * What stands where anybody reads it: addresses and transactions of EVM chains, addresses of Bitcoin and Solana, and digits
- * alone, as telephone numbers, times and messenger accounts have them. A UUID of another version than 4 and 7 is made of a
+ * What stands where anybody reads it: addresses of Bitcoin and Solana, and digits alone, as telephone numbers, times and messenger accounts have them. A UUID of another version than 4 and 7 is made of a
  * time, a machine or a name.
  */
 const PUBLIC = [
-  /^0x[0-9a-f]{40,}$/i,
   /^bc1[0-9a-z]{20,80}$/i,
   /^(?=.*[A-Z])(?=.*[a-z])(?:[13][1-9A-HJ-NP-Za-km-z]{25,34}|[1-9A-HJ-NP-Za-km-z]{43,44})$/,
   /^[\d\s+()./:|_-]+$/,
   /^[0-9a-f]{8}-[0-9a-f]{4}-[^47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
 ];
-/** As a part of an id: what is around it has to be worth enough. */
-const MAIL = /[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}/gi;
+/**
+ * Mail addresses, and addresses and transactions of EVM chains, with or without 0x or the chain's name, as a part of an id:
+ * what is around them has to be worth enough.
+ */
+const PUBLISHED =
+  /[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}|0x[0-9a-f]{40,64}|(?<![0-9a-z])[0-9a-f]{40}(?![0-9a-z])/gi;
 
 function isPublic(id: string): boolean {
   return PUBLIC.some((pattern) => pattern.test(id));
 }
 
-/** What people type without thinking of it, what they think of first, and the UUID that documents show. */
+/** What people type without thinking of it, what they think of first, and the ids that documents show, this service's too. */
 const USUAL =
   "550e8400-e29b-41d4-a716-446655440000 f47ac10b-58cc-4372-a567-0e02b2c3d479 abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
+  "local-user-4f8kq2zt7xw9 3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7 " +
   "user password wallet telegram admin test demo default customer account crypto bitcoin ethereum secret random ";
 /** The commonest pairs of letters, of which words of English and its neighbours are made. */
 const PAIRS = new Set(
@@ -64,7 +67,7 @@ const LEAST_REPEAT = 4;
  * estimate, and no list of what people choose.
  */
 export function guessBits(id: string): number {
-  const text = id.replace(MAIL, " ");
+  const text = id.replace(PUBLISHED, " ");
   // Some other letters are not as long in lower case.
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const costs = bitsOfEach(text, lower);

@@ -66,7 +66,8 @@ export const chatId = z
       z
         .string()
         .trim()
-        .regex(/^(?:-?\d{1,20}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"),
+        // One spelling each: the messenger reads 05151 as 5151, and ids have 52 bits.
+        .regex(/^(?:-?[1-9]\d{0,15}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"),
       z.int(),
     ],
     "must be a numeric chat id or @channel",

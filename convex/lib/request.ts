@@ -80,9 +80,13 @@ function namesShown(names: readonly string[]): string {
 
 const MOST_NAMES = 20;
 
-/** `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. */
-function present(raw: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(raw).filter(([, value]) => value !== null));
+/**
+ * `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. What
+ * is no field stays, for a shape that refuses such.
+ */
+function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
+  const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
+  return Object.fromEntries(Object.entries(raw).filter(([name, value]) => value !== null || !isField(name)));
 }
 
 /**
@@ -93,7 +97,7 @@ export function parseInput<Shape extends z.ZodType>(
   shape: Shape,
   raw: Record<string, unknown>,
 ): z.output<Shape> {
-  const given = present(raw);
+  const given = present(shape, raw);
   const parsed = shape.safeParse(given, { reportInput: true, error: problemOf });
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];

@@ -4,6 +4,7 @@ import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { userId } from "../lib/input";
 import { MINUTE } from "../lib/time";
+import { credentialShown } from "../users/access";
 import { activeJob, shiftStatus } from "./shown";
 
 /** How a user's shifts are doing. */
@@ -16,6 +17,7 @@ export const researchStatus: MountedEndpoint = endpoint({
   description:
     "`activeJob` is null once the shift is over: `lastJob` tells how it ended. Where a shift's sources fail, `lastCollection` says which and why; where its cards do not arrive, `deliveryProblem` does.",
   needs: [],
+  access: credentialShown,
   example: {
     input: { userId: EXAMPLE_USER },
     output: {

@@ -42,6 +42,17 @@ describe("a confirmed user's chat", () => {
     });
   });
 
+  test("has one spelling: the messenger would read the others as the same number", async ({ app }) => {
+    for (const messengerChatId of [`0${CHAT}`, `00${CHAT}`, `-0${CHAT}`, String(2n ** 64n + BigInt(ALICE))]) {
+      const { status, body } = await app.post("/user/messenger", { userId: STRANGER, messengerChatId });
+      expect([status, body.error]).toEqual([
+        400,
+        "messengerChatId must be a numeric chat id or @channel, or empty",
+      ]);
+    }
+    expect(await app.rows("users")).toEqual([]);
+  });
+
   test("gets a shift's reports no more, once the account has confirmed that it is another's", async ({
     app,
   }) => {

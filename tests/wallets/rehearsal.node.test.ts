@@ -192,6 +192,7 @@ describe("where money moves, a field that is not one", () => {
       for (const { status, body } of [
         await swap(app, { [field]: true }),
         await send(app, { [field]: true }),
+        await send(app, { [field]: null }),
       ]) {
         expect([status, body.error]).toEqual([
           400,

@@ -174,6 +174,8 @@ describe("research of a signed-in user's userId", () => {
       expect([path, (await app.post(path, { userId }, { as: "mallory" })).status]).toEqual([path, 403]);
     expect((await app.post("/mcp/research/start", { userId }, { as: "alice" })).status).toBe(200);
     expect((await app.post("/mcp/research/start", { userId })).status).toBe(200);
+    const { body } = await app.get(`/mcp/research/status?userId=${userId}`);
+    expect(body.owner).toEqual({ level: "guarded" });
     const stopped = await app.post("/mcp/research/stop", { userId });
     expect(stopped.body).toEqual({ success: true, stopped: 2, owner: { level: "guarded" } });
   });
