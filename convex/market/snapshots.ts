@@ -11,7 +11,7 @@ import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
 import { askForMarket, latestRow, marketOfSources } from "./model";
-import { vMarketFigures, vMarketSource } from "./tables";
+import { vMarketFigures, vMarketSource } from "./stored";
 import { readBack, written } from "./written";
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */

@@ -16,7 +16,7 @@ import { bareSymbol, coinAsked, figuresFrom, groundToken, tokenProblem, type Obs
 import { describeMarket, describeObserved, describeSizes, observedSoon, signed } from "./model";
 import { tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
-import { vTokenFigures, vRowSource } from "./tables";
+import { vTokenFigures, vRowSource } from "./stored";
 
 const LEASE_MS = 2.5 * MINUTE;
 /** A market older than this says nothing about how a token does now. */
