@@ -121,12 +121,14 @@ export async function saveConfig(
   const token = after(row?.sealedBotToken, changes.sealedBotToken);
   const chat = after(row?.chatId, changes.chatId);
   const { setBy = row?.setBy } = changes;
+  const isSame = token === row?.sealedBotToken && chat === row?.chatId;
   const config = {
     userId,
     ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
     ...(chat === undefined ? {} : { chatId: chat }),
     ...(setBy === undefined ? {} : { setBy }),
     updatedAt: Date.now(),
+    setAt: isSame && row?.setAt !== undefined ? row.setAt : Date.now(),
   };
   if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
   else if (token !== undefined || chat !== undefined) await ctx.db.insert("messengerConfigs", config);

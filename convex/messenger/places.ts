@@ -10,7 +10,7 @@ import type { Paragraph } from "./format";
  * unnoticed: so the chats that it had in the last 30 days hear of both. Plain functions.
  */
 
-/** So many are remembered. The earliest stay: whoever sets one chat after the other displaces their own alone. */
+/** So many are remembered. */
 const MOST_PLACES = 10;
 
 type Config = Doc<"messengerConfigs">;
@@ -35,7 +35,6 @@ export async function leavePlace(
   const stays = next.chatId === undefined || next.chatId === row.chatId;
   if (stays && next.sealedBotToken === undefined) return;
   const place = await remember(ctx, row);
-  if (place === null) return;
   const { chatId } = row;
   await enqueueCard(ctx, { userId, chatId, place, kind: "change of chat", paragraphs: LEFT });
 }
@@ -50,8 +49,8 @@ const LEFT: Paragraph[] = [
   ],
 ];
 
-/** @returns The row that stands for settings which end now; `null` where there is no room for it. */
-async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerConfigs"> | null> {
+/** @returns The row that stands for settings which end now. */
+async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerConfigs">> {
   const { _id, _creationTime, ...settings } = row;
   const now = Date.now();
   const known = await formerPlaces(ctx, row.userId);
@@ -62,8 +61,22 @@ async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerCon
     await ctx.db.patch("messengerConfigs", same._id, { replacedAt: now, updatedAt: now });
     return same._id;
   }
-  if (known.length >= MOST_PLACES) return null;
+  const displaced = known.length < MOST_PLACES ? undefined : leastOf(known);
+  if (displaced !== undefined) await ctx.db.delete("messengerConfigs", displaced._id);
   return ctx.db.insert("messengerConfigs", { ...settings, replacedAt: now, updatedAt: now });
+}
+
+/**
+ * The one to forget: of those whose setter has set the most the one that was set for the shortest time. Whoever sets one
+ * chat after the other displaces their own.
+ */
+function leastOf(places: readonly Config[]): Config | undefined {
+  const setterOf = ({ setBy }: Config) => setBy?.join(" ") ?? "";
+  const heldOf = ({ setAt, replacedAt, _creationTime }: Config) =>
+    (replacedAt ?? 0) - (setAt ?? _creationTime);
+  const countOf = (place: Config) => places.filter((one) => setterOf(one) === setterOf(place)).length;
+  const most = Math.max(...places.map(countOf));
+  return places.filter((one) => countOf(one) === most).toSorted((a, b) => heldOf(a) - heldOf(b))[0];
 }
 
 /** Forgets them: the userId has an owner now. */

@@ -35,6 +35,8 @@ export const messengerTables = {
     setBy: v.optional(v.array(v.string())),
     /** Epoch ms: when it was set, or, within a day, last used. */
     updatedAt: v.number(),
+    /** Epoch ms: since when the chat and the bot are these. */
+    setAt: v.optional(v.number()),
     /** Epoch ms: when others took its place; absent on those that hold. */
     replacedAt: v.optional(v.number()),
   })

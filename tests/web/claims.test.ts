@@ -212,6 +212,36 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     expect((await claim(app, "carol", WEAK)).pendingUntil).toBe(Date.now() + 48 * HOUR);
   });
 
+  test.for([
+    ["of one setter", 1],
+    ["of many setters", 30],
+  ] as const)("is told to a chat that many %s were set before and after", async ([, setters], { app }) => {
+    await app.post("/mcp/defi/connect", { userId: WEAK });
+    const set = (chat: number, ip: string) =>
+      app
+        .post("/user/messenger", { userId: WEAK, messengerChatId: String(chat) }, { ip })
+        .then(({ status, text }) => {
+          if (status !== 200) throw new Error(text);
+        });
+    let n = 0;
+    const decoys = async (many: number) => {
+      for (let i = 0; i < many; i++, n++) {
+        await set(7000 + n, `198.51.100.${n % setters}`);
+        await app.pass(60_000, { cronsRun: false });
+      }
+    };
+    await decoys(11);
+    await set(5, "203.0.113.7");
+    await app.pass(30 * 60_000, { cronsRun: false });
+    await decoys(15);
+    const toldOf = (words: string) =>
+      app.cards().filter(({ chatId, text }) => chatId === "5" && text.includes(words));
+    expect(toldOf("new messenger settings")).toHaveLength(1);
+    await claim(app, "mallory", WEAK);
+    await app.settle();
+    expect(toldOf("claimed the userId")).toHaveLength(1);
+  });
+
   test("is told to the chats that the id had before, which heard of their replacement too", async ({
     app,
   }) => {

@@ -15,6 +15,7 @@ import { simulate } from "../../providers/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
 import { signTypedData } from "../custody/signing";
+import { toleratedBps } from "../policies";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./effects";
 import { vSigned, byId, takeNonce, insertSigned } from "./model";
@@ -66,7 +67,7 @@ export async function offerOf(ctx: ActionCtx, payer: Payer, request: SwapRequest
   const isAllowed = !checked.quote.permit2 || allowed.now - allowed.taken >= swap.amount;
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
-  const tolerated = swap.slippageBps + Number(setting("MAX_PRICE_IMPACT_BPS"));
+  const tolerated = Number(toleratedBps(swap.slippageBps));
   return { ...checked, swap, prices, tolerated, approvals: isAllowed ? [] : needed };
 }
 
