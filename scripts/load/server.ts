@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { Source } from "../stack/modules";
 import { startStack } from "../stack/stack";
 
-/** A local stack in a process of its own, for `throughput.ts`: the application, or the bare one. Ends with its parent. */
+/** A local stack in a process of its own, for `npm run load`: the application, or the bare one. Ends with its parent. */
 const isBare = process.argv[2] === "bare";
 const bare: Source = {
   directory: fileURLToPath(new URL("bare", import.meta.url)),
@@ -10,7 +10,7 @@ const bare: Source = {
 };
 
 process.once("disconnect", () => process.exit(0));
-const { siteUrl, application, realProviders } = await startStack({
+const { siteUrl, realProviders } = await startStack({
   ephemeral: true,
   ...(isBare && { source: bare }),
 });
@@ -18,5 +18,4 @@ if (realProviders.length > 0) {
   console.error(`The bench calls no real provider: take the variables of ${realProviders.join(", ")} away.`);
   process.exit(1);
 }
-if (isBare) await application.runMutation("documents:store", {});
 process.send?.(siteUrl);
