@@ -32,7 +32,7 @@ export type Observation = Infer<typeof vObservation>;
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watching` and `alerts/telling` (phases). A
+   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watch` and `alerts/telling` (phases). A
    * proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
@@ -80,7 +80,7 @@ export const alertTables = {
 
   /**
    * How far each subject's observations have been compared with its alerts: one row a subject. Written by
-   * `alerts/watching`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
+   * `alerts/watch`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
    */
   alertCursors: defineTable({
     subject: v.string(),

@@ -50,7 +50,7 @@ async function configure(
   caller: Caller,
 ): Promise<void> {
   const sealed = messengerBotToken ? await sealedToken(userId, messengerBotToken) : null;
-  await ctx.runMutation(internal.messenger.settings.save, {
+  await ctx.runMutation(internal.messenger.configs.save, {
     userId,
     setBy: holdersOf(caller),
     signedIn: caller.signedIn === true,

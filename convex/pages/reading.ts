@@ -84,7 +84,7 @@ export async function readResearch(ctx: ActionCtx, asked: string | undefined): P
   const symbol = TOKENS.find((one) => one === token);
   const [report, stored, measured] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),
-    ctx.runQuery(internal.research.onDemand.current, { focus: token }),
+    ctx.runQuery(internal.research.results.current, { focus: token }),
     symbol === undefined ? null : readPrices(ctx, MEASURED_HOURS),
   ]);
   return {

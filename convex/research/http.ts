@@ -118,8 +118,8 @@ const snapshot: MountedEndpoint = endpoint({
       upstream: "The LLM gateway",
       freshMs: cachedForMs,
       caller,
-      read: () => ctx.runQuery(internal.research.onDemand.current, subject),
-      begin: () => ctx.runMutation(internal.research.onDemand.begin, { ...subject, caller }),
+      read: () => ctx.runQuery(internal.research.results.current, subject),
+      begin: () => ctx.runMutation(internal.research.results.begin, { ...subject, caller }),
     });
     return { success: true as const, result: shownSnapshot(stored) };
   },

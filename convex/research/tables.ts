@@ -132,7 +132,7 @@ export const researchTables = {
     .index("by_jobId", ["jobId", "generatedAt"]),
 
   /**
-   * The latest on-demand result of each focus, and of each question on it. Written by `research/onDemand`; replaced at
+   * The latest on-demand result of each focus, and of each question on it. Written by `research/results`; replaced at
    * each refresh. Dies a week after.
    */
   researchResults: defineTable({

@@ -164,7 +164,7 @@ describe("running a job twice", () => {
     for (const { _id } of await app.rows("messages")) {
       await app.during(app.t.action(internal.messenger.outbox.deliver, { messageId: _id }));
     }
-    await app.during(app.t.action(internal.research.syntheses.write, { synthesisId: synthesis._id }));
+    await app.during(app.t.action(internal.research.desk.writeReport, { synthesisId: synthesis._id }));
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
     const messages = await app.rows("messages");
