@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { anchorShape, readAnchor, type Anchor } from "../convex/signals/record/anchorText";
+import { anchorShape, type Anchor } from "../convex/signals/proof";
+import { readAnchor } from "../convex/signals/record/chain";
 import type { SignalEvent } from "../convex/signals/record/events";
 
 /**

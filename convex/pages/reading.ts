@@ -6,11 +6,10 @@ import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
 import { closesSince, readPrices, type PricePoint } from "../prices/shown";
 import { readReport, shownSnapshot } from "../research/http";
-import { equityOf } from "../signals/views/equity";
-import { TOKENS, type Token } from "../signals/trade/rules";
-import { statisticsOf } from "../signals/statistics/figures";
 import type { Signal } from "../signals/record/tables";
-import { signalView } from "../signals/views/signals";
+import { statisticsOf } from "../signals/statistics/figures";
+import { TOKENS, type Token } from "../signals/trade/rules";
+import { equityOf, signalView } from "../signals/views/signals";
 import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**

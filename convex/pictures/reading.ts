@@ -25,15 +25,17 @@ export async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promi
 export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null> {
   const from = Date.parse(week);
   const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
-  const [rows, closes] = await Promise.all([
-    ctx.runQuery(internal.signals.history.since, {
+  const [told, closes] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, {
       token: null,
       since: from,
       limit: 7 * PRICED_TOKENS.length,
     }),
     ctx.runQuery(internal.prices.history.closes, { before, count: (7 * DAY) / HOUR }),
   ]);
-  const signals = rows.map(signalView).filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
+  const signals = told.signals
+    .map(signalView)
+    .filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
   const tokens = PRICED_TOKENS.map((token) => ({
     token,
     signals: signals.filter((one) => one.token === token),

@@ -1,17 +1,14 @@
-import { v } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
 import { namedShadowArms, setting } from "../../lib/env";
 import { iso } from "../../lib/time";
-import { headOf, newestOf, shadowEvents } from "../record/chains";
+import { shadowLab, type ShadowArm } from "../lab";
+import { eventsAfter, headOf, newestOf } from "../record/chain";
+import { totalsOf } from "../record/model";
 import { DAILY, vShadowEvent } from "../record/tables";
-import { totalsOf } from "../record/totals";
-import { knownArms, rivalsOf } from "./arms";
-import { figuresOfArm, figuresOfPair, neededOf } from "./figures";
-import { nameOfArm } from "./names";
-import { shadowLab, type ShadowArm } from "./shapes";
-import { writerOf } from "./writers";
+import { figuresOfArm, figuresOfPair, knownArms, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;
@@ -70,5 +67,5 @@ function orElse<Value>(read: () => Value, otherwise: Value): Value {
 export const events = internalQuery({
   args: { after: v.number(), limit: v.number() },
   returns: v.array(vShadowEvent),
-  handler: async (ctx, page) => shadowEvents(ctx, page),
+  handler: async (ctx, page) => (await eventsAfter(ctx, "lab", page)).map(({ event }) => event),
 });

@@ -5,14 +5,11 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { iso } from "../../lib/time";
-import { append } from "../record/chains";
+import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
+import { eValueShown } from "../statistics/figures";
 import { NO_BLOCKS } from "../statistics/inference";
-import { eValueShown } from "../statistics/verdicts";
-import { findArm, findPair, rivalsOf } from "./arms";
-import { neededOf } from "./figures";
-import { armNamed, nameOfArm } from "./names";
-import { writerOf } from "./writers";
+import { armNamed, findArm, findPair, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
 
 /** What the operator decides of the shadow lab. */
 

@@ -1,5 +1,5 @@
-import { v } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
@@ -8,8 +8,8 @@ import { isSet } from "../../lib/env";
 import { dayOf, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
-import { anchorShape, type Anchor } from "./anchorText";
-import { append, headOf, newestOf } from "./chains";
+import { anchorShape, type Anchor } from "../proof";
+import { append, headOf, newestOf } from "./chain";
 import type { ChainHead } from "./events";
 import { vHead } from "./tables";
 

@@ -5,9 +5,6 @@ import * as z from "zod";
  * Figures are rounded to ten decimals.
  */
 
-/** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
-export const BINS = 10;
-
 const count = z.int().nonnegative();
 const percent = z.number();
 const share = z.number().min(0).max(100);
