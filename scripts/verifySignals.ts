@@ -1,8 +1,13 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { anchorShape } from "../convex/signals/proof";
-import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/record/events";
+import {
+  anchorShape,
+  chainHead,
+  signalEvent,
+  type ChainHead,
+  type SignalEvent,
+} from "../convex/signals/record/events";
 import { signalStats } from "../convex/signals/statistics/shapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/views/shapes";
 import { failed, Misuse } from "./misuse";

@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { anchorShape, type Anchor } from "../convex/signals/proof";
 import { readAnchor } from "../convex/signals/record/chain";
-import type { SignalEvent } from "../convex/signals/record/events";
+import { anchorShape, type Anchor, type SignalEvent } from "../convex/signals/record/events";
 
 /**
  * A record's events against what Base holds of them. The chain's word alone counts: what a deployment says of its anchors

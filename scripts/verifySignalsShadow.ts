@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { figuresOfArm, figuresOfPair } from "../convex/signals/arms/arms";
-import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/lab";
+import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/arms/shapes";
 import {
   shadowEvent,
   type ShadowClosed,

@@ -53,7 +53,7 @@ const privateKey = both(
   matching(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
   (value) => (isPrivateKey(value) ? null : "must be a private key: this number is not one"),
 );
-/** Which prompts there are, `signals/arms/names` knows. */
+/** Which prompts there are, `signals/arms/arms` knows. */
 const shadowArms = matching(
   /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
   "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",

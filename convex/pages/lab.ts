@@ -1,5 +1,5 @@
 import { many } from "../lib/text";
-import type { ShadowArm, ShadowLab } from "../signals/lab";
+import type { ShadowArm, ShadowLab } from "../signals/arms/shapes";
 import { verdictWords } from "../signals/statistics/figures";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";

@@ -3,68 +3,9 @@ import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
 import { figuresOfArm } from "./arms/arms";
-import { chainHead, promotedContent, shadowEvent } from "./record/events";
-import { calibration, edge } from "./statistics/shapes";
+import { shadowLab, type ShadowLab } from "./arms/shapes";
+import { shadowEvent } from "./record/events";
 import { storedExample, totalsExample } from "./views/examples";
-
-const count = z.int().nonnegative();
-const points = z.number();
-
-/** As of the daily signals, in points a slot. */
-const bounds = edge
-  .omit({ trades: true, verdict: true })
-  .extend({ days: count.describe("Each one observation.") });
-
-const { n, brier, calibratedBrier } = calibration.shape;
-
-const shadowArm = z.object({
-  arm: z.string(),
-  model: z.string(),
-  promptVersion: z.string(),
-  since: z.iso.datetime(),
-  asked: z.boolean(),
-  writes: z.boolean(),
-  n: count.describe("Closed signals, HOLD included."),
-  holds: count,
-  wins: count,
-  losses: count,
-  expired: count,
-  missed: count.describe("Asked, and no signal."),
-  excessPoints: points
-    .nullable()
-    .describe(
-      "Mean over all trades of score minus chance. Neighbouring hours overlap: this alone proves nothing.",
-    ),
-  averageBeforeCostsPercent: z.number().nullable(),
-  averageAfterCostsPercent: z.number().nullable(),
-  edge: bounds
-    .extend({ verdict: edge.shape.verdict })
-    .describe(
-      "Against chance. A day is one observation: the excess of all trades of 00:00 to 16:59 UTC, divided by the 51 slots of these hours.",
-    ),
-  calibration: z
-    .object({ n, brier, calibratedBrier })
-    .describe("Calibrated by its own earlier outcomes alone."),
-  againstWriter: bounds
-    .extend({ writer: z.string(), needed: z.number().describe("To be promoted: 20 for each arm compared.") })
-    .nullable()
-    .describe(
-      "The same of the difference from the arm that writes the daily signals; null: never asked in the same hours.",
-    ),
-});
-export type ShadowArm = z.output<typeof shadowArm>;
-
-const promotion = promotedContent.extend({
-  sequence: z.int().positive().describe("Its event in /signals/proof."),
-});
-
-export const shadowLab = z.object({
-  writer: z.string().describe("The arm that writes the daily signals."),
-  arms: z.array(shadowArm).describe("Every arm that was ever asked, by name."),
-  promotions: z.array(promotion).describe("The newest 20, newest first."),
-  head: chainHead.nullable().describe("Of the shadow signals' chain of events; null before the first."),
-});
-export type ShadowLab = z.output<typeof shadowLab>;
 
 const { model, promptVersion } = storedExample;
 

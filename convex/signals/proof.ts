@@ -3,26 +3,10 @@ import { internal } from "../_generated/api";
 import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, wholeNumberOr } from "../lib/input";
-import { chainHead, signalEvent } from "./record/events";
+import { anchorShape, chainHead, signalEvent } from "./record/events";
 import { eventExample } from "./views/examples";
 
 /** What anybody can verify the record by: its events, and where its head was anchored. */
-
-const hex = z.string().regex(/^0x[0-9a-f]{64}$/i);
-
-/** A transaction of the anchor's account as this service knows it. */
-export const anchorShape = z.object({
-  nonce: z.int().nonnegative(),
-  /** The event whose hash it holds; `null` for one that only keeps the account's nonces together. */
-  sequence: z.int().positive().nullable(),
-  hash: z.string().nullable().describe("The hash of that event"),
-  txHashes: z
-    .array(hex)
-    .describe("Where its fees had to be raised there are several, of which one at most is mined."),
-  status: z.enum(["pending", "confirmed", "failed"]),
-  signedAt: z.iso.datetime(),
-});
-export type Anchor = z.output<typeof anchorShape>;
 
 /** Events, or transactions, behind a number. */
 const pageLimit = wholeNumberOr(100, 1, 500).describe("1 to 500, default 100");

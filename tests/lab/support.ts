@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { shadowLab, type ShadowArm } from "../../convex/signals/lab";
+import { shadowLab, type ShadowArm } from "../../convex/signals/arms/shapes";
 import { shadowEvent, type ShadowEvent } from "../../convex/signals/record/events";
 import type { App } from "../support/app";
 import { replace } from "../support/world";

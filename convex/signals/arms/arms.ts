@@ -3,13 +3,13 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import type { ShadowArm } from "../lab";
 import { newestOf } from "../record/chain";
 import { DAILY } from "../record/tables";
 import { PAIR_UNIT } from "../statistics/days";
 import { boundsShown, ratio, statisticsOf } from "../statistics/figures";
 import { DECISIVE, type Blocks } from "../statistics/inference";
 import type { Totals } from "../statistics/totals";
+import type { ShadowArm } from "./shapes";
 
 /** The arms of the lab, and what they have shown against each other. */
 

@@ -4,11 +4,11 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
 import { namedShadowArms, setting } from "../../lib/env";
 import { iso } from "../../lib/time";
-import { shadowLab, type ShadowArm } from "../lab";
 import { eventsAfter, headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY, vShadowEvent } from "../record/tables";
 import { figuresOfArm, figuresOfPair, knownArms, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
+import { shadowLab, type ShadowArm } from "./shapes";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;

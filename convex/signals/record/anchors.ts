@@ -8,9 +8,8 @@ import { isSet } from "../../lib/env";
 import { dayOf, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
-import { anchorShape, type Anchor } from "../proof";
 import { append, headOf, newestOf } from "./chain";
-import type { ChainHead } from "./events";
+import { anchorShape, type Anchor, type ChainHead } from "./events";
 import { vHead } from "./tables";
 
 /**

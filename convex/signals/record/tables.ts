@@ -78,7 +78,7 @@ const signalFields = {
   /** What answered, as the gateway names it. */
   model: v.string(),
   promptVersion: v.string(),
-  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/writers`. */
+  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/arms`. */
   record: v.string(),
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
@@ -156,7 +156,7 @@ export const signalTables = {
     .index("by_state", ["state", "desk"]),
 
   /**
-   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chains` in the mutation that
+   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chain` in the mutation that
    * makes the change. Kept.
    */
   signalEvents: defineTable(

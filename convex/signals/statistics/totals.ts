@@ -75,7 +75,7 @@ export function addResult(curve: Curve, result: number, n: number, at: number): 
 export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" | "closedAt"> & {
   signal: Direction;
   costBps: number;
-  /** Score minus chance, see `signals/trade/edge`; 0 for a HOLD. */
+  /** Score minus chance, see `signals/trade/rules`; 0 for a HOLD. */
   excess: number;
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;
