@@ -26,7 +26,7 @@ const FLOORS = [
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
-  "account/claims": ["schema"],
+  "account/ownership": ["schema"],
   "account/deletion": ["schema"],
   "account/export": ["schema"],
   "ops/backlog": ["schema"],
@@ -49,7 +49,6 @@ const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
   // To be split by the work machine, and by the rooms that are being rebuilt.
-  "account/claims": "open",
   "alerts/deliveries": "open",
   "bot/jobs": "open",
   "chat/runs": "open",

@@ -1,11 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { made, ofUser, type RecordsOf } from "../lib/records";
-import { conditionShape } from "./grammar";
-
-/** What an alert waits for. */
-const vCondition = zodOutputToConvex(conditionShape);
+import { vCondition } from "./stored";
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition

@@ -6,7 +6,7 @@ import { vCaller } from "../lib/limits";
 import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane } from "../lib/renewals";
 import { latestRow } from "./model";
-import { vMarketFigures, vMarketSource } from "./tables";
+import { vMarketFigures, vMarketSource } from "./stored";
 import { readBack, written } from "./written";
 
 const vStored = v.object({

@@ -7,7 +7,7 @@ import { sha256Hex } from "../lib/crypto";
 import { vCaller } from "../lib/limits";
 import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane } from "../lib/renewals";
-import { vRowSource, vTokenFigures } from "./tables";
+import { vRowSource, vTokenFigures } from "./stored";
 
 const vAnswer = v.object({
   token: v.union(vTokenFigures, v.null()),

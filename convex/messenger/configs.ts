@@ -4,6 +4,7 @@ import { takeCommonNow } from "../lib/limits";
 import { keyIdOf, vResealed, vSealed } from "../lib/sealing";
 import { permitNow } from "../users/access";
 import { configOf, saveConfig } from "./model";
+import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
 
 /** What users set for their messenger, as it is stored. */
@@ -28,9 +29,21 @@ export const save = internalMutation({
   handler: async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
     await permitNow(ctx, userId, "delivery", Date.now());
     if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
-    await saveConfig(ctx, userId, { sealedBotToken, chatId, setBy });
+    const changes = {
+      ...(sealedBotToken === undefined ? {} : { sealedBotToken }),
+      ...(chatId === undefined ? {} : { chatId }),
+    };
+    await leavePlace(ctx, userId, changes);
+    await saveConfig(ctx, userId, { ...changes, setBy });
     return null;
   },
+});
+
+/** The token of a user's own bot, as it is sealed. */
+export const sealedToken = internalQuery({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
 });
 
 /** Bot tokens sealed under another master key than the named one. */
@@ -59,8 +72,9 @@ export const replaceTokens = internalMutation({
   handler: async (ctx, { resealed }) => {
     let replaced = 0;
     for (const { id: userId, from, to } of resealed) {
-      const row = await configOf(ctx, userId);
-      if (row?.sealedBotToken !== from) continue;
+      const rows = [await configOf(ctx, userId), ...(await formerPlaces(ctx, userId))];
+      const row = rows.find((one) => one?.sealedBotToken === from);
+      if (row === undefined || row === null) continue;
       await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
       replaced++;
     }

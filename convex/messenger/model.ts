@@ -16,6 +16,8 @@ export type Card = {
   chatId?: string | undefined;
   /** Whose part it is of what a chat gets that others have named too (`lib/shares`); who set the user's chat, unless said. */
   holders?: readonly string[] | undefined;
+  /** Earlier settings of the user's (`messenger/places`), whose bot sends it to the `chatId`. */
+  place?: Id<"messengerConfigs"> | undefined;
   /** Send it with the default bot rather than with the user's own. */
   bot?: "default" | undefined;
   /** What it is, for the operator. */
@@ -97,7 +99,7 @@ export async function scheduleDelivery(
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
-  return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
+  return rowsByBoth(ctx.db.query("messengerConfigs"), "userId", userId, "replacedAt", undefined).unique();
 }
 
 /**

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { checkedCounts } from "../evidence/shapes";
 import { vChange, vCitedSource, vMissing } from "../evidence/tables";
-import { vCoin, vMarketSource, vRowSource } from "../market/tables";
+import { vCoin, vMarketSource, vRowSource } from "../market/stored";
 import { onchainShape, sentimentShape } from "./prompts";
 import { resultShape } from "./result";
 

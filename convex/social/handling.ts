@@ -15,7 +15,8 @@ import { endMention } from "./endings";
 import { isUnderWay, vTry, type vWanted } from "./execution";
 import { TRIES, TRY_MS } from "./mentions";
 import { intentQuestion } from "./prompts";
-import { vIntent, type Intent } from "./tables";
+import { type Intent } from "./tables";
+import { vIntent } from "./stored";
 
 /** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */
 

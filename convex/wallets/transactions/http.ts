@@ -249,14 +249,19 @@ type Order = {
 };
 
 /**
- * The user's wallet, for whoever may move it.
+ * The user's wallet, for whoever may move it, or see it where the order is only rehearsed.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */
-async function walletFor(ctx: ActionCtx, { userId, from, request, call }: Order, idempotencyKey?: string) {
+async function walletFor(
+  ctx: ActionCtx,
+  { userId, from, request, call }: Order,
+  { isRehearsal }: { isRehearsal: boolean },
+) {
+  const { caller, idempotencyKey } = call;
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
-    ...{ userId, kind: from, request, caller: call.caller.address, now: Date.now() },
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
+    ...(idempotencyKey === undefined || isRehearsal ? {} : { idempotencyKey }),
   });
   if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
   return wallet;
@@ -270,7 +275,7 @@ async function carryOut(ctx: ActionCtx, asked: Order) {
   const startedAt = performance.now();
   const { userId, request, call } = asked;
   const { idempotencyKey } = call;
-  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, idempotencyKey);
+  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, { isRehearsal: false });
   const order = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
   const { view, maxFeeEth } = await waitingAs(
     ctx,
@@ -320,7 +325,7 @@ async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Pr
  */
 async function rehearse(ctx: ActionCtx, order: Order) {
   const { userId, request, call } = order;
-  const { walletId, address } = await walletFor(ctx, order);
+  const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });
   const { swap, ...rehearsal } = await waitingAs(
     ctx,
     call.caller,

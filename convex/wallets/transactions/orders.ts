@@ -65,7 +65,8 @@ export const byHash = internalQuery({
 });
 
 /**
- * The wallet that an order is about, for whoever may move it; `null` where there is none.
+ * The wallet that an order is about, for whoever may move it, or see it where the order is only rehearsed; `null` where
+ * there is none.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`).
  */
 export const wallet = internalQuery({
@@ -73,6 +74,7 @@ export const wallet = internalQuery({
     userId: v.string(),
     kind: vWalletKind,
     idempotencyKey: v.optional(v.string()),
+    isRehearsal: v.boolean(),
     request: vRequest,
     /** The caller's network address. */
     caller: v.union(v.string(), v.null()),
@@ -89,8 +91,8 @@ export const wallet = internalQuery({
     }),
     v.null(),
   ),
-  handler: async (ctx, { userId, kind, idempotencyKey, request, caller, now }) => {
-    const permit = await permitNow(ctx, userId, "order", now);
+  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, now }) => {
+    const permit = await permitNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
