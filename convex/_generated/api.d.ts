@@ -376,7 +376,6 @@ import type * as signals_record_entries from "../signals/record/entries.js";
 import type * as signals_record_events from "../signals/record/events.js";
 import type * as signals_record_model from "../signals/record/model.js";
 import type * as signals_record_notary from "../signals/record/notary.js";
-import type * as signals_record_proposal from "../signals/record/proposal.js";
 import type * as signals_record_tables from "../signals/record/tables.js";
 import type * as signals_statistics_calibration from "../signals/statistics/calibration.js";
 import type * as signals_statistics_days from "../signals/statistics/days.js";
@@ -384,6 +383,7 @@ import type * as signals_statistics_figures from "../signals/statistics/figures.
 import type * as signals_statistics_inference from "../signals/statistics/inference.js";
 import type * as signals_statistics_shapes from "../signals/statistics/shapes.js";
 import type * as signals_statistics_totals from "../signals/statistics/totals.js";
+import type * as signals_stored from "../signals/stored.js";
 import type * as signals_trade_calendar from "../signals/trade/calendar.js";
 import type * as signals_trade_controls from "../signals/trade/controls.js";
 import type * as signals_trade_path from "../signals/trade/path.js";
@@ -857,7 +857,6 @@ declare const fullApi: ApiFromModules<{
   "signals/record/events": typeof signals_record_events;
   "signals/record/model": typeof signals_record_model;
   "signals/record/notary": typeof signals_record_notary;
-  "signals/record/proposal": typeof signals_record_proposal;
   "signals/record/tables": typeof signals_record_tables;
   "signals/statistics/calibration": typeof signals_statistics_calibration;
   "signals/statistics/days": typeof signals_statistics_days;
@@ -865,6 +864,7 @@ declare const fullApi: ApiFromModules<{
   "signals/statistics/inference": typeof signals_statistics_inference;
   "signals/statistics/shapes": typeof signals_statistics_shapes;
   "signals/statistics/totals": typeof signals_statistics_totals;
+  "signals/stored": typeof signals_stored;
   "signals/trade/calendar": typeof signals_trade_calendar;
   "signals/trade/controls": typeof signals_trade_controls;
   "signals/trade/path": typeof signals_trade_path;

@@ -4,8 +4,9 @@ import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { eventsAfter, headOf } from "./record/chain";
 import { dailySignal, latestSignals, signalsOfDay, totalsOf } from "./record/model";
-import { DAILY, vHead, vSignal, vSignalEvent, vToken } from "./record/tables";
+import { DAILY, vSignal, vToken } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
+import { vHead, vSignalEvent } from "./stored";
 import { latestCard, picturesOf } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */

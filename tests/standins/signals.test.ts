@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
 import { PROMPT_VERSIONS } from "../../convex/signals/arms/arms";
 import { dayLedger } from "../../convex/signals/desk/ledgers";
-import { reviewQuestion, reviewShape, signalQuestion } from "../../convex/signals/desk/prompts";
-import { proposalShape } from "../../convex/signals/record/proposal";
+import {
+  proposalShape,
+  reviewQuestion,
+  reviewShape,
+  signalQuestion,
+} from "../../convex/signals/desk/prompts";
 import { standingOf } from "../../convex/signals/statistics/figures";
 import { problemsOf } from "../../convex/signals/trade/rules";
 import { standinsAt, START, structured } from "./support";

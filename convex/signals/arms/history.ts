@@ -1,4 +1,3 @@
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
@@ -6,9 +5,10 @@ import { namedShadowArms, setting } from "../../lib/env";
 import { iso } from "../../lib/time";
 import { eventsAfter, headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
-import { DAILY, vShadowEvent } from "../record/tables";
+import { DAILY } from "../record/tables";
+import { vLab, vShadowEvent } from "../stored";
 import { figuresOfArm, figuresOfPair, knownArms, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
-import { shadowLab, type ShadowArm } from "./shapes";
+import type { ShadowArm } from "./shapes";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;
@@ -19,7 +19,7 @@ const PROMOTIONS = 20;
  */
 export const lab = internalQuery({
   args: {},
-  returns: zodOutputToConvex(shadowLab),
+  returns: vLab,
   handler: async (ctx) => {
     const { model, promptVersion } = await writerOf(ctx, DAILY);
     const writer = nameOfArm({

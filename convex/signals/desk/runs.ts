@@ -27,7 +27,6 @@ import {
 } from "../record/model";
 import {
   DAILY,
-  proposalFields,
   vDesk,
   vLabToken,
   vMissed,
@@ -38,6 +37,7 @@ import {
   type Desk,
 } from "../record/tables";
 import { recordOfToken, vTold } from "../statistics/calibration";
+import { vProposal } from "../stored";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
 import { issuedCard, picturesOf } from "../views/cards";
@@ -141,7 +141,7 @@ function past(row: AnySignal): Infer<typeof vPast> {
 export const store = internalMutation({
   args: {
     runId: v.id("signalRuns"),
-    proposal: v.object(proposalFields),
+    proposal: vProposal,
     model: v.string(),
     promptVersion: vPromptVersion,
     record: v.string(),

@@ -1,4 +1,3 @@
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
@@ -8,9 +7,9 @@ import { isSet } from "../../lib/env";
 import { dayOf, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
+import { vAnchor, vHead } from "../stored";
 import { append, headOf, newestOf } from "./chain";
-import { anchorShape, type Anchor, type ChainHead } from "./events";
-import { vHead } from "./tables";
+import type { Anchor, ChainHead } from "./events";
 
 /**
  * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
@@ -72,8 +71,6 @@ export const store = internalMutation({
     return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
   },
 });
-
-const vAnchor = zodOutputToConvex(anchorShape);
 
 /** What the accounts that ever were the anchor's have signed, by nonce. */
 export const page = internalQuery({
