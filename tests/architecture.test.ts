@@ -40,7 +40,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/work": "pictures",
-  "research/publishing": "pictures",
+  "research/publications": "pictures",
   "signals/views/cards": "pictures",
 };
 
@@ -146,7 +146,7 @@ describe("the house", () => {
     expect(modules.flatMap(upward)).toEqual([]);
     for (const planted of [
       'import { latestRow } from "../market/model";',
-      'import type { Snapshot } from "../market/written";',
+      'import type { Snapshot } from "../market/bodies";',
       "internal.market.snapshots.current",
       'import { collect } from "../evidence/collecting";',
     ]) {

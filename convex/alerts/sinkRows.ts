@@ -10,7 +10,7 @@ import { alertTables } from "./tables";
 /** Users' webhooks. */
 
 /** A user's active webhooks at most. */
-export const MAX_SINKS = 3;
+const MAX_SINKS = 3;
 
 /** A webhook as its user sees it. Times in epoch ms. */
 export const vSink = alertTables.alertSinks.validator.pick("url", "state", "createdAt").extend({

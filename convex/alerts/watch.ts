@@ -10,7 +10,7 @@ import { newestAt, observationsAfter } from "./observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./rules";
 import { CLOCK, subjectOf } from "./subjects";
 import type { Observation } from "./tables";
-import { fire, firingCard } from "./telling";
+import { fire, firingCard } from "./firings";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject that

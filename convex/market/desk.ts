@@ -31,7 +31,7 @@ import type { TokenFigures } from "./shapes";
 import { refreshKey } from "./snapshots";
 import type { MarketFigures, MarketSource } from "./tables";
 import { answerKey } from "./tokens";
-import type { readBack } from "./written";
+import type { readBack } from "./bodies";
 
 /** Where sources and models are asked: for the market, and for answers to questions about tokens. */
 
@@ -90,7 +90,7 @@ export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer):
 export const NO_MODEL = "none";
 
 /** The market as its sources tell it, without asking a model; `null` where they do not tell all of it. */
-export async function marketOfSources(
+async function marketOfSources(
   ctx: ActionCtx,
   focus: string,
 ): Promise<Pick<AskedMarket, "figures" | "sources" | "replaced" | "model"> | null> {
@@ -99,7 +99,7 @@ export async function marketOfSources(
 }
 
 /** What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline. */
-export async function observedSoon(ctx: ActionCtx): Promise<Observed> {
+async function observedSoon(ctx: ActionCtx): Promise<Observed> {
   const [quoted] = await Promise.all([
     freshQuotes(ctx),
     gatherSoon(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),

@@ -7,7 +7,7 @@ import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane } from "../lib/renewals";
 import { latestRow } from "./model";
 import { vMarketFigures, vMarketSource } from "./stored";
-import { readBack, written } from "./written";
+import { readBack, written } from "./bodies";
 
 const vStored = v.object({
   fetchedAt: v.number(),

@@ -4,7 +4,7 @@ import { storedListing } from "../evidence/listing";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
-import { closesSince, readPrices, type PricePoint } from "../prices/shown";
+import { closesSince, readPrices, type PricePoint } from "../prices/views";
 import { readReport, shownSnapshot } from "../research/http";
 import type { Signal } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
-import { pricePoint, type PricePoint } from "../prices/shown";
+import { pricePoint, type PricePoint } from "../prices/views";
 import { reportExample, reportShape, snapshotShape } from "../research/http";
 import { shadowLab } from "../signals/arms/shapes";
 import { shadowLabExample } from "../signals/lab";

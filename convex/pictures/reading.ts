@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
 import { readSignal } from "../pages/reading";
-import { closesSince, readPrices } from "../prices/shown";
+import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views/signals";
@@ -49,7 +49,7 @@ const FEWEST_POINTS = 3;
 
 /** @param jobId Of a shift that has a report. */
 export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
-  const report = await ctx.runQuery(internal.research.publishing.latest, { jobId });
+  const report = await ctx.runQuery(internal.research.publications.latest, { jobId });
   if (report === null) return null;
   const { jobToken: token, jobStartedAt: from, generatedAt: to } = report;
   const names = token === "" ? PRICED_TOKENS : token === "BTC" ? (["BTC", "ETH"] as const) : [token, "BTC"];

@@ -15,7 +15,7 @@ import { collectNow } from "./observations";
 import { refreshKey, vSubject } from "./results";
 import type { ReportKind } from "./shapes";
 import { writeSnapshot } from "./snapshot";
-import { writeOwedResult } from "./writing";
+import { writeOwedResult } from "./writer";
 
 /** Where research is written: the reports of shifts, and what is asked for on demand. */
 

@@ -33,7 +33,7 @@ import {
   shownReadings,
   shownResult,
   undelivered,
-} from "./shown";
+} from "./views";
 import { researchStatus } from "./statusHttp";
 import type { Result, SourceStates } from "./shapes";
 
@@ -258,7 +258,7 @@ export async function readReport(
   asked: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
   const { token, jobId } = asked;
-  const row = await ctx.runQuery(internal.research.publishing.latest, {
+  const row = await ctx.runQuery(internal.research.publications.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),
   });

@@ -89,7 +89,7 @@ async function ensureSynthesis(
     return synthesisId;
   }
   if (row.state !== "writing") {
-    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
+    await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId: row._id });
   }
   return row._id;
 }
@@ -133,7 +133,7 @@ export const store = internalMutation({
   handler: async (ctx, { synthesisId, ...written }) => {
     if ((await writing(ctx, synthesisId)) === null) return null;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
-    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
   },
 });
@@ -147,7 +147,7 @@ export const failed = internalMutation({
     if (row === null) return null;
     const next = isLast ? { state: "failed" as const } : { attempt: row.attempt + 1 };
     await ctx.db.patch("syntheses", synthesisId, { ...next, error });
-    if (isLast) await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    if (isLast) await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
   },
 });

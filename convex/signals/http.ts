@@ -8,7 +8,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/waiting";
+import { awaitDelivery } from "../messenger/arrivals";
 import { credentialShown } from "../users/access";
 import { assertIssued, reviewedDay } from "./answers";
 import { anchors, proof } from "./proof";

@@ -84,7 +84,7 @@ function endOf(desk: Desk, error: unknown): { reason: Infer<typeof vMissed>; err
 }
 
 /** @param closes The service's own hours, for those that no exchange tells. */
-export async function marketContext(
+async function marketContext(
   ctx: ActionCtx,
   token: LabToken,
   closes: readonly HourlyClose[],
@@ -116,7 +116,7 @@ export async function marketContext(
 }
 
 /** The close of the hour that ended a day ago; `null` where it is not known. */
-export function dayAgo(hours: readonly Hour[], now: number): number | null {
+function dayAgo(hours: readonly Hour[], now: number): number | null {
   const hour = hours.findLast(({ endsAt }) => endsAt <= now - DAY);
   return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
 }

@@ -21,9 +21,9 @@ import type { LabToken } from "../trade/rules";
  */
 
 /** Epoch ms, both included. */
-export type Span = { from: number; to: number };
+type Span = { from: number; to: number };
 
-export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
+async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
   const candles: Stretch[] = [];
   for (const exchange of VENUES) {
     if (isWhole(candles, span)) break;
@@ -55,7 +55,7 @@ export async function tradablePrice(ctx: ActionCtx, asked: Asked, since: number)
 }
 
 /** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
-export async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
+async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
   const kept = keptToken(asked);
   const measuring: Promise<Seen> = kept === null ? findTicked(asked.token, 0) : measuredPrice(ctx, kept);
   const price = await reached(measuring, "signals.no measured price", { token: asked.token });

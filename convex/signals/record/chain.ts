@@ -14,7 +14,7 @@ import type { Desk } from "./tables";
 export const GENESIS = "0".repeat(64);
 
 /** What is said by an event of a chain, before it is linked. */
-export type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
+type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
   ? Pick<Event, "kind" | "content">
   : never;
 export type Statement = StatementOf<SignalEvent>;

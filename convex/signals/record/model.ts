@@ -179,7 +179,7 @@ export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promis
 }
 
 /** Changes an arm's totals of a token and those of all. */
-export async function changeTotals(
+async function changeTotals(
   ctx: MutationCtx,
   { arm, token }: { arm: string; token: LabToken },
   change: (totals: Totals) => Totals,

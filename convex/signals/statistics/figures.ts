@@ -165,7 +165,7 @@ export function eValueShown(blocks: Blocks): number {
 }
 
 /** The bounds with what they say in words. */
-export function edgeShown(blocks: Blocks): Omit<Edge, "trades"> {
+function edgeShown(blocks: Blocks): Omit<Edge, "trades"> {
   const shown = boundsShown(blocks);
   const { eValue, highPoints } = shown;
   const verdict =

@@ -38,7 +38,7 @@ const curveFields = {
   ),
 };
 
-export const vCurve = v.object(curveFields);
+const vCurve = v.object(curveFields);
 export type Curve = ObjectType<typeof curveFields>;
 
 export const NO_RESULTS: Curve = {

@@ -22,7 +22,7 @@ import { vSwapTerms, vTransaction } from "./tables";
 export type Term = { walletId: string; driver: number };
 
 /** With what the caller who drives has ordered: what is left behind that goes to a driver of its own. */
-export const vAsked = {
+const vAsked = {
   walletId: v.string(),
   driver: v.number(),
   own: v.optional(v.id("transactions")),
