@@ -3,6 +3,10 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { conditionShape } from "../convex/alerts/grammar";
 import { coin, marketFigures, marketSource, rowSource, tokenFigures } from "../convex/market/shapes";
 import { intentShape } from "../convex/social/prompts";
+import { shadowLab } from "../convex/signals/arms/shapes";
+import { proposalShape } from "../convex/signals/desk/prompts";
+import { anchorShape, chainHead, shadowEvent, signalEvent } from "../convex/signals/record/events";
+import { standing } from "../convex/signals/statistics/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Which shapes are stored, by the file of `convex/` that has their validators. */
@@ -21,6 +25,18 @@ export const STORED: Readonly<
       vTokenFigures: zodOutputToConvex(tokenFigures),
       vMarketFigures: zodOutputToConvex(marketFigures),
       vMarketSource: zodOutputToConvex(marketSource),
+    },
+  },
+  "signals/stored": {
+    from: "signals",
+    validators: {
+      vProposal: zodOutputToConvex(proposalShape),
+      vStanding: zodOutputToConvex(standing),
+      vSignalEvent: zodOutputToConvex(signalEvent),
+      vShadowEvent: zodOutputToConvex(shadowEvent),
+      vHead: zodOutputToConvex(chainHead.nullable()),
+      vAnchor: zodOutputToConvex(anchorShape),
+      vLab: zodOutputToConvex(shadowLab),
     },
   },
   "social/stored": {

@@ -122,7 +122,7 @@ function shown(
     access: "anywhere",
     run: (ctx, { argument }) =>
       onToken(ctx, argument, name, async (focus) => {
-        const found = await ctx.runQuery(internal.research.onDemand.current, { focus });
+        const found = await ctx.runQuery(internal.research.results.current, { focus });
         if (found !== null) return { answer: card(focus, found.result) };
         const there = `There is no research on ${nameOf(focus)} yet: `;
         const writes = `${focus === "" ? "" : ` ${focus}`} writes it.`;

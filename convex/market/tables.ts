@@ -19,7 +19,7 @@ export const marketTables = {
     focus: v.string(),
     fetchedAt: v.number(),
     model: v.string(),
-    /** The answer of `GET /mcp/market`, in JSON (`market/written`). */
+    /** The answer of `GET /mcp/market`, in JSON (`market/bodies`). */
     body: v.string(),
     /** How many of the model's prices were replaced by a source's. */
     replaced: v.number(),

@@ -50,7 +50,7 @@ async function configure(
   caller: Caller,
 ): Promise<void> {
   const sealed = messengerBotToken ? await sealedToken(ctx, userId, messengerBotToken) : null;
-  await ctx.runMutation(internal.messenger.settings.save, {
+  await ctx.runMutation(internal.messenger.configs.save, {
     userId,
     setBy: holdersOf(caller),
     signedIn: caller.signedIn === true,
@@ -63,7 +63,7 @@ async function configure(
 async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
   const { open, seal } = await import("../lib/sealing");
   const context = botTokenSeal(userId);
-  const held = await ctx.runQuery(internal.messenger.settings.sealedToken, { userId });
+  const held = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
   // One that does not open is replaced.
   const isHeld = held !== null && (await open(held, context).catch(() => null)) === botToken;
   return isHeld ? undefined : seal(botToken, context);

@@ -33,7 +33,7 @@ import {
   shownReadings,
   shownResult,
   undelivered,
-} from "./shown";
+} from "./views";
 import { researchStatus } from "./statusHttp";
 import type { Result, SourceStates } from "./shapes";
 
@@ -118,8 +118,8 @@ const snapshot: MountedEndpoint = endpoint({
       upstream: "The LLM gateway",
       freshMs: cachedForMs,
       caller,
-      read: () => ctx.runQuery(internal.research.onDemand.current, subject),
-      begin: () => ctx.runMutation(internal.research.onDemand.begin, { ...subject, caller }),
+      read: () => ctx.runQuery(internal.research.results.current, subject),
+      begin: () => ctx.runMutation(internal.research.results.begin, { ...subject, caller }),
     });
     return { success: true as const, result: shownSnapshot(stored) };
   },
@@ -258,7 +258,7 @@ export async function readReport(
   asked: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
   const { token, jobId } = asked;
-  const row = await ctx.runQuery(internal.research.publishing.latest, {
+  const row = await ctx.runQuery(internal.research.publications.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),
   });

@@ -1,13 +1,14 @@
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/collecting";
 import { wantedFor } from "../evidence/model";
+import { readAnswer } from "../lib/answers/reading";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
-import { iso } from "../lib/time";
-import { readAnswer } from "../lib/answers/reading";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text";
-import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
+import { iso } from "../lib/time";
+import { askForMarket, type AskedMarket } from "../market/desk";
+import { describeKeyPrices, signed } from "../market/model";
 import { askSentiment } from "../providers/sentiment";
 import { completeStructured } from "../providers/structured";
 import { FACTS_FRESH_MS } from "./freshness";

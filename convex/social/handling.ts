@@ -1,16 +1,16 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import { payerOf } from "../lib/payers";
 import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
+import { payerOf } from "../lib/payers";
 import { providerAction } from "../lib/providerCalls";
 import { MINUTE, SECOND } from "../lib/time";
 import { completeStructured } from "../providers/structured";
 import { valueOf } from "../wallets/holdings";
 import { TOKENS, type Symbol } from "../wallets/tokens";
-import { settle } from "../wallets/transactions/orders";
+import { settle } from "../wallets/transactions/desk";
 import { endMention } from "./endings";
 import { isUnderWay, vTry, type vWanted } from "./execution";
 import { TRIES, TRY_MS } from "./mentions";

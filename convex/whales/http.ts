@@ -6,7 +6,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/waiting";
+import { awaitDelivery } from "../messenger/arrivals";
 import { credentialShown } from "../users/access";
 import { hours, publicAlertShape, type PublicAlert } from "./shapes";
 

@@ -177,7 +177,7 @@ describe("a tapped button", () => {
     await say(app, "/alert BTC above 110000", LONG);
     await tap(app, "Yes, tell me");
     vi.setSystemTime(Date.now() + 84 * 86_400_000);
-    await app.t.mutation(internal.alerts.watching.tick, {});
+    await app.t.mutation(internal.alerts.watch.tick, {});
     await app.settle();
     expect(buttonsOf(app)).toEqual([["Keep it"]]);
     const [kept] = await tap(app, "Keep it");

@@ -201,7 +201,7 @@ describe("the status", () => {
     await app.pass(10 * MINUTE);
     await app.advance(60 * MINUTE);
     await app.t.run(async ({ db }) => {
-      const job = { owner: "o", turn: 0, work: "market/snapshots:refresh", args: "{}" };
+      const job = { owner: "o", turn: 0, work: "market/desk:refresh", args: "{}" };
       for (let index = 0; index < 3; index++) {
         await db.insert("laneJobs", { ...job, lane: "anonymous", state: "waiting", leaseUntil: 0 });
       }

@@ -164,11 +164,11 @@ describe("running a job twice", () => {
     await app.settle(150);
     const [synthesis] = await app.rows("syntheses");
     if (synthesis === undefined) throw new Error("A synthesis is written");
-    await app.during(app.t.mutation(internal.research.publishing.publish, { synthesisId: synthesis._id }));
+    await app.during(app.t.mutation(internal.research.publications.publish, { synthesisId: synthesis._id }));
     for (const { _id } of await app.rows("messages")) {
       await app.during(app.t.action(internal.messenger.outbox.deliver, { messageId: _id }));
     }
-    await app.during(app.t.action(internal.research.syntheses.write, { synthesisId: synthesis._id }));
+    await app.during(app.t.action(internal.research.desk.writeReport, { synthesisId: synthesis._id }));
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
     const messages = await app.rows("messages");

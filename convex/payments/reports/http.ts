@@ -17,7 +17,7 @@ import {
   resultFields,
   shownReadings,
   shownResult,
-} from "../../research/shown";
+} from "../../research/views";
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
 import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";

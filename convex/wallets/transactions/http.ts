@@ -28,7 +28,7 @@ import { shortfallOf } from "./states";
 import type { TransactionRequest, TransactionState } from "./tables";
 
 /** Heavy with the chain's library: loaded by the first request that needs it. */
-const orders = once(() => import("./orders"));
+const desk = once(() => import("./desk"));
 const rehearsals = once(() => import("./rehearsal"));
 
 const EXPLORER = "https://basescan.org/tx/";
@@ -281,7 +281,7 @@ async function carryOut(ctx: ActionCtx, asked: Order) {
     ctx,
     call.caller,
     async () => {
-      const { seeThrough, mostFeeOf } = await orders();
+      const { seeThrough, mostFeeOf } = await desk();
       const { address } = call.caller;
       const view = await seeThrough(ctx, { ...order, address, requestId: call.requestId, startedAt });
       return { view, maxFeeEth: mostFeeOf(view) };

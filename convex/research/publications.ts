@@ -1,6 +1,6 @@
+import { omit } from "convex-helpers";
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
-import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -13,7 +13,7 @@ import { holdersOfShift, shiftTopic, undeliveredBy } from "./model";
 import type { ReportKind } from "./shapes";
 import { afterReport, giveBackRest } from "./stages";
 import { INWARD, vReport } from "./tables";
-import type { Written } from "./writing";
+import type { Written } from "./writer";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;
@@ -33,7 +33,7 @@ export const publish = internalMutation({
       .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
       .take(BATCH);
     const { result, model, tokensUsed } = synthesis;
-    const handle: string = await createFunctionHandle(internal.research.publishing.delivered);
+    const handle: string = await createFunctionHandle(internal.research.publications.delivered);
     for (const shift of waiting) {
       if (result === undefined || model === undefined || tokensUsed === undefined) {
         await advance(ctx, shift, synthesis.kind, {
@@ -46,7 +46,7 @@ export const publish = internalMutation({
       }
     }
     if (waiting.length === BATCH) {
-      await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+      await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     }
     return null;
   },

@@ -2,17 +2,15 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { gather } from "../evidence/collecting";
 import { cron } from "../lib/cronRuns";
-import { providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
-import { fire, firingCard } from "./telling";
-import { CLOCK, subjectOf } from "./subjects";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
 import { newestAt, observationsAfter } from "./observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./rules";
+import { CLOCK, subjectOf } from "./subjects";
 import type { Observation } from "./tables";
+import { fire, firingCard } from "./firings";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject that
@@ -42,25 +40,13 @@ export const tick = cron("watch for alerts", async (ctx) => {
     if (observes.kind === "funding") {
       if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
     } else if ((await newestAt(ctx, observes)) > cursor.at) {
-      await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
     }
   }
   if (stale.length > 0)
-    await ctx.scheduler.runAfter(0, internal.alerts.watching.askForRates, { subjects: stale });
+    await ctx.scheduler.runAfter(0, internal.alerts.desk.askForRates, { subjects: stale });
   await startReview(ctx, now);
   await startDeliveries(ctx, now);
-});
-
-/** Has the funding rates collected where nobody else has, and compares them. One answer has those of all coins. */
-export const askForRates = providerAction({
-  args: { subjects: v.array(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subjects }) => {
-    // A failure is noted where facts are collected; the next tick asks again.
-    await gather(ctx, [{ collector: "perpetuals", subject: "" }], 9 * MINUTE);
-    for (const subject of subjects) await ctx.runMutation(internal.alerts.watching.compare, { subject });
-    return null;
-  },
 });
 
 /** Each subject with an active alert, by one read each. */
@@ -104,13 +90,13 @@ export const compare = internalMutation({
       if (!(await apply(ctx, subject, one, last))) {
         // All of this moment is compared again: who has fired by it is quiet.
         await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
-        await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
+        await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
         return null;
       }
       last = one;
     }
     await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
-    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watching.compare, { subject });
+    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
     return null;
   },
 });

@@ -1,24 +1,20 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/budget";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { vCaller } from "../lib/limits";
-import { providerAction } from "../lib/providerCalls";
-import { failRefresh, finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
 import { placeOf, resultOn, type Subject } from "./model";
-import { claimObservation, collectNow, vShared } from "./observations";
-import { writeSnapshot } from "./snapshot";
+import { claimObservation, vShared } from "./observations";
 import { vResult, vSourceStates } from "./shapes";
 
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
-const vSubject = { focus: v.string(), question: v.optional(v.string()) };
+export const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-function refreshKey(subject: Subject): string {
+export function refreshKey(subject: Subject): string {
   const { focus, questionHash } = { questionHash: undefined, ...placeOf(subject) };
   return questionHash === undefined ? `research:${focus}` : `research:${focus}:${questionHash}`;
 }
@@ -41,7 +37,7 @@ export const begin = internalMutation({
   args: { ...vSubject, caller: vCaller },
   returns: vTicket,
   handler: async (ctx, { caller, ...subject }): Promise<Ticket> =>
-    beginInLane(ctx, { key: refreshKey(subject), caller }, internal.research.onDemand.write, subject),
+    beginInLane(ctx, { key: refreshKey(subject), caller }, internal.research.desk.writeResult, subject),
 });
 
 /** Begins the work once it has its place; `null` when nobody wants it any more. */
@@ -53,39 +49,6 @@ export const take = internalMutation({
     return wanted ? claimObservation(ctx, subject.focus, payer) : null;
   },
 });
-
-/** Writes the result and stores it, or why there is none. A source that is slower is collected to its end behind it. */
-export const write = providerAction({
-  args: { ...vSubject, ...vTurn },
-  returns: v.null(),
-  handler: async (ctx, work) => {
-    const shared = await ctx.runMutation(internal.research.onDemand.take, work);
-    if (shared === null) return null;
-    await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
-    return null;
-  },
-});
-
-async function writeFrom(
-  ctx: ActionCtx,
-  observationId: Id<"observations">,
-  { attempt, payer, ...subject }: Subject & { attempt: number; payer: Payer },
-): Promise<void> {
-  try {
-    const occasion = "On-demand research snapshot";
-    const { result, model, sources } = await writeSnapshot(ctx, {
-      ...subject,
-      observationId,
-      occasion,
-      wanted: "soon",
-      payer,
-    });
-    const stored = { ...subject, attempt, model, result, sources };
-    await ctx.runMutation(internal.research.onDemand.store, stored);
-  } catch (error) {
-    await failRefresh(ctx, refreshKey(subject), attempt, error);
-  }
-}
 
 export const store = internalMutation({
   args: {

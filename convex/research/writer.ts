@@ -9,8 +9,7 @@ import { completeStructured } from "../providers/structured";
 import { describeBrief, type Brief } from "./brief";
 import { plainNote } from "./plainNote";
 import { synthesisQuestion } from "./prompts";
-import { countWords, demands, isShort, markedSummary, shortened, wordsOver } from "./result";
-import type { Outlook } from "./result";
+import { countWords, demands, isShort, markedSummary, shortened, wordsOver, type Outlook } from "./result";
 import type { Result } from "./shapes";
 
 /** A report that keeps less than this share of its sentences is not the writer's any more. */
