@@ -15,7 +15,7 @@ import { charge, type Caller } from "../lib/limits";
 import { failureOfAttempt, vTicket } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { vButton, vSpan, type Paragraph } from "../messenger/format";
-import { focusOf } from "../evidence/listing";
+import { focusOf } from "../market/listing";
 import { vPicture } from "../messenger/tables";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";

@@ -1,15 +1,15 @@
 import { internal } from "../_generated/api";
 import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
-import { AppError, failureOf, messageOf } from "../lib/errors";
+import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
-import { FEEDS, SOURCE_NAMES } from "../lib/publicSources";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, HOUR, MINUTE, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
 import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
-import { askNews, naming } from "../providers/gdelt";
+import { askHeadlines } from "../providers/headlines";
 import { askPerpetuals } from "../providers/hyperliquid";
 import type { Asking } from "../providers/publicData";
 import { risingOf } from "./breadth";
@@ -170,42 +170,12 @@ async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
   return facts.flat();
 }
 
-const HEADLINES = 6;
-
-/**
- * The day's headlines on a coin, or on the whole market, of GDELT and of the sites' own feeds: one that fails, or refuses
- * a stranger, leaves the other.
- */
+/** The day's headlines on a coin, or on the whole market. */
 async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
-  const names = await newsNames(ctx, subject);
-  const { askFeed } = await import("../providers/feeds");
-  const [name = "cryptocurrency"] = names;
-  const isKnown = subject === "" || isMajor(subject);
-  const query = isKnown ? naming(name.toLowerCase()) : `${naming(name)} (crypto OR cryptocurrency)`;
-  const settled = await Promise.allSettled([
-    askNews(ctx, query, deadlines.news),
-    ...FEEDS.map(async (feed) => {
-      const articles = await askFeed(ctx, feed, deadlines.publicData);
-      return articles.filter(({ title, seenAt }) => seenAt > Date.now() - DAY && namesOne(title, names));
-    }),
-  ]);
-  const failures = settled.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
-  if (failures.length === settled.length) throw new AppError("upstream", failures.join("; "));
-  const [searched = [], ...fed] = settled.map((one) => (one.status === "fulfilled" ? one.value : []));
-  const found = searched.map((article) => ({
-    ...article,
-    by: `${article.domain}, found by ${SOURCE_NAMES.gdelt}`,
-  }));
-  const listed = fed.flat().map((article) => ({ ...article, by: article.domain }));
-  const isFirst = (one: { title: string }, index: number, all: { title: string }[]) =>
-    all.findIndex(({ title }) => title.toLowerCase() === one.title.toLowerCase()) === index;
-  return [...ofEachDomain(found), ...ofEachDomain(listed)]
-    .filter(isFirst)
-    .sort((a, b) => b.seenAt - a.seenAt)
-    .slice(0, HEADLINES)
-    .flatMap(({ title: headline, url, by: source, seenAt: observedAt }) =>
-      factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
-    );
+  const articles = await askHeadlines(ctx, await newsNames(ctx, subject), isMajor(subject));
+  return articles.flatMap(({ title: headline, url, by: source, seenAt: observedAt }) =>
+    factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
+  );
 }
 
 /** What the news call a coin, first the name that they are searched for; none for the whole market. */
@@ -217,23 +187,6 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
   const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
   return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
-}
-
-/** Whether a headline speaks of a coin: its name in any case, its symbol as symbols are written. */
-function namesOne(title: string, names: readonly string[]): boolean {
-  const words = ` ${title.replace(/[^\p{L}\p{N}]+/gu, " ")} `;
-  const within = (name: string) => ` ${name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
-  return (
-    names.length === 0 ||
-    names.some((name) => words.includes(within(name))) ||
-    (names.length > 1 && words.toLowerCase().includes(within(names[0] ?? "").toLowerCase()))
-  );
-}
-
-/** The newest article of each domain. */
-function ofEachDomain<One extends { domain: string; seenAt: number }>(articles: readonly One[]): One[] {
-  const newest = [...articles].sort((a, b) => b.seenAt - a.seenAt);
-  return newest.filter((one, index) => newest.findIndex(({ domain }) => domain === one.domain) === index);
 }
 
 async function collectBase(): Promise<Fact[]> {

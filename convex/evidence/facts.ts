@@ -1,7 +1,6 @@
 import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
 import { freeDigits } from "./asides";
-import type { Change } from "./changes";
 import { type Unit } from "./kinds";
 import { sayingOf } from "./wordings";
 import { namesOf, type Names } from "./names";
@@ -15,7 +14,7 @@ export type About = {
   subject: string;
   kind: Kind;
   /** Where it is of another moment than now: the change since then (percent), or what was so then. */
-  since: Change["since"] | null;
+  since: "start" | "report" | null;
 };
 
 /** A fact with the number under which a text cites it, and where it is from. */

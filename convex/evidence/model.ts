@@ -2,7 +2,6 @@ import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
 import { COIN_NAMES } from "../lib/tokens";
-import { symbolAmong } from "./lists";
 import type { Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
@@ -37,15 +36,6 @@ export const LISTS = [
   { collector: "markets", subject: "" },
   { collector: "trending", subject: "" },
 ] as const satisfies readonly Wanted[];
-
-/** The symbol of a listed token that was named by it or in words; `null` where no list knows it. */
-export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
-  const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
-  return symbolAmong(
-    rows.flatMap((row) => row?.facts ?? []),
-    asked,
-  );
-}
 
 /** All that is collected for a report on a focus ("" for the whole market). */
 export function wantedFor(focus: string): Wanted[] {

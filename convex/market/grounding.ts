@@ -1,6 +1,6 @@
 import { pick } from "convex-helpers";
 import { MAJOR_NAMES, MAJORS } from "../evidence/model";
-import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
+import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";

@@ -2,8 +2,8 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { ActionCtx, QueryCtx } from "../_generated/server";
 import { internal } from "../_generated/api";
-import { gatherSoon } from "../evidence/collecting";
-import { coinsNamed, searchedCoins } from "../evidence/lists";
+import { gather } from "../evidence/collecting";
+import { coinsNamed, searchedCoins } from "./lists";
 import { LISTS } from "../evidence/model";
 import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
@@ -90,7 +90,7 @@ export async function marketOfSources(
 export async function observedSoon(ctx: ActionCtx): Promise<Observed> {
   const [quoted] = await Promise.all([
     freshQuotes(ctx),
-    gatherSoon(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
+    gather(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
   ]);
   return { quoted, facts: await listFacts(ctx) };
 }

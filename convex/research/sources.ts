@@ -44,7 +44,7 @@ async function collectFacts(
   owner: string | undefined,
 ): Promise<Good<"facts">> {
   const wanted = wantedFor(focus);
-  const missing = await gather(ctx, wanted, FACTS_FRESH_MS, owner);
+  const missing = await gather(ctx, wanted, { freshMs: FACTS_FRESH_MS, turnOf: owner });
   const [first] = missing;
   if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
   return { missing };
