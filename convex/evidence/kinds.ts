@@ -12,7 +12,7 @@ export type Unit = (typeof UNITS)[number];
 export const KINDS = {
   name: "name | text | name | words",
   rank: "rank by market capitalisation | count | rank | rank",
-  price: "price | USD | price now | price",
+  price: "price | USD | now | price",
   change24h: "price change over 24 hours | percent ± 24h | 24 h | change",
   marketCap: "market capitalisation | USD | market cap | cap",
   volume24h: "volume traded in 24 hours | USD 24h | 24-h volume | volume",

@@ -1,9 +1,19 @@
 import { adopted, isAside, isRepeated, SUMMED } from "./adoption";
 import { digitsIn } from "./asides";
-import { citationIn, inFacts, isContrary, itemIn, type Desk, type How, type Item } from "./brackets";
+import {
+  bracketOf,
+  citedIn,
+  inFacts,
+  isContrary,
+  toldOf,
+  type Desk,
+  type How,
+  type Item,
+  type Told,
+} from "./brackets";
 import type { Ledger, Source } from "./facts";
 import { figuresIn, without, type Figure, type Place } from "./figures";
-import { localeOf } from "./languages";
+import { localeOf, SCRIPTS } from "./languages";
 import { mentionsIn, type Mention } from "./names";
 import { linesOf, plain } from "./sentences";
 import { piecesIn, printed, type Piece } from "./slots";
@@ -29,11 +39,13 @@ export type Settled = {
 export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
   const clean = plain(text);
-  const desk: Desk = { ledger, locale: how.locale ?? localeOf(clean), kept: how.kept ?? [], how };
-  const gap = desk.locale === "zh" || desk.locale === "ja" ? "" : " ";
+  const locale = how.locale ?? localeOf(clean);
+  const desk: Desk = { ledger, locale, kept: how.kept ?? [], told: new Set(), how };
+  const gap = locale === "zh" || locale === "ja" ? "" : " ";
   let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
     if (sentences.length === 0) named = ledger.focus;
+    desk.told.clear();
     const before: Source[] = [];
     const told = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
@@ -90,11 +102,11 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   for (const piece of pieces) readPiece(piece, read, ledger);
   const numbered = mentions.filter(({ start, end }) => /\d/.test(open.slice(start, end)));
   const words = without(open, numbered);
-  const rest = without(words, digitsIn(words, ledger.free));
-  readFigures(rest, read, context, desk);
+  readFigures(without(words, digitsIn(words, ledger.free)), read, context, desk);
   const contrary = read.items.filter((item) => isContrary(item, open));
-  const saysOf = ({ printed: { sources } }: Item) => `${sources[0]?.says ?? ""}: it went the other way`;
-  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: saysOf(item) })));
+  const why = ({ printed: { first } }: Item) => `${first.says}: it went the other way`;
+  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: why(item) })));
+  read.items.sort((a, b) => a.start - b.start);
   return read;
 }
 
@@ -109,29 +121,27 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
 }
 
 /** The figures of the writer's own: adopted, no figures at all, or left over. */
-function readFigures(rest: string, read: Read, context: Context, desk: Desk): void {
+function readFigures(rest: string, read: Read, context: Context, { ledger, how, locale }: Desk): void {
   const { items, left, told } = read;
-  const { ledger, how } = desk;
-  const figures = figuresIn(rest);
+  const figures = figuresIn(rest, SCRIPTS[locale].point);
   const facts = [...new Set([...told, ...context.before])];
+  const isUncited = how.isUncited === true;
   const isSummed = SUMMED.test(rest);
   const known = [...ledger.facts.values()];
-  const isBracketed = how.isUncited !== true && how.isBare !== true;
-  const others = how.isUncited === true || figures.length === 0 ? [] : comparedIn(read, ledger);
+  const others = isUncited || figures.length === 0 ? [] : comparedIn(read, ledger);
   for (const figure of figures) {
     const { start, end, unit } = figure;
-    const near = how.isUncited === true ? ofNamed(start, read, context) : inOrder(facts, figure, read);
+    const near = isUncited ? ofNamed(start, read, context) : inOrder(facts, figure, read);
     const own = adopted(figure, { facts: near, others, isSummed });
     const shown = items.flatMap(({ printed: { sources } }) => sources);
     if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
-    if (own === null && isBracketed && isRepeated(figure, told)) continue;
-    if (own === null)
+    if (own !== null) items.push({ start, end, ...own });
+    else if (isUncited || how.isBare === true || !isRepeated(figure, told))
       left.push({
         start,
         end,
-        why: whyNot(figure, how.isUncited === true ? [] : near.filter((one) => told.includes(one))),
+        why: whyNot(figure, isUncited ? [] : near.filter((one) => told.includes(one))),
       });
-    else items.push({ start, end, ...own });
   }
 }
 
@@ -177,22 +187,46 @@ type Edit = Place & { told: () => string };
 /** A sentence with its figures and citations as readers see them. */
 function toldIn(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): string {
   const shown = new Set(items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
-  const text = without(open, items);
-  const fromOf = (start: number) => Math.max(0, ...items.flatMap(({ end }) => (end <= start ? end : [])));
-  const figures = items.map((item): Edit => {
-    const around = { text, mentions, from: fromOf(item.start) };
-    return { start: item.start, end: item.end, told: () => itemIn(item, around, desk) };
-  });
   const marks = left.map(({ start, end, instead = "" }): Edit => {
     return { start: instead === "" ? end : start, end, told: () => `${instead} [model]` };
   });
-  const citations = pieces.flatMap(({ isSlot, start, end, ids }): Edit[] => {
+  const citations = pieces.flatMap(({ isSlot, start, end, ids }): (Edit & { count: number })[] => {
     if (isSlot) return [];
     const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
-    const told = () => rest.map((one) => citationIn(one, sentence, desk)).join("");
-    return [{ start: /\s$/.test(sentence.slice(0, start)) ? start - 1 : start, end, told }];
+    const told = () =>
+      bracketOf(
+        rest.map((one) => citedIn(one, sentence, desk)),
+        desk,
+      );
+    const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
+    return [{ start: start - space, end, told, count: rest.length }];
   });
+  const ends = [...marks, ...citations.filter(({ count }) => count > 0)].map(({ start }) => start);
+  const text = without(open, items);
+  const figures = items.map((item, index): Edit & { said: Told } => {
+    const around = { text, mentions, from: items[index - 1]?.end ?? 0 };
+    const said = toldOf(item, around, desk);
+    return { start: item.start, end: item.end, said, told: () => said.amount };
+  });
+  let run: Told[] = [];
+  for (const [index, figure] of figures.entries()) {
+    run.push(figure.said);
+    const next = figures[index + 1];
+    const isEnd = next === undefined || ends.some((end) => end >= figure.end && end <= next.start);
+    if (!isEnd && isJoined(open.slice(figure.end, next.start), figure.said, next.said)) continue;
+    const all = run;
+    run = [];
+    figure.told = () => figure.said.amount + bracketOf(all, desk);
+  }
   return edited(sentence, [...figures, ...marks, ...citations]);
+}
+
+/** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
+function isJoined(between: string, one: Told, next: Told): boolean {
+  const words = between.replace(/\uE000/g, "");
+  if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
+  const isPlain = one.sources.length === 1 && next.sources.length === 1;
+  return isPlain && /^[^|;:,，、()]{1,12}$/u.test(words);
 }
 
 function edited(text: string, edits: readonly Edit[]): string {
