@@ -5,7 +5,7 @@ import { purseOf } from "../lib/budget";
 import { payerOf } from "../lib/payers";
 import { gather } from "../evidence/collecting";
 import { citableLine, ledgerOf } from "../evidence/facts";
-import { wantedFor } from "../evidence/model";
+import { wantedFor } from "../research/wanted";
 import { namesOf } from "../evidence/names";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";

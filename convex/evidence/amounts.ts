@@ -9,8 +9,6 @@ export type Shown = Unit | "points" | "times" | "place";
 const COARSE: Partial<Record<Shown, readonly [from: number, places: number]>> = {
   ...{ USD: [1_000, 0], percent: [10, 1], points: [10, 1], times: [10, 1], coins: [100, 0] },
 };
-/** How many digits count below one. */
-const SMALL_DIGITS = 4;
 /** Three digits of an amount that is told in millions, and all before its point. */
 const LARGE_ROUNDING = {
   ...{ maximumSignificantDigits: 3, maximumFractionDigits: 0, roundingPriority: "morePrecision" },
@@ -46,7 +44,7 @@ export function amountIn(
 
 function roundingOf(size: number, unit: Shown): Intl.NumberFormatOptions {
   const [from, places] = COARSE[unit] ?? [Infinity, 0];
-  if (size > 0 && size < 1) return { maximumSignificantDigits: SMALL_DIGITS };
+  if (size > 0 && size < 1) return { maximumSignificantDigits: unit === "USD" ? 4 : 3 };
   if (size >= from) return { maximumFractionDigits: places };
   const cents = { minimumFractionDigits: 2, trailingZeroDisplay: "stripIfInteger" } as const;
   return { maximumFractionDigits: 2, ...(unit === "USD" ? cents : {}) };

@@ -50,7 +50,11 @@ export function toldOf({ start, printed: made, said }: Item, around: Around, des
   }
   const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);
   const sign = isGap(operation) || isSaid ? "none" : undefined;
-  return { amount: amountOf(made, desk, sign), sources, label: joined([label, mark]) };
+  return {
+    amount: amountOf(made, desk, sign),
+    sources,
+    label: [label, mark].filter((part) => part !== "").join(", "),
+  };
 }
 
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" ");

@@ -62,7 +62,8 @@ export function figuresIn(text: string, point: "." | ","): Figure[] {
 function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
   if (next === undefined || SCALED.test(figure.text)) return figure;
   const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
-  if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start))) return figure;
+  if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
+    return figure;
   const { times } = unitIn(next.text);
   const readings = figure.readings.map(({ value, place }) => ({
     value: value * times,

@@ -53,6 +53,7 @@ export const KINDS = {
   blockTransactions: "transactions in the latest block | count | latest block | transactions",
   baseFee: "base fee of the latest block | gwei | base fee | fee",
   usdcSupply: "USDC on Base | USD | USDC on Base | supply",
+  moved: "worth of a movement | USD | moved | flow",
   buzz: "buzz, of 10 | count of10 | buzz, of 10 | buzz",
   headline: "headline | text | headline | words",
   wins: "signals won | count | won | record",

@@ -52,37 +52,37 @@ export function words(list: string): RegExp {
   return new RegExp(`(?<!\\p{Script=Latin})(?:${list})(?!\\p{Script=Latin})`, "giu");
 }
 
-/** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
-export const UNITS = [
-  unit(
-    "percent",
-    1,
-    "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
-  ),
-  unit(
-    "percent",
-    0.01,
-    "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
-  ),
-  unit("times", 1, "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍"),
-  unit("money", 1, "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル"),
-  unit("money", 0.01, "¢|(?:US )?cents?"),
-  unit("gwei", 1, "[Gg]wei"),
-  unit("hours", 1 / 60, "min(?:ute)?s?|Minuten?|minutos?|分钟|分間"),
-  unit("hours", 1, "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間"),
-  unit("hours", 24, "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間"),
-  unit("hours", 168, "weeks?|Wochen?|semanas?|semaines?|周|週間?"),
-  unit("hours", 720, "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月"),
-  unit("hours", 8_760, "years?|Jahren?|años?|ans?|anos?|年間"),
-  unit("other", 1, "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円"),
-];
-
 /** In what a figure may be written. */
 export type Written = "percent" | "times" | "money" | "gwei" | "hours" | "place" | "coins" | "other" | "none";
 
-function unit(name: Written, times: number, list: string) {
-  return { unit: name, times, list };
-}
+/** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
+export const UNITS: readonly { unit: Written; times: number; list: string }[] = [
+  {
+    unit: "percent",
+    times: 1,
+    list: "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
+  },
+  {
+    unit: "percent",
+    times: 0.01,
+    list: "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
+  },
+  { unit: "times", times: 1, list: "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍" },
+  {
+    unit: "money",
+    times: 1,
+    list: "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル",
+  },
+  { unit: "money", times: 0.01, list: "¢|(?:US )?cents?" },
+  { unit: "gwei", times: 1, list: "[Gg]wei" },
+  { unit: "hours", times: 1 / 60, list: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間" },
+  { unit: "hours", times: 1, list: "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間" },
+  { unit: "hours", times: 24, list: "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間" },
+  { unit: "hours", times: 168, list: "weeks?|Wochen?|semanas?|semaines?|周|週間?" },
+  { unit: "hours", times: 720, list: "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月" },
+  { unit: "hours", times: 8_760, list: "years?|Jahren?|años?|ans?|anos?|年間" },
+  { unit: "other", times: 1, list: "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円" },
+];
 
 /** Words for powers of ten behind a number. */
 export const SCALES = [

@@ -1,6 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/collecting";
-import { wantedFor } from "../evidence/model";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { iso } from "../lib/time";
@@ -13,6 +12,7 @@ import { completeStructured } from "../providers/structured";
 import { FACTS_FRESH_MS } from "./freshness";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./shapes";
+import { wantedFor } from "./wanted";
 
 /** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 
