@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { older, type RecordsOf } from "../lib/records";
-import { coin, marketFigures, marketSource, rowSource, tokenFigures, type TokenFigures } from "./shapes";
+import { coin, marketFigures, marketSource, rowSource, tokenFigures } from "./shapes";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
 export const vRowSource = zodOutputToConvex(rowSource);
@@ -15,8 +15,6 @@ export const vMarketFigures = zodOutputToConvex(marketFigures);
 export const vMarketSource = zodOutputToConvex(marketSource);
 
 export type RowSource = Infer<typeof vRowSource>;
-/** A token's figures as the model gives them. */
-export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 

@@ -32,7 +32,8 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
       brackets.push({ ids, label: parts.flatMap(([, , label]) => label ?? []).join("; ") });
       return BRACKET;
     })
-    .replace(/[“«„][^”»“]*[”»“]/g, " ");
+    .replace(/[“«„][^”»“]*[”»“]/g, " ")
+    .replace(/^\s*\d{1,2}[.)]\s/gm, " ");
   return Array.from(
     open.matchAll(/[−-]?\d(?:[\d.,]|[\u00A0\u202F](?=\d{3}))*(?<=\d)/g),
     ({ 0: told, index }): ShownFigure[] => {
@@ -48,12 +49,14 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
         .replace(",", ".");
       const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
       // Between the figure and its bracket stands its unit alone, or figures that share it.
-      const hasUnit = /[$]\s?$/.test(open.slice(0, index)) || /^\s?(?:%|\$|pp|×|美元|ドル)/.test(behind);
+      const hasUnit =
+        /[$]\s?$/.test(open.slice(0, index)) || /^\s?(?:%|\$|pp|Prozentpunkte|×|美元|ドル)/.test(behind);
       const isFollowed =
         /^[^\d\n\uE123]{0,14}\uE123/.test(behind) || (hasUnit && /^[^\n\uE123|]*\uE123/.test(behind));
       const count = open.slice(0, index).split(BRACKET).length - 1;
       const { ids = null, label = "" } = (isFollowed ? brackets[count] : undefined) ?? {};
-      const before = /(\p{L}+)[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
+      const before =
+        /(\p{L}+)(?: de)?[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
       return [
         { text: told, before: before.toLowerCase(), value: Number(decimal) * times, place, ids, label },
       ];
@@ -63,7 +66,7 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
 
 const BRACKET = "\uE123";
 /** Words that say a figure to be no less, or no more, than the truth. */
-const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase)$/;
+const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase|moins|menos)$/;
 const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
 
 /**
@@ -81,7 +84,7 @@ export function isTrue(
   const made = values.flatMap((a) => values.flatMap((b) => [a - b, a + b, a / b, (a / b) * 100]));
   const gaps = values.flatMap((a) => values.map((b) => (a / b - 1) * 100));
   const isCorrected =
-    /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s;]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.)(?:\s\$)?)?(?:;|$)/.test(
+    /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s;]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.|Prozentpunkte)(?:\s\$)?)?(?:;|$)/.test(
       label.replace(/within 1\s?%$/, ""),
     );
   return [...values, ...made, ...gaps, sum].some((one) => {

@@ -63,8 +63,8 @@ signalTest(
   "a week's review on its card prints the record, and loses what it does not have",
   async ({ app }) => {
     const review = "The desk made $500,000 for readers. It lost {f2} of its signals.";
-      await issued(app, buy);
-  app.standins.fail("llm", { mode: "reply", content: JSON.stringify({ review }), schema: "signal_review" });
+    await issued(app, buy);
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify({ review }), schema: "signal_review" });
     await wait(app, 6 * DAY + 15 * HOUR + 55 * MINUTE);
     await app.t.mutation(internal.signals.recaps.weeks.openDue, {});
     await work(app);

@@ -54,9 +54,7 @@ describe("a figure that no fact has", () => {
     writes(app, resultOf([`Bitcoin trades near $${Math.round(price / 1000)}k [f1].`]));
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(
-        /^Bitcoin trades near \$1\d\d,\d{3} \[1: now\]\. The desk waits/,
-      ),
+      fullAnalysis: expect.stringMatching(/^Bitcoin trades near \$1\d\d,\d{3} \[1: now\]\. The desk waits/),
       checked: { figures: 1, cited: 1, removed: 0 },
     });
     expect(writings(app)).toHaveLength(1);
