@@ -91,7 +91,7 @@ const valueOf: Rule = (figure, made) => {
 
 const MOST_DIGITS = 3;
 /** How many times a bound what is so may be, and how many times it is a multiple in a word. */
-const FAR_BOUND = 1.25;
+const FAR_BOUND = 1.2;
 const FAR_WORD = 1.6;
 const NEAR_WORD = 0.1;
 
