@@ -44,7 +44,7 @@ const COMPARED: Partial<Record<Written, readonly Operation[]>> = {
 /** What may be made of the facts in the unit of a figure. */
 function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Printed[] {
   if (facts.length > MOST_COMPARED) return [];
-  const all = [...facts, ...others];
+  const all = [...new Set([...facts, ...others])];
   const isTold = (one: Source) => facts.includes(one);
   const pairs = all.flatMap((a) => all.flatMap((b) => (a !== b && (isTold(a) || isTold(b)) ? [[a, b]] : [])));
   const made = (COMPARED[unit] ?? []).flatMap((operation) =>

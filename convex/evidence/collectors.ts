@@ -21,30 +21,21 @@ import type { Collector, Fact, Wanted } from "./tables";
 
 type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
-const COLLECTIONS: Record<Collector, Collection> = {
-  markets: collectMarkets,
-  trending: collectTrending,
-  listing: collectListing,
-  day: collectDay,
-  book: collectBook,
-  candles: collectCandles,
-  perpetuals: collectPerpetuals,
-  stablecoins: collectStablecoins,
-  news: collectNews,
-  base: collectBase,
+/** `goodForMs`: what a source does not tell anew before this is not asked for again, however young it is wanted. */
+const COLLECTIONS: Record<Collector, { collect: Collection; goodForMs: number }> = {
+  markets: { collect: collectMarkets, goodForMs: MINUTE },
+  trending: { collect: collectTrending, goodForMs: 5 * MINUTE },
+  listing: { collect: collectListing, goodForMs: HOUR },
+  day: { collect: collectDay, goodForMs: MINUTE },
+  book: { collect: collectBook, goodForMs: MINUTE },
+  candles: { collect: collectCandles, goodForMs: MINUTE },
+  perpetuals: { collect: collectPerpetuals, goodForMs: MINUTE },
+  stablecoins: { collect: collectStablecoins, goodForMs: HOUR },
+  news: { collect: collectNews, goodForMs: 15 * MINUTE },
+  base: { collect: collectBase, goodForMs: MINUTE },
 };
 
-/** What a source does not tell anew before this, a minute unless said, is not asked for again, however young it is wanted; in ms. */
-const GOOD_FOR: Partial<Record<Collector, number>> = {
-  trending: 5 * MINUTE,
-  listing: HOUR,
-  stablecoins: HOUR,
-  news: 15 * MINUTE,
-};
-
-export function goodForMs(collector: Collector): number {
-  return GOOD_FOR[collector] ?? MINUTE;
-}
+export const goodForMs = (collector: Collector): number => COLLECTIONS[collector].goodForMs;
 
 /** How long a turn may have to be waited for: the longest queue of a source that is asked seldom, and of the others. */
 const LONG_QUEUE_MS = 50 * SECOND;
@@ -57,7 +48,7 @@ export function deadlineOf(collector: Collector): number {
 
 /** @throws AppError `upstream`, `not_found` */
 export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fact[]> {
-  return COLLECTIONS[collector](ctx, subject);
+  return COLLECTIONS[collector].collect(ctx, subject);
 }
 
 /** So many of the largest coins have facts of their own. */

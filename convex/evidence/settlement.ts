@@ -158,18 +158,18 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
   return [...facts.filter(isBehind), ...facts.filter((one) => !isBehind(one))];
 }
 
-/** What a sentence may compare its facts with, besides: the same of the coins that it names, and their prices. */
+/** What a sentence may compare its facts with, besides: the same of the coins that it names, and the prices of its own. */
 function comparedIn({ mentions, told }: Read, { facts }: Ledger): Source[] {
-  const isAlike = (about: NonNullable<Source["about"]>) =>
-    mentions.some(({ subject }) => subject === about.subject) &&
-    told.some((one) => one.about?.kind === about.kind && one.about.since === about.since);
-  const isPrice = ({ kind, since, subject }: NonNullable<Source["about"]>) =>
-    /^(?:price|lastTrade)$/.test(kind) &&
-    since === null &&
-    told.some((one) => one.about?.subject === subject);
-  return [...facts.values()].filter(
-    (one) => one.about !== null && !told.includes(one) && (isAlike(one.about) || isPrice(one.about)),
-  );
+  const names = mentions.map(({ subject }) => subject);
+  return [...facts.values()].filter(({ about }) => {
+    if (about === null) return false;
+    const { subject, kind, since } = about;
+    const isPrice = since === null && /^(?:price|lastTrade)$/.test(kind);
+    const isAlike = (one: Source) => one.about?.kind === kind && one.about.since === since;
+    return told.some(
+      (one) => (isPrice && one.about?.subject === subject) || (names.includes(subject) && isAlike(one)),
+    );
+  });
 }
 
 function placeOf(text: string, { start, end }: Place): string {
