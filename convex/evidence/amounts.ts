@@ -5,14 +5,13 @@ import { SCRIPTS, type Locale } from "./languages";
 
 export type Shown = Unit | "points" | "times" | "place";
 
+/** `large`: millions and more, three digits of them. */
+type Rounded = Shown | "large";
+
 /** From which size on a unit has fewer than two places, and how many. */
-const COARSE: Partial<Record<Shown, readonly [from: number, places: number]>> = {
-  ...{ USD: [1_000, 0], percent: [10, 1], points: [10, 1], times: [10, 1], coins: [100, 0] },
+const COARSE: Partial<Record<Rounded, readonly [from: number, places: number]>> = {
+  ...{ USD: [1_000, 0], percent: [10, 1], points: [10, 1], times: [10, 1], coins: [100, 0], large: [100, 0] },
 };
-/** Three digits of an amount that is told in millions, and all before its point. */
-const LARGE_ROUNDING = {
-  ...{ maximumSignificantDigits: 3, maximumFractionDigits: 0, roundingPriority: "morePrecision" },
-} as const;
 /** Thousands are written out, in every script. */
 const LARGE = 1e6;
 
@@ -29,10 +28,9 @@ export function amountIn(
   const { money, percent, points, place, large } = SCRIPTS[locale];
   const size = Math.abs(value);
   const named = unit === "USD" && size >= LARGE ? large.find(({ power }) => size >= 10 ** power) : undefined;
+  const part = size / 10 ** (named?.power ?? 0);
   const text =
-    named === undefined
-      ? numberIn(locale, size, roundingOf(size, unit))
-      : numberIn(locale, size / 10 ** named.power, LARGE_ROUNDING) + named.name;
+    numberIn(locale, part, roundingOf(part, named === undefined ? unit : "large")) + (named?.name ?? "");
   const lead = sign === "none" || value === 0 ? "" : value < 0 ? "−" : sign === "both" ? "+" : "";
   const own = unit === "bps" || unit === "gwei" ? unit : unit === "coins" ? ticker : "";
   const form = { USD: money, percent, points, times: "#×" }[String(unit)];
@@ -42,10 +40,11 @@ export function amountIn(
   );
 }
 
-function roundingOf(size: number, unit: Shown): Intl.NumberFormatOptions {
+function roundingOf(size: number, unit: Rounded): Intl.NumberFormatOptions {
   const [from, places] = COARSE[unit] ?? [Infinity, 0];
   if (size > 0 && size < 1) return { maximumSignificantDigits: unit === "USD" ? 4 : 3 };
   if (size >= from) return { maximumFractionDigits: places };
+  if (unit === "large") return { maximumSignificantDigits: 3 };
   const cents = { minimumFractionDigits: 2, trailingZeroDisplay: "stripIfInteger" } as const;
   return { maximumFractionDigits: 2, ...(unit === "USD" ? cents : {}) };
 }

@@ -18,7 +18,7 @@ import {
 export type Place = { start: number; end: number };
 
 /** What a figure may say, and what one in its last place is worth. */
-export type Reading = { value: number; place: number };
+type Reading = { value: number; place: number };
 
 export type Figure = Place & {
   text: string;

@@ -185,40 +185,40 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
 type Edit = Place & { told: () => string };
 
 /** A sentence with its figures and citations as readers see them. */
-function toldIn(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): string {
-  const shown = new Set(items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
-  const marks = left.map(({ start, end, instead = "" }): Edit => {
+function toldIn(sentence: string, read: Read, desk: Desk): string {
+  const marks = read.left.map(({ start, end, instead = "" }): Edit => {
     return { start: instead === "" ? end : start, end, told: () => `${instead} [model]` };
   });
-  const citations = pieces.flatMap(({ isSlot, start, end, ids }): (Edit & { count: number })[] => {
-    if (isSlot) return [];
-    const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
-    const told = () =>
-      bracketOf(
-        rest.map((one) => citedIn(one, sentence, desk)),
-        desk,
-      );
-    const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
-    return [{ start: start - space, end, told, count: rest.length }];
-  });
-  const ends = [...marks, ...citations.filter(({ count }) => count > 0)].map(({ start }) => start);
+  const shown = new Set(read.items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
+  const citations = read.pieces
+    .filter(({ isSlot }) => !isSlot)
+    .map(({ start, end, ids }) => {
+      const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
+      const all = rest.map((one) => citedIn(one, sentence, desk));
+      const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
+      return { start: start - space, end, isTold: rest.length > 0, told: () => bracketOf(all, desk) };
+    });
+  const apart = [...marks, ...citations.filter(({ isTold }) => isTold)].map(({ start }) => start);
+  return edited(sentence, [...figuresOf(read, apart, desk), ...marks, ...citations]);
+}
+
+/** The figures of a sentence, with a bracket behind each, or behind the last of those that share one. */
+function figuresOf({ items, mentions, open }: Read, apart: readonly number[], desk: Desk): Edit[] {
   const text = without(open, items);
-  const figures = items.map((item, index): Edit & { said: Told } => {
-    const around = { text, mentions, from: items[index - 1]?.end ?? 0 };
-    const said = toldOf(item, around, desk);
-    return { start: item.start, end: item.end, said, told: () => said.amount };
+  const all = items.map((item, index) =>
+    toldOf(item, { text, mentions, from: items[index - 1]?.end ?? 0 }, desk),
+  );
+  let from = 0;
+  return items.map(({ start, end }, index): Edit => {
+    const [own, next, behind] = [all[index], all[index + 1], items[index + 1]?.start ?? end];
+    const isLast = next === undefined || apart.some((at) => at >= end && at <= behind);
+    if (own === undefined) return { start, end, told: () => "" };
+    if (!isLast && isJoined(open.slice(end, behind), own, next))
+      return { start, end, told: () => own.amount };
+    const sharing = all.slice(from, index + 1);
+    from = index + 1;
+    return { start, end, told: () => own.amount + bracketOf(sharing, desk) };
   });
-  let run: Told[] = [];
-  for (const [index, figure] of figures.entries()) {
-    run.push(figure.said);
-    const next = figures[index + 1];
-    const isEnd = next === undefined || ends.some((end) => end >= figure.end && end <= next.start);
-    if (!isEnd && isJoined(open.slice(figure.end, next.start), figure.said, next.said)) continue;
-    const all = run;
-    run = [];
-    figure.told = () => figure.said.amount + bracketOf(all, desk);
-  }
-  return edited(sentence, [...figures, ...marks, ...citations]);
 }
 
 /** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */

@@ -77,7 +77,7 @@ export function readAnswer(response: string): ReadAnswer {
 }
 
 /** The agent's words with its figures as its own: what the movement was worth as the alert has it, and every other one marked. */
-function settledWords({ token, amount, description }: z.output<typeof alertShape>): string {
+function settledWords({ token, amount, description }: Pick<Reported, "token" | "amount" | "description">) {
   const now = Date.now();
   const by = { subject: token, observedAt: now, source: modelNamed("the whale agent"), url: "" };
   const sources = counted(factsOf(by, { moved: amount }).map((fact) => sourceOfFact(fact)));
