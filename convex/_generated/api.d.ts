@@ -314,6 +314,7 @@ import type * as research_brief from "../research/brief.js";
 import type * as research_cards from "../research/cards.js";
 import type * as research_changes from "../research/changes.js";
 import type * as research_checkpoints from "../research/checkpoints.js";
+import type * as research_checks from "../research/checks.js";
 import type * as research_computed from "../research/computed.js";
 import type * as research_dataPoints from "../research/dataPoints.js";
 import type * as research_freshness from "../research/freshness.js";
@@ -799,6 +800,7 @@ declare const fullApi: ApiFromModules<{
   "research/cards": typeof research_cards;
   "research/changes": typeof research_changes;
   "research/checkpoints": typeof research_checkpoints;
+  "research/checks": typeof research_checks;
   "research/computed": typeof research_computed;
   "research/dataPoints": typeof research_dataPoints;
   "research/freshness": typeof research_freshness;

@@ -1,25 +1,11 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { iso } from "../lib/time";
 import { amountOf } from "../evidence/wordings";
 import { MAJORS } from "../evidence/model";
 import type { Fact, Kind } from "../evidence/tables";
+import type { change } from "./checks";
 
 /** What changed between two moments, by the facts of both. Computed here, so that nobody else has to. Pure. */
-
-/** Between two moments, from the facts of both. */
-export const change = z.object({
-  subject: z.string(),
-  /** In words: `price`. */
-  what: z.string(),
-  from: z.number(),
-  to: z.number(),
-  unit: z.string(),
-  percent: z.number(),
-  since: z.enum(["start", "report"]).describe("The shift's start, or the last report on this focus"),
-  /** When the earlier and the later fact were observed. */
-  fromAt: z.number(),
-  toAt: z.number(),
-});
 
 export type Change = z.output<typeof change>;
 

@@ -133,12 +133,3 @@ function asFractions(scores: readonly number[]): number[] | null {
   // Of 7 nobody can tell whether it is of 10 or of 100.
   return highest > 10 ? scores.map((score) => score / 100) : null;
 }
-
-/** What the check of a result's figures came to. */
-export const checkedCounts = z.object({
-  figures: z
-    .int()
-    .describe("Figures that the texts state, each printed from the fact it cites or held against it"),
-  cited: z.int().describe("Facts cited"),
-  removed: z.int().describe("Sentences that gave way to the facts they cite, because a figure was no fact's"),
-});

@@ -2,9 +2,9 @@ import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { vCitedSource, vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/tables";
-import { change } from "./changes";
+import { change, checkedCounts } from "./checks";
 import { onchainShape, sentimentShape } from "./prompts";
-import { checkedCounts, resultShape } from "./result";
+import { resultShape } from "./result";
 
 /** What reports and observations hold, as the tables keep it. */
 

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { change } from "./changes";
-import { checkedCounts } from "./result";
+import { change, checkedCounts } from "./checks";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { iso } from "../lib/time";
 import type { Result, SourceStates } from "./shapes";
