@@ -78,7 +78,7 @@ export const askForRates = providerAction({
   returns: v.null(),
   handler: async (ctx, { subjects }) => {
     // A failure is noted where facts are collected; the next tick asks again.
-    await gather(ctx, [{ collector: "perpetuals", subject: "" }], 9 * MINUTE);
+    await gather(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
     for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
     return null;
   },

@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { payerOf } from "../lib/payers";
-import { listedSymbol } from "../evidence/model";
+import { listedSymbol } from "../market/lists";
 import { optionalToken } from "../lib/input";
 import { isSymbol } from "../lib/tokens";
 import type { Button, Paragraph } from "../messenger/format";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { gatherSoon } from "../evidence/collecting";
+import { gather } from "../evidence/collecting";
 import { LISTS } from "../evidence/model";
 import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
@@ -102,7 +102,7 @@ async function marketOfSources(
 async function observedSoon(ctx: ActionCtx): Promise<Observed> {
   const [quoted] = await Promise.all([
     freshQuotes(ctx),
-    gatherSoon(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
+    gather(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
   ]);
   return { quoted, facts: await listFacts(ctx) };
 }

@@ -1,7 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { coinsNamed, searchedCoins } from "../evidence/lists";
+import { coinsNamed, searchedCoins } from "./lists";
 import { iso } from "../lib/time";
 import { references, type Observed } from "./grounding";
 import type { MarketFigures, RowSource } from "./tables";

@@ -6,8 +6,6 @@ import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } fr
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
 export type RowSource = Infer<typeof vRowSource>;
-/** A token's figures as the model gives them. */
-export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
 /** A source of prices that the figures were held against. */
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;

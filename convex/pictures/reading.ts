@@ -71,7 +71,7 @@ async function readPath(
   const collected = { token: name, from: from - FACTS_FRESH_MS, to, enough: FEWEST_POINTS };
   const points =
     token === undefined
-      ? await ctx.runQuery(internal.evidence.paths.prices, collected)
+      ? await ctx.runQuery(internal.pictures.paths.prices, collected)
       : await ctx.runQuery(internal.prices.history.path, { token, from, to });
   return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
 }

@@ -38,7 +38,7 @@ import { researchStatus } from "./statusHttp";
 import type { Result, SourceStates } from "./shapes";
 
 /** It reaches the sources: loaded where a focus is asked for. */
-const listing = once(() => import("../evidence/listing"));
+const listing = once(() => import("../market/listing"));
 
 /** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {

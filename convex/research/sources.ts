@@ -1,6 +1,5 @@
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/collecting";
-import { wantedFor } from "../evidence/model";
 import { readAnswer } from "../lib/answers/reading";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
@@ -14,6 +13,7 @@ import { completeStructured } from "../providers/structured";
 import { FACTS_FRESH_MS } from "./freshness";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./shapes";
+import { wantedFor } from "./wanted";
 
 /** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 
@@ -45,7 +45,7 @@ async function collectFacts(
   owner: string | undefined,
 ): Promise<Good<"facts">> {
   const wanted = wantedFor(focus);
-  const missing = await gather(ctx, wanted, FACTS_FRESH_MS, owner);
+  const missing = await gather(ctx, wanted, { freshMs: FACTS_FRESH_MS, turnOf: owner });
   const [first] = missing;
   if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
   return { missing };

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { change, checkedCounts, citedSource } from "../evidence/shapes";
+import { citedSource } from "../evidence/shapes";
+import { change, checkedCounts } from "./checks";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { iso } from "../lib/time";
 import type { Result, SourceStates } from "./shapes";

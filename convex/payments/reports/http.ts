@@ -45,7 +45,7 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 }
 
 /** It reaches the sources: loaded where a token is asked for. */
-const listing = once(() => import("../../evidence/listing"));
+const listing = once(() => import("../../market/listing"));
 /** Loaded by whoever buys. */
 const proofs = once(() => import("./proofs"));
 

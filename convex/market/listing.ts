@@ -5,12 +5,12 @@ import { AppError, failureOf } from "../lib/errors";
 import { charge, type Caller } from "../lib/limits";
 import { counted } from "../lib/providerCalls";
 import { DAY, HOUR } from "../lib/time";
-import { gatherSoon } from "./collecting";
+import { gather } from "../evidence/collecting";
 import { isSymbol, symbolIn } from "../lib/tokens";
 import { symbolAmong } from "./lists";
-import { LISTS, MAJORS } from "./model";
-import { mentionsIn, namesOf } from "./names";
-import type { Wanted } from "./tables";
+import { LISTS, MAJORS } from "../evidence/model";
+import { mentionsIn, namesOf } from "../evidence/names";
+import type { Wanted } from "../evidence/tables";
 
 /**
  * Which tokens there are: those in the lists of the market, and those with a market at one of the exchanges. What the
@@ -30,7 +30,7 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return stored;
   }
-  await gatherSoon(ctx, wantedOf(asked), { freshMs: HOUR, waitMs: deadlines.grounding });
+  await gather(ctx, wantedOf(asked), { freshMs: HOUR, waitMs: deadlines.grounding });
   return storedListing(ctx, asked);
 });
 

@@ -1,6 +1,6 @@
-import { wordingOf } from "./wordings";
-import { MAJORS } from "./model";
-import type { Fact, Kind } from "./tables";
+import { wordingOf } from "../evidence/wordings";
+import { MAJORS } from "../evidence/model";
+import type { Fact, Kind } from "../evidence/tables";
 
 /** What writers often compare, computed from the facts, so that no writer has to. Pure. */
 

@@ -1,12 +1,13 @@
-import type { Infer } from "convex/values";
+import type * as z from "zod";
 import { iso } from "../lib/time";
-import { amountOf } from "./wordings";
-import { MAJORS } from "./model";
-import type { Fact, Kind, vChange } from "./tables";
+import { amountOf } from "../evidence/wordings";
+import { MAJORS } from "../evidence/model";
+import type { Fact, Kind } from "../evidence/tables";
+import type { change } from "./checks";
 
 /** What changed between two moments, by the facts of both. Computed here, so that nobody else has to. Pure. */
 
-export type Change = Infer<typeof vChange>;
+export type Change = z.output<typeof change>;
 
 /** Amounts in USD, all of them. */
 const COMPARED: readonly { kind: Kind; what: string }[] = [

@@ -1,7 +1,9 @@
+import type { QueryCtx } from "../_generated/server";
+import { latestOf, LISTS } from "../evidence/model";
 import type { ListedCoin as ListedWithPage } from "../providers/coingecko";
-import type { Fact, Kind } from "./tables";
+import type { Fact, Kind } from "../evidence/tables";
 
-/** Facts of many coins, as lists of coins. Pure. */
+/** Facts of many coins, as lists of coins. */
 
 export type ListedCoin = Omit<ListedWithPage, "url">;
 
@@ -72,3 +74,12 @@ function symbolNamed(facts: readonly Fact[], words: string): string | null {
 }
 
 const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
+
+/** The symbol of a listed token that was named by it or in words; `null` where no list knows it. */
+export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
+  const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
+  return symbolAmong(
+    rows.flatMap((row) => row?.facts ?? []),
+    asked,
+  );
+}
