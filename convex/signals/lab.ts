@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
-import { figuresOfArm } from "./arms/arms";
+import { figuresOfArm } from "./arms/figures";
 import { shadowLab, type ShadowLab } from "./arms/shapes";
 import { shadowEvent } from "./record/events";
 import { storedExample, totalsExample } from "./views/examples";
