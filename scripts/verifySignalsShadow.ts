@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { figuresOfArm, figuresOfPair } from "../convex/signals/arms/arms";
+import { figuresOfArm, figuresOfPair } from "../convex/signals/arms/figures";
 import { shadowLab, type ShadowArm, type ShadowLab } from "../convex/signals/arms/shapes";
 import {
   shadowEvent,

@@ -357,6 +357,7 @@ import type * as signals_answers from "../signals/answers.js";
 import type * as signals_arms_arms from "../signals/arms/arms.js";
 import type * as signals_arms_days from "../signals/arms/days.js";
 import type * as signals_arms_desks from "../signals/arms/desks.js";
+import type * as signals_arms_figures from "../signals/arms/figures.js";
 import type * as signals_arms_history from "../signals/arms/history.js";
 import type * as signals_arms_promotions from "../signals/arms/promotions.js";
 import type * as signals_arms_shapes from "../signals/arms/shapes.js";
@@ -841,6 +842,7 @@ declare const fullApi: ApiFromModules<{
   "signals/arms/arms": typeof signals_arms_arms;
   "signals/arms/days": typeof signals_arms_days;
   "signals/arms/desks": typeof signals_arms_desks;
+  "signals/arms/figures": typeof signals_arms_figures;
   "signals/arms/history": typeof signals_arms_history;
   "signals/arms/promotions": typeof signals_arms_promotions;
   "signals/arms/shapes": typeof signals_arms_shapes;

@@ -170,3 +170,36 @@ export const shiftStatus = z.object({
     }),
   ),
 });
+
+/** An on-demand result as callers see it. */
+export const snapshotShape = z.object({
+  ...resultFields,
+  generatedAt: z.iso.datetime(),
+  readings: readingsShape,
+});
+
+/** A shift's report as callers see it. */
+export const reportShape = z.object({
+  _id: z.string(),
+  jobId: z.string(),
+  userId: z.string().describe("A stable pseudonym"),
+  type: z.enum(["interim", "final"]),
+  generatedAt: z.int().describe("Epoch ms"),
+  result: z.object(resultFields),
+  messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+  deliveryProblem: undelivered,
+  jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
+  jobStartedAt: z.int().describe("Epoch ms"),
+});
+
+export const reportExample: z.output<typeof reportShape> = {
+  _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
+  jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+  userId: "usr_5f2c9a7d1e3b",
+  type: "final",
+  generatedAt: 1_767_634_212_000,
+  result: resultExample,
+  messengerSent: true,
+  jobToken: "ETH",
+  jobStartedAt: 1_767_605_400_000,
+};

@@ -2,25 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
-import { figuresOfArm } from "./arms/arms";
-import { shadowLab, type ShadowLab } from "./arms/shapes";
+import { shadowLabExample } from "./arms/figures";
+import { shadowLab } from "./arms/shapes";
 import { shadowEvent } from "./record/events";
-import { storedExample, totalsExample } from "./views/examples";
-
-const { model, promptVersion } = storedExample;
-
-/** An arm that has answered once, as the daily signals' example did. */
-export const shadowLabExample: ShadowLab = {
-  writer: `${model}@${promptVersion}`,
-  arms: [
-    {
-      ...{ arm: `${model}@signal-3`, model, promptVersion: "signal-3", since: "2026-01-05T09:11:00.000Z" },
-      ...{ asked: true, writes: false, ...figuresOfArm(totalsExample), againstWriter: null },
-    },
-  ],
-  promotions: [],
-  head: { sequence: 2_892, hash: "7a".repeat(32) },
-};
 
 const shadow: MountedEndpoint = endpoint({
   methods: ["GET"],

@@ -5,11 +5,6 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { newestOf } from "../record/chain";
 import { DAILY } from "../record/tables";
-import { PAIR_UNIT } from "../statistics/days";
-import { boundsShown, ratio, statisticsOf } from "../statistics/figures";
-import { DECISIVE, type Blocks } from "../statistics/inference";
-import type { Totals } from "../statistics/totals";
-import type { ShadowArm } from "./shapes";
 
 /** The arms of the lab, and what they have shown against each other. */
 
@@ -114,34 +109,4 @@ export async function writerOf(ctx: QueryCtx, arm: string): Promise<Writer> {
     promptVersion: promptNamed(promptVersion) ?? FIRST_PROMPT,
     record: `${DAILY}/${promoted.sequence}`,
   };
-}
-
-export type ArmFigures = Omit<
-  ShadowArm,
-  "arm" | "model" | "promptVersion" | "since" | "asked" | "writes" | "againstWriter"
->;
-
-export function figuresOfArm(totals: Totals): ArmFigures {
-  const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...told } =
-    statisticsOf(totals);
-  const { trades: _, ...shown } = edge;
-  const { brier, calibratedBrier } = told.calibration;
-  return {
-    ...{ n, holds, wins, losses, expired: told.expired - holds, missed: refusedDays },
-    excessPoints: ratio(100 * totals.excess, n - holds),
-    averageBeforeCostsPercent: beforeCosts.expectancyPercent,
-    averageAfterCostsPercent: afterCosts.expectancyPercent,
-    edge: shown,
-    calibration: { n: told.calibration.n, brier, calibratedBrier },
-  };
-}
-
-/** What a pair's days say, in points of the difference. */
-export function figuresOfPair(blocks: Blocks) {
-  return boundsShown(blocks, PAIR_UNIT);
-}
-
-/** @param rivals How many arms have been held against the one that writes. */
-export function neededOf(rivals: number): number {
-  return DECISIVE * Math.max(1, rivals);
 }

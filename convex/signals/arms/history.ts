@@ -7,7 +7,8 @@ import { eventsAfter, headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY } from "../record/tables";
 import { vLab, vShadowEvent } from "../stored";
-import { figuresOfArm, figuresOfPair, knownArms, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
+import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
+import { figuresOfArm, figuresOfPair, neededOf } from "./figures";
 import type { ShadowArm } from "./shapes";
 
 /** Shown of the promotions. */

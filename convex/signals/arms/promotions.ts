@@ -9,7 +9,8 @@ import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
 import { eValueShown } from "../statistics/figures";
 import { NO_BLOCKS } from "../statistics/inference";
-import { armNamed, findArm, findPair, nameOfArm, neededOf, rivalsOf, writerOf } from "./arms";
+import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
+import { neededOf } from "./figures";
 
 /** What the operator decides of the shadow lab. */
 

@@ -2,7 +2,7 @@ import { EXAMPLE_TIME } from "../../lib/examples";
 import { GENESIS, linksAfter } from "../record/chain";
 import { issuedContent } from "../record/entries";
 import type { SignalEvent } from "../record/events";
-import { DAILY, type Signal } from "../record/tables";
+import type { Signal } from "../record/tables";
 import { calibrated } from "../statistics/calibration";
 import { addDayOfTrades, NO_ARMS } from "../statistics/days";
 import { dayTradeOf, statisticsOf } from "../statistics/figures";
@@ -22,7 +22,7 @@ export const storedExample: Signal = {
   ...{ slot: Date.UTC(2026, 0, 5), token: "BTC", signal: "BUY", confidence: 68 },
   ...{ entry: 97_250, tp1: 98_200, tp2: 99_100, sl: 96_300 },
   reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
-  ...{ model: "claude-haiku-4.5", promptVersion: "signal-2", record: DAILY, costBps: 15 },
+  ...{ model: "claude-haiku-4.5", promptVersion: "signal-2", record: "daily", costBps: 15 },
   ...{ generatedAt, expiresAt: Date.UTC(2026, 0, 5, 15, 30), open: false, walkedUntil: outcome.closedAt },
   price: { usd: 97_250, source: "coinbase", observedAt: Date.UTC(2026, 0, 5, 9, 29, 40) },
   calibrated: calibrated(emptyTotals(), 68, 0.5),
@@ -58,6 +58,9 @@ export const statsExample = {
 
 const statement = {
   kind: "issued" as const,
-  content: issuedContent({ ...storedExample, desk: "daily", arm: DAILY }, { refusedDays: 0, gapMinutes: 0 }),
+  content: issuedContent(
+    { ...storedExample, desk: "daily", arm: "daily" },
+    { refusedDays: 0, gapMinutes: 0 },
+  ),
 };
 export const eventExample: SignalEvent = { ...statement, ...linksAfter(null, statement) };
