@@ -1,6 +1,10 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { conditionShape } from "../convex/alerts/grammar";
+import { citedSource } from "../convex/evidence/shapes";
+import { change, checkedCounts } from "../convex/research/checks";
+import { onchainShape, sentimentShape } from "../convex/research/prompts";
+import { resultShape } from "../convex/research/result";
 import { coin, marketFigures, marketSource, rowSource, tokenFigures } from "../convex/market/shapes";
 import { intentShape } from "../convex/social/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
@@ -17,6 +21,10 @@ export const STORED: Readonly<
     from: "alerts/grammar",
     validators: { vCondition: zodOutputToConvex(conditionShape) },
   },
+  "evidence/stored": {
+    from: "evidence/shapes",
+    validators: { vCitedSource: zodOutputToConvex(citedSource) },
+  },
   "market/stored": {
     from: "market/shapes",
     validators: {
@@ -25,6 +33,16 @@ export const STORED: Readonly<
       vTokenFigures: zodOutputToConvex(tokenFigures),
       vMarketFigures: zodOutputToConvex(marketFigures),
       vMarketSource: zodOutputToConvex(marketSource),
+    },
+  },
+  "research/stored": {
+    from: "research/{checks,prompts,result}",
+    validators: {
+      vReportText: zodOutputToConvex(resultShape),
+      vChange: zodOutputToConvex(change),
+      vCheckedCounts: zodOutputToConvex(checkedCounts),
+      vSentiment: zodOutputToConvex(sentimentShape),
+      vOnchainOutput: zodOutputToConvex(onchainShape),
     },
   },
   "signals/stored": {

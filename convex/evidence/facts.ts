@@ -4,7 +4,8 @@ import { freeDigits } from "./asides";
 import { type Unit } from "./kinds";
 import { sayingOf } from "./wordings";
 import { namesOf, type Names } from "./names";
-import type { Fact, Kind, vCitedSource } from "./tables";
+import type { vCitedSource } from "./stored";
+import type { Fact, Kind } from "./tables";
 
 /** Facts as a writer is given them, by number, and as readers find them again. Pure. */
 

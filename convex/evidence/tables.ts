@@ -1,9 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { namesIn, older, type RecordsOf } from "../lib/records";
 import { COLLECTIONS, KINDS, UNITS } from "./kinds";
-import { citedSource } from "./shapes";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
 const vKind = v.union(...namesIn(KINDS).map((kind) => v.literal(kind)));
@@ -29,8 +27,6 @@ export const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.l
 export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
-
-export const vCitedSource = zodOutputToConvex(citedSource);
 
 export type Fact = Infer<typeof vFact>;
 export type Kind = Infer<typeof vKind>;

@@ -76,7 +76,9 @@ function leastOf(places: readonly Config[]): Config | undefined {
     (replacedAt ?? 0) - (setAt ?? _creationTime);
   const countOf = (place: Config) => places.filter((one) => setterOf(one) === setterOf(place)).length;
   const most = Math.max(...places.map(countOf));
-  return places.filter((one) => countOf(one) === most).toSorted((a, b) => heldOf(a) - heldOf(b))[0];
+  return places
+    .filter((one) => countOf(one) === most)
+    .toSorted((a, b) => heldOf(a) - heldOf(b) || b._creationTime - a._creationTime)[0];
 }
 
 /** Forgets them: the userId has an owner now. */

@@ -1,20 +1,18 @@
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { vCitedSource, vMissing } from "../evidence/tables";
+import { vCitedSource } from "../evidence/stored";
+import { vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/stored";
-import { change, checkedCounts } from "./checks";
-import { onchainShape, sentimentShape } from "./prompts";
-import { resultShape } from "./result";
+import { vChange, vCheckedCounts, vOnchainOutput, vReportText, vSentiment } from "./stored";
 
 /** What reports and observations hold, as the tables keep it. */
 
 export const vResult = v.object({
-  ...zodOutputToConvex(resultShape).fields,
+  ...vReportText.fields,
   /** The facts that the texts cite, as `[1]`. */
   sources: v.array(vCitedSource),
   /** What changed since the shift began, and since the last report on the focus. */
-  changes: v.array(zodOutputToConvex(change)),
-  checked: zodOutputToConvex(checkedCounts),
+  changes: v.array(vChange),
+  checked: vCheckedCounts,
   /** What could not be collected for it, and why. */
   missing: v.array(
     v.union(
@@ -49,14 +47,12 @@ const vMarketOutput = v.object({
 });
 
 const vSentimentOutput = v.object({
-  ...zodOutputToConvex(sentimentShape).fields,
+  ...vSentiment.fields,
   /** The answer came without a live search: it says nothing about the present. */
   degraded: v.boolean(),
   /** Addresses of the posts it cites. */
   citations: v.array(v.string()),
 });
-
-const vOnchainOutput = zodOutputToConvex(onchainShape);
 
 const vPending = v.object({ state: v.literal("pending") });
 const vFailed = v.object({ state: v.literal("failed"), at: v.number(), error: v.string() });

@@ -238,7 +238,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
       app.cards().filter(({ chatId, text }) => chatId === "5" && text.includes(words));
     expect(toldOf("new messenger settings")).toHaveLength(1);
     await claim(app, "mallory", WEAK);
-    await app.settle();
+    await app.pass(5 * 60_000, { cronsRun: false });
     expect(toldOf("claimed the userId")).toHaveLength(1);
   });
 
@@ -269,7 +269,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     await app.settle();
     const before = app.cards().length;
     await claim(app, "mallory", WEAK);
-    await app.settle();
+    await app.pass(5 * 60_000, { cronsRun: false });
     const told = app
       .cards()
       .slice(before)

@@ -1,0 +1,58 @@
+import { v } from "convex/values";
+
+import { literals } from "convex-helpers/validators";
+
+/** What is stored of the shapes of `research/{checks,prompts,result}`. Written by `npm run codegen`; a test holds both against one another. */
+
+export const vReportText = v.object({
+  fullAnalysis: v.string(),
+  shortSummary: v.string(),
+  marketOutlook: literals("bullish", "bearish", "neutral"),
+  impacts: v.array(
+    v.object({
+      title: v.string(),
+      detail: v.string(),
+      sentiment: literals("bullish", "bearish", "neutral"),
+      confidence: v.number(),
+    }),
+  ),
+});
+
+export const vChange = v.object({
+  subject: v.string(),
+  what: v.string(),
+  from: v.number(),
+  to: v.number(),
+  unit: v.string(),
+  percent: v.number(),
+  since: literals("start", "report"),
+  fromAt: v.number(),
+  toAt: v.number(),
+});
+
+export const vCheckedCounts = v.object({ figures: v.number(), cited: v.number(), removed: v.number() });
+
+export const vSentiment = v.object({
+  overall: v.string(),
+  tokens: v.array(
+    v.object({
+      token: v.string(),
+      sentiment: literals("bullish", "bearish", "neutral"),
+      buzz: v.number(),
+      narrative: v.string(),
+    }),
+  ),
+});
+
+export const vOnchainOutput = v.object({
+  summary: v.string(),
+  signals: v.array(
+    v.object({
+      token: v.string(),
+      kind: literals("whale_movement", "unusual_volume", "smart_money"),
+      direction: literals("bullish", "bearish", "neutral"),
+      detail: v.string(),
+      amountUsd: v.union(v.number(), v.null()),
+    }),
+  ),
+});
