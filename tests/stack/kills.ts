@@ -166,8 +166,9 @@ export async function killRounds(
     });
   }
   for (const order of orders) {
-    const paid = await balanceOf(chain, TOKENS.USDC, order.to);
     const end = take(order, await stack.order(order, PATIENCE_MS));
+    // Read after the answer: what was still on its way may arrive meanwhile.
+    const paid = await balanceOf(chain, TOKENS.USDC, order.to);
     const exactly = end === "confirmed" ? [AMOUNT] : settled ? [0n] : [0n, AMOUNT];
     expect([order.key, exactly]).toEqual([order.key, expect.arrayContaining([paid])]);
   }
