@@ -53,6 +53,8 @@ export const walletTables = {
     leaseUntil: v.optional(v.number()),
     /** On rows of 0.1.0. */
     driverUntil: v.optional(v.number()),
+    /** The permits signed in the last half hour: 32 bytes of each signature, and when it ends, epoch ms. */
+    permits: v.optional(v.array(v.object({ r: v.string(), endsAt: v.number() }))),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_walletId", ["walletId"])
@@ -105,7 +107,7 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
   wallets: {
     keep: "they hold money, and the relayer's its next nonce",
     ownedBy: { rows: ofUser("by_userId_and_kind"), section: "wallets", inUse: "any", onDeletion: "stay" },
-    withheld: ["driver", "leaseUntil", "driverUntil"],
+    withheld: ["driver", "leaseUntil", "driverUntil", "permits"],
   },
   transferWindows: {
     keep: {

@@ -350,6 +350,38 @@ describe("a contract that breaks its word in a block", () => {
 });
 
 describe("what is signed for a swap", () => {
+  test.each([
+    ["USDC", "DAI", 500_000_000n],
+    ["ETH", "USDC", ETHER / 2n],
+  ] as const)(
+    "%s to %s: a permit that an earlier swap has left unused is in no later call",
+    async (fromToken, toToken, amount) => {
+      const { app, holdings } = await world();
+      const before = await holdings();
+      const withActions = (change: (actions: Hex[]) => Hex[]) =>
+        lie((quote) => {
+          const call = readCall(quote.transaction.data, quote.permit2 !== null);
+          quote.transaction.data = writeCall({ ...call, actions: change(call.actions) });
+        });
+      // It brings nothing, so it is not sent; its permit was signed for the simulation.
+      const honestly = withActions(([takes = "0x"]) => [takes]);
+      expect((await swap(app)).body.error).toContain("TooMuchSlippage");
+      honestly();
+      const permits = (await app.rows("wallets")).flatMap(({ permits = [] }) => permits);
+      expect(permits).toMatchObject([{ r: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+      withActions((actions) => [...actions, callOf(PUPPET, `0x${permits[0]?.r ?? ""}`)]);
+      const order = { fromToken, toToken, amount: amount.toString() };
+      const { status, body } = await swap(app, order);
+      expect([status, body.error]).toEqual([
+        502,
+        "The swap provider's quote uses an earlier permit of this wallet",
+      ]);
+      const ended = (await app.rows("transactions")).filter(({ request }) => request.kind === "swap");
+      expect(ended.map(({ rawTransaction }) => rawTransaction)).toEqual([undefined, undefined]);
+      expect((await holdings()).slice(1)).toEqual(before.slice(1));
+    },
+  );
+
   test("has Permit2's own types, whatever types the provider sends along", async () => {
     const { app } = await world();
     lie(({ permit2 }) => {

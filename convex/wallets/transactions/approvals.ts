@@ -1,6 +1,8 @@
 import { v } from "convex/values";
-import { internalMutation } from "../../_generated/server";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
+import { byWalletId } from "../model";
 import { byId, insertSigned, takeNonce, vSigned } from "./model";
 import { vRequest } from "./tables";
 
@@ -18,14 +20,38 @@ export const storeApproval = internalMutation({
   },
 });
 
-/** Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed. */
+/** More live permits than a wallet signs in the half hour that one may be good for. */
+const MOST_PERMITS = 500;
+
+/**
+ * Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed.
+ * @param args.permit The first 32 bytes of its signature, and when it ends, epoch ms.
+ */
 export const notePermit = internalMutation({
-  args: { transactionId: v.id("transactions") },
+  args: { transactionId: v.id("transactions"), permit: v.object({ r: v.string(), endsAt: v.number() }) },
   returns: v.null(),
-  handler: async (ctx, { transactionId }) => {
-    const { userId, request } = await byId(ctx, transactionId);
+  handler: async (ctx, { transactionId, permit }) => {
+    const { userId, request, walletId } = await byId(ctx, transactionId);
+    const wallet = await byWalletId(ctx, walletId);
+    const permits = [...livePermits(wallet, Date.now()), permit].slice(-MOST_PERMITS);
+    await ctx.db.patch("wallets", wallet._id, { permits });
     const detail = request.kind === "swap" ? `${request.amount} ${request.fromToken}` : request.kind;
     await recordAudit(ctx, { actor: userId, action: "permit signed", subject: transactionId, detail });
     return null;
   },
 });
+
+/**
+ * What earlier permits of a wallet that may still be good are known by. Whoever knows one that was not used, as of a swap
+ * that reverted, could have the wallet's next call use it beside what was ordered.
+ */
+export const earlierPermits = internalQuery({
+  args: { walletId: v.string(), now: v.number() },
+  returns: v.array(v.string()),
+  handler: async (ctx, { walletId, now }) =>
+    livePermits(await byWalletId(ctx, walletId), now).map(({ r }) => r),
+});
+
+function livePermits({ permits = [] }: Doc<"wallets">, now: number) {
+  return permits.filter(({ endsAt }) => endsAt > now);
+}

@@ -1,4 +1,4 @@
-import { concat, numberToHex, size, type Address, type Hex } from "viem";
+import { concat, numberToHex, size, slice, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
@@ -176,14 +176,26 @@ async function requireGenuine({ transaction }: Quote, swap: Swap): Promise<void>
   throw new AppError("upstream", verdict === "paused" ? PAUSED : COUNTERFEIT);
 }
 
-/** The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes. */
+/**
+ * The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes.
+ * @throws AppError `upstream` for a call that holds an earlier permit of the wallet's.
+ */
 async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
+  const { walletId } = job;
+  const { earlierPermits, notePermit } = internal.wallets.transactions.approvals;
+  const call = transaction.data.toLowerCase();
+  const earlier = await ctx.runQuery(earlierPermits, { walletId, now: Date.now() });
+  if (earlier.some((r) => call.includes(r)))
+    throw new AppError("upstream", "The swap provider's quote uses an earlier permit of this wallet");
   if (!permit2) return transaction.data;
-  const signature = await signTypedData(ctx, job.walletId, permitData(permit2.eip712.message));
-  await ctx.runMutation(internal.wallets.transactions.approvals.notePermit, {
-    transactionId: job.transaction._id,
-  });
+  const { message } = permit2.eip712;
+  const signature = await signTypedData(ctx, walletId, permitData(message));
+  const permit = {
+    r: slice(signature, 0, 32).slice(2).toLowerCase(),
+    endsAt: Number(message.deadline) * SECOND,
+  };
+  await ctx.runMutation(notePermit, { transactionId: job.transaction._id, permit });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
 
