@@ -56,17 +56,7 @@ export const botTables = {
     work: vWork,
     /** The card with its notice, which the answer takes the place of. */
     notice: v.optional(v.id("messages")),
-    createdAt: v.number(),
-    running: v.boolean(),
-    /** Not running: when to go on. Running: when the try counts as cut off. */
-    dueAt: v.number(),
-    /** Epoch ms until which it waits for its place among the models' callers. */
-    queuedUntil: v.optional(v.number()),
-    /** Names the current try; a word from an earlier one is ignored. */
-    attempt: v.number(),
-    /** How many tries were cut off. */
-    lost: v.number(),
-  }).index("by_dueAt", ["dueAt"]),
+  }),
 };
 
 export const botRecords: RecordsOf<typeof botTables> = {
@@ -77,8 +67,8 @@ export const botRecords: RecordsOf<typeof botTables> = {
     keep: "deleted with the answer it is for (bot/jobs)",
     openWhen: {
       botAnswers: {
-        rows: [(rows) => rows.withIndex("by_dueAt")],
-        since: ({ createdAt }) => createdAt,
+        rows: [(rows) => rows.withIndex("by_creation_time")],
+        since: ({ _creationTime }) => _creationTime,
       },
     },
   },

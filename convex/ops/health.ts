@@ -3,7 +3,7 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
-import { laneCounts } from "../lib/lanes";
+import { laneCounts } from "../lib/work/lanes";
 import { watchedPools } from "../lib/limits";
 import { callsOfLastHour } from "../lib/providerCalls";
 import { takenOf, windowOf } from "../lib/shares";

@@ -4,17 +4,12 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
-import { deadlines } from "../lib/deadlines";
-import { AppError } from "../lib/errors";
-import { enter, telling, vFailure } from "../lib/lanes";
-import { providerAction } from "../lib/providerCalls";
-import { iso, MINUTE, SECOND } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
+import { end, open, telling, vFailure, vJob } from "../lib/work/jobs";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
-import { gatherBrief } from "./material";
 import { placeOfShift } from "./model";
 import { vReportKind, vResult, vSources, type ReportKind } from "./shapes";
-import { writeOwedResult } from "./writing";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -26,12 +21,6 @@ const LOOK_MS = 20 * SECOND;
 const RECHECK_MS = 5 * MINUTE;
 /** More than the 17 data points of a shift and those of its late reports. */
 const MAX_DATA_POINTS = 20;
-
-const OCCASIONS: Record<ReportKind, string> = {
-  interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
-  interim2: "Interim report 2 of an 8-hour research shift, 5 hours in",
-  final: "Final report of an 8-hour research shift",
-};
 
 /**
  * The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal, once
@@ -90,13 +79,11 @@ async function ensureSynthesis(
       focus: shift.focus,
       shiftId: shift._id,
       state: "writing",
-      attempt: 1,
       startedAt: now,
     });
     const told = telling(internal.research.syntheses.failed, { synthesisId });
     const place = { ...placeOfShift(shift), request: false };
-    const care = { attempts: ATTEMPTS, told };
-    await enter(ctx, place, internal.research.syntheses.write, { synthesisId }, care);
+    await open(ctx, internal.research.desk.writeReport, { synthesisId }, { place, attempts: ATTEMPTS, told });
     return synthesisId;
   }
   if (row.state !== "writing") {
@@ -104,23 +91,6 @@ async function ensureSynthesis(
   }
   return row._id;
 }
-
-/** Writes the report from its evidence. */
-export const write = providerAction({
-  args: { synthesisId: v.id("syntheses") },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId }) => {
-    const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
-    if (task === null) return null;
-    const { kind, focus, observations, startedAt } = task;
-    const brief = await gatherBrief(ctx, { focus, observations, startedAt });
-    if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
-    const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
-    const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
-    await ctx.runMutation(internal.research.syntheses.store, { synthesisId, ...written });
-    return null;
-  },
-});
 
 /** What the report is written from; `null` when it is written. */
 export const task = internalQuery({
@@ -156,10 +126,16 @@ export const task = internalQuery({
 });
 
 export const store = internalMutation({
-  args: { synthesisId: v.id("syntheses"), result: vResult, model: v.string(), tokensUsed: v.number() },
+  args: {
+    synthesisId: v.id("syntheses"),
+    job: vJob,
+    result: vResult,
+    model: v.string(),
+    tokensUsed: v.number(),
+  },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, ...written }) => {
-    if ((await writing(ctx, synthesisId)) === null) return null;
+  handler: async (ctx, { synthesisId, job, ...written }) => {
+    if (!(await end(ctx, job))) return null;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
     return null;
@@ -171,10 +147,8 @@ export const failed = internalMutation({
   args: { synthesisId: v.id("syntheses"), ...vFailure },
   returns: v.null(),
   handler: async (ctx, { synthesisId, error, isLast }) => {
-    const row = await writing(ctx, synthesisId);
-    if (row === null) return null;
-    const next = isLast ? { state: "failed" as const } : { attempt: row.attempt + 1 };
-    await ctx.db.patch("syntheses", synthesisId, { ...next, error });
+    if ((await writing(ctx, synthesisId)) === null) return null;
+    await ctx.db.patch("syntheses", synthesisId, { error, ...(isLast ? { state: "failed" } : {}) });
     if (isLast) await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
     return null;
   },

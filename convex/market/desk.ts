@@ -1,0 +1,138 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import type { Payer } from "../lib/budget";
+import { deadlines } from "../lib/deadlines";
+import { failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { vTurn } from "../lib/renewals";
+import { iso, MINUTE } from "../lib/time";
+import { worker } from "../lib/work/desk";
+import { completeStructured } from "../providers/structured";
+import { answerProblems, provenPart } from "./answers";
+import { bareSymbol, coinAsked, figuresFrom, groundToken, tokenProblem, type Observed } from "./grounding";
+import {
+  askForMarket,
+  describeMarket,
+  describeObserved,
+  describeSizes,
+  marketOfSources,
+  observedSoon,
+  signed,
+} from "./model";
+import { tokenQuestion, type TokenAnswer } from "./prompts";
+import type { TokenFigures } from "./shapes";
+
+/** What asks the gateway for the market and for answers about tokens. */
+
+/** Two calls of a minute (the second is the repair turn) and a margin. */
+const LEASE_MS = 2.5 * MINUTE;
+/** A market older than this says nothing about how a token does now. */
+const MARKET_USABLE_MS = 15 * MINUTE;
+
+/**
+ * Asks the gateway and stores what it said, held against the sources of prices. While the gateway alone fails, the
+ * sources' own rows are the snapshot.
+ */
+export const refreshMarket = worker(
+  { focus: v.string(), ...vTurn },
+  async (ctx, { focus, key, attempt, payer, job }) => {
+    const taken = { key, attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
+    const { figures, sources, replaced, model } = await marketOf(ctx, focus, payer);
+    const snapshot = { focus, model, figures, sources, replaced };
+    await ctx.runMutation(internal.market.snapshots.store, { of: { key, attempt, job }, snapshot });
+  },
+);
+
+async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
+  try {
+    return await askForMarket(ctx, focus, payer);
+  } catch (error) {
+    const told = failureOf(error)?.code === "upstream" ? await marketOfSources(ctx, focus) : null;
+    if (told === null) throw error;
+    log.warn("market.without a model", { focus, reason: messageOf(error) });
+    return told;
+  }
+}
+
+/** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
+export const answerToken = worker(
+  { hash: v.string(), question: v.string(), ...vTurn },
+  async (ctx, { hash, question, key, attempt, payer, job }) => {
+    const taken = { key, attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
+    const observed = await observedSoon(ctx);
+    const now = Date.now();
+    const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+    const young = market !== null && now - market.fetchedAt <= MARKET_USABLE_MS ? market : null;
+    const answer = await completeStructured(
+      ctx,
+      tokenQuestion(
+        {
+          question,
+          nowIso: iso(now),
+          live: describeObserved(observed),
+          sizes: describeSizes(question, observed),
+          market: young === null ? null : describeMarket(young),
+        },
+        (given) => problemOf(question, given, observed, now),
+        (given) => mended(question, given, observed, now),
+      ),
+      { turnMs: deadlines.llmScheduled, attempts: 2, payer },
+    );
+    const result = { ...grounded(answer.value, observed, now), model: answer.model };
+    await ctx.runMutation(internal.market.tokens.store, { of: { key, attempt, job }, hash, result });
+  },
+);
+
+/** The answer with the sources' figures, and how old the price is; a token that no source knows has the model's own. */
+function grounded({ token, answer }: TokenAnswer, observed: Observed, now: number) {
+  if (token === null) return { token, answer, priceSource: null, figuresAt: now };
+  const { token: figures, observedAt } = groundToken(token, observed);
+  return { token: figures, answer, priceSource: figures.source, figuresAt: observedAt ?? now };
+}
+
+function problemOf(question: string, given: TokenAnswer, observed: Observed, now: number): string | null {
+  const price = given.token === null ? null : tokenProblem(given.token, observed);
+  const problems = [
+    otherToken(question, given, observed),
+    price,
+    answerProblems(given, observed, now),
+  ].filter((problem) => problem !== null);
+  return problems.length === 0 ? null : problems.join("; ");
+}
+
+/** What is wrong with whose figures they are: the question decides; `null` where they are of whom it names. */
+function otherToken(question: string, { token }: TokenAnswer, observed: Observed): string | null {
+  const asked = coinAsked(question, observed);
+  if (asked !== null) {
+    return token?.symbol === asked
+      ? null
+      : `the question names ${asked}: "token" and the answer are about it`;
+  }
+  const bare = bareSymbol(question);
+  if (bare === null || token === null || [token.symbol, token.name.toUpperCase()].includes(bare)) return null;
+  return `the question names ${bare}: "token" is null unless that trades`;
+}
+
+/** What a model that insists on figures of its own, or on another token, said with them is left out. */
+function mended(question: string, given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
+  if (otherToken(question, given, observed) !== null) {
+    const asked = coinAsked(question, observed);
+    const token = asked === null ? null : figuresFrom(asked, observed);
+    if (token === null) return { token: null, answer: NOTHING_PROVEN };
+    return { token, answer: sentenceOf(groundToken(token, observed).token) };
+  }
+  const proven = provenPart(given, observed, now);
+  if (given.token === null) return { token: null, answer: proven ?? NOTHING_PROVEN };
+  const { token } = groundToken(given.token, observed);
+  return { token, answer: proven ?? sentenceOf(token) };
+}
+
+const NOTHING_PROVEN = "No source tells the figures that would answer this.";
+
+function sentenceOf({ name, symbol, price, change24h, source }: TokenFigures): string {
+  const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;
+  return `${name} (${symbol}) trades at ${price} USD by ${source}, ${change} over 24 hours.`;
+}

@@ -1,0 +1,105 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Id } from "../_generated/dataModel";
+import type { ActionCtx } from "../_generated/server";
+import type { Payer } from "../lib/budget";
+import { deadlines } from "../lib/deadlines";
+import { AppError } from "../lib/errors";
+import { log } from "../lib/log";
+import { failRefresh } from "../lib/refreshes";
+import { vTurn } from "../lib/renewals";
+import { iso } from "../lib/time";
+import { worker } from "../lib/work/desk";
+import type { Job } from "../lib/work/jobs";
+import { gatherBrief } from "./material";
+import type { Subject } from "./model";
+import { SOURCES } from "./observations";
+import type { ReportKind } from "./shapes";
+import { writeSnapshot } from "./snapshot";
+import { collectSource } from "./sources";
+import { writeOwedResult } from "./writing";
+
+/** What asks the sources and the model: collections, reports of shifts, results on demand. */
+
+const OCCASIONS: Record<ReportKind, string> = {
+  interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
+  interim2: "Interim report 2 of an 8-hour research shift, 5 hours in",
+  final: "Final report of an 8-hour research shift",
+};
+
+export const collect = worker(
+  { observationId: v.id("observations"), owner: v.optional(v.string()) },
+  async (ctx, { observationId, job, owner }) => collectNow(ctx, { observationId, collects: job }, owner),
+);
+
+/**
+ * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
+ * @param owner Whose turns at the sources it takes; its payer's, unless said.
+ */
+export async function collectNow(
+  ctx: ActionCtx,
+  { observationId, collects: job }: { observationId: Id<"observations">; collects: Job | null },
+  owner?: string,
+): Promise<void> {
+  if (job === null) return;
+  const work = await ctx.runQuery(internal.research.observations.task, { observationId, job });
+  if (work === null) return;
+  const { focus, payer } = work;
+  const [payerItself] = typeof payer === "object" ? payer.holders : [];
+  const turnOf = owner ?? payerItself;
+  const asked = { focus, payer, ...(turnOf === undefined ? {} : { owner: turnOf }) };
+  await Promise.all(
+    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
+      const settled = await collectSource(ctx, source, asked);
+      if (settled.reading.state === "failed") {
+        log.warn("research.source failed", { observationId, source, error: settled.reading.error });
+      }
+      await ctx.runMutation(internal.research.observations.settle, { observationId, job, settled });
+    }),
+  );
+}
+
+/** Writes the report of a shift from its evidence. */
+export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId, job }) => {
+  const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
+  if (task === null) return "over";
+  const { kind, focus, observations, startedAt } = task;
+  const brief = await gatherBrief(ctx, { focus, observations, startedAt });
+  if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
+  const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
+  const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
+  await ctx.runMutation(internal.research.syntheses.store, { synthesisId, job, ...written });
+});
+
+/** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */
+export const answer = worker(
+  { focus: v.string(), question: v.optional(v.string()), ...vTurn },
+  async (ctx, work) => {
+    const shared = await ctx.runMutation(internal.research.onDemand.take, work);
+    if (shared !== null)
+      await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
+    return "over";
+  },
+);
+
+async function writeFrom(
+  ctx: ActionCtx,
+  observationId: Id<"observations">,
+  { key, attempt, payer, focus, question }: Subject & { key: string; attempt: number; payer: Payer },
+): Promise<void> {
+  const subject = { focus, ...(question === undefined ? {} : { question }) };
+  try {
+    const occasion = "On-demand research snapshot";
+    const { result, model, sources } = await writeSnapshot(ctx, {
+      ...subject,
+      observationId,
+      occasion,
+      wanted: "soon",
+      payer,
+    });
+    const stored = { ...subject, key, attempt, model, result, sources };
+    await ctx.runMutation(internal.research.onDemand.store, stored);
+  } catch (error) {
+    await failRefresh(ctx, key, attempt, error);
+  }
+}
