@@ -20,8 +20,10 @@ describe("a row of 0.1.0", () => {
       const tries = { partsSent: 0, claim: 3, doubts: 0, postponements: 0 };
       await db.insert("messages", { ...card, ...tries, parts: ["From before"], state: "queued", dueAt });
     });
+    expect(await app.t.mutation(internal.messenger.outbox.adopt, {})).toBe(1);
+    expect(await app.t.mutation(internal.messenger.outbox.adopt, {})).toBe(0);
     await app.pass(3 * MINUTE);
-    expect(await app.rows("messages")).toMatchObject([{ state: "sent", claim: 3, attempt: 1 }]);
+    expect(await app.rows("messages")).toMatchObject([{ state: "sent", claim: 3 }]);
     expect(app.standins.sent("messenger")).toHaveLength(1);
   });
 
@@ -35,7 +37,7 @@ describe("a row of 0.1.0", () => {
         resumeAt: Number.MAX_SAFE_INTEGER,
       });
     });
-    await app.t.mutation(internal.lostWork.takeUp, {});
+    await app.t.mutation(internal.lib.work.turns.resumeLost, {});
     await app.settle();
     expect(await app.rows("mentions")).toMatchObject([{ status: "pending", attempt: 1 }]);
     expect(app.standins.sent("llm")).toEqual([]);

@@ -83,7 +83,7 @@ async function deliver(app: App, ago = 0): Promise<void> {
   await app.t.run(async (ctx) => {
     for (const { _id } of await ctx.db.query("paymentClaims").collect()) {
       const report = { result, sources, model: "m", generatedAt: Date.now() - ago };
-      await ctx.db.patch("paymentClaims", _id, { state: "delivered", leaseUntil: 0, report });
+      await ctx.db.patch("paymentClaims", _id, { state: "delivered", report });
     }
   });
 }
