@@ -39,7 +39,10 @@ export const advance = internalMutation({
   returns: v.null(),
   handler: async (ctx, { jobId, job, step }) => {
     const row = await ctx.db.get("botJobs", jobId);
-    if (row === null) return null;
+    if (row === null) {
+      await end(ctx, job);
+      return null;
+    }
     const { work, sender } = row;
     const isLate = Date.now() - row._creationTime > PATIENCE_MS;
     if (step.kind === "wait" && work.kind === "research" && !isLate) {

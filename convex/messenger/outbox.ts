@@ -73,8 +73,12 @@ export const mark = internalMutation({
   args: { messageId: v.id("messages"), job: vJob, step: vStep },
   returns: v.union(vTry, v.null()),
   handler: async (ctx, { messageId, job, step }) => {
+    if ((await underWay(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
-    if (row?.state !== "sending" || (await underWay(ctx, job)) === null) return null;
+    if (row?.state !== "sending") {
+      await end(ctx, job);
+      return null;
+    }
     if (step.kind === "migrated") await followMigration(ctx, row, step.chatId);
     return apply(ctx, row, job, afterStep(row, step, Date.now()));
   },

@@ -29,21 +29,25 @@ const OCCASIONS: Record<ReportKind, string> = {
 
 export const collect = worker(
   { observationId: v.id("observations"), owner: v.optional(v.string()) },
-  async (ctx, { observationId, job, owner }) => collectNow(ctx, { observationId, collects: job }, owner),
+  async (ctx, { observationId, job, owner }) => {
+    const collected = await collectNow(ctx, { observationId, collects: job }, owner);
+    return collected ? undefined : "over";
+  },
 );
 
 /**
  * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
  * @param owner Whose turns at the sources it takes; its payer's, unless said.
+ * @returns Whether there was anything to collect.
  */
 export async function collectNow(
   ctx: ActionCtx,
   { observationId, collects: job }: { observationId: Id<"observations">; collects: Job | null },
   owner?: string,
-): Promise<void> {
-  if (job === null) return;
+): Promise<boolean> {
+  if (job === null) return false;
   const work = await ctx.runQuery(internal.research.observations.task, { observationId, job });
-  if (work === null) return;
+  if (work === null) return false;
   const { focus, payer } = work;
   const [payerItself] = typeof payer === "object" ? payer.holders : [];
   const turnOf = owner ?? payerItself;
@@ -57,6 +61,7 @@ export async function collectNow(
       await ctx.runMutation(internal.research.observations.settle, { observationId, job, settled });
     }),
   );
+  return true;
 }
 
 /** Writes the report of a shift from its evidence. */

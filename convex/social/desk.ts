@@ -23,10 +23,10 @@ export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one)
   try {
     const intent = work.intent ?? (await readIntent(ctx, work));
     const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
-    if (wanted === null) return;
+    if (wanted === null) return "over";
     const prices = await pricesOf(ctx, wanted);
     const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
-    if (transactionId === null) return;
+    if (transactionId === null) return "over";
     // The trade ends without this as well; its author hears of it sooner with somebody looking.
     await settle(ctx, transactionId, deadlines.transaction);
   } catch (error) {

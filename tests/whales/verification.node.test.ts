@@ -38,7 +38,9 @@ async function checkDue(app: WalletApp): Promise<void> {
   const job = await cutOff(app, internal.whales.agent.desk.check, "whale checks", {});
   await app.t.run(({ db }) => db.patch("work", job.workId, { at: FAR }));
   await app.t.action(internal.whales.agent.desk.check, { job });
-  await app.t.run(({ db }) => db.delete("work", job.workId));
+  await app.t.run(async ({ db }) => {
+    if ((await db.get("work", job.workId)) !== null) await db.delete("work", job.workId);
+  });
 }
 
 /** Two million dollars, between strangers. */
