@@ -214,6 +214,7 @@ import type * as ops_referencePage from "../ops/referencePage.js";
 import type * as ops_referenceStyle from "../ops/referenceStyle.js";
 import type * as ops_shapes from "../ops/shapes.js";
 import type * as ops_version from "../ops/version.js";
+import type * as ops_work from "../ops/work.js";
 import type * as pages_charts_equity from "../pages/charts/equity.js";
 import type * as pages_charts_excess from "../pages/charts/excess.js";
 import type * as pages_charts_frame from "../pages/charts/frame.js";
@@ -706,6 +707,7 @@ declare const fullApi: ApiFromModules<{
   "ops/referenceStyle": typeof ops_referenceStyle;
   "ops/shapes": typeof ops_shapes;
   "ops/version": typeof ops_version;
+  "ops/work": typeof ops_work;
   "pages/charts/equity": typeof pages_charts_equity;
   "pages/charts/excess": typeof pages_charts_excess;
   "pages/charts/frame": typeof pages_charts_frame;
