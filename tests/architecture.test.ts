@@ -39,7 +39,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   // A new link credits what came from the address before.
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/work": "pictures",
+  "bot/desk": "pictures",
   "research/publishing": "pictures",
   "signals/views/pictures": "pictures",
 };

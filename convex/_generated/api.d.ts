@@ -64,7 +64,6 @@ import type * as bot_responses from "../bot/responses.js";
 import type * as bot_tables from "../bot/tables.js";
 import type * as bot_typing from "../bot/typing.js";
 import type * as bot_updates from "../bot/updates.js";
-import type * as bot_work from "../bot/work.js";
 import type * as chat_agents from "../chat/agents.js";
 import type * as chat_context from "../chat/context.js";
 import type * as chat_desk from "../chat/desk.js";
@@ -260,7 +259,6 @@ import type * as payments_reports_redemption from "../payments/reports/redemptio
 import type * as payments_reports_relayer from "../payments/reports/relayer.js";
 import type * as payments_reports_settling from "../payments/reports/settling.js";
 import type * as payments_reports_tables from "../payments/reports/tables.js";
-import type * as payments_reports_writing from "../payments/reports/writing.js";
 import type * as payments_terms from "../payments/terms.js";
 import type * as payments_transfers from "../payments/transfers.js";
 import type * as pictures_card from "../pictures/card.js";
@@ -471,7 +469,6 @@ import type * as wallets_transactions_swap from "../wallets/transactions/swap.js
 import type * as wallets_transactions_tables from "../wallets/transactions/tables.js";
 import type * as wallets_wallets from "../wallets/wallets.js";
 import type * as wallets_warnings from "../wallets/warnings.js";
-import type * as whales_agent_agreement from "../whales/agent/agreement.js";
 import type * as whales_agent_checks from "../whales/agent/checks.js";
 import type * as whales_agent_desk from "../whales/agent/desk.js";
 import type * as whales_agent_jobs from "../whales/agent/jobs.js";
@@ -557,7 +554,6 @@ declare const fullApi: ApiFromModules<{
   "bot/tables": typeof bot_tables;
   "bot/typing": typeof bot_typing;
   "bot/updates": typeof bot_updates;
-  "bot/work": typeof bot_work;
   "chat/agents": typeof chat_agents;
   "chat/context": typeof chat_context;
   "chat/desk": typeof chat_desk;
@@ -753,7 +749,6 @@ declare const fullApi: ApiFromModules<{
   "payments/reports/relayer": typeof payments_reports_relayer;
   "payments/reports/settling": typeof payments_reports_settling;
   "payments/reports/tables": typeof payments_reports_tables;
-  "payments/reports/writing": typeof payments_reports_writing;
   "payments/terms": typeof payments_terms;
   "payments/transfers": typeof payments_transfers;
   "pictures/card": typeof pictures_card;
@@ -964,7 +959,6 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/tables": typeof wallets_transactions_tables;
   "wallets/wallets": typeof wallets_wallets;
   "wallets/warnings": typeof wallets_warnings;
-  "whales/agent/agreement": typeof whales_agent_agreement;
   "whales/agent/checks": typeof whales_agent_checks;
   "whales/agent/desk": typeof whales_agent_desk;
   "whales/agent/jobs": typeof whales_agent_jobs;

@@ -8,8 +8,7 @@ import { userOfAccount, type Card } from "../messenger/model";
 import { notice } from "./cards";
 import { sendAnswer } from "./model";
 import { respond } from "./responses";
-import { botTables } from "./tables";
-import { vStep } from "./work";
+import { botTables, vStep } from "./tables";
 
 /** Answers under way, from their notice to their end. */
 

@@ -1,6 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
+import { vButton, vSpan } from "../messenger/format";
+import { vPicture } from "../messenger/tables";
 import { older, type RecordsOf } from "../lib/records";
 
 /** Who wrote to the bot, and where. */
@@ -35,6 +37,22 @@ const vWork = v.union(
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );
 export type Work = Infer<typeof vWork>;
+
+/** What came of a step. */
+export const vStep = v.union(
+  v.object({
+    kind: v.literal("answer"),
+    paragraphs: v.array(v.array(vSpan)),
+    buttons: v.optional(v.array(v.array(vButton))),
+    picture: v.optional(vPicture),
+  }),
+  /** The research of this ticket is under way. */
+  v.object({ kind: v.literal("wait"), ticket: vTicket }),
+  /** A command that is meant for this bot. */
+  v.object({ kind: v.literal("respond"), text: v.string() }),
+  v.object({ kind: v.literal("drop") }),
+);
+export type Step = Infer<typeof vStep>;
 
 export const botTables = {
   /**

@@ -26,7 +26,7 @@ export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
 /** The states of a look for whales that goes on, as its table explains them. */
-export const OPEN = ["claimed", "prompting", "polling"] as const;
+const OPEN = ["claimed", "prompting", "polling"] as const;
 
 export const whaleTables = {
   /**
@@ -96,10 +96,9 @@ export const whaleTables = {
    * an outage and none is told twice.
    */
   whaleCursors: defineTable({
-    /** Counts runs; only the latest gives the row back. */
-    attempt: v.number(),
-    /** Epoch ms: until then a run is under way. */
-    leaseUntil: v.number(),
+    /** On rows of earlier versions. */
+    attempt: v.optional(v.number()),
+    leaseUntil: v.optional(v.number()),
     /** The last block that was read, and its time in epoch ms; none before the first run. */
     at: v.optional(v.object({ number: v.number(), hash: v.string(), time: v.number() })),
     /** Blocks read before, oldest first: where to go back to when the chain has dropped some. */

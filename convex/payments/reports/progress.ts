@@ -5,6 +5,8 @@ import { internalMutation, internalQuery, type MutationCtx } from "../../_genera
 import { cron } from "../../lib/cronRuns";
 import { MINUTE } from "../../lib/time";
 import { end, vFailure } from "../../lib/work/jobs";
+import { claimObservation, vShared } from "../../research/observations";
+import { vResult, vSourceStates } from "../../research/shapes";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { nameRest } from "../deposits/model";
 import { settlementOf } from "./relayer";
@@ -14,6 +16,7 @@ import {
   auditPayment,
   claimAt,
   claimById,
+  REPLAY_MS,
   startGenerating,
   vClaimWork,
   vRefusal,
@@ -21,7 +24,7 @@ import {
 } from "./model";
 import { vAuthorization } from "./tables";
 
-/** How a claim goes on: each function is one step of `settling.ts` or `writing.ts`, or a cron's. */
+/** How a claim goes on: each function is one step of `settling.ts` or `desk.ts`, or a cron's. */
 
 /** Rows per transaction; a report is about ten kilobytes. */
 const FORGOTTEN_TOGETHER = 100;
@@ -116,6 +119,35 @@ export const refuse = internalMutation({
   handler: async (ctx, { refused, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
     if (row !== null) await refuseClaim(ctx, work, row, refused);
+    return null;
+  },
+});
+
+/** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
+export const beginWriting = internalMutation({
+  args: vClaimWork,
+  returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
+  handler: async (ctx, work) => {
+    const row = await claimAt(ctx, work, "generating");
+    if (row === null) return null;
+    const { focus } = row.order;
+    return { focus, shared: await claimObservation(ctx, work.job, focus, "paid") };
+  },
+});
+
+export const deliver = internalMutation({
+  args: { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
+  returns: v.null(),
+  handler: async (ctx, { result, model, sources, ...work }) => {
+    const row = await claimAt(ctx, work, "generating");
+    if (row === null) return null;
+    await end(ctx, work.job);
+    const generatedAt = Date.now();
+    await ctx.db.patch("paymentClaims", row._id, {
+      state: "delivered",
+      report: { result, model, sources, generatedAt },
+      forgetAt: generatedAt + REPLAY_MS,
+    });
     return null;
   },
 });

@@ -5,16 +5,27 @@ import type { ActionCtx } from "../../_generated/server";
 import { purseOf } from "../../lib/budget";
 import { failureOf, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { HOUR, MINUTE } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
 import { cancelJob, readJob, sendPrompt } from "../../providers/agentApi";
-import { readOutcomes } from "../../providers/chainReceipts";
-import { feedPrices } from "../valuing";
-import { agrees } from "./agreement";
+import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
+import { worthOf } from "../chain/movements";
+import { coinAt, isCoin } from "../coins";
+import { feedPrices, priceIn, type Prices } from "../valuing";
+import type { Checked } from "./checks";
 import type { Asked, Look } from "./jobs";
-import { PROMPT, readAnswer } from "./prompts";
+import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
 
 /** What asks the agent, and the chain about what the agent tells. */
 
+/** The agent is asked for so many hours, and may be late. */
+const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
+/** The agent's time of a movement and its block's. */
+const TIME_MS = HOUR;
+/** Clocks may differ a little. */
+const SKEW_MS = 5 * MINUTE;
+/** Of the larger: prices move between the movement, the telling and the check. */
+const AMOUNT = 0.1;
 /** Takes one step of an hour's look: sends its prompt, once, or asks after the job that this has become. */
 export const look = worker({ watchId: v.id("whaleWatches") }, async (ctx, one) => {
   const step = await ctx.runMutation(internal.whales.agent.jobs.begin, one);
@@ -101,3 +112,23 @@ export const check = worker({}, async (ctx, { job }) => {
     log.warn("whales.unchecked", { transactions: wanted.length, reason: failure.message });
   }
 });
+
+/** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
+function agrees(
+  { token, amount, occurredAt, detectedAt }: Checked,
+  outcome: Outcome,
+  prices: Prices,
+): boolean {
+  const { time } = outcome.block;
+  if (!outcome.succeeded || !isCoin(token)) return false;
+  if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;
+  if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
+  const moved =
+    token === "ETH"
+      ? [outcome.payment?.amount ?? 0n]
+      : outcome.transfers.filter((one) => coinAt(one.token) === token).map((one) => one.amount);
+  return moved.some((quantity) => {
+    const worth = worthOf({ coin: token, amount: quantity }, priceIn(prices, token).usd);
+    return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
+  });
+}
