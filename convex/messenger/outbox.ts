@@ -4,7 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
-import { namedChatHasLeft } from "../lib/limits";
+import { namedChatHasLeft } from "../lib/pools";
 import { log } from "../lib/log";
 import { holdersOf } from "../lib/shares";
 import { DAY, SECOND } from "../lib/time";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction, internalMutation, internalQuery } from "../_generated/server";
-import { takeCommonNow } from "../lib/limits";
+import { takeCommonNow } from "../lib/pools";
 import { keyIdOf, resealAll, vResealed, vSealed } from "../lib/sealing";
 import { permitNow } from "../users/access";
 import { configOf, saveConfig } from "./model";

@@ -4,7 +4,7 @@ import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/work/lanes";
-import { watchedPools } from "../lib/limits";
+import { watchedPools } from "../lib/pools";
 import { callsOfLastHour } from "../lib/providerCalls";
 import { takenOf, windowOf } from "../lib/shares";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
