@@ -81,7 +81,7 @@ describe("an agent run", () => {
     if (work === undefined) throw new Error("It is under way");
     const job = { workId: work._id, attempt: work.attempt };
     const { work: listed } = await app.t.query(internal.ops.work.list, { now: Date.now() });
-    expect(listed).toMatchObject([{ run: "chat/desk:answerRun", state: "running", attempt: 1 }]);
+    expect(listed).toContainEqual(expect.objectContaining({ run: "chat/desk:answerRun", state: "running" }));
     await loseScheduled(app);
     expect(await balance()).toBe(10);
     const reply = { answer: "late", model: "m", tokensUsed: 5_000 };
