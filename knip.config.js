@@ -23,7 +23,7 @@ export default {
     ...new Set(commands),
     "convex/**/*.ts",
     "scripts/bundled.mjs",
-    "scripts/bench/bare/*.ts",
+    "scripts/load/bare/*.ts",
     // Processes of their own.
     "tests/chain/host.ts",
     "tests/faults/rounds/main.ts",
@@ -35,7 +35,7 @@ export default {
   ignoreIssues: {
     "*.config.ts": ["exports"],
     "scripts/bundled.mjs": ["exports"],
-    "{convex/_generated,scripts/bench/bare,tests/host/app}/**": ["exports", "types"],
+    "{convex/_generated,scripts/load/bare,tests/host/app}/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
   ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built"],

@@ -1,13 +1,18 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { anchorShape } from "../convex/signals/record/anchorText";
-import { chainHead, signalEvent, type ChainHead, type SignalEvent } from "../convex/signals/record/events";
+import {
+  anchorShape,
+  chainHead,
+  signalEvent,
+  type ChainHead,
+  type SignalEvent,
+} from "../convex/signals/record/events";
 import { signalStats } from "../convex/signals/statistics/shapes";
 import { publicSignal, type PublicSignal } from "../convex/signals/views/shapes";
+import { failed, Misuse } from "./misuse";
 import { parsed, read, Unreadable } from "./publicRecord";
 import { green, nextStep, red } from "./terminal";
-import { failed, Misuse } from "./misuse";
 import { anchorFindings, chainReader, type AnchorAccount, type AnchorFindings } from "./verifySignalsAnchors";
 import { problemsOfRecord, recordShape, type SignalRecord } from "./verifySignalsChecks";
 import { problemsOfShadows, shadowRecord, type ShadowRecord } from "./verifySignalsShadow";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { anchorShape, readAnchor, type Anchor } from "../convex/signals/record/anchorText";
-import type { SignalEvent } from "../convex/signals/record/events";
+import { readAnchor } from "../convex/signals/record/chain";
+import { anchorShape, type Anchor, type SignalEvent } from "../convex/signals/record/events";
 
 /**
  * A record's events against what Base holds of them. The chain's word alone counts: what a deployment says of its anchors

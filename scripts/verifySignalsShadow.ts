@@ -8,8 +8,8 @@ import {
   type ShadowIssued,
   type SignalEvent,
 } from "../convex/signals/record/events";
+import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../convex/signals/statistics/days";
 import { NO_BLOCKS, type Blocks } from "../convex/signals/statistics/inference";
-import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../convex/signals/statistics/pairs";
 import { emptyTotals, type Totals } from "../convex/signals/statistics/totals";
 import { LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/trade/rules";
 import { chainProblems, endProblems, SKEW_MS } from "./verifySignalsChain";

@@ -1,4 +1,3 @@
-import { addDayOfTrades, type DayTrade } from "../convex/signals/statistics/days";
 import { isOfDay } from "../convex/signals/record/chain";
 import type {
   ClosedContent,
@@ -6,11 +5,11 @@ import type {
   IssuedContent,
   SignalEvent,
 } from "../convex/signals/record/events";
-import { excessOf } from "../convex/signals/trade/edge";
-import { positionOf, TOKENS, type Levels } from "../convex/signals/trade/rules";
+import { addDayOfTrades, type DayTrade } from "../convex/signals/statistics/days";
 import { statisticsOf } from "../convex/signals/statistics/figures";
 import type { SignalStats } from "../convex/signals/statistics/shapes";
 import { addClosed, emptyTotals, type Totals } from "../convex/signals/statistics/totals";
+import { excessOf, positionOf, TOKENS, type Levels } from "../convex/signals/trade/rules";
 
 /** The statistics that follow from a chain's events, made as the service makes them, and held against what it shows. Pure. */
 

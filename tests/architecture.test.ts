@@ -26,7 +26,7 @@ const FLOORS = [
 const ROOT_LISTS = ["http", "endpoints", "crons", "schema", "convex.config"];
 /** What is done to all tables alike goes by the records of all rooms, which are united where their tables are. */
 const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
-  "account/claims": ["schema"],
+  "account/ownership": ["schema"],
   "account/deletion": ["schema"],
   "account/export": ["schema"],
   "ops/backlog": ["schema"],
@@ -40,8 +40,16 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/desk": "pictures",
-  "research/publishing": "pictures",
-  "signals/views/pictures": "pictures",
+  "research/publications": "pictures",
+  "signals/views/cards": "pictures",
+};
+
+/** Files that register transactions and actions, and why. */
+const REGISTER_BOTH: Readonly<Record<string, string>> = {
+  // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
+  "alerts/app": "the web application's paths",
+  "alerts/deliveries": "open",
+  "evidence/collecting": "open",
 };
 
 const modules: Module[] = await Promise.all(
@@ -95,6 +103,14 @@ function upward({ path, room, imports, source }: Module): string[] {
     .map((other) => `${path} → ${other}`);
 }
 
+/** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
+function registersBoth({ source }: Module): boolean {
+  const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron)$/;
+  const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
+  return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
+}
+
 /** Who comes back to itself by those it knows. */
 function inCircles(knows: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const reach = (from: string, seen: Set<string>): Set<string> => {
@@ -120,7 +136,7 @@ describe("the house", () => {
     expect(modules.flatMap(upward)).toEqual([]);
     for (const planted of [
       'import { latestRow } from "../market/model";',
-      'import type { Snapshot } from "../market/written";',
+      'import type { Snapshot } from "../market/bodies";',
       "internal.market.snapshots.current",
       'import { collect } from "../evidence/collecting";',
     ]) {
@@ -155,6 +171,20 @@ describe("the house", () => {
     }
     expect([...knows.keys()]).toContain("wallets/transactions");
     expect(inCircles(knows)).toEqual([]);
+  });
+
+  test("a file registers transactions or actions, never both", () => {
+    expect(
+      modules
+        .filter(registersBoth)
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(Object.keys(REGISTER_BOTH).sort());
+    const planted = "export const a = internalQuery({});\nexport const b = providerAction({});\n";
+    expect(registersBoth(moduleOf("market/planted.ts", planted))).toBe(true);
+    expect(registersBoth(moduleOf("market/planted.ts", planted.replace("internalQuery", "action")))).toBe(
+      false,
+    );
   });
 
   test("only providers/ calls the network", () => {

@@ -4,6 +4,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../alerts/model";
 import { endSink, sinksOf } from "../alerts/sinkRows";
 import { configOf, saveConfig } from "../messenger/model";
+import { dropPlaces } from "../messenger/places";
 import { activeShiftsOf } from "../research/model";
 import type { vLeftover } from "./tables";
 
@@ -50,6 +51,7 @@ export async function endLeftovers(
     ...(goes("chat") ? { chatId: null } : {}),
     ...(goes("bot") ? { sealedBotToken: null } : {}),
   });
+  await dropPlaces(ctx, userId);
   if (goes("webhooks")) {
     for (const { _id } of await sinksOf(ctx, userId)) await endSink(ctx, userId, _id);
   }

@@ -4,7 +4,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/audit";
 import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/rows";
-import { dateTime, HOUR } from "../lib/time";
+import { DAY, dateTime, HOUR } from "../lib/time";
 import { codeHash, newCode } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 
@@ -12,6 +12,8 @@ import { tellEverywhere } from "../messenger/notices";
 
 /** Long enough for a person to read a notice, whatever the day. */
 const DELAY_MS = 48 * HOUR;
+/** After a contested claim nobody claims the id for so long: each claim holds the contester's attention for two days. */
+const REST_MS = 7 * DAY;
 /** 60 random bits: it is good for two days. */
 const CODE_LENGTH = 12;
 
@@ -38,7 +40,7 @@ export async function openClaimBy(
  * Opens a claim, and tells it on every channel that the id has. Until it takes effect the id is nobody's: whoever knows it,
  * the claimer among them, goes on under the caps of such ids. The same login asking again only changes what it keeps.
  * @returns When it takes effect, epoch ms.
- * @throws AppError `conflict` when another's waits; `not_configured` without WALLET_ENCRYPTION_KEY.
+ * @throws AppError `conflict` when another's waits, or the last was contested within a week; `not_configured` without WALLET_ENCRYPTION_KEY.
  */
 export async function openClaim(
   ctx: MutationCtx,
@@ -53,6 +55,12 @@ export async function openClaim(
     return open.dueAt;
   }
   const openedAt = Date.now();
+  const restsUntil = await contestedUntil(ctx, userId);
+  if (openedAt < restsUntil)
+    throw new AppError(
+      "conflict",
+      `A claim of this userId was contested: it can be claimed again from ${dateTime(restsUntil)}`,
+    );
   const dueAt = openedAt + DELAY_MS;
   const code = newCode(CODE_LENGTH);
   const told = await tellEverywhere(ctx, {
@@ -74,4 +82,10 @@ export async function openClaim(
   await ctx.scheduler.runAt(dueAt, internal.account.pendingClaims.carryOut, { claimId });
   await recordAudit(ctx, { actor: userId, action: "claim opened", subject: claimId });
   return dueAt;
+}
+
+async function contestedUntil(ctx: QueryCtx, userId: string): Promise<number> {
+  const claims = rowsByBoth(ctx.db.query("pendingClaims"), "userId", userId, "state", "contested");
+  const last = await claims.order("desc").first();
+  return last?.endedAt === undefined ? 0 : last.endedAt + REST_MS;
 }

@@ -7,7 +7,7 @@ import { AppError } from "../lib/errors";
 import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 import { userIdByAddress } from "../wallets/model";
-import { bind, refusalOf } from "./claims";
+import { bind, refusalOf } from "./ownership";
 import { openClaimOf } from "./openClaims";
 
 /**

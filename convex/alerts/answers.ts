@@ -4,7 +4,7 @@ import { refuseCrowd, waitingAs } from "../lib/crowd";
 import type { Call } from "../lib/http";
 import { takeCommon } from "../lib/pools";
 import { assertMay } from "../users/access";
-import { proposeAlert } from "./proposals";
+import { proposeAlert } from "./desk";
 import type { Replay } from "./replays";
 import { REPLAYED_DAYS } from "./rules";
 import { addSink } from "./sinks";
@@ -50,7 +50,7 @@ export async function webhookAdded(
 
 export async function webhookEnded(ctx: ActionCtx, input: { userId: string; webhookId: string }) {
   await assertMay(ctx, input.userId, "delivery");
-  return { webhook: await ctx.runMutation(internal.alerts.sinks.remove, input) };
+  return { webhook: await ctx.runMutation(internal.alerts.sinkRows.remove, input) };
 }
 
 const SHOWN = 20;

@@ -2,13 +2,12 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { action, mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits";
-import { counted } from "../lib/providerCalls";
 import { requireUser } from "../users/model";
+import type { Proposed } from "./desk";
 import { confirm, ownAlert, switchOff, vAlert } from "./model";
-import { everythingOf, proposeAlert, vEverything, type Proposed } from "./proposals";
+import { everythingOf, vEverything } from "./proposals";
 import { vReplay } from "./replays";
 import { endSink, vSink, type Sink } from "./sinkRows";
-import { addSink } from "./sinks";
 
 /** Alerts as the web application sets them. Every function is about the signed-in user alone. */
 
@@ -19,12 +18,13 @@ import { addSink } from "./sinks";
 export const propose = action({
   args: { text: v.string() },
   returns: v.object({ alert: vAlert, replay: vReplay }),
-  handler: counted(async (ctx, { text }: { text: string }): Promise<Proposed> => {
+  handler: async (ctx, { text }): Promise<Proposed> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     const caller = { userId, address: null, signedIn: true };
     await charge(ctx, "alert", caller);
+    const { proposeAlert } = await import("./desk");
     return proposeAlert(ctx, { caller, userId, text });
-  }),
+  },
 });
 
 /** Switches a proposal on, or an active one on for another 90 days. @throws AppError `not_found`; `conflict` with twenty active ones. */
@@ -61,6 +61,7 @@ export const addWebhook = action({
   handler: async (ctx, { url }): Promise<{ webhook: Sink; secret: string }> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     await charge(ctx, "settings", { userId, address: null });
+    const { addSink } = await import("./sinks");
     const { secret, ...webhook } = await addSink(ctx, userId, url);
     return { webhook, secret };
   },

@@ -1,7 +1,7 @@
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
+import type { Proposed } from "./desk";
 import type { Alert } from "./model";
-import type { Proposed } from "./proposals";
 import { REPLAYED_DAYS } from "./rules";
 import { observed } from "./words";
 

@@ -9,7 +9,7 @@ import { latestSignals } from "../signals/record/model";
 import { TOKENS } from "../signals/trade/rules";
 import { latestAlerts } from "../whales/model";
 import { COINS, isCoin } from "../whales/coins";
-import { fire } from "./telling";
+import { fire } from "./firings";
 import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "./times";

@@ -6,7 +6,7 @@ import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import type { Paragraph } from "../messenger/format";
 import { describe } from "./words";
-import { tellOwner } from "./telling";
+import { tellOwner } from "./firings";
 
 /** How long an alert is active: nobody is told for ever of what they have forgotten. */
 

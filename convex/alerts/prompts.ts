@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Question } from "../providers/structured";
 import { conditionShape, FUNDED, MOVED, PRICED, WINDOWS, type Condition } from "./grammar";
-import { isSaid } from "./said";
+import { isSaid } from "./agreement";
 
 /** How the model is asked what an alert's words mean, and what of its answer is believed. */
 

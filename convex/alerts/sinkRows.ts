@@ -1,15 +1,16 @@
+import { getOrThrow } from "convex-helpers/server/relationships";
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/rows";
-import type { SealContext } from "../lib/sealing";
+import { keyIdOf, vResealed, vSealed, type SealContext } from "../lib/sealing";
 import { alertTables } from "./tables";
 
 /** Users' webhooks. */
 
 /** A user's active webhooks at most. */
-export const MAX_SINKS = 3;
+const MAX_SINKS = 3;
 
 /** A webhook as its user sees it. Times in epoch ms. */
 export const vSink = alertTables.alertSinks.validator.pick("url", "state", "createdAt").extend({
@@ -43,3 +44,62 @@ export async function endSink(ctx: MutationCtx, userId: string, id: string): Pro
 export function sinkOf({ _id, url, state, createdAt, reason, problem }: Doc<"alertSinks">): Sink {
   return { webhookId: _id, url, state, createdAt, problem: reason ?? problem ?? null };
 }
+
+export const store = internalMutation({
+  args: { userId: v.string(), url: v.string(), sealedSigning: v.string() },
+  returns: vSink,
+  handler: async (ctx, { userId, url, sealedSigning }) => {
+    const active = await sinksOf(ctx, userId);
+    if (active.some((one) => one.url === url))
+      throw new AppError("conflict", "This address is already one of the user's webhooks");
+    if (active.length >= MAX_SINKS)
+      throw new AppError("conflict", `At most ${MAX_SINKS} webhooks: remove one first`);
+    const sinkId = await ctx.db.insert("alertSinks", {
+      ...{ userId, url, sealedSigning, keyId: keyIdOf(sealedSigning) },
+      ...{ state: "active", createdAt: Date.now(), restUntil: 0 },
+    });
+    return sinkOf(await getOrThrow(ctx, "alertSinks", sinkId));
+  },
+});
+
+/** @throws AppError `not_found` for none of the user's. */
+export const remove = internalMutation({
+  args: { userId: v.string(), webhookId: v.string() },
+  returns: vSink,
+  handler: async (ctx, { userId, webhookId }) => endSink(ctx, userId, webhookId),
+});
+
+/** Secrets sealed under another master key than the named one. */
+export const outdated = internalQuery({
+  args: { keyId: v.string(), limit: v.number() },
+  returns: v.array(v.object({ ...vSealed.fields, id: v.id("alertSinks") })),
+  handler: async (ctx, { keyId, limit }) => {
+    const before = await ctx.db
+      .query("alertSinks")
+      .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
+      .take(limit);
+    const after = await ctx.db
+      .query("alertSinks")
+      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
+      .take(limit - before.length);
+    return [...before, ...after].map(({ _id: id, sealedSigning: sealedSecret, ...row }) => {
+      return { id, sealedSecret, context: secretSeal(row) };
+    });
+  },
+});
+
+/** Puts re-sealed secrets in place of what they were made from. */
+export const replaceSecrets = internalMutation({
+  args: { resealed: v.array(v.object({ ...vResealed.fields, id: v.id("alertSinks") })) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { id, from, to } of resealed) {
+      const row = await ctx.db.get("alertSinks", id);
+      if (row?.sealedSigning !== from) continue;
+      await ctx.db.patch("alertSinks", id, { sealedSigning: to, keyId: keyIdOf(to) });
+      replaced++;
+    }
+    return replaced;
+  },
+});

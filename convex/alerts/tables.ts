@@ -1,11 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { made, ofUser, type RecordsOf } from "../lib/records";
-import { conditionShape } from "./grammar";
-
-/** What an alert waits for. */
-const vCondition = zodOutputToConvex(conditionShape);
+import { vCondition } from "./stored";
 
 /**
  * `waiting`: until `readyAt`, then it is armed or resting by what was last seen. `armed`: fires as soon as the condition
@@ -32,7 +28,7 @@ export type Observation = Infer<typeof vObservation>;
 export const alertTables = {
   /**
    * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watching` and `alerts/telling` (phases). A
+   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watch` and `alerts/firings` (phases). A
    * proposal dies after a day, an ended one after 90 days.
    */
   alerts: defineTable({
@@ -80,7 +76,7 @@ export const alertTables = {
 
   /**
    * How far each subject's observations have been compared with its alerts: one row a subject. Written by
-   * `alerts/watching`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
+   * `alerts/watch`, and by `alerts/model` when a subject gets its first alert. Kept: some forty subjects exist.
    */
   alertCursors: defineTable({
     subject: v.string(),
@@ -90,7 +86,7 @@ export const alertTables = {
   }).index("by_subject", ["subject"]),
 
   /**
-   * Each time an alert has fired, once for each alert and observation. Written by `alerts/telling`. Dies after 90 days.
+   * Each time an alert has fired, once for each alert and observation. Written by `alerts/firings`. Dies after 90 days.
    */
   alertFirings: defineTable({
     alertId: v.id("alerts"),
@@ -134,7 +130,7 @@ export const alertTables = {
 
   /**
    * What is posted to webhooks: one row for each firing and sink, and for each notice of an alert's end. Written by
-   * `alerts/telling` and `alerts/deliveries`. Dies after 30 days.
+   * `alerts/firings` and `alerts/deliveries`. Dies after 30 days.
    */
   alertDeliveries: defineTable({
     userId: v.string(),

@@ -1,11 +1,11 @@
+import { pick } from "convex-helpers";
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
-import { pick } from "convex-helpers";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import { proposalCard } from "../alerts/cards";
-import { proposeAlert } from "../alerts/proposals";
+import { proposeAlert } from "../alerts/desk";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { sha256Hex } from "../lib/crypto";
@@ -16,8 +16,8 @@ import { log } from "../lib/log";
 import { failureOfAttempt } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
+import { focusOf } from "../market/listing";
 import type { Paragraph } from "../messenger/format";
-import { focusOf } from "../evidence/listing";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
@@ -165,7 +165,7 @@ async function research(
     if (outcome.state === "failed") throw failureOfAttempt(outcome);
   }
   const focus = await focusOf(ctx, asked === "" ? undefined : asked, caller);
-  const stored = await ctx.runQuery(internal.research.onDemand.current, { focus });
+  const stored = await ctx.runQuery(internal.research.results.current, { focus });
   if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
     const { result, fetchedAt } = stored;
     const token = focus === "" ? null : focus;
@@ -173,6 +173,6 @@ async function research(
     return { ...card, buttons: researchButtons(focus) };
   }
   required("LLM_GATEWAY_API_KEY");
-  const begun = await ctx.runMutation(internal.research.onDemand.begin, { focus, caller });
+  const begun = await ctx.runMutation(internal.research.results.begin, { focus, caller });
   return { kind: "wait", ticket: begun };
 }

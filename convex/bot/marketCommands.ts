@@ -1,17 +1,16 @@
 import { siteUrl } from "../lib/env";
 import { HOUR } from "../lib/time";
 import type { Button } from "../messenger/format";
-import { edgeLines } from "../signals/views/cards";
-import { signalToken } from "../signals/trade/inputs";
-import { headOf } from "../signals/record/chains";
-import { latestSignals } from "../signals/record/model";
+import { headOf } from "../signals/record/chain";
+import { latestSignals, totalsOf } from "../signals/record/model";
 import { DAILY } from "../signals/record/tables";
-import { totalsOf } from "../signals/record/totals";
-import { TOKENS } from "../signals/trade/rules";
 import { statisticsOf } from "../signals/statistics/figures";
+import { TOKENS } from "../signals/trade/rules";
+import { edgeLines } from "../signals/views/cards";
+import { signalToken } from "../signals/views/shapes";
 import { alertCard } from "../whales/cards";
-import { hours } from "../whales/shapes";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
+import { hours } from "../whales/shapes";
 import { latestShortCard, notice, recordCard } from "./cards";
 import type { Command } from "./command";
 

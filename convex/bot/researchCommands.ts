@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { payerOf } from "../lib/payers";
-import { listedSymbol } from "../evidence/model";
+import { listedSymbol } from "../market/lists";
 import { optionalToken } from "../lib/input";
 import { isSymbol } from "../lib/tokens";
 import type { Button, Paragraph } from "../messenger/format";
@@ -122,7 +122,7 @@ function shown(
     access: "anywhere",
     run: (ctx, { argument }) =>
       onToken(ctx, argument, name, async (focus) => {
-        const found = await ctx.runQuery(internal.research.onDemand.current, { focus });
+        const found = await ctx.runQuery(internal.research.results.current, { focus });
         if (found !== null) return { answer: card(focus, found.result) };
         const there = `There is no research on ${nameOf(focus)} yet: `;
         const writes = `${focus === "" ? "" : ` ${focus}`} writes it.`;

@@ -6,7 +6,7 @@ import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, unlessLate } from "../lib/time";
 import { describeMarket, latestRow } from "../market/model";
-import { readBack } from "../market/written";
+import { readBack } from "../market/bodies";
 import { describeResearch } from "../research/model";
 import { latestSignals } from "../signals/record/model";
 import { TOKENS } from "../signals/trade/rules";

@@ -7,7 +7,7 @@ import {
   type Ledger,
   type Source,
 } from "../evidence/facts";
-import { coinsNamed } from "../evidence/lists";
+import { coinsNamed } from "../market/lists";
 import { MAJORS } from "../evidence/model";
 import { settle } from "../evidence/settlement";
 import type { Fact, Kind } from "../evidence/tables";

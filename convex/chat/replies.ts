@@ -3,17 +3,17 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { purseOf } from "../lib/budget";
 import { payerOf } from "../lib/payers";
-import { gatherSoon } from "../evidence/collecting";
+import { gather } from "../evidence/collecting";
 import { citableLine, ledgerOf } from "../evidence/facts";
-import { wantedFor } from "../evidence/model";
+import { wantedFor } from "../research/wanted";
 import { namesOf } from "../evidence/names";
 import { deadlines } from "../lib/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits";
-import { counted } from "../lib/providerCalls";
 import { ownWords } from "../lib/prose";
+import { counted } from "../lib/providerCalls";
 import { HOUR, iso, MINUTE } from "../lib/time";
-import { recentMarket } from "../market/model";
+import { recentMarket } from "../market/desk";
 import { complete, type Message } from "../providers/llm";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";
@@ -83,7 +83,7 @@ export const answer = counted(
 /** Headlines that are at most a quarter of an hour old, where they come within the wait. */
 async function freshenNews(ctx: ActionCtx): Promise<void> {
   const wait = { freshMs: NEWS_FRESH_MS, waitMs: deadlines.chatContext };
-  await gatherSoon(ctx, [{ collector: "news", subject: "" }], wait);
+  await gather(ctx, [{ collector: "news", subject: "" }], wait);
 }
 
 /** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */

@@ -4,19 +4,19 @@ import { deadlines } from "../lib/deadlines";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
 import { DAY, HOUR, wholeMinute } from "../lib/time";
-import { spokenDay } from "../signals/trade/calendar";
-import { signalToken } from "../signals/trade/inputs";
-import { TOKENS } from "../signals/trade/rules";
 import { assertIssued, reviewedDay } from "../signals/answers";
+import { spokenDay } from "../signals/trade/calendar";
+import { TOKENS } from "../signals/trade/rules";
+import { signalToken } from "../signals/views/shapes";
 import { hours } from "../whales/shapes";
 import {
   latestSignal,
   latestView,
   pastSignal,
   pastView,
+  trackRecord,
   whaleAlert,
   whaleAlertView,
-  trackRecord,
 } from "./views";
 
 /** Market endpoints under the names and in the shapes of earlier clients, each mapped to what answers today. */
@@ -97,8 +97,8 @@ const history: MountedEndpoint = endpoint({
   returns: z.object({ signals: z.array(pastSignal) }),
   handler: async (ctx, { token, days }) => {
     await assertIssued(ctx, token);
-    const rows = await ctx.runQuery(internal.signals.history.since, windowOf(token, days));
-    return { signals: rows.map(pastView) };
+    const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
+    return { signals: signals.map(pastView) };
   },
 });
 
@@ -127,7 +127,8 @@ const winrates: MountedEndpoint = endpoint({
   returns: trackRecord,
   handler: async (ctx, { token, days }) => {
     const { trackRecordView } = await import("./trackRecord");
-    return trackRecordView(await ctx.runQuery(internal.signals.history.since, windowOf(token, days)));
+    const { signals } = await ctx.runQuery(internal.signals.history.page, windowOf(token, days));
+    return trackRecordView(signals);
   },
 });
 

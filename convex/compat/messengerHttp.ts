@@ -5,7 +5,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
 import { settingsEndpoint } from "../messenger/http";
-import { awaitDelivery } from "../messenger/waiting";
+import { awaitDelivery } from "../messenger/arrivals";
 import { assertMay } from "../users/access";
 
 /** Messenger endpoints under the names of earlier clients. */

@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import { resultsOf, standingOf } from "../signals/statistics/standing";
 import type { Signal } from "../signals/record/tables";
+import { resultsOf, standingOf } from "../signals/statistics/figures";
 import type { trackRecord } from "./views";
 
 /** How a window's signals ended, as earlier clients are shown it. Pure. */

@@ -8,8 +8,8 @@ import type { Mention } from "./names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
 /**
- * How figures, citations and facts are told in a text. Behind each figure stands a bracket that says of what it is and over
- * what time, always, and whose it is where the prose does not: a sentence that uses a figure wrongly shows it. Pure.
+ * How figures, citations and facts are told in a text. In the bracket behind a figure stands of what it is and over what
+ * time, always, and whose it is where the prose does not: a sentence that uses a figure wrongly shows it. Pure.
  */
 
 export type How = {
@@ -25,37 +25,44 @@ export type How = {
   left?: "facts" | "mark";
 };
 
-/** In what language facts are told, and how they are counted. */
-export type Desk = { ledger: Ledger; locale: Locale; kept: number[]; how: How };
+/** In what language facts are told, how they are counted, and which were told in this paragraph. */
+export type Desk = { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string>; how: How };
 
 /** A figure in its place. */
 export type Item = Place & Adopted;
 
+/** A figure as it is told, and its part of the bracket behind. */
+export type Told = { amount: string; sources: readonly Source[]; label: string };
+
 /** A sentence around a figure: what is read already out of the way, whom it names, and where the figure before ends. */
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
-/** A figure with its bracket. */
-export function itemIn({ start, printed: made, said }: Item, around: Around, desk: Desk): string {
-  const [first] = made.sources;
-  if (first === undefined) return "";
-  const { unit, value, operation } = made;
-  if (unit === "text") return quoteIn(first, desk) + bracket([first], [modelMark(first)], desk);
+export function toldOf({ start, printed: made, said }: Item, around: Around, desk: Desk): Told {
+  const { unit, value, operation, sources, first } = made;
+  const mark = isModels(first) ? "model" : "";
+  if (unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
   const label = isWritten(first, start, around, desk)
     ? ""
     : labelOf(made, isNamed(first, start, around, desk));
   if (said !== undefined) {
-    const own = typeof said === "string" ? said : amountOf({ ...made, value: said }, desk, "none");
-    return own + bracket(made.sources, [label, amountOf(made, desk)], desk);
+    const amount = typeof said === "string" ? said : amountOf({ ...made, value: said }, desk, "none");
+    return { amount, sources, label: joined([label, amountOf(made, desk)]) };
   }
   const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);
-  const sign = operation === "-" || isSaid ? "none" : undefined;
-  return amountOf(made, desk, sign) + bracket(made.sources, [label, modelMark(first)], desk);
+  const sign = isGap(operation) || isSaid ? "none" : undefined;
+  return {
+    amount: amountOf(made, desk, sign),
+    sources,
+    label: [label, mark].filter((part) => part !== "").join(", "),
+  };
 }
 
-const modelMark = (source: Source): string => (isModels(source) ? "model" : "");
+const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" ");
+
+const isGap = (operation: Operation | null): boolean => operation === "-" || operation === "gap";
 
 function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
-  const ticker = made.sources[0]?.about?.subject ?? "";
+  const ticker = made.first.about?.subject ?? "";
   return amountIn(locale, made.value, made.unit, {
     ticker,
     sign: sign ?? (isDirected(made) ? "both" : "minus"),
@@ -63,9 +70,8 @@ function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
 }
 
 /** Whether a figure has a direction, which its sign or a word says. */
-function isDirected({ sources, operation, unit }: Printed): boolean {
-  const about = sources[0]?.about;
-  if (operation !== null || about == null) return false;
+function isDirected({ first: { about }, operation, unit }: Printed): boolean {
+  if (operation !== null || about === null) return false;
   return wordingOf(about.kind).isSigned || (about.since !== null && unit === "percent");
 }
 
@@ -116,30 +122,25 @@ function isWritten(source: Source, start: number, { text, from }: Around, { how 
   );
 }
 
-function labelOf({ sources, operation, left, value }: Printed, isSubject: boolean): string {
-  const [first] = sources;
-  if (first === undefined) return "";
+/** What stands between the names of what an operation is made of. */
+const SIGNS: Readonly<Record<Operation, string>> = {
+  ...{ "-": " over ", gap: " over ", "/": " to ", "%": " of ", "+": " + " },
+};
+
+function labelOf({ sources, first, operation, left, value }: Printed, isSubject: boolean): string {
   if (operation === null) return isSubject ? tagOf(first) : shortOf(first);
-  const signs: Record<Operation, string> = {
-    "-": value < 0 ? " under " : " over ",
-    "/": " to ",
-    "%": " of ",
-    "+": " + ",
-  };
-  const joined = (parts: readonly string[]) =>
-    [parts.slice(0, left), parts.slice(left)]
-      .flatMap((side) => side.join(" + ") || [])
-      .join(signs[operation]);
+  const sign = isGap(operation) && value < 0 ? " under " : SIGNS[operation];
+  const sides = (parts: readonly string[]) =>
+    [parts.slice(0, left), parts.slice(left)].flatMap((side) => side.join(" + ") || []).join(sign);
   const [subjects, tags] = [sources.map(subjectOf), sources.map(tagOf)];
-  const isOneTag = new Set(tags).size === 1;
-  if (isOneTag)
-    return [joined(subjects), ...tags.slice(0, 1)].filter((part) => part.trim() !== "").join(", ");
-  const isOneSubject = new Set(subjects).size === 1;
-  return isOneSubject ? `${subjects[0] ?? ""} ${joined(tags)}`.trim() : joined(sources.map(shortOf));
+  if (new Set(tags).size === 1)
+    return [sides(subjects), tagOf(first)].filter((part) => part.trim()).join(", ");
+  if (new Set(subjects).size === 1) return joined([subjectOf(first), sides(tags)]);
+  return sides(sources.map(shortOf));
 }
 
 /** A fact in a bracket of its own: `BTC 24 h`. */
-const shortOf = (source: Source): string => `${subjectOf(source)} ${tagOf(source)}`.trim();
+const shortOf = (source: Source): string => joined([subjectOf(source), tagOf(source)]);
 
 /** Whose figure it is; "" for the whole market's. */
 function subjectOf({ about }: Source): string {
@@ -152,18 +153,20 @@ function tagOf({ about, unit }: Source): string {
   if (about === null) return "";
   const { tag } = wordingOf(about.kind);
   if (about.since === null) return tag;
-  const what = about.kind === "price" ? "" : `${tag} `;
-  return `${what}${unit === "percent" ? "since" : "at"} ${SINCE[about.since]}`;
+  const what = about.kind === "price" ? "" : tag;
+  return joined([what, unit === "percent" ? "since" : "at", SINCE[about.since]]);
 }
 
 /** A citation without a figure of its own shows its fact, unless the sentence repeats its words. */
-export function citationIn(source: Source, sentence: string, desk: Desk): string {
-  if (desk.how.isBare === true) return bracket([source], [], desk);
+export function citedIn(source: Source, sentence: string, desk: Desk): Told {
+  const told = { amount: "", sources: [source], label: "" };
+  if (desk.how.isBare === true) return told;
   if (source.value !== null)
-    return bracket([source], [shortOf(source), amountOf(ofFact(source), desk)], desk);
+    return { ...told, label: joined([shortOf(source), amountOf(ofFact(source), desk)]) };
   const isQuoted = sentence.includes(source.words ?? source.says);
   const quote = isQuoted ? "" : quoteIn(source, desk, "“#”", BRACKET_WORDS);
-  return bracket([source], [[modelMark(source), quote].filter((part) => part !== "").join(": ")], desk);
+  const mark = isModels(source) ? "model" : "";
+  return { ...told, label: [mark, quote].filter((part) => part !== "").join(": ") };
 }
 
 /** How many words a bracket holds, and a quotation in the text. */
@@ -186,23 +189,41 @@ function quoteIn(
   return form.replace("#", () => [...few, ...(all.length > most ? ["…"] : [])].join(" "));
 }
 
-function bracket(sources: readonly Source[], said: readonly string[], { kept, how }: Desk): string {
-  const label = said.filter((part) => part !== "").join(" ");
-  const ids = sources.map(({ id }) => {
-    if (!kept.includes(id)) kept.push(id);
-    return kept.indexOf(id) + 1;
-  });
-  if (how.isBare === true) return label === "" ? "" : ` (${label})`;
-  return ` [${[...new Set(ids)].join(", ")}${label === "" ? "" : `: ${label}`}]`;
+/** One bracket for the figures before it, in their order: `[1: 24 h; 2, 3: now]`. What its paragraph was told of a fact already is its number alone. */
+export function bracketOf(all: readonly Told[], desk: Desk): string {
+  const parts: { ids: number[]; label: string }[] = [];
+  const here = new Set<string>();
+  for (const { sources, label: whole } of all) {
+    const ids = sources.map((source) => numberOf(source, desk));
+    const key = `${ids.join()} ${whole}`;
+    if (here.has(key)) continue;
+    here.add(key);
+    const label = desk.told.has(key) ? "" : whole;
+    desk.told.add(key);
+    const last = parts.at(-1);
+    if (last?.label === label) last.ids.push(...ids);
+    else parts.push({ ids, label });
+  }
+  const labels = parts.map(({ label }) => label).filter((label) => label !== "");
+  if (desk.how.isBare === true) return labels.length === 0 ? "" : ` (${labels.join("; ")})`;
+  const told = parts.map(({ ids, label }) => joined([[...new Set(ids)].join(", ") + (label && ":"), label]));
+  return told.length === 0 ? "" : ` [${told.join("; ")}]`;
+}
+
+function numberOf({ id }: Source, { kept }: Desk): number {
+  if (!kept.includes(id)) kept.push(id);
+  return kept.indexOf(id) + 1;
 }
 
 /** Facts in code's words, in the place of a sentence that could not stay. */
 export function inFacts(sources: readonly Source[], desk: Desk): string {
   if (desk.how.isUncited === true || desk.how.isBare === true) return "";
   const said = [...new Set(sources)].map((source) => {
-    if (source.value === null) return quoteIn(source, desk) + bracket([source], [modelMark(source)], desk);
     const [name = ""] = source.says.replace(/^Market /, "").split(/ when |: /);
-    return `${name}: ${amountOf(ofFact(source), desk)}${bracket([source], [], desk)}`;
+    const label = source.value === null && isModels(source) ? "model" : "";
+    const words =
+      source.value === null ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
+    return words + bracketOf([{ amount: words, sources: [source], label }], desk);
   });
   return said.length === 0 ? "" : `${said.join("; ")}.`;
 }

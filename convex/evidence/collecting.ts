@@ -28,44 +28,31 @@ const refreshKey = (wanted: Wanted) => `evidence:${keyOf(wanted)}`;
 
 type Claim = Wanted & { attempt: number };
 
+/** `waitMs`: for somebody who waits no longer; the collections go on behind. `turnOf`: whose turns it takes, the service's own without one. */
+type Gathering = { freshMs: number; waitMs?: number; turnOf?: string | undefined };
+
 /**
  * Sees to it that facts of these collections are at most `freshMs` old; what nobody is collecting, the caller does. Never
  * throws for a source's sake.
- * @param turnOf Whose turns at the sources it takes; without one they are the service's own.
  * @returns What could not be collected, and why.
  */
 export async function gather(
   ctx: ActionCtx,
   wanted: readonly Wanted[],
-  freshMs: number,
-  turnOf?: string,
+  { freshMs, waitMs, turnOf }: Gathering,
 ): Promise<Missing[]> {
+  const behind = waitMs !== undefined;
   const { mine, others } = await ctx.runMutation(internal.evidence.collecting.claim, {
     wanted: [...wanted],
     freshMs,
-    behind: false,
+    behind,
   });
-  const end = AbortSignal.timeout(deadlines.facts);
+  const end = AbortSignal.timeout(waitMs ?? deadlines.facts);
   const asking = turnOf === undefined ? ctx : { ...ctx, turnOf };
   return missingOf([
-    ...mine.map((one) => ({ one, work: collectOne(asking, one) })),
+    ...mine.map((one) => ({ one, work: behind ? joined(ctx, one, end) : collectOne(asking, one) })),
     ...others.map((one) => ({ one, work: joined(ctx, one, end) })),
   ]);
-}
-
-/** The same for somebody who waits no longer than `waitMs`: the collections go on behind. */
-export async function gatherSoon(
-  ctx: ActionCtx,
-  wanted: readonly Wanted[],
-  { freshMs, waitMs }: { freshMs: number; waitMs: number },
-): Promise<Missing[]> {
-  const { mine, others } = await ctx.runMutation(internal.evidence.collecting.claim, {
-    wanted: [...wanted],
-    freshMs,
-    behind: true,
-  });
-  const end = AbortSignal.timeout(waitMs);
-  return missingOf([...mine, ...others].map((one) => ({ one, work: joined(ctx, one, end) })));
 }
 
 async function missingOf(works: { one: Wanted; work: Promise<void> }[]): Promise<Missing[]> {

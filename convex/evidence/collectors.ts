@@ -1,15 +1,15 @@
 import { internal } from "../_generated/api";
 import { USDC } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
-import { AppError, failureOf, messageOf } from "../lib/errors";
+import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
-import { FEEDS, SOURCE_NAMES } from "../lib/publicSources";
+import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, HOUR, MINUTE, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
 import { depthWithin } from "../providers/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
-import { askNews, naming } from "../providers/gdelt";
+import { askHeadlines } from "../providers/headlines";
 import { askPerpetuals } from "../providers/hyperliquid";
 import type { Asking } from "../providers/publicData";
 import { risingOf } from "./breadth";
@@ -21,30 +21,21 @@ import type { Collector, Fact, Wanted } from "./tables";
 
 type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
-const COLLECTIONS: Record<Collector, Collection> = {
-  markets: collectMarkets,
-  trending: collectTrending,
-  listing: collectListing,
-  day: collectDay,
-  book: collectBook,
-  candles: collectCandles,
-  perpetuals: collectPerpetuals,
-  stablecoins: collectStablecoins,
-  news: collectNews,
-  base: collectBase,
+/** `goodForMs`: what a source does not tell anew before this is not asked for again, however young it is wanted. */
+const COLLECTIONS: Record<Collector, { collect: Collection; goodForMs: number }> = {
+  markets: { collect: collectMarkets, goodForMs: MINUTE },
+  trending: { collect: collectTrending, goodForMs: 5 * MINUTE },
+  listing: { collect: collectListing, goodForMs: HOUR },
+  day: { collect: collectDay, goodForMs: MINUTE },
+  book: { collect: collectBook, goodForMs: MINUTE },
+  candles: { collect: collectCandles, goodForMs: MINUTE },
+  perpetuals: { collect: collectPerpetuals, goodForMs: MINUTE },
+  stablecoins: { collect: collectStablecoins, goodForMs: HOUR },
+  news: { collect: collectNews, goodForMs: 15 * MINUTE },
+  base: { collect: collectBase, goodForMs: MINUTE },
 };
 
-/** What a source does not tell anew before this, a minute unless said, is not asked for again, however young it is wanted; in ms. */
-const GOOD_FOR: Partial<Record<Collector, number>> = {
-  trending: 5 * MINUTE,
-  listing: HOUR,
-  stablecoins: HOUR,
-  news: 15 * MINUTE,
-};
-
-export function goodForMs(collector: Collector): number {
-  return GOOD_FOR[collector] ?? MINUTE;
-}
+export const goodForMs = (collector: Collector): number => COLLECTIONS[collector].goodForMs;
 
 /** How long a turn may have to be waited for: the longest queue of a source that is asked seldom, and of the others. */
 const LONG_QUEUE_MS = 50 * SECOND;
@@ -57,7 +48,7 @@ export function deadlineOf(collector: Collector): number {
 
 /** @throws AppError `upstream`, `not_found` */
 export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fact[]> {
-  return COLLECTIONS[collector](ctx, subject);
+  return COLLECTIONS[collector].collect(ctx, subject);
 }
 
 /** So many of the largest coins have facts of their own. */
@@ -170,42 +161,12 @@ async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
   return facts.flat();
 }
 
-const HEADLINES = 6;
-
-/**
- * The day's headlines on a coin, or on the whole market, of GDELT and of the sites' own feeds: one that fails, or refuses
- * a stranger, leaves the other.
- */
+/** The day's headlines on a coin, or on the whole market. */
 async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
-  const names = await newsNames(ctx, subject);
-  const { askFeed } = await import("../providers/feeds");
-  const [name = "cryptocurrency"] = names;
-  const isKnown = subject === "" || isMajor(subject);
-  const query = isKnown ? naming(name.toLowerCase()) : `${naming(name)} (crypto OR cryptocurrency)`;
-  const settled = await Promise.allSettled([
-    askNews(ctx, query, deadlines.news),
-    ...FEEDS.map(async (feed) => {
-      const articles = await askFeed(ctx, feed, deadlines.publicData);
-      return articles.filter(({ title, seenAt }) => seenAt > Date.now() - DAY && namesOne(title, names));
-    }),
-  ]);
-  const failures = settled.flatMap((one) => (one.status === "rejected" ? [messageOf(one.reason)] : []));
-  if (failures.length === settled.length) throw new AppError("upstream", failures.join("; "));
-  const [searched = [], ...fed] = settled.map((one) => (one.status === "fulfilled" ? one.value : []));
-  const found = searched.map((article) => ({
-    ...article,
-    by: `${article.domain}, found by ${SOURCE_NAMES.gdelt}`,
-  }));
-  const listed = fed.flat().map((article) => ({ ...article, by: article.domain }));
-  const isFirst = (one: { title: string }, index: number, all: { title: string }[]) =>
-    all.findIndex(({ title }) => title.toLowerCase() === one.title.toLowerCase()) === index;
-  return [...ofEachDomain(found), ...ofEachDomain(listed)]
-    .filter(isFirst)
-    .sort((a, b) => b.seenAt - a.seenAt)
-    .slice(0, HEADLINES)
-    .flatMap(({ title: headline, url, by: source, seenAt: observedAt }) =>
-      factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
-    );
+  const articles = await askHeadlines(ctx, await newsNames(ctx, subject), isMajor(subject));
+  return articles.flatMap(({ title: headline, url, by: source, seenAt: observedAt }) =>
+    factsOf({ subject: subject === "" ? "market" : subject, observedAt, source, url }, { headline }),
+  );
 }
 
 /** What the news call a coin, first the name that they are searched for; none for the whole market. */
@@ -217,23 +178,6 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
   const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
   return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
-}
-
-/** Whether a headline speaks of a coin: its name in any case, its symbol as symbols are written. */
-function namesOne(title: string, names: readonly string[]): boolean {
-  const words = ` ${title.replace(/[^\p{L}\p{N}]+/gu, " ")} `;
-  const within = (name: string) => ` ${name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
-  return (
-    names.length === 0 ||
-    names.some((name) => words.includes(within(name))) ||
-    (names.length > 1 && words.toLowerCase().includes(within(names[0] ?? "").toLowerCase()))
-  );
-}
-
-/** The newest article of each domain. */
-function ofEachDomain<One extends { domain: string; seenAt: number }>(articles: readonly One[]): One[] {
-  const newest = [...articles].sort((a, b) => b.seenAt - a.seenAt);
-  return newest.filter((one, index) => newest.findIndex(({ domain }) => domain === one.domain) === index);
 }
 
 async function collectBase(): Promise<Fact[]> {

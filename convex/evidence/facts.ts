@@ -1,7 +1,6 @@
 import type { Infer } from "convex/values";
 import { iso } from "../lib/time";
 import { freeDigits } from "./asides";
-import type { Change } from "./changes";
 import { type Unit } from "./kinds";
 import { sayingOf } from "./wordings";
 import { namesOf, type Names } from "./names";
@@ -15,7 +14,7 @@ export type About = {
   subject: string;
   kind: Kind;
   /** Where it is of another moment than now: the change since then (percent), or what was so then. */
-  since: Change["since"] | null;
+  since: "start" | "report" | null;
 };
 
 /** A fact with the number under which a text cites it, and where it is from. */
@@ -115,8 +114,8 @@ export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource
   });
 }
 
-/** A citation as readers see it: `[1]`, `[1, 2: BTC over ETH, 24 h]`. */
-export const BRACKET = / ?\[\d{1,3}(?:, \d{1,3})*(?:: [^\]]*)?\]/g;
+/** A citation as readers see it: `[1]`, `[1, 2: BTC over ETH, 24 h; 3: now]`. */
+export const BRACKET = / ?\[\d{1,3}(?:, \d{1,3})*(?:[:;] [^\]]*)?\]/g;
 
 /** A text as it reads without its citations. */
 export function withoutBrackets(text: string): string {

@@ -1,7 +1,5 @@
-import { withoutTrailing } from "../lib/text";
 import { namesIn } from "../lib/records";
 import {
-  HOURS,
   MULTIPLES,
   NUMBER_ENDS,
   NUMBERS,
@@ -12,30 +10,27 @@ import {
   UNDER_BEHIND,
   UNITS,
   words,
+  type Written,
 } from "./languages";
 
-/**
- * The figures that a writer wrote itself, in digits or in words: where they stand, and which digits they have. How many
- * zeros and what unit they mean, is not read: what takes their place says it. Pure.
- */
+/** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
 export type Place = { start: number; end: number };
 
+/** What a figure may say, and what one in its last place is worth. */
+type Reading = { value: number; place: number };
+
 export type Figure = Place & {
   text: string;
-  /** Its digits that count, as a whole number; `null` where it cannot be read. */
-  digits: number | null;
-  /** What one in its last place is worth, as a part of the digits. */
-  place: number;
-  /** Whether it is of millions and more, by its scale or its length; `null` where that may be. */
-  isLarge: boolean | null;
-  unit: keyof typeof UNITS | "money" | "place" | "coins" | "none";
+  /** As both conventions of writing numbers have it; none where it cannot be read. */
+  readings: readonly Reading[];
+  unit: Written;
   /** The capitals behind it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
-  /** A multiple or a share in words, such as "twice", "four in five": what it says. */
-  share: number | null;
+  /** Whether it is a multiple or a share in words, such as "twice", "four in five". */
+  isWord: boolean;
 };
 
 /** In the place of what is read already: no letter, no digit, no mark. */
@@ -49,70 +44,108 @@ export function without(text: string, places: readonly Place[]): string {
   );
 }
 
-/** @param text A sentence in which what is no figure of the writer's is out of the way, at its length. */
-export function figuresIn(text: string): Figure[] {
-  const figures = Array.from(text.matchAll(IN_DIGITS), (found) => inDigits(text, found));
+/**
+ * @param text A sentence in which what is no figure of the writer's is out of the way, at its length.
+ * @param point What stands before the parts of one in its language.
+ */
+export function figuresIn(text: string, point: "." | ","): Figure[] {
+  const figures = Array.from(text.matchAll(IN_DIGITS), (found) => inDigits(text, found, point));
   for (const pattern of [IN_WORDS, OTHER_DIGITS]) {
     const rest = without(text, figures);
     figures.push(...Array.from(rest.matchAll(pattern), (found) => inWords(rest, found)));
   }
-  return figures.sort((a, b) => a.start - b.start);
+  const sorted = figures.sort((a, b) => a.start - b.start);
+  return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
+}
+
+/** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
+function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
+  if (next === undefined || SCALED.test(figure.text)) return figure;
+  const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
+  if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
+    return figure;
+  const { times } = unitIn(next.text);
+  const readings = figure.readings.map(({ value, place }) => ({
+    value: value * times,
+    place: place * times,
+  }));
+  return { ...figure, unit: figure.unit === "none" ? next.unit : figure.unit, readings };
 }
 
 const END = "(?!\\p{Script=Latin})";
-const unitNames = namesIn(UNITS);
-const ANY_UNIT = `(?:${unitNames.map((unit) => `(?<${unit}>${UNITS[unit]})`).join("|")})${END}`;
-const unitOf = ({ groups }: RegExpMatchArray) => unitNames.find((unit) => groups?.[unit] !== undefined);
+const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
+const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
+const BEHIND = `(?:[\\s-]?(?:de )?${ANY_SCALE})?(?:[\\s-]?(?:de )?${ANY_UNIT})?`;
+const SCALED = new RegExp(`\\d[\\s-]?${ANY_SCALE}`, "u");
+const LAST = new RegExp(`\\d${BEHIND}$`, "u");
+
+/** The unit and the scale behind a number, as what it is multiplied by. */
+function unitIn(text: string): { unit: Written; times: number } {
+  return unitOf(LAST.exec(text)?.groups ?? {});
+}
+
+function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
+  const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
+  const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
+  return { unit: unit?.unit ?? "none", times: 10 ** (scale?.power ?? 0) * (unit?.times ?? 1) };
+}
 
 const SIGN =
   "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
 const FRONT =
-  "(?<front>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<foreign>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<share>百分之)|" +
-  "(?<nth>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
+  "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
+  "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
 const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*(?:[万億亿]\\d+)*";
 const IN_DIGITS = new RegExp(
-  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?(?<scale>${SCALES})${END})?` +
+  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?${ANY_SCALE})?` +
     `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
   "gu",
 );
 
-/** What stands before a number, by its unit. */
-const FRONTS = [
-  ["front", "money"],
-  ["foreign", "other"],
-  ["share", "percent"],
-] as const;
+/** What stands before a number says its unit first. */
+const FRONTS = ["money", "other", "percent", "place"] as const;
 
-function inDigits(text: string, found: RegExpExecArray): Figure {
-  const {
-    sign = "",
-    inner = "",
-    number = "",
-    scale = "",
-    ticker = null,
-    nth,
-    ordinal,
-    ...fronts
-  } = found.groups ?? {};
-  const before = FRONTS.find(([name]) => fronts[name] !== undefined)?.[1];
-  const isPlace = nth !== undefined || ordinal !== undefined;
-  const named = unitOf(found) ?? (ticker === null ? "none" : "coins");
-  const behind = isPlace ? "place" : scale !== "" && named in HOURS ? "other" : named;
-  const digits = number.replace(/\D/g, "").replace(/^0+/, "");
-  const counting = withoutTrailing(digits, "0");
+function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figure {
+  const groups = found.groups ?? {};
+  const { sign = "", inner = "", number = "", ordinal, ticker = null } = groups;
+  const { unit, times } = unitOf(groups);
+  const front = FRONTS.find((name) => groups[name] !== undefined);
+  const behind = ordinal !== undefined ? "place" : unit === "none" && ticker !== null ? "coins" : unit;
   const said = sign + inner;
-  const isThousands = /^(?:k|K|t[hs]\w+|Ts\w+\.?|Ta\w+|mil|mille|万)$/.test(scale);
   return {
     ...placed(text, found),
-    ...{ unit: before ?? behind, ticker, share: null },
-    // Zeros at the end may show no more than that it is rounded.
-    digits: Number(digits),
-    place: /[.,]\d{0,2}$/.test(number)
-      ? 1
-      : 10 ** Math.min(digits.length - counting.length, Math.max(0, digits.length - 2)),
-    isLarge: isThousands ? null : scale !== "" || Number(number.replace(/[.,]\d{1,2}$|\D/g, "")) >= 1e6,
+    ...{ unit: front ?? behind, ticker, isWord: false },
+    readings: readingsOf(number, point).map(({ value, place }) => ({
+      value: value * times,
+      place: place * times,
+    })),
     sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
   };
+}
+
+/** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
+function readingsOf(number: string, point: "." | ","): Reading[] {
+  const [first = "", ...more] = number.replace(/[\s'’]/g, "").split(/(?<=[万億亿])/);
+  if (more.length > 0) return [{ value: inMyriads([first, ...more]), place: 1 }];
+  const marks = first.match(/[.,]/g) ?? [];
+  const mark = marks.at(-1) ?? "";
+  const digits = first.replace(/[.,]/g, "");
+  const behind = mark === "" ? 0 : first.length - first.lastIndexOf(mark) - 1;
+  const isGrouped = /^[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*$/.test(first);
+  const isOnce = mark !== "" && first.indexOf(mark) === first.lastIndexOf(mark);
+  const isParted = isOnce && !(isGrouped && mark === "," && point === ".");
+  // Zeros at the end may show no more than that it is rounded.
+  const zeros = Math.min(/0*$/.exec(digits)?.[0].length ?? 0, Math.max(0, digits.length - 2));
+  return [
+    ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
+    ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),
+  ];
+}
+
+const MYRIADS: Readonly<Record<string, number>> = { 万: 1e4, 億: 1e8, 亿: 1e8 };
+
+function inMyriads(parts: readonly string[]): number {
+  return parts.reduce((sum, part) => sum + Number.parseFloat(part) * (MYRIADS[part.at(-1) ?? ""] ?? 1), 0);
 }
 
 /** Where a figure stands, and whether a word beside it makes it a bound. */
@@ -130,36 +163,35 @@ const BOUND_BEFORE = new RegExp(
 );
 const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
 
-const KNOWN = Object.keys(NUMBERS).join("|");
+const KNOWN = namesIn(NUMBERS).join("|");
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
   "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
 /** A multiple, a share, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?<of> of (?:a|one) (?:per ?cent|basis point))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
-    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割|points?)|(?:${ALONE})`,
+  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
+    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 function inWords(text: string, found: RegExpExecArray): Figure {
-  const { amount = "", part = "", all = "", of, ...groups } = found.groups ?? {};
-  const numberOf = (told: string) =>
-    NUMBERS[told.toLowerCase().replace(/[ -]{1,3}(?:a[ -]{1,3})?$/, "")] ?? Number.NaN;
+  const groups = found.groups ?? {};
+  const { amount = "", part = "", all = "", cent, point } = groups;
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
   const share = multiple ?? numberOf(part) / numberOf(all);
-  const isShare = !Number.isNaN(share);
-  const digits = numberOf(amount);
+  const { unit, times } = unitOf(groups);
+  const told = Number.isNaN(share) ? numberOf(amount) : share;
+  const isPart = cent !== undefined || point !== undefined;
+  const value = told * (point === undefined ? times : 0.01);
   return {
     ...placed(text, found),
-    ...{
-      digits: Number.isNaN(digits) ? null : digits,
-      place: Math.min(1, digits / 2),
-      isLarge: null,
-      ticker: null,
-      sign: 0,
-    },
-    unit: of !== undefined ? "percent" : isShare ? "times" : (unitOf(found) ?? "other"),
-    share: isShare ? share : null,
+    readings: Number.isNaN(value) ? [] : [{ value, place: Math.min(1, told / 2) * times }],
+    unit: isPart ? "percent" : Number.isNaN(share) ? (unit === "none" ? "other" : unit) : "times",
+    ...{ ticker: null, sign: 0, isWord: !Number.isNaN(share) },
   };
+}
+
+function numberOf(told: string): number {
+  return NUMBERS[told.toLowerCase().replace(/[ -]{1,3}(?:a[ -]{1,3})?$/, "")] ?? Number.NaN;
 }

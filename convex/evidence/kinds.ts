@@ -12,7 +12,7 @@ export type Unit = (typeof UNITS)[number];
 export const KINDS = {
   name: "name | text | name | words",
   rank: "rank by market capitalisation | count | rank | rank",
-  price: "price | USD | price now | price",
+  price: "price | USD | now | price",
   change24h: "price change over 24 hours | percent ± 24h | 24 h | change",
   marketCap: "market capitalisation | USD | market cap | cap",
   volume24h: "volume traded in 24 hours | USD 24h | 24-h volume | volume",
@@ -53,6 +53,7 @@ export const KINDS = {
   blockTransactions: "transactions in the latest block | count | latest block | transactions",
   baseFee: "base fee of the latest block | gwei | base fee | fee",
   usdcSupply: "USDC on Base | USD | USDC on Base | supply",
+  moved: "worth of a movement | USD | moved | flow",
   buzz: "buzz, of 10 | count of10 | buzz, of 10 | buzz",
   headline: "headline | text | headline | words",
   wins: "signals won | count | won | record",

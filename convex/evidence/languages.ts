@@ -7,25 +7,26 @@ export const LOCALES = ["en", "de", "es", "fr", "pt", "zh", "ja"] as const;
 export type Locale = (typeof LOCALES)[number];
 
 /**
- * How each writes figures: its marks, money, shares, points and quotations (`#` stands for what is said), and the powers of
+ * How each writes figures: its marks, money, shares, points, places and quotations (`#` stands for what is said), and the powers of
  * ten that it has names for, largest first. An underscore is a space at which no line ends.
  */
 export const SCRIPTS: Readonly<Record<Locale, ReturnType<typeof script>>> = {
-  en: script(". , $# #% #_pp “#” 12:T 9:B 6:M"),
-  de: script(", . #_$ #_% #_Prozentpunkte „#“ 12:_Bio. 9:_Mrd. 6:_Mio."),
-  es: script(", . #_$ #_% #_p._p. «#» 12:_billones 6:_millones"),
-  fr: script(", _ #_$ #_% #_pt «_#_» 9:_Md 6:_M"),
-  pt: script(", . US$_# #% #_p.p. “#” 12:_tri 9:_bi 6:_mi"),
-  zh: script(". , #美元 #% #个百分点 “#” 12:万亿 8:亿 4:万"),
-  ja: script(". , #ドル #% #ポイント 「#」 12:兆 8:億 4:万"),
+  en: script(". $# #% #_pp # “#” 12:T 9:B 6:M"),
+  de: script(", #_$ #_% #_Prozentpunkte # „#“ 12:_Bio. 9:_Mrd. 6:_Mio."),
+  es: script(", #_$ #_% #_p._p. # «#» 12:_billones 6:_millones"),
+  fr: script(", #_$ #_% #_pt # «_#_» 9:_Md 6:_M"),
+  pt: script(", US$_# #% #_p.p. # “#” 12:_tri 9:_bi 6:_mi"),
+  zh: script(". #美元 #% #个百分点 第 “#” 12:万亿 8:亿 4:万"),
+  ja: script(". #ドル #% #ポイント 第 「#」 12:兆 8:億 4:万"),
 };
 
 function script(forms: string) {
-  const [point = "", group = "", money = "", percent = "", points = "", quote = "", ...named] = forms
+  const [mark, money = "", percent = "", points = "", place = "", quote = "", ...named] = forms
     .replaceAll("_", "\u00A0")
     .split(" ");
   const large = named.map((one) => ({ power: Number.parseInt(one), name: one.replace(/^\d+:/, "") }));
-  return { point, group, money, percent, points, quote, large };
+  const point: "." | "," = mark === "," ? "," : ".";
+  return { point, money, percent, points, place, quote, large };
 }
 
 /** Common words, by which a text's language is known. */
@@ -51,32 +52,50 @@ export function words(list: string): RegExp {
   return new RegExp(`(?<!\\p{Script=Latin})(?:${list})(?!\\p{Script=Latin})`, "giu");
 }
 
-/** Units behind a number. Spans of time are told apart by `HOURS`. */
-export const UNITS = {
-  percent:
-    "percentage points?|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント|" +
-    "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
-  times: "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
-  money:
-    "\\$(?!\\s?\\d)|USD|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル|¢|(?:US )?cents?",
-  gwei: "gwei",
-  minutes: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間",
-  hours: "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間",
-  days: "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間",
-  weeks: "weeks?|Wochen?|semanas?|semaines?|周|週間?",
-  months: "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月",
-  years: "years?|Jahren?|años?|ans?|anos?|年間",
-  other: "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円",
-} as const;
-/** Spans of time in hours. */
-export const HOURS: Readonly<Record<string, number>> = {
-  ...{ minutes: 1 / 60, hours: 1, days: 24, weeks: 168, months: 720, years: 8_760 },
-};
+/** In what a figure may be written. */
+export type Written = "percent" | "times" | "money" | "gwei" | "hours" | "place" | "coins" | "other" | "none";
+
+/** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
+export const UNITS: readonly { unit: Written; times: number; list: string }[] = [
+  {
+    unit: "percent",
+    times: 1,
+    list: "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
+  },
+  {
+    unit: "percent",
+    times: 0.01,
+    list: "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
+  },
+  { unit: "times", times: 1, list: "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍" },
+  {
+    unit: "money",
+    times: 1,
+    list: "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル",
+  },
+  { unit: "money", times: 0.01, list: "¢|(?:US )?cents?" },
+  { unit: "gwei", times: 1, list: "[Gg]wei" },
+  { unit: "hours", times: 1 / 60, list: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間" },
+  { unit: "hours", times: 1, list: "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間" },
+  { unit: "hours", times: 24, list: "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間" },
+  { unit: "hours", times: 168, list: "weeks?|Wochen?|semanas?|semaines?|周|週間?" },
+  { unit: "hours", times: 720, list: "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月" },
+  { unit: "hours", times: 8_760, list: "years?|Jahren?|años?|ans?|anos?|年間" },
+  { unit: "other", times: 1, list: "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円" },
+];
 
 /** Words for powers of ten behind a number. */
-export const SCALES =
-  "[kKMBTbmt]|thousand|Tsd\\.?|Tausend|mil(?= (?:d[óo]lares|USD|\\$))|mille|bn|bln|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi|" +
-  "mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)|billions?|Billionen|bill[óo]n(?:es)?|Bio\\.?|tn|trn|trillions?|trilh(?:ão|ões)|tri|万亿|[兆亿億万]";
+export const SCALES = [
+  {
+    power: 12,
+    list: "[Tt]n?|trn|trillions?|Billionen|bill[óo]n(?:es)?(?= de)|billones|Bio\\.?|trilh(?:ão|ões)|tri|万亿|兆",
+  },
+  { power: 9, list: "[Bb]n?|bln|billions?|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi" },
+  { power: 8, list: "[亿億]" },
+  { power: 6, list: "[Mm]|mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)" },
+  { power: 4, list: "万" },
+  { power: 3, list: "[kK]|thousand|Tsd\\.?|Tausend|mil|mille" },
+];
 
 /** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
 export const OVER =

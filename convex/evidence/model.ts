@@ -2,7 +2,6 @@ import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
 import { COIN_NAMES } from "../lib/tokens";
-import { symbolAmong } from "./lists";
 import type { Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
@@ -37,29 +36,3 @@ export const LISTS = [
   { collector: "markets", subject: "" },
   { collector: "trending", subject: "" },
 ] as const satisfies readonly Wanted[];
-
-/** The symbol of a listed token that was named by it or in words; `null` where no list knows it. */
-export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
-  const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
-  return symbolAmong(
-    rows.flatMap((row) => row?.facts ?? []),
-    asked,
-  );
-}
-
-/** All that is collected for a report on a focus ("" for the whole market). */
-export function wantedFor(focus: string): Wanted[] {
-  const coins = [...new Set([...MAJORS, ...(focus === "" ? [] : [focus])])];
-  return [
-    ...LISTS,
-    ...coins.flatMap((subject): Wanted[] => [
-      { collector: "day", subject },
-      { collector: "book", subject },
-      { collector: "candles", subject },
-    ]),
-    { collector: "perpetuals", subject: "" },
-    { collector: "stablecoins", subject: "" },
-    { collector: "base", subject: "" },
-    { collector: "news", subject: focus },
-  ];
-}

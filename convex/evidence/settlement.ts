@@ -1,9 +1,19 @@
 import { adopted, isAside, isRepeated, SUMMED } from "./adoption";
 import { digitsIn } from "./asides";
-import { citationIn, inFacts, isContrary, itemIn, type Desk, type How, type Item } from "./brackets";
+import {
+  bracketOf,
+  citedIn,
+  inFacts,
+  isContrary,
+  toldOf,
+  type Desk,
+  type How,
+  type Item,
+  type Told,
+} from "./brackets";
 import type { Ledger, Source } from "./facts";
 import { figuresIn, without, type Figure, type Place } from "./figures";
-import { localeOf } from "./languages";
+import { localeOf, SCRIPTS } from "./languages";
 import { mentionsIn, type Mention } from "./names";
 import { linesOf, plain } from "./sentences";
 import { piecesIn, printed, type Piece } from "./slots";
@@ -29,11 +39,13 @@ export type Settled = {
 export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
   const clean = plain(text);
-  const desk: Desk = { ledger, locale: how.locale ?? localeOf(clean), kept: how.kept ?? [], how };
-  const gap = desk.locale === "zh" || desk.locale === "ja" ? "" : " ";
+  const locale = how.locale ?? localeOf(clean);
+  const desk: Desk = { ledger, locale, kept: how.kept ?? [], told: new Set(), how };
+  const gap = locale === "zh" || locale === "ja" ? "" : " ";
   let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
     if (sentences.length === 0) named = ledger.focus;
+    desk.told.clear();
     const before: Source[] = [];
     const told = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
@@ -90,11 +102,11 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   for (const piece of pieces) readPiece(piece, read, ledger);
   const numbered = mentions.filter(({ start, end }) => /\d/.test(open.slice(start, end)));
   const words = without(open, numbered);
-  const rest = without(words, digitsIn(words, ledger.free));
-  readFigures(rest, read, context, desk);
+  readFigures(without(words, digitsIn(words, ledger.free)), read, context, desk);
   const contrary = read.items.filter((item) => isContrary(item, open));
-  const saysOf = ({ printed: { sources } }: Item) => `${sources[0]?.says ?? ""}: it went the other way`;
-  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: saysOf(item) })));
+  const why = ({ printed: { first } }: Item) => `${first.says}: it went the other way`;
+  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: why(item) })));
+  read.items.sort((a, b) => a.start - b.start);
   return read;
 }
 
@@ -109,29 +121,27 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
 }
 
 /** The figures of the writer's own: adopted, no figures at all, or left over. */
-function readFigures(rest: string, read: Read, context: Context, desk: Desk): void {
+function readFigures(rest: string, read: Read, context: Context, { ledger, how, locale }: Desk): void {
   const { items, left, told } = read;
-  const { ledger, how } = desk;
-  const figures = figuresIn(rest);
+  const figures = figuresIn(rest, SCRIPTS[locale].point);
   const facts = [...new Set([...told, ...context.before])];
+  const isUncited = how.isUncited === true;
   const isSummed = SUMMED.test(rest);
   const known = [...ledger.facts.values()];
-  const isBracketed = how.isUncited !== true && how.isBare !== true;
-  const others = how.isUncited === true || figures.length === 0 ? [] : comparedIn(read, ledger);
+  const others = isUncited || figures.length === 0 ? [] : comparedIn(read, ledger);
   for (const figure of figures) {
     const { start, end, unit } = figure;
-    const near = how.isUncited === true ? ofNamed(start, read, context) : inOrder(facts, figure, read);
+    const near = isUncited ? ofNamed(start, read, context) : inOrder(facts, figure, read);
     const own = adopted(figure, { facts: near, others, isSummed });
     const shown = items.flatMap(({ printed: { sources } }) => sources);
     if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
-    if (own === null && isBracketed && isRepeated(figure, told)) continue;
-    if (own === null)
+    if (own !== null) items.push({ start, end, ...own });
+    else if (isUncited || how.isBare === true || !isRepeated(figure, told))
       left.push({
         start,
         end,
-        why: whyNot(figure, how.isUncited === true ? [] : near.filter((one) => told.includes(one))),
+        why: whyNot(figure, isUncited ? [] : near.filter((one) => told.includes(one))),
       });
-    else items.push({ start, end, ...own });
   }
 }
 
@@ -148,18 +158,18 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
   return [...facts.filter(isBehind), ...facts.filter((one) => !isBehind(one))];
 }
 
-/** What a sentence may compare its facts with, besides: the same of the coins that it names, and their prices. */
+/** What a sentence may compare its facts with, besides: the same of the coins that it names, and the prices of its own. */
 function comparedIn({ mentions, told }: Read, { facts }: Ledger): Source[] {
-  const isAlike = (about: NonNullable<Source["about"]>) =>
-    mentions.some(({ subject }) => subject === about.subject) &&
-    told.some((one) => one.about?.kind === about.kind && one.about.since === about.since);
-  const isPrice = ({ kind, since, subject }: NonNullable<Source["about"]>) =>
-    /^(?:price|lastTrade)$/.test(kind) &&
-    since === null &&
-    told.some((one) => one.about?.subject === subject);
-  return [...facts.values()].filter(
-    (one) => one.about !== null && !told.includes(one) && (isAlike(one.about) || isPrice(one.about)),
-  );
+  const names = mentions.map(({ subject }) => subject);
+  return [...facts.values()].filter(({ about }) => {
+    if (about === null) return false;
+    const { subject, kind, since } = about;
+    const isPrice = since === null && /^(?:price|lastTrade)$/.test(kind);
+    const isAlike = (one: Source) => one.about?.kind === kind && one.about.since === since;
+    return told.some(
+      (one) => (isPrice && one.about?.subject === subject) || (names.includes(subject) && isAlike(one)),
+    );
+  });
 }
 
 function placeOf(text: string, { start, end }: Place): string {
@@ -175,24 +185,48 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
 type Edit = Place & { told: () => string };
 
 /** A sentence with its figures and citations as readers see them. */
-function toldIn(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): string {
-  const shown = new Set(items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
-  const text = without(open, items);
-  const fromOf = (start: number) => Math.max(0, ...items.flatMap(({ end }) => (end <= start ? end : [])));
-  const figures = items.map((item): Edit => {
-    const around = { text, mentions, from: fromOf(item.start) };
-    return { start: item.start, end: item.end, told: () => itemIn(item, around, desk) };
-  });
-  const marks = left.map(({ start, end, instead = "" }): Edit => {
+function toldIn(sentence: string, read: Read, desk: Desk): string {
+  const marks = read.left.map(({ start, end, instead = "" }): Edit => {
     return { start: instead === "" ? end : start, end, told: () => `${instead} [model]` };
   });
-  const citations = pieces.flatMap(({ isSlot, start, end, ids }): Edit[] => {
-    if (isSlot) return [];
-    const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
-    const told = () => rest.map((one) => citationIn(one, sentence, desk)).join("");
-    return [{ start: /\s$/.test(sentence.slice(0, start)) ? start - 1 : start, end, told }];
+  const shown = new Set(read.items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
+  const citations = read.pieces
+    .filter(({ isSlot }) => !isSlot)
+    .map(({ start, end, ids }) => {
+      const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
+      const all = rest.map((one) => citedIn(one, sentence, desk));
+      const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
+      return { start: start - space, end, isTold: rest.length > 0, told: () => bracketOf(all, desk) };
+    });
+  const apart = [...marks, ...citations.filter(({ isTold }) => isTold)].map(({ start }) => start);
+  return edited(sentence, [...figuresOf(read, apart, desk), ...marks, ...citations]);
+}
+
+/** The figures of a sentence, with a bracket behind each, or behind the last of those that share one. */
+function figuresOf({ items, mentions, open }: Read, apart: readonly number[], desk: Desk): Edit[] {
+  const text = without(open, items);
+  const all = items.map((item, index) =>
+    toldOf(item, { text, mentions, from: items[index - 1]?.end ?? 0 }, desk),
+  );
+  let from = 0;
+  return items.map(({ start, end }, index): Edit => {
+    const [own, next, behind] = [all[index], all[index + 1], items[index + 1]?.start ?? end];
+    const isLast = next === undefined || apart.some((at) => at >= end && at <= behind);
+    if (own === undefined) return { start, end, told: () => "" };
+    if (!isLast && isJoined(open.slice(end, behind), own, next))
+      return { start, end, told: () => own.amount };
+    const sharing = all.slice(from, index + 1);
+    from = index + 1;
+    return { start, end, told: () => own.amount + bracketOf(sharing, desk) };
   });
-  return edited(sentence, [...figures, ...marks, ...citations]);
+}
+
+/** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
+function isJoined(between: string, one: Told, next: Told): boolean {
+  const words = between.replace(/\uE000/g, "");
+  if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
+  const isPlain = one.sources.length === 1 && next.sources.length === 1;
+  return isPlain && /^[^|;:,，、()]{1,12}$/u.test(words);
 }
 
 function edited(text: string, edits: readonly Edit[]): string {

@@ -8,8 +8,8 @@ import { SCALES, UNITS } from "./languages";
 
 /** What is written beside a slot though the slot prints it: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
 const BEFORE = "(?:(?<![\\p{L}\\d}\\]])(?:US)?[+±~≈#$€£-]{1,3})?";
-const { percent, times, money, gwei, other } = UNITS;
-const BEHIND = `(?:\\s?(?:${[SCALES, percent, times, money, gwei, other].join("|")})(?!\\p{Script=Latin}))*`;
+const MARKS = [...SCALES, ...UNITS.filter(({ unit }) => unit !== "hours")].map(({ list }) => list).join("|");
+const BEHIND = `(?:\\s?(?:${MARKS})(?!\\p{Script=Latin}))*`;
 /** `{f12}`, `{f2-f19}`, `{f27/f10}`, `{f10%f11+f12}`. */
 const SLOT = new RegExp(`${BEFORE}\\{([^{}\\n]{1,80})\\}${BEHIND}`, "gu");
 /** `[f12]`, `[f1, f2]`; several in a row are one. */
@@ -17,7 +17,8 @@ const CITATION = /\[\s*f?\d+(?:\s*[,;+]\s*f?\d+)*\s*\](?:[\s,;]{0,3}\[\s*f\d+(?:
 const SUM = "[fF]?\\d{1,4}(?:\\+[fF]?\\d{1,4})*";
 const EXPRESSION = new RegExp(`^(${SUM})(?:([-−–/÷%])(${SUM}))?$`);
 
-export type Operation = "-" | "/" | "%" | "+";
+/** `gap`: how far the first is from the second, in percent of that; no slot asks for it. */
+export type Operation = "-" | "/" | "%" | "+" | "gap";
 
 /** A slot or a citation, and what it asks for: its facts, the first `left` of them before the operation's sign. */
 export type Piece = Place & { isSlot: boolean; ids: number[]; operation: Operation | null; left: number };
@@ -48,6 +49,7 @@ function askedIn(inner: string): Pick<Piece, "ids" | "operation" | "left"> {
 /** A figure that code may print: a fact's own, or what an operation makes of several. */
 export type Printed = {
   sources: Source[];
+  first: Source;
   operation: Operation | null;
   /** How many of the facts stand before the operation's sign. */
   left: number;
@@ -73,7 +75,7 @@ export function printed(
 export function ofFact(source: Source): Printed {
   const isPlace = source.about !== null && /rank|Place/.test(source.about.kind);
   const unit = isPlace ? "place" : source.unit;
-  return { sources: [source], operation: null, left: 1, value: source.value ?? 0, unit };
+  return { sources: [source], first: source, operation: null, left: 1, value: source.value ?? 0, unit };
 }
 
 /** What one operation makes of facts; `null` where they are of kinds or units that it does not fit. */
@@ -85,14 +87,25 @@ export function operated(sources: Source[], operation: Operation, left = 1): Pri
   if (sides.some((side) => side.length > 1 && !isSum(side))) return null;
   const [a = 0, b = 0] = sides.map((side) => side.reduce((sum, { value }) => sum + (value ?? 0), 0));
   const isOne = new Set(sources.map(familyOf)).size === 1;
-  const made = (value: number, unit: Shown): Printed => ({ sources, operation, left, value, unit });
+  const made = (value: number, unit: Shown): Printed => ({ sources, first, operation, left, value, unit });
   if (operation === "+") return made(a, first.unit);
   if (operation === "-") return isOne ? made(a - b, first.unit === "percent" ? "points" : first.unit) : null;
+  if (operation === "gap") {
+    const isLevels = isOne && familyOf(first).startsWith("price") && b > 0;
+    return isLevels ? made((100 * (a - b)) / b, "percent") : null;
+  }
   // Amounts of one unit have ratios, of one sign; prices only with prices.
   const isAmounts = sources.every((one) => one.unit === "USD" && !familyOf(one).startsWith("price"));
   if (b === 0 || a / b <= 0 || !(isOne || isAmounts)) return null;
   if (operation === "/") return made(a / b, "times");
   return first.unit === "percent" ? null : made((100 * a) / b, "percent");
+}
+
+/** What adds up to an amount in words such as "together": some two facts, or all of one kind. */
+export function sums(facts: readonly Source[], pairs: readonly Source[][]): Printed[] {
+  const families = [...new Set(facts.map(familyOf))];
+  const alike = families.map((family) => facts.filter((one) => familyOf(one) === family));
+  return [...alike, ...pairs].flatMap((some) => operated(some, "+") ?? []);
 }
 
 /** What can be added up: amounts at one moment or over one time; prices, changes and rates cannot. */

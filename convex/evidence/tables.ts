@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { namesIn, older, type RecordsOf } from "../lib/records";
 import { COLLECTIONS, KINDS, UNITS } from "./kinds";
-import { change, citedSource } from "./shapes";
+import { citedSource } from "./shapes";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */
 const vKind = v.union(...namesIn(KINDS).map((kind) => v.literal(kind)));
@@ -30,7 +30,6 @@ export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
-export const vChange = zodOutputToConvex(change);
 export const vCitedSource = zodOutputToConvex(citedSource);
 
 export type Fact = Infer<typeof vFact>;

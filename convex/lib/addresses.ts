@@ -2,7 +2,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 
 /** An address of the chain in its one checksummed form (EIP-55); `null` for anything that is no address. */
-export function checksummed(address: string): string | null {
+export function checksummed(address: string): `0x${string}` | null {
   if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return null;
   const digits = address.slice(2).toLowerCase();
   const hash = bytesToHex(keccak_256(utf8ToBytes(digits)));

@@ -1,69 +1,84 @@
-import * as z from "zod";
 import { env } from "../_generated/server";
 import { AppError } from "./errors";
 import { isPublicSource, PUBLIC_SOURCES, type PublicSource } from "./publicSources";
 
+/**
+ * What a variable has to be like. Written without zod, whose code would be evaluated at every call of every function that
+ * reads a setting.
+ */
+type Shape = {
+  /** What is wrong with a value ("must be …"); `null` where nothing is. */
+  complaint: (value: string) => string | null;
+  /** A value as it is used, where that differs. */
+  read?: (value: string) => string;
+};
+
+function like(pattern: RegExp, complaint: string): Shape {
+  return { complaint: (value) => (pattern.test(value) ? null : complaint) };
+}
+
+/** With a rule more, asked only of what keeps the others. */
+function where(shape: Shape, holds: (value: string) => boolean, complaint: string): Shape {
+  return { ...shape, complaint: (value) => shape.complaint(value) ?? (holds(value) ? null : complaint) };
+}
+
 /** Keys travel in headers and addresses, which take no spaces and nothing beyond ASCII. */
-const secret = z
-  .string()
-  .min(8, "is too short to be a key")
-  .regex(/^[\x21-\x7e]+$/, "must be printable characters without spaces");
-const address = z.url({ protocol: /^https?$/, error: "must be an http(s) address" }).transform(trimSlashes);
+const secret = where(
+  like(/^[^]{8}/, "is too short to be a key"),
+  (key) => /^[\x21-\x7e]+$/.test(key),
+  "must be printable characters without spaces",
+);
+const address: Shape = {
+  complaint: (url) =>
+    /^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : "") ? null : "must be an http(s) address",
+  read: trimSlashes,
+};
 /** One that paths are appended to. */
-const base = address.refine((url) => !/[?#]/.test(url), "must be an http(s) address without ? and #");
-const model = z.string().regex(/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces");
+const base = where(address, (url) => !/[?#]/.test(url), "must be an http(s) address without ? and #");
+const model = like(/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces");
 
 /** The Bot API's tokens: the bot's id and its secret. They stand in the path of every call. */
-const botToken = z
-  .string()
-  .regex(/^\d{3,20}:[A-Za-z0-9_-]{8,128}$/, "must be a bot's token: digits, a colon and its secret");
-const chat = z
-  .string()
-  .regex(
-    /^(?:-?[1-9]\d{0,15}|@[A-Za-z]\w{3,63})$/,
-    "must be a numeric chat id (negative for groups) or @channel",
-  );
+const botToken = like(
+  /^\d{3,20}:[A-Za-z0-9_-]{8,128}$/,
+  "must be a bot's token: digits, a colon and its secret",
+);
+const chat = like(
+  /^(?:-?[1-9]\d{0,15}|@[A-Za-z]\w{3,63})$/,
+  "must be a numeric chat id (negative for groups) or @channel",
+);
 
 /** What the messenger accepts as a webhook's secret token. Source: the Bot API's `setWebhook`. */
-const webhookToken = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{8,256}$/, "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -");
+const webhookToken = like(/^[A-Za-z0-9_-]{8,256}$/, "must be 8 to 256 characters of A-Z, a-z, 0-9, _ and -");
 
 /** 64 hex digits, or base64 of 32 bytes. */
-const encryptionKey = z
-  .string()
-  .regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/, "must be 64 hex digits or base64 of 32 bytes");
+const encryptionKey = like(
+  /^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/,
+  "must be 64 hex digits or base64 of 32 bytes",
+);
 
-const usdAmount = z
-  .string()
-  .regex(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
-const count = z.string().regex(/^[1-9]\d{0,6}$/, "must be a positive whole number");
-const privateKey = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits")
-  .refine(isPrivateKey, "must be a private key: this number is not one");
+const usdAmount = like(/^\d{1,12}(?:\.\d{1,6})?$/, "must be an amount in USD such as 250 or 99.50");
+const count = like(/^[1-9]\d{0,6}$/, "must be a positive whole number");
+const privateKey = where(
+  like(/^0x[0-9a-fA-F]{64}$/, "must be a private key: 0x and 64 hex digits"),
+  isPrivateKey,
+  "must be a private key: this number is not one",
+);
 /** Which prompts there are, `signals/arms/names` knows. */
-const shadowArms = z
-  .string()
-  .regex(
-    /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
-    "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
-  );
+const shadowArms = like(
+  /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
+  "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
+);
 /** Both kinds of CoinGecko's keys look alike: `pro:` before it says that it is one of a paid plan. */
-const coingeckoKey = z
-  .string()
-  .regex(
-    /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
-    "must be a key, with pro: before it where it is a paid plan's",
-  );
-const sourceList = z
-  .string()
-  .regex(/^[a-z]+(?:\s*,\s*[a-z]+)*$/, "must be names of sources, with commas between them")
-  .refine(
-    (names) => namesOf(names).every(isPublicSource),
-    "must name public sources: " + PUBLIC_SOURCES.join(", "),
-  );
-const flag = z.string().regex(/^(?:true|false|1|0)$/i, "must be true or false");
+const coingeckoKey = like(
+  /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
+  "must be a key, with pro: before it where it is a paid plan's",
+);
+const sourceList = where(
+  like(/^[a-z]+(?:\s*,\s*[a-z]+)*$/, "must be names of sources, with commas between them"),
+  (names) => namesOf(names).every(isPublicSource),
+  "must name public sources: " + PUBLIC_SOURCES.join(", "),
+);
+const flag = like(/^(?:true|false|1|0)$/i, "must be true or false");
 
 /** Every environment variable the service reads, with its shape. An empty one counts as absent. */
 const shapes = {
@@ -80,7 +95,7 @@ const shapes = {
   MESSENGER_WEBHOOK_SECRET: webhookToken,
   MESSENGER_CONNECT_SECRET: secret,
   SOCIAL_WEBHOOK_SECRET: secret,
-  SOCIAL_TRADE_CONFIDENCE: z.string().regex(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
+  SOCIAL_TRADE_CONFIDENCE: like(/^(?:0?\.\d{1,4}|0|1|1\.0)$/, "must be between 0 and 1"),
   WALLET_ENCRYPTION_KEY: encryptionKey,
   WALLET_ENCRYPTION_KEY_PREVIOUS: encryptionKey,
   CHAIN_RPC_URL: address,
@@ -95,26 +110,27 @@ const shapes = {
   WEAK_ID_DAILY_USD: usdAmount,
   UNCLAIMED_DAILY_USD: usdAmount,
   /** More would be no guard. */
-  MAX_PRICE_IMPACT_BPS: z.string().regex(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
+  MAX_PRICE_IMPACT_BPS: like(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
   /** Ten thousand is the whole stake. */
-  ROUND_TRIP_COST_BPS: z.string().regex(/^\d{1,4}$/, "must be basis points such as 15"),
+  ROUND_TRIP_COST_BPS: like(/^\d{1,4}$/, "must be basis points such as 15"),
   ANCHOR_PRIVATE_KEY: privateKey,
   SHADOW_ARMS: shadowArms,
-  DAILY_BUDGET_USD: usdAmount.refine((amount) => Number(amount) > 0, "must be more than 0 USD"),
-  TRUSTED_PROXY_HOPS: z.string().regex(/^\d$/, "must be a number of proxies from 0 to 9"),
-  PLATFORM_WALLET_ADDRESS: z
-    .string()
-    .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits, not all zero"),
+  DAILY_BUDGET_USD: where(usdAmount, (amount) => Number(amount) > 0, "must be more than 0 USD"),
+  TRUSTED_PROXY_HOPS: like(/^\d$/, "must be a number of proxies from 0 to 9"),
+  PLATFORM_WALLET_ADDRESS: like(
+    /^0x(?!0{40}$)[0-9a-fA-F]{40}$/,
+    "must be an address: 0x and 40 hex digits, not all zero",
+  ),
   /** Half an hour of the chain's blocks. */
-  CONFIRMATIONS: z.string().regex(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
+  CONFIRMATIONS: like(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
   DEPOSIT_WEBHOOK_SECRET: secret,
   X402_RELAYER_PRIVATE_KEY: privateKey,
   X402_FACILITATOR_URL: base,
-  BARE_HASH_PROOFS: z.string().regex(/^(?:on|off)$/i, "must be on or off"),
-} satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, z.ZodType<string>>;
+  BARE_HASH_PROOFS: like(/^(?:on|off)$/i, "must be on or off"),
+} satisfies Record<Exclude<keyof typeof env, "CONVEX_CLOUD_URL" | "CONVEX_SITE_URL">, Shape>;
 
 export type Variable = keyof typeof shapes;
 
@@ -147,14 +163,17 @@ export function variableNames(): Variable[] {
   return Object.keys(shapes).filter(isVariable);
 }
 
+function shapeOf(name: Variable): Shape {
+  return shapes[name];
+}
+
 export function isVariable(name: string): name is Variable {
   return Object.hasOwn(shapes, name);
 }
 
 /** What is wrong with this value of a variable ("must be …"), never repeating it; `null` when nothing is. */
 export function complaintAbout(name: Variable, value: string): string | null {
-  const parsed = shapes[name].safeParse(value);
-  return parsed.success ? null : (parsed.error.issues[0]?.message ?? "is malformed");
+  return shapeOf(name).complaint(value);
 }
 
 /** What was read last of each: one request asks for a variable many times. */
@@ -169,13 +188,13 @@ export function optional(name: Variable): string | undefined {
   if (raw === undefined || raw === "") return undefined;
   const earlier = read.get(name);
   if (earlier?.raw === raw) return earlier.value;
-  const parsed = shapes[name].safeParse(raw);
-  if (!parsed.success) {
-    const reason = parsed.error.issues[0]?.message ?? "is malformed";
+  const { complaint, read: toUse } = shapeOf(name);
+  const reason = complaint(raw);
+  if (reason !== null)
     throw new AppError("not_configured", `${name} is not configured correctly: it ${reason}`);
-  }
-  read.set(name, { raw, value: parsed.data });
-  return parsed.data;
+  const value = toUse === undefined ? raw : toUse(raw);
+  read.set(name, { raw, value });
+  return value;
 }
 
 /** @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */

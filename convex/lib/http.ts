@@ -7,7 +7,7 @@ import { sha256Hex } from "./crypto";
 import { AppError, type ErrorCode } from "./errors";
 import { chargeAddress, chargeUser, leftFor, type Caller, type Credential, type LimitName } from "./limits";
 import { fieldsIn } from "./paths";
-import { parseInput, rawInput, readBody, refuseQuery } from "./request";
+import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
 import { pathOf, respond, type Answering, type Method } from "./router";
 
 /** A request without its body. */
@@ -128,8 +128,9 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
       await guard?.(head, body, { ctx, caller: { address } });
-      refuseQuery(input, request);
-      const parsed = parseInput(input, { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) });
+      const raw = { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) };
+      refuseAmbiguous(input, request, body);
+      const parsed = parseInput(input, raw);
       const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       if (limit !== undefined) await chargeAddress(ctx, limit, caller);

@@ -12,6 +12,26 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text.replace(ESCAPE, (escape) => (HALF.test(escape) ? "\\uFFFD" : escape)));
 }
 
+/** A string of a JSON text, with the colon behind it where it is a name; or a bracket. */
+const TOKEN = /("(?:[^"\\]|\\[^])*")(\s*:)?|[{}[\]]/g;
+
+/** The names that the object of a valid JSON text has more than once, whatever way they are escaped. `JSON.parse` keeps the last. */
+export function namesGivenTwice(text: string): string[] {
+  const seen = new Set<unknown>();
+  const twice = new Set<string>();
+  let depth = 0;
+  for (const [token, string, colon] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") depth++;
+    else if (token === "}" || token === "]") depth--;
+    else if (depth === 1 && string !== undefined && colon !== undefined) {
+      const name = String(parseJson(string));
+      if (seen.has(name)) twice.add(name);
+      seen.add(name);
+    }
+  }
+  return [...twice];
+}
+
 /** How many opening brackets are tried: prose full of them is no answer worth finding. */
 const MAX_CANDIDATES = 50;
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { AppError } from "./errors";
-import { parseJson } from "./json";
+import { namesGivenTwice, parseJson } from "./json";
 import { cut } from "./text";
 
 /** The largest accepted request body, in bytes. */
@@ -56,19 +56,21 @@ export function bodyInput(body: string): Record<string, unknown> {
 }
 
 /**
- * Refuses a POST that has fields in its address too, for shapes that are closed: what is overlooked there, `?dryRun=true`
- * above all, would change what moves.
+ * Refuses a POST that says a field in its address, or says one twice, for shapes that are closed: whichever is overlooked,
+ * `dryRun` above all, would change what moves.
  * @throws AppError `invalid_request` naming them.
  */
-export function refuseQuery(shape: z.ZodType, request: Request): void {
+export function refuseAmbiguous(shape: z.ZodType, request: Request, body: string): void {
   const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
   if (!isClosed || request.method !== "POST") return;
-  const names = [...new URL(request.url).searchParams.keys()];
-  if (names.length === 0) return;
-  throw new AppError(
-    "invalid_request",
-    `${namesShown(names)} ${names.length === 1 ? "is" : "are"} in the address: where money moves, every field belongs in the JSON body`,
-  );
+  const refuse = (names: readonly string[], where: string, rule: string) => {
+    if (names.length === 0) return;
+    const are = names.length === 1 ? "is" : "are";
+    throw new AppError("invalid_request", `${namesShown(names)} ${are} ${where}: where money moves, ${rule}`);
+  };
+  const inAddress = [...new URL(request.url).searchParams.keys()];
+  refuse(inAddress, "in the address", "every field belongs in the JSON body");
+  refuse(namesGivenTwice(body), "in the body more than once", "every field may stand there once");
 }
 
 /** Names of fields as they may stand in an answer. */

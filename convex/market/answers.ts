@@ -3,7 +3,7 @@ import { factsOf } from "../evidence/wordings";
 import { namesOf } from "../evidence/names";
 import { leftoverProblem, settle } from "../evidence/settlement";
 import { groundToken, references, type Observed } from "./grounding";
-import type { AskedFigures } from "./tables";
+import type { AskedFigures } from "./prompts";
 
 /** What the answer to a token question may state: what the sources say, and of a token that none knows the model's own figures. Pure. */
 

@@ -1,40 +1,123 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { gather } from "../evidence/collecting";
+import { LISTS } from "../evidence/model";
+import type { Fact } from "../evidence/tables";
 import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
+import { awaitRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
 import { iso, MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
+import { freshQuotes } from "../prices/quotes";
 import { completeStructured } from "../providers/structured";
 import { answerProblems, provenPart } from "./answers";
-import { bareSymbol, coinAsked, figuresFrom, groundToken, tokenProblem, type Observed } from "./grounding";
 import {
-  askForMarket,
-  describeMarket,
-  describeObserved,
-  describeSizes,
-  marketOfSources,
-  observedSoon,
-  signed,
-} from "./model";
-import { tokenQuestion, type TokenAnswer } from "./prompts";
+  bareSymbol,
+  coinAsked,
+  figuresFrom,
+  ground,
+  groundToken,
+  sourcesAlone,
+  tokenProblem,
+  type Observed,
+} from "./grounding";
+import { describeMarket, describeObserved, describeSizes, signed } from "./model";
+import { snapshotQuestion, tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
+import type { MarketFigures, MarketSource } from "./tables";
+import type { readBack } from "./bodies";
 
-/** What asks the gateway for the market and for answers about tokens. */
+/** Where sources and models are asked: for the market, and for answers to questions about tokens. */
+
+/**
+ * The whole market's snapshot, however old; one older than `freshMs` is made anew first, and waited for so long at most.
+ * For actions.
+ * @param forService Whether it is made at the service's own cost.
+ * @throws AppError `upstream` when the gateway was asked and failed; `rate_limited` when too much is being asked for.
+ */
+export async function recentMarket(
+  ctx: ActionCtx,
+  { freshMs, waitMs, forService }: { freshMs: number; waitMs: number; forService: boolean },
+): Promise<ReturnType<typeof readBack> | null> {
+  const read = () => ctx.runQuery(internal.market.snapshots.current, { focus: "" });
+  const stored = await read();
+  if (stored !== null && Date.now() - stored.fetchedAt <= freshMs) return stored;
+  const begun = { focus: "", caller: { address: null }, forService };
+  const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
+  await awaitRefresh(ctx, ticket, AbortSignal.timeout(waitMs));
+  return read();
+}
+
+export type AskedMarket = {
+  figures: MarketFigures;
+  /** The sources the figures were held against; empty when none was within reach. */
+  sources: MarketSource[];
+  /** How many of the model's prices were replaced by a source's. */
+  replaced: number;
+  model: string;
+  /** The gateway's answer as it came. */
+  raw: string;
+  tokensUsed: number;
+};
+
+/** Lists as old as this are no live market: rows fall back on the model. */
+const LISTS_GOOD_MS = 10 * MINUTE;
+
+/**
+ * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told what the sources say,
+ * and what they cover is theirs in the answer.
+ * @param focus Token symbol, or "" for the whole market.
+ * @throws AppError `upstream` when the gateway fails; without any source the answer stands as it came, marked as the model's.
+ */
+export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<AskedMarket> {
+  const observed = await observedSoon(ctx);
+  const question = snapshotQuestion(focus, iso(Date.now()), describeObserved(observed));
+  const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
+  const answer = await completeStructured(ctx, question, patience);
+  // A list that came while the model was writing counts as well.
+  const grounded = ground(answer.value, { ...observed, facts: await listFacts(ctx) });
+  if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
+  return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
+}
+
+/** The `model` of a snapshot that its sources made alone. */
+export const NO_MODEL = "none";
+
+/** The market as its sources tell it, without asking a model; `null` where they do not tell all of it. */
+async function marketOfSources(
+  ctx: ActionCtx,
+  focus: string,
+): Promise<Pick<AskedMarket, "figures" | "sources" | "replaced" | "model"> | null> {
+  const told = sourcesAlone(await observedSoon(ctx), focus);
+  return told === null ? null : { ...told, replaced: 0, model: NO_MODEL };
+}
+
+/** What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline. */
+async function observedSoon(ctx: ActionCtx): Promise<Observed> {
+  const [quoted] = await Promise.all([
+    freshQuotes(ctx),
+    gather(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
+  ]);
+  return { quoted, facts: await listFacts(ctx) };
+}
+
+async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
+  const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS };
+  return (await ctx.runQuery(internal.evidence.collecting.latest, wanted)).facts;
+}
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
-/** A market older than this says nothing about how a token does now. */
-const MARKET_USABLE_MS = 15 * MINUTE;
 
 /**
  * Asks the gateway and stores what it said, held against the sources of prices. While the gateway alone fails, the
  * sources' own rows are the snapshot.
  */
-export const refreshMarket = worker(
+export const writeSnapshot = worker(
   { focus: v.string(), ...vTurn },
   async (ctx, { focus, key, attempt, payer, job }) => {
     const taken = { key, attempt, leaseMs: LEASE_MS };
@@ -56,8 +139,11 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
   }
 }
 
+/** A market older than this says nothing about how a token does now. */
+const MARKET_USABLE_MS = 15 * MINUTE;
+
 /** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
-export const answerToken = worker(
+export const writeAnswer = worker(
   { hash: v.string(), question: v.string(), ...vTurn },
   async (ctx, { hash, question, key, attempt, payer, job }) => {
     const taken = { key, attempt, leaseMs: LEASE_MS };

@@ -1,11 +1,12 @@
 import { pick } from "convex-helpers";
 import { MAJOR_NAMES, MAJORS } from "../evidence/model";
-import { listedCoins, searchedCoins, type ListedCoin } from "../evidence/lists";
+import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
+import type { AskedFigures, AskedMarketFigures } from "./prompts";
 import type { TokenFigures } from "./shapes";
-import type { AskedFigures, MarketFigures, MarketSource } from "./tables";
+import type { MarketFigures, MarketSource } from "./tables";
 
 /** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
 
@@ -202,15 +203,6 @@ export function sourcesAlone(
   }));
   return { figures, sources };
 }
-
-type Ungrounded<Row> = Omit<Row, "source" | "sizeSource">;
-/** The figures as the model gives them. */
-export type AskedMarketFigures = {
-  keyPrices: Record<(typeof KEYS)[Known], Ungrounded<MarketFigures["keyPrices"]["bitcoin"]>>;
-  trending: Ungrounded<MarketFigures["trending"][number]>[];
-  top20: Ungrounded<MarketFigures["top20"][number]>[];
-  focus?: AskedFigures | null | undefined;
-};
 
 function groundTrending(
   asked: AskedMarketFigures["trending"],

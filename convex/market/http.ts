@@ -33,7 +33,7 @@ const errors = {
 };
 
 /** It reaches the sources: loaded where a focus is asked for. */
-const listing = once(() => import("../evidence/listing"));
+const listing = once(() => import("./listing"));
 
 /** A symbol that no source knows has no figures; a name that none knows is nothing to ask for. */
 async function focusTold(ctx: ActionCtx, token: string | undefined, caller: Caller): Promise<string> {

@@ -1,17 +1,15 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { cron } from "../lib/cronRuns";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { counted, providerAction } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
-import { youngSample } from "../prices/model";
 import { findPrices } from "../prices/sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
-import { NO_MODEL, recentMarket } from "./model";
+import { NO_MODEL, recentMarket } from "./desk";
 
 /** Prices that fall back on the model's market data where no source tells them: for showing, never for limits. */
 
@@ -95,13 +93,4 @@ export const sample = providerAction({
     }
     return null;
   },
-});
-
-/** For the cron, every five minutes: has a sample of each token taken that has no young one. */
-export const takeDue = cron("sample live prices", async (ctx) => {
-  const now = Date.now();
-  const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
-  if (samples.some((sample) => sample === null)) {
-    await ctx.scheduler.runAfter(0, internal.market.prices.sample, {});
-  }
 });

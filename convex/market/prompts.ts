@@ -19,6 +19,9 @@ const tokenFigures = z.object({
   volume24h: usdOrNull.describe("USD over 24 hours; null when unknown"),
 });
 
+/** A token's figures as the model gives them. */
+export type AskedFigures = z.output<typeof tokenFigures>;
+
 const marketFigures = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
   trending: z
@@ -41,6 +44,9 @@ const focusFigures = tokenFigures
 export function marketShape(focus: string) {
   return focus === "" ? marketFigures : marketFigures.extend({ focus: focusFigures });
 }
+
+/** The market's as the model gives them. */
+export type AskedMarketFigures = z.output<typeof marketFigures> & { focus?: AskedFigures | null | undefined };
 
 export const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
 

@@ -5,8 +5,8 @@ import { vCaller } from "../lib/limits";
 import { vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { latestRow } from "./model";
-import { vMarketFigures, vMarketSource } from "./tables";
-import { readBack, written } from "./written";
+import { vMarketFigures, vMarketSource } from "./stored";
+import { readBack, written } from "./bodies";
 
 const vStored = v.object({
   fetchedAt: v.number(),
@@ -47,7 +47,7 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> => {
     const refresh = { key: `market:${focus}`, caller, ...(forService ? { place: OWN } : {}) };
-    return beginInLane(ctx, refresh, internal.market.desk.refreshMarket, { focus });
+    return beginInLane(ctx, refresh, internal.market.desk.writeSnapshot, { focus });
   },
 });
 

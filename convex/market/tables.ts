@@ -1,22 +1,12 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { older, type RecordsOf } from "../lib/records";
-import { coin, marketFigures, marketSource, rowSource, tokenFigures, type TokenFigures } from "./shapes";
+import type { TokenFigures } from "./shapes";
+import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./stored";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */
-export const vRowSource = zodOutputToConvex(rowSource);
-export const vCoin = zodOutputToConvex(coin);
-export const vTokenFigures = zodOutputToConvex(tokenFigures);
-
-export const vMarketFigures = zodOutputToConvex(marketFigures);
-
-/** A source of prices that the figures were held against. */
-export const vMarketSource = zodOutputToConvex(marketSource);
-
 export type RowSource = Infer<typeof vRowSource>;
-/** A token's figures as the model gives them. */
-export type AskedFigures = Omit<TokenFigures, "source" | "sizeSource">;
+/** A source of prices that the figures were held against. */
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 
@@ -27,7 +17,7 @@ export const marketTables = {
     focus: v.string(),
     fetchedAt: v.number(),
     model: v.string(),
-    /** The answer of `GET /mcp/market`, in JSON (`market/written`). */
+    /** The answer of `GET /mcp/market`, in JSON (`market/bodies`). */
     body: v.string(),
     /** How many of the model's prices were replaced by a source's. */
     replaced: v.number(),

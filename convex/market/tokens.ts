@@ -1,13 +1,13 @@
-import { v } from "convex/values";
 import { omit } from "convex-helpers";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { vCaller } from "../lib/limits";
 import { vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
-import { vTokenFigures, vRowSource } from "./tables";
+import { vRowSource, vTokenFigures } from "./stored";
 
 const vAnswer = v.object({
   token: v.union(vTokenFigures, v.null()),
@@ -38,7 +38,7 @@ export const begin = internalMutation({
   handler: async (ctx, { question, caller }): Promise<Ticket> => {
     const hash = hashOf(question);
     const refresh = { key: `token:${hash}`, caller };
-    return beginInLane(ctx, refresh, internal.market.desk.answerToken, { hash, question });
+    return beginInLane(ctx, refresh, internal.market.desk.writeAnswer, { hash, question });
   },
 });
 

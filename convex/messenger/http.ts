@@ -49,20 +49,24 @@ async function configure(
   { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
   caller: Caller,
 ): Promise<void> {
-  const sealed = messengerBotToken ? await sealedToken(userId, messengerBotToken) : null;
-  await ctx.runMutation(internal.messenger.settings.save, {
+  const sealed = messengerBotToken ? await sealedToken(ctx, userId, messengerBotToken) : null;
+  await ctx.runMutation(internal.messenger.configs.save, {
     userId,
     setBy: holdersOf(caller),
     signedIn: caller.signedIn === true,
-    ...(messengerBotToken === undefined ? {} : { sealedBotToken: sealed }),
+    ...(messengerBotToken === undefined || sealed === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
   });
 }
 
-/** What seals is loaded where there is something to seal. */
-async function sealedToken(userId: string, botToken: string): Promise<string> {
-  const { seal } = await import("../lib/sealing");
-  return seal(botToken, botTokenSeal(userId));
+/** `undefined` for the token that is set already. What seals is loaded where there is something to seal. */
+async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
+  const { open, seal } = await import("../lib/sealing");
+  const context = botTokenSeal(userId);
+  const held = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
+  // One that does not open is replaced.
+  const isHeld = held !== null && (await open(held, context).catch(() => null)) === botToken;
+  return isHeld ? undefined : seal(botToken, context);
 }
 
 /** The endpoint that takes them, under any of its names. */

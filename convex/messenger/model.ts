@@ -16,6 +16,8 @@ export type Card = {
   chatId?: string | undefined;
   /** Whose part it is of what a chat gets that others have named too (`lib/shares`); who set the user's chat, unless said. */
   holders?: readonly string[] | undefined;
+  /** Earlier settings of the user's (`messenger/places`), whose bot sends it to the `chatId`. */
+  place?: Id<"messengerConfigs"> | undefined;
   /** Send it with the default bot rather than with the user's own. */
   bot?: "default" | undefined;
   /** What it is, for the operator. */
@@ -94,7 +96,7 @@ export async function openDelivery(
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
-  return getOneFrom(ctx.db, "messengerConfigs", "by_userId", userId);
+  return rowsByBoth(ctx.db.query("messengerConfigs"), "userId", userId, "replacedAt", undefined).unique();
 }
 
 /**
@@ -116,12 +118,14 @@ export async function saveConfig(
   const token = after(row?.sealedBotToken, changes.sealedBotToken);
   const chat = after(row?.chatId, changes.chatId);
   const { setBy = row?.setBy } = changes;
+  const isSame = token === row?.sealedBotToken && chat === row?.chatId;
   const config = {
     userId,
     ...(token === undefined ? {} : { sealedBotToken: token, keyId: keyIdOf(token) }),
     ...(chat === undefined ? {} : { chatId: chat }),
     ...(setBy === undefined ? {} : { setBy }),
     updatedAt: Date.now(),
+    setAt: isSame && row?.setAt !== undefined ? row.setAt : Date.now(),
   };
   if (row !== null) await ctx.db.replace("messengerConfigs", row._id, config);
   else if (token !== undefined || chat !== undefined) await ctx.db.insert("messengerConfigs", config);

@@ -6,6 +6,7 @@ import { NOBODY } from "../lib/ids";
 import { mayActAs, permitNow } from "../users/access";
 import { levelOf } from "../users/levels";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
+import { formerPlaces } from "./places";
 
 /** Cards that are no user's own (signals, whale alerts, recaps), and those that a user asks for. And how a card has fared. */
 
@@ -43,22 +44,29 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
 }
 
 /** What the service itself tells of who owns a `userId`, and of how far the id alone goes. */
-export const OWNERSHIP = ["claim", "level", "change of login"] as const;
+export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"] as const;
 
 /**
- * Tells a user on every channel they have: the chat they have set, and the account of a confirmed link.
+ * Tells a user on every channel they have: the chat they have set, the account of a confirmed link, and the chats that a
+ * userId without an owner had before.
  * @returns Whether there was one.
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
   card: Pick<Card, "userId" | "paragraphs"> & { kind: (typeof OWNERSHIP)[number] },
 ): Promise<boolean> {
-  const chatId = (await configOf(ctx, card.userId))?.chatId;
+  const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
-  if (chatId !== undefined) await enqueueCard(ctx, { ...card, chatId });
-  if (linked !== null && (linked !== chatId || (await hasOwnBot(ctx, card.userId))))
+  const former = await formerPlaces(ctx, card.userId);
+  const isHere = (chatId: string | undefined, token: string | undefined) =>
+    config?.chatId === chatId && config?.sealedBotToken === token;
+  if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
+  if (linked !== null && !isHere(linked, undefined))
     await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
-  return chatId !== undefined || linked !== null;
+  for (const { _id: place, chatId, sealedBotToken } of former) {
+    if (!isHere(chatId, sealedBotToken)) await enqueueCard(ctx, { ...card, chatId, place });
+  }
+  return config?.chatId !== undefined || linked !== null || former.length > 0;
 }
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {

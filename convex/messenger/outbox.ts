@@ -131,7 +131,10 @@ async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: s
 }
 
 async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
-  const config = await configOf(ctx, row.userId);
+  const config =
+    row.place === undefined
+      ? await configOf(ctx, row.userId)
+      : await ctx.db.get("messengerConfigs", row.place);
   const linked = await linkedChat(ctx, row.userId);
   const chatId = row.chatId ?? config?.chatId ?? linked;
   const part = row.parts[row.partsSent] ?? "";

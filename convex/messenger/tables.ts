@@ -21,7 +21,8 @@ export type Keyboard = Infer<typeof vKeyboard>;
 export const messengerTables = {
   /**
    * A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. A stranger's die 30
-   * days after a card last went by them.
+   * days after a card last went by them. Of a userId that could be guessed and has no owner, earlier ones too
+   * (`messenger/places`).
    */
   messengerConfigs: defineTable({
     userId: v.string(),
@@ -34,8 +35,12 @@ export const messengerTables = {
     setBy: v.optional(v.array(v.string())),
     /** Epoch ms: when it was set, or, within a day, last used. */
     updatedAt: v.number(),
+    /** Epoch ms: since when the chat and the bot are these. */
+    setAt: v.optional(v.number()),
+    /** Epoch ms: when others took its place; absent on those that hold. */
+    replacedAt: v.optional(v.number()),
   })
-    .index("by_userId", ["userId"])
+    .index("by_userId_and_replacedAt", ["userId", "replacedAt"])
     .index("by_keyId", ["keyId"])
     .index("by_updatedAt", ["updatedAt"]),
 
@@ -88,6 +93,8 @@ export const messengerTables = {
     chatId: v.optional(v.string()),
     /** Whose part it is of what such a chat gets (`lib/shares`): who asked for it, hashed. */
     holders: v.optional(v.array(v.string())),
+    /** Earlier settings of the user's, whose bot sends it. */
+    place: v.optional(v.id("messengerConfigs")),
     /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
     /** What the card is, for the operator: `shift started`, `final report`, … */
@@ -146,7 +153,10 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       // The user may have signed in since, or brought money.
       stranger: ({ userId }) => userId,
     },
-    ownedBy: { rows: ofUser("by_userId"), section: "messengerSettings", inUse: "any", onDeletion: "go" },
+    ownedBy: {
+      ...{ rows: ofUser("by_userId_and_replacedAt"), section: "messengerSettings" },
+      ...{ inUse: "any", onDeletion: "go" },
+    },
     withheld: ["sealedBotToken", "keyId", "setBy"],
   },
   messengerLinks: {

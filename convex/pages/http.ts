@@ -5,7 +5,7 @@ import { optionalToken, text } from "../lib/input";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
-import { signalToken } from "../signals/trade/inputs";
+import { signalToken } from "../signals/views/shapes";
 import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
 import {

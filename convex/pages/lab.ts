@@ -1,6 +1,6 @@
-import { verdictWords } from "../signals/statistics/verdicts";
 import { many } from "../lib/text";
 import type { ShadowArm, ShadowLab } from "../signals/arms/shapes";
+import { verdictWords } from "../signals/statistics/figures";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
 import { moment, orNone, points } from "./words";

@@ -1,16 +1,15 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { storedListing } from "../evidence/listing";
+import { storedListing } from "../market/listing";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, MINUTE, wholeMinute } from "../lib/time";
-import { closesSince, readPrices, type PricePoint } from "../prices/shown";
+import { closesSince, readPrices, type PricePoint } from "../prices/views";
 import { readReport, shownSnapshot } from "../research/http";
-import { equityOf } from "../signals/views/equity";
-import { TOKENS, type Token } from "../signals/trade/rules";
-import { statisticsOf } from "../signals/statistics/figures";
 import type { Signal } from "../signals/record/tables";
-import { signalView } from "../signals/views/signals";
+import { statisticsOf } from "../signals/statistics/figures";
+import { TOKENS, type Token } from "../signals/trade/rules";
+import { equityOf, signalView } from "../signals/views/signals";
 import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**
@@ -84,7 +83,7 @@ export async function readResearch(ctx: ActionCtx, asked: string | undefined): P
   const symbol = TOKENS.find((one) => one === token);
   const [report, stored, measured] = await Promise.all([
     token === "" ? null : readReport(ctx, { token }),
-    ctx.runQuery(internal.research.onDemand.current, { focus: token }),
+    ctx.runQuery(internal.research.results.current, { focus: token }),
     symbol === undefined ? null : readPrices(ctx, MEASURED_HOURS),
   ]);
   return {

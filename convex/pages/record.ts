@@ -1,7 +1,7 @@
 import { siteUrl } from "../lib/env";
 import { many } from "../lib/text";
-import { verdictWords } from "../signals/statistics/verdicts";
-import { ARM_NAMES } from "../signals/views/equity";
+import { verdictWords } from "../signals/statistics/figures";
+import { ARM_NAMES } from "../signals/views/signals";
 import { drawdownChart, equityChart } from "./charts/equity";
 import { excessChart } from "./charts/excess";
 import { reliabilityChart } from "./charts/reliability";

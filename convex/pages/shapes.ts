@@ -1,16 +1,14 @@
 import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
-import { pricePoint, type PricePoint } from "../prices/shown";
-import { reportShape, reportExample, snapshotShape } from "../research/http";
-import { anchorShape } from "../signals/record/anchorText";
-import { equityPoint } from "../signals/views/equity";
-import { chainHead } from "../signals/record/events";
-import { signalExample, statsExample } from "../signals/views/examples";
-import { shadowLab, shadowLabExample } from "../signals/arms/shapes";
-import { publicSignal } from "../signals/views/shapes";
+import { pricePoint, type PricePoint } from "../prices/views";
+import { reportExample, reportShape, snapshotShape } from "../research/views";
+import { shadowLabExample } from "../signals/arms/figures";
+import { shadowLab } from "../signals/arms/shapes";
+import { anchorShape, chainHead } from "../signals/record/events";
 import { signalStats } from "../signals/statistics/shapes";
-import { measuredExample } from "../whales/http";
-import { publicAlertShape } from "../whales/shapes";
+import { signalExample, statsExample } from "../signals/views/examples";
+import { equityPoint, publicSignal } from "../signals/views/shapes";
+import { measuredExample, publicAlertShape } from "../whales/shapes";
 
 /** What each page shows, as data. */
 

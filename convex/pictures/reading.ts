@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
 import { readSignal } from "../pages/reading";
-import { closesSince, readPrices } from "../prices/shown";
+import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views/signals";
@@ -25,15 +25,17 @@ export async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promi
 export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null> {
   const from = Date.parse(week);
   const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
-  const [rows, closes] = await Promise.all([
-    ctx.runQuery(internal.signals.history.since, {
+  const [told, closes] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, {
       token: null,
       since: from,
       limit: 7 * PRICED_TOKENS.length,
     }),
     ctx.runQuery(internal.prices.history.closes, { before, count: (7 * DAY) / HOUR }),
   ]);
-  const signals = rows.map(signalView).filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
+  const signals = told.signals
+    .map(signalView)
+    .filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
   const tokens = PRICED_TOKENS.map((token) => ({
     token,
     signals: signals.filter((one) => one.token === token),
@@ -47,7 +49,7 @@ const FEWEST_POINTS = 3;
 
 /** @param jobId Of a shift that has a report. */
 export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
-  const report = await ctx.runQuery(internal.research.publishing.latest, { jobId });
+  const report = await ctx.runQuery(internal.research.publications.latest, { jobId });
   if (report === null) return null;
   const { jobToken: token, jobStartedAt: from, generatedAt: to } = report;
   const names = token === "" ? PRICED_TOKENS : token === "BTC" ? (["BTC", "ETH"] as const) : [token, "BTC"];
@@ -69,7 +71,7 @@ async function readPath(
   const collected = { token: name, from: from - FACTS_FRESH_MS, to, enough: FEWEST_POINTS };
   const points =
     token === undefined
-      ? await ctx.runQuery(internal.evidence.paths.prices, collected)
+      ? await ctx.runQuery(internal.pictures.paths.prices, collected)
       : await ctx.runQuery(internal.prices.history.path, { token, from, to });
   return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
 }

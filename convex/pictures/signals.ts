@@ -3,7 +3,7 @@ import { levelsChart } from "../pages/charts/levels";
 import { html, type Html } from "../pages/markup";
 import type { SignalData } from "../pages/shapes";
 import { sourceNames, usd } from "../pages/words";
-import type { PricePoint } from "../prices/shown";
+import type { PricePoint } from "../prices/views";
 import { canvasBeside, MARGIN, pictureOf, rows, way } from "./card";
 
 /** The day's signals: a day of the price before each, with its levels for as long as it is open. */

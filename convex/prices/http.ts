@@ -2,7 +2,7 @@ import * as z from "zod";
 import { EXAMPLE_TIME } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
-import { readPrices, shownPrices } from "./shown";
+import { readPrices, shownPrices } from "./views";
 
 const MAX_HOURS = 720;
 const DEFAULT_HOURS = 48;

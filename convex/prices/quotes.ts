@@ -2,13 +2,8 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
-import { messageOf } from "../lib/errors";
-import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh, beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
-import { MINUTE, SECOND, unlessLate } from "../lib/time";
-import { askFeeds } from "./sources";
-import { askTicker, QUOTED, TICKERS } from "../providers/tickers";
+import { MINUTE, SECOND } from "../lib/time";
 import { vQuoteSource, type QuoteSource } from "./tables";
 
 /** What all sources of prices say at one time, asked together and shared by everyone who needs it. */
@@ -48,36 +43,8 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx): Promise<Ticket> =>
     beginRefresh(ctx, { key: KEY, leaseMs: LEASE_MS, caller: { address: null } }, (attempt) =>
-      ctx.scheduler.runAfter(0, internal.prices.quotes.refresh, { attempt }),
+      ctx.scheduler.runAfter(0, internal.prices.desk.refresh, { attempt }),
     ),
-});
-
-/** Asks every source at once; who does not answer in time is left out. */
-export const refresh = providerAction({
-  args: { attempt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { attempt }) => {
-    const end = AbortSignal.timeout(deadlines.grounding);
-    const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {
-      try {
-        const asking =
-          name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
-        // One that keeps no deadline of its own must not cost what the others said.
-        const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
-        const known = QUOTED.flatMap((symbol) => {
-          const quote = quotes[symbol];
-          return quote === undefined ? [] : [{ symbol, ...quote }];
-        });
-        return [{ name, quotes: known }];
-      } catch (error) {
-        log.warn("prices.source failed", { source: name, reason: messageOf(error) });
-        return [];
-      }
-    });
-    const sources = (await Promise.all(asked)).flat();
-    await ctx.runMutation(internal.prices.quotes.store, { attempt, sources });
-    return null;
-  },
 });
 
 export const store = internalMutation({

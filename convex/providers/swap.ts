@@ -4,7 +4,6 @@ import { CHAIN_ID } from "../lib/base";
 import { deadlines } from "../lib/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { cut } from "../lib/text";
 import { answered, askProvider, inShape, statusFailure } from "./call";
 
 /** The swap provider: 0x Swap API v2, Permit2 quotes (docs.0x.org). */
@@ -62,6 +61,9 @@ const REFUSALS: Record<string, string> = {
   INPUT_INVALID: "The swap provider refused the input of this swap",
 };
 
+/** The fields that a request of ours has: no other word of the provider's is passed on. */
+const FIELDS = new Set(["chainId", "sellToken", "buyToken", "sellAmount", "taker", "slippageBps"]);
+
 /**
  * A firm quote for selling exactly `sellAmount`.
  * @param taker The wallet that holds the tokens, signs and sends.
@@ -97,7 +99,8 @@ function refusal(status: number, body: unknown): AppError {
   const parsed = failureShape.safeParse(body);
   const message = parsed.success ? REFUSALS[parsed.data.name] : undefined;
   if (status === 400 && parsed.success && message !== undefined) {
-    const fields = parsed.data.data?.details.map(({ field }) => cut(field, 40)).join(", ");
+    const named = parsed.data.data?.details.flatMap(({ field }) => (FIELDS.has(field) ? [field] : []));
+    const fields = named?.join(", ");
     return new AppError("invalid_request", fields ? `${message}: ${fields}` : message);
   }
   return statusFailure(UPSTREAM, status);

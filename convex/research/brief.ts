@@ -1,5 +1,5 @@
-import { changeSaying, changesBetween, fromSaying, kindOfChange, type Change } from "../evidence/changes";
-import { computedFacts } from "../evidence/computed";
+import { changeSaying, changesBetween, fromSaying, kindOfChange, type Change } from "./changes";
+import { computedFacts } from "./computed";
 import {
   citableLine,
   counted,

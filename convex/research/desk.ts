@@ -17,7 +17,7 @@ import { SOURCES } from "./observations";
 import type { ReportKind } from "./shapes";
 import { writeSnapshot } from "./snapshot";
 import { collectSource } from "./sources";
-import { writeOwedResult } from "./writing";
+import { writeOwedResult } from "./writer";
 
 /** What asks the sources and the model: collections, reports of shifts, results on demand. */
 
@@ -77,10 +77,10 @@ export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx
 });
 
 /** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */
-export const answer = worker(
+export const writeResult = worker(
   { focus: v.string(), question: v.optional(v.string()), ...vTurn },
   async (ctx, work) => {
-    const shared = await ctx.runMutation(internal.research.onDemand.take, work);
+    const shared = await ctx.runMutation(internal.research.results.take, work);
     if (shared !== null)
       await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
     return "over";
@@ -103,7 +103,7 @@ async function writeFrom(
       payer,
     });
     const stored = { ...subject, key, attempt, model, result, sources };
-    await ctx.runMutation(internal.research.onDemand.store, stored);
+    await ctx.runMutation(internal.research.results.store, stored);
   } catch (error) {
     await failRefresh(ctx, key, attempt, error);
   }

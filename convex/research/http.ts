@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { payerOf } from "../lib/payers";
 import { isSet } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
@@ -19,26 +18,27 @@ import {
 } from "../lib/input";
 import { log } from "../lib/log";
 import { once } from "../lib/once";
+import { payerOf } from "../lib/payers";
 import { readThrough } from "../lib/refreshes";
 import { iso } from "../lib/time";
+import { symbolIn } from "../lib/tokens";
 import { assertMay, credentialShown } from "../users/access";
 import { pseudonymOf } from "../users/model";
-import { symbolIn } from "../lib/tokens";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
+import type { Result, SourceStates } from "./shapes";
+import { researchStatus } from "./statusHttp";
 import {
   readingsExample,
-  readingsShape,
+  reportExample,
+  reportShape,
   resultExample,
-  resultFields,
   shownReadings,
   shownResult,
-  undelivered,
-} from "./shown";
-import { researchStatus } from "./statusHttp";
-import type { Result, SourceStates } from "./shapes";
+  snapshotShape,
+} from "./views";
 
 /** It reaches the sources: loaded where a focus is asked for. */
-const listing = once(() => import("../evidence/listing"));
+const listing = once(() => import("../market/listing"));
 
 /** In ms: a result that a source was missing from stands as long as that source's failure. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
@@ -46,13 +46,6 @@ function cachedForMs({ sources }: { sources: SourceStates }): number {
   const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
   return Object.values(asked).some((one) => one?.state === "missing") ? FAILURE_STANDS_MS : CACHE_MS;
 }
-
-/** An on-demand result as callers see it. */
-export const snapshotShape = z.object({
-  ...resultFields,
-  generatedAt: z.iso.datetime(),
-  readings: readingsShape,
-});
 
 const snapshotExample: z.output<typeof snapshotShape> = {
   ...resultExample,
@@ -118,8 +111,8 @@ const snapshot: MountedEndpoint = endpoint({
       upstream: "The LLM gateway",
       freshMs: cachedForMs,
       caller,
-      read: () => ctx.runQuery(internal.research.onDemand.current, subject),
-      begin: () => ctx.runMutation(internal.research.onDemand.begin, { ...subject, caller }),
+      read: () => ctx.runQuery(internal.research.results.current, subject),
+      begin: () => ctx.runMutation(internal.research.results.begin, { ...subject, caller }),
     });
     return { success: true as const, result: shownSnapshot(stored) };
   },
@@ -226,39 +219,13 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
-/** A shift's report as callers see it. */
-export const reportShape = z.object({
-  _id: z.string(),
-  jobId: z.string(),
-  userId: z.string().describe("A stable pseudonym"),
-  type: z.enum(["interim", "final"]),
-  generatedAt: z.int().describe("Epoch ms"),
-  result: z.object(resultFields),
-  messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
-  deliveryProblem: undelivered,
-  jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
-  jobStartedAt: z.int().describe("Epoch ms"),
-});
-
-export const reportExample: z.output<typeof reportShape> = {
-  _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
-  jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
-  userId: "usr_5f2c9a7d1e3b",
-  type: "final",
-  generatedAt: 1_767_634_212_000,
-  result: resultExample,
-  messengerSent: true,
-  jobToken: "ETH",
-  jobStartedAt: 1_767_605_400_000,
-};
-
 /** The latest report on a token, of a shift, or of both; `null`: there is none. */
 export async function readReport(
   ctx: ActionCtx,
   asked: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
   const { token, jobId } = asked;
-  const row = await ctx.runQuery(internal.research.publishing.latest, {
+  const row = await ctx.runQuery(internal.research.publications.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),
   });

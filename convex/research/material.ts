@@ -1,7 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
-import { wantedFor } from "../evidence/model";
 import type { Fact, Missing, Wanted } from "../evidence/tables";
 import { withoutCitations } from "../lib/text";
 import { HOUR, iso } from "../lib/time";
@@ -9,6 +8,7 @@ import { briefOf, type Brief } from "./brief";
 import { resultOn } from "./model";
 import { readingsOf } from "./readings";
 import type { Sources } from "./shapes";
+import { wantedFor } from "./wanted";
 
 /** Brings together what a report is written from. */
 

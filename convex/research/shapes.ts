@@ -1,8 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { checkedCounts } from "../evidence/shapes";
-import { vChange, vCitedSource, vMissing } from "../evidence/tables";
-import { vCoin, vMarketSource, vRowSource } from "../market/tables";
+import { vCitedSource, vMissing } from "../evidence/tables";
+import { vCoin, vMarketSource, vRowSource } from "../market/stored";
+import { change, checkedCounts } from "./checks";
 import { onchainShape, sentimentShape } from "./prompts";
 import { resultShape } from "./result";
 
@@ -13,7 +13,7 @@ export const vResult = v.object({
   /** The facts that the texts cite, as `[1]`. */
   sources: v.array(vCitedSource),
   /** What changed since the shift began, and since the last report on the focus. */
-  changes: v.array(vChange),
+  changes: v.array(zodOutputToConvex(change)),
   checked: zodOutputToConvex(checkedCounts),
   /** What could not be collected for it, and why. */
   missing: v.array(

@@ -26,7 +26,7 @@ import {
   shiftTopic,
   undeliveredBy,
 } from "./model";
-import { shiftStatus } from "./shown";
+import { shiftStatus } from "./views";
 import { giveBackRest } from "./stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */

@@ -8,7 +8,7 @@ import { HOUR, iso, sleep } from "../lib/time";
 import type { Brief } from "./brief";
 import { gatherBrief } from "./material";
 import type { Result, Sources, SourceStates } from "./shapes";
-import { writeResult } from "./writing";
+import { writeResult } from "./writer";
 
 /** A result written from what the sources have said by now. For actions. */
 

@@ -1,18 +1,19 @@
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/collecting";
-import { wantedFor } from "../evidence/model";
+import { readAnswer } from "../lib/answers/reading";
 import { purseOf, type Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
-import { iso } from "../lib/time";
-import { readAnswer } from "../lib/answers/reading";
 import { AppError, messageOf } from "../lib/errors";
 import { cut } from "../lib/text";
-import { askForMarket, describeKeyPrices, signed, type AskedMarket } from "../market/model";
+import { iso } from "../lib/time";
+import { askForMarket, type AskedMarket } from "../market/desk";
+import { describeKeyPrices, signed } from "../market/model";
 import { askSentiment } from "../providers/sentiment";
 import { completeStructured } from "../providers/structured";
 import { FACTS_FRESH_MS } from "./freshness";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
 import type { MarketOutput, Settled, Sources } from "./shapes";
+import { wantedFor } from "./wanted";
 
 /** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 
@@ -44,7 +45,7 @@ async function collectFacts(
   owner: string | undefined,
 ): Promise<Good<"facts">> {
   const wanted = wantedFor(focus);
-  const missing = await gather(ctx, wanted, FACTS_FRESH_MS, owner);
+  const missing = await gather(ctx, wanted, { freshMs: FACTS_FRESH_MS, turnOf: owner });
   const [first] = missing;
   if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
   return { missing };

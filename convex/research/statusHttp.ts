@@ -5,7 +5,7 @@ import { endpoint, type MountedEndpoint } from "../lib/http";
 import { userId } from "../lib/input";
 import { MINUTE } from "../lib/time";
 import { credentialShown } from "../users/access";
-import { activeJob, shiftStatus } from "./shown";
+import { activeJob, shiftStatus } from "./views";
 
 /** How a user's shifts are doing. */
 

@@ -1,5 +1,5 @@
-import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -87,7 +87,7 @@ async function ensureSynthesis(
     return synthesisId;
   }
   if (row.state !== "writing") {
-    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId: row._id });
+    await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId: row._id });
   }
   return row._id;
 }
@@ -137,7 +137,7 @@ export const store = internalMutation({
   handler: async (ctx, { synthesisId, job, ...written }) => {
     if (!(await end(ctx, job))) return null;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
-    await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
   },
 });
@@ -149,7 +149,7 @@ export const failed = internalMutation({
   handler: async (ctx, { synthesisId, error, isLast }) => {
     if ((await writing(ctx, synthesisId)) === null) return null;
     await ctx.db.patch("syntheses", synthesisId, { error, ...(isLast ? { state: "failed" } : {}) });
-    if (isLast) await ctx.scheduler.runAfter(0, internal.research.publishing.publish, { synthesisId });
+    if (isLast) await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
   },
 });

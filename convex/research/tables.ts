@@ -9,7 +9,7 @@ import { vResult, vReportKind, vSources, vSourceStates } from "./shapes";
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
-   * moves one on, by `research/publishing`. Kept as the user's history; a stranger's dies half a year after.
+   * moves one on, by `research/publications`. Kept as the user's history; a stranger's dies half a year after.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -105,7 +105,7 @@ export const researchTables = {
     error: v.optional(v.string()),
   }).index("by_key", ["key"]),
 
-  /** Reports of shifts (the spec's ResearchReport). Written by `research/publishing`. They live as long as their shift. */
+  /** Reports of shifts (the spec's ResearchReport). Written by `research/publications`. They live as long as their shift. */
   reports: defineTable({
     jobId: v.id("shifts"),
     userId: v.string(),
@@ -126,7 +126,7 @@ export const researchTables = {
     .index("by_jobId", ["jobId", "generatedAt"]),
 
   /**
-   * The latest on-demand result of each focus, and of each question on it. Written by `research/onDemand`; replaced at
+   * The latest on-demand result of each focus, and of each question on it. Written by `research/results`; replaced at
    * each refresh. Dies a week after.
    */
   researchResults: defineTable({

@@ -1,15 +1,13 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
-import { dailyEvents, headOf } from "./record/chains";
-import { dailySignal, latestSignals, signalsOfDay } from "./record/model";
-import { DAILY, vHead, vSignal, vSignalEvent, vToken } from "./record/tables";
-import { totalsOf } from "./record/totals";
+import { eventsAfter, headOf } from "./record/chain";
+import { dailySignal, latestSignals, signalsOfDay, totalsOf } from "./record/model";
+import { DAILY, vSignal, vToken } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
-import type { Token } from "./trade/rules";
-import { latestCard } from "./views/cards";
-import { picturesOf } from "./views/pictures";
+import { vHead, vSignalEvent } from "./stored";
+import { latestCard, picturesOf } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */
 
@@ -43,72 +41,38 @@ export const sendLatest = internalMutation({
   },
 });
 
+/** What is asked for: signals of a token or of both, generated since a moment and before another (epoch ms). */
+const vAsked = v.object({
+  token: v.union(vToken, v.null()),
+  limit: v.number(),
+  since: v.optional(v.number()),
+  before: v.optional(v.number()),
+});
+const vPage = v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) });
+
 /** Signals, newest first, and the totals of their whole scope. A page costs its own length, however long the record. */
 export const page = internalQuery({
-  args: {
-    token: v.union(vToken, v.null()),
-    limit: v.number(),
-    /** Only those generated since this moment, and before the other. */
-    since: v.union(v.number(), v.null()),
-    before: v.union(v.number(), v.null()),
-  },
-  returns: v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) }),
-  handler: async (ctx, { token, limit, since, before }) => {
-    const between = { since: since ?? 0, before: before ?? Infinity };
-    const rows = await newestFirst(ctx, token, between).take(limit);
-    return { signals: rows.map(dailySignal), totals: await totalsOf(ctx, DAILY, token ?? "ALL") };
-  },
+  args: vAsked,
+  returns: vPage,
+  handler: async (ctx, asked) => pageOf(ctx, asked),
 });
 
 /** The end of a record with the totals of all of it, and which of its days the totals' arms count. */
 export const end = internalQuery({
-  args: { token: v.union(vToken, v.null()), limit: v.number() },
-  returns: v.object({
-    signals: v.array(vSignal),
-    totals: v.object(totalsFields),
-    counted: v.array(v.string()),
-  }),
+  args: vAsked.pick("token", "limit"),
+  returns: vPage.extend({ counted: v.array(v.string()) }),
   handler: async (ctx, { token, limit }) => {
-    const rows = await newestFirst(ctx, token, {}).take(limit);
-    const oldest = rows.at(-1)?.slot ?? 0;
+    const told = await pageOf(ctx, { token, limit });
+    const oldest = told.signals.at(-1)?.slot ?? 0;
     const days = await ctx.db
       .query("signalDays")
       .withIndex("by_desk", (q) => q.eq("desk", "daily").gte("day", dayOf(oldest)))
       .take(2 * limit);
-    return {
-      signals: rows.map(dailySignal),
-      totals: await totalsOf(ctx, DAILY, token ?? "ALL"),
-      counted: days.map(({ day }) => day),
-    };
+    return { ...told, counted: days.map(({ day }) => day) };
   },
 });
 
-/** Signals since a moment (epoch ms), newest first, at most `limit`. */
-export const since = internalQuery({
-  args: { token: v.union(vToken, v.null()), since: v.number(), limit: v.number() },
-  returns: v.array(vSignal),
-  handler: async (ctx, { token, since, limit }) => {
-    const rows = await newestFirst(ctx, token, { since }).take(limit);
-    return rows.map(dailySignal);
-  },
-});
-
-/** Events of the chain behind a sequence number, in order, and the chain's head. */
-export const proof = internalQuery({
-  args: { after: v.number(), limit: v.number() },
-  returns: v.object({ events: v.array(vSignalEvent), head: vHead }),
-  handler: async (ctx, page) => ({
-    events: await dailyEvents(ctx, page),
-    head: await headOf(ctx, "daily"),
-  }),
-});
-
-/** Those generated since a moment and before another. */
-function newestFirst(
-  ctx: QueryCtx,
-  token: Token | null,
-  { since = 0, before = Infinity }: { since?: number; before?: number },
-) {
+async function pageOf(ctx: QueryCtx, { token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>) {
   const signals = ctx.db.query("signals");
   const indexed =
     token === null
@@ -118,5 +82,16 @@ function newestFirst(
       : signals.withIndex("by_token", (q) =>
           q.eq("arm", DAILY).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
         );
-  return indexed.order("desc");
+  const rows = await indexed.order("desc").take(limit);
+  return { signals: rows.map(dailySignal), totals: await totalsOf(ctx, DAILY, token ?? "ALL") };
 }
+
+/** Events of the chain behind a sequence number, in order, and the chain's head. */
+export const proof = internalQuery({
+  args: { after: v.number(), limit: v.number() },
+  returns: v.object({ events: v.array(vSignalEvent), head: vHead }),
+  handler: async (ctx, page) => ({
+    events: (await eventsAfter(ctx, "daily", page)).map(({ event }) => event),
+    head: await headOf(ctx, "daily"),
+  }),
+});

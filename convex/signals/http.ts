@@ -7,21 +7,18 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber } from "../lib/input";
 import { charge, type Caller } from "../lib/limits";
-import { once } from "../lib/once";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/waiting";
+import { awaitDelivery } from "../messenger/arrivals";
 import { credentialShown } from "../users/access";
-import { spokenDay } from "./trade/calendar";
-import { signalExample, statsExample } from "./views/examples";
-import { signalToken } from "./trade/inputs";
-import { TOKENS } from "./trade/rules";
-import { signalStats, standing } from "./statistics/shapes";
-import { publicSignal } from "./views/shapes";
-import { anchors, proof } from "./proof";
 import { assertIssued, reviewedDay } from "./answers";
-
-/** Loaded by the first request that asks for the statistics. */
-const statistics = once(() => import("./statistics/figures"));
+import { anchors, proof } from "./proof";
+import { standingOf, statisticsOf } from "./statistics/figures";
+import { signalStats, standing } from "./statistics/shapes";
+import { spokenDay } from "./trade/calendar";
+import { TOKENS } from "./trade/rules";
+import { signalExample, statsExample, storedExample } from "./views/examples";
+import { publicSignal, signalToken } from "./views/shapes";
+import { signalView } from "./views/signals";
 
 const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
 
@@ -58,7 +55,6 @@ const latest: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, userId }, { caller }) => {
     await assertIssued(ctx, token);
-    const { signalView } = await import("./views/signals");
     const tokens = token === undefined ? [...TOKENS] : [token];
     const rows = await ctx.runQuery(internal.signals.history.latest, { tokens });
     const of = (wanted: string) => rows.find((row) => row.token === wanted);
@@ -108,16 +104,15 @@ const history: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { token, limit, days, before }) => {
     await assertIssued(ctx, token);
-    const { signalView } = await import("./views/signals");
     const { signals, totals } = await ctx.runQuery(internal.signals.history.page, {
       token: token ?? null,
       limit: limit ?? (days === undefined ? USUALLY_LISTED : MOST_LISTED),
-      since: days === undefined ? null : wholeMinute(Date.now()) - days * DAY,
-      before: before === undefined ? null : Date.parse(before),
+      ...(days === undefined ? {} : { since: wholeMinute(Date.now()) - days * DAY }),
+      ...(before === undefined ? {} : { before: Date.parse(before) }),
     });
     return {
       signals: signals.map(signalView),
-      stats: (await statistics()).statisticsOf(totals),
+      stats: statisticsOf(totals),
       count: signals.length,
     };
   },
@@ -127,23 +122,6 @@ const history: MountedEndpoint = endpoint({
 const MARGIN_MS = 2 * SECOND;
 
 const tokenRecord = standing.extend({ signal: publicSignal.nullable() });
-
-const recordExample = {
-  wins: 1,
-  losses: 0,
-  expired: 0,
-  pending: 0,
-  winrate: 100,
-  trades: 1,
-  totalPnlPercent: 0.976864,
-  totalAfterCostsPercent: 0.826864,
-  excessPoints: 50,
-};
-
-const NO_RECORD = {
-  ...{ ...recordExample, wins: 0, winrate: null, trades: 0 },
-  ...{ totalPnlPercent: 0, totalAfterCostsPercent: 0, excessPoints: 0 },
-};
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
@@ -159,10 +137,10 @@ const recap: MountedEndpoint = endpoint({
     input: {},
     output: {
       date: "2026-01-05",
-      ...recordExample,
+      ...standingOf([storedExample]),
       byToken: {
-        BTC: { ...recordExample, signal: signalExample },
-        ETH: { ...NO_RECORD, signal: null },
+        BTC: { ...standingOf([storedExample]), signal: signalExample },
+        ETH: { ...standingOf([]), signal: null },
       },
       review: "Bitcoin reached its first target within three hours; no Ethereum signal was issued.",
       generatedAt: "2026-01-05T20:00:00.000Z",
@@ -178,8 +156,6 @@ const recap: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller }) => {
     await assertIssued(ctx, undefined);
-    const { standingOf } = await import("./statistics/standing");
-    const { signalView } = await import("./views/signals");
     const day = spokenDay(Date.now());
     // Both waits together, and what each runs over, end before the caller's patience does.
     const patience = deadlines.caller - (userId === undefined ? 0 : deadlines.delivery + MARGIN_MS);

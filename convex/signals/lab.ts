@@ -2,8 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { wholeNumberOr } from "../lib/input";
+import { shadowLabExample } from "./arms/figures";
+import { shadowLab } from "./arms/shapes";
 import { shadowEvent } from "./record/events";
-import { shadowLab, shadowLabExample } from "./arms/shapes";
 
 const shadow: MountedEndpoint = endpoint({
   methods: ["GET"],

@@ -3,11 +3,14 @@ import { internal } from "../_generated/api";
 import { EXAMPLE_TX } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, wholeNumberOr } from "../lib/input";
-import { anchorShape } from "./record/anchorText";
-import { chainHead, signalEvent } from "./record/events";
+import { anchorShape, chainHead, signalEvent } from "./record/events";
 import { eventExample } from "./views/examples";
 
 /** What anybody can verify the record by: its events, and where its head was anchored. */
+
+/** Events, or transactions, behind a number. */
+const pageLimit = wholeNumberOr(100, 1, 500).describe("1 to 500, default 100");
+const fromNumber = wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER);
 
 export const proof: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -22,10 +25,8 @@ export const proof: MountedEndpoint = endpoint({
     output: { events: [eventExample], head: { sequence: 2, hash: "9c".repeat(32) }, count: 1 },
   },
   input: z.object({
-    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe(
-      "Only events behind this sequence number, default 0",
-    ),
-    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
+    after: fromNumber.describe("Only events behind this sequence number, default 0"),
+    limit: pageLimit,
   }),
   returns: z.object({
     events: z.array(signalEvent),
@@ -65,8 +66,8 @@ export const anchors: MountedEndpoint = endpoint({
     address: absentWhenEmpty(
       z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
     ).describe("Of the accounts in `addresses`, the first when left out"),
-    from: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only from this nonce on, default 0"),
-    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
+    from: fromNumber.describe("Only from this nonce on, default 0"),
+    limit: pageLimit,
   }),
   returns: z.object({
     addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),

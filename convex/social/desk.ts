@@ -9,7 +9,7 @@ import { worker } from "../lib/work/desk";
 import { completeStructured } from "../providers/structured";
 import { valueOf } from "../wallets/holdings";
 import { TOKENS, type Symbol } from "../wallets/tokens";
-import { settle } from "../wallets/transactions/orders";
+import { settle } from "../wallets/transactions/desk";
 import type { vWanted } from "./execution";
 import type { vOutcome } from "./mentions";
 import { intentQuestion } from "./prompts";

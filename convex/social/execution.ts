@@ -19,7 +19,7 @@ import { judge } from "./guards";
 import { takeShare } from "./limits";
 import { authorById, recipientOf } from "./model";
 import { countsBought, sumOf, type Prices } from "./orders";
-import { vIntent } from "./tables";
+import { vIntent } from "./stored";
 
 /** From what the model read to an open trade: what may not be carried out ends here, with its reason. */
 

@@ -14,7 +14,8 @@ import { endMention } from "./endings";
 import { underWayAt, vTry } from "./execution";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
-import { socialTables, vIntent } from "./tables";
+import { vIntent } from "./stored";
+import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 

@@ -1,8 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
-import { intentShape } from "./prompts";
+import { vIntent } from "./stored";
 
 const vMentionStatus = v.union(
   /** Received; nobody has decided yet, or its trade is under way. */
@@ -15,10 +14,8 @@ const vMentionStatus = v.union(
   v.literal("ignored"),
 );
 
-/** What the model read in a mention. Never believed without the text's own word (`commands.ts`). */
-export const vIntent = zodOutputToConvex(intentShape);
-
 export type MentionStatus = Infer<typeof vMentionStatus>;
+/** What the model read in a mention. Never believed without the text's own word (`commands.ts`). */
 export type Intent = Infer<typeof vIntent>;
 
 export const socialTables = {

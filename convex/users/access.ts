@@ -114,10 +114,15 @@ export const level = internalQuery({
  * @throws AppError `unauthorized`, `forbidden`
  */
 export async function permitNow(ctx: QueryCtx, userId: string, deed: Deed, now: number): Promise<Permit> {
-  const by = await credentialOf(ctx, userId);
-  const verdict = verdictOf(by, await levelOf(ctx, userId, now), deed, isGuessable(userId));
+  const verdict = await verdictNow(ctx, userId, deed, now);
   if (verdict.kind === "refused") throw new AppError(verdict.code, verdict.message);
   return verdict;
+}
+
+/** The verdict itself, for what tells a refusal and is none. @throws AppError as `credentialOf`. */
+export async function verdictNow(ctx: QueryCtx, userId: string, deed: Deed, now: number): Promise<Verdict> {
+  const by = await credentialOf(ctx, userId);
+  return verdictOf(by, await levelOf(ctx, userId, now), deed, isGuessable(userId));
 }
 
 /** The same for actions. @returns What the caller has shown. */

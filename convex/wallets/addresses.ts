@@ -1,14 +1,20 @@
-import { getAddress, isAddress, isHex, type Address, type Hex } from "viem";
+import type { Address, Hex } from "viem";
+import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
 
 /** Stored strings back to the types they were. */
 
 export function asAddress(text: string): Address {
-  if (!isAddress(text, { strict: false })) throw new AppError("internal", "A stored address is damaged");
-  return getAddress(text);
+  const address = checksummed(text);
+  if (address === null) throw new AppError("internal", "A stored address is damaged");
+  return address;
 }
 
 export function asHex(text: string): Hex {
   if (!isHex(text)) throw new AppError("internal", "Stored bytes are damaged");
   return text;
+}
+
+function isHex(text: string): text is Hex {
+  return /^0x[0-9a-fA-F]*$/.test(text);
 }

@@ -84,7 +84,10 @@ export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false")
     "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
   );
 
-export const dryRun = absentWhenEmpty(z.boolean("must be true or false"))
+/** An empty text is no absence here: whoever sends one may have meant yes. */
+export const dryRun = z
+  .boolean("must be true or false")
+  .optional()
   .transform((value) => value ?? false)
   .describe(
     "A rehearsal: says what the order would come to, what it would cost and whether it would be refused; signs, stores and moves nothing.",

@@ -44,6 +44,8 @@ type Limit = {
   address: string;
   /** What of the user's it is about, as the end of "the limit of 500 USD in 24 hours". */
   about: string;
+  /** How much of the transfer's value counts against it, in basis points. */
+  countedBps: bigint;
 };
 
 /** All limits of a transfer; sums in micro-USD. */
@@ -56,6 +58,7 @@ export type Limits = {
 
 /** What is counted within so much of time stands in one entry, and counts as long as its last transfer. */
 const SLOT_MS = 15 * MINUTE;
+const BPS = 10_000n;
 
 /** Whether the value of a transfer has to be known at all. */
 export function needValue({ perTransfer, rolling }: Limits): boolean {
@@ -76,31 +79,48 @@ export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): 
   };
 }
 
-type Bound = Pick<Limit, "measure" | "most" | "address" | "about">;
+type Bound = Pick<Limit, "measure" | "most" | "address" | "about" | "countedBps">;
 
 async function bounds(ctx: QueryCtx, { userId, permit, address, request }: Transfer): Promise<Bound[]> {
   const found: Bound[] = [];
-  const own = { address: "" };
+  const own = { address: "", countedBps: BPS };
   const perDay = optional("DAILY_TRANSFER_LIMIT_USD");
   if (perDay !== undefined) found.push({ ...own, measure: "moved", most: microUsd(perDay), about: "" });
   if (permit.by === "id")
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
-  if (permit.by !== "unclaimed" || !(await leavesUser(ctx, userId, request))) return found;
+  const countedBps = permit.by === "unclaimed" ? await leavingBps(ctx, userId, request) : 0n;
+  if (countedBps === 0n) return found;
   const isWeak = isGuessable(userId);
   const most = microUsd(setting(isWeak ? "WEAK_ID_DAILY_USD" : "UNCLAIMED_DAILY_USD"));
   // The operator's 0 bounds nothing.
   if (most === 0n) return found;
   const whose = isWeak ? "that could be guessed" : "without an owner";
-  found.push({ ...own, measure: "left", most, about: ` that leave the wallets of a userId ${whose}` });
+  const left = { countedBps, most };
+  found.push({ ...own, ...left, measure: "left", about: ` that leave the wallets of a userId ${whose}` });
   if (!isWeak || address === null) return found;
   const about = " that leave the wallets of userIds that could be guessed, by one network address";
-  return [...found, { measure: "leftByAddress", most, address: sha256Hex(`address:${address}`), about }];
+  return [...found, { ...left, measure: "leftByAddress", address: sha256Hex(`address:${address}`), about }];
 }
 
-/** Whether it takes something from its user: a swap stays in the wallet, and a send to the user's other wallet does too. */
-async function leavesUser(ctx: QueryCtx, userId: string, request: TransactionRequest): Promise<boolean> {
-  if (request.kind !== "send") return false;
-  return (await walletAt(ctx, request.toAddress))?.userId !== userId;
+/**
+ * How much of a transfer's value may leave its user, in basis points: of a send all, of a swap as much as its terms let it
+ * lose, and nothing of a send to the user's other wallet.
+ */
+async function leavingBps(ctx: QueryCtx, userId: string, request: TransactionRequest): Promise<bigint> {
+  if (request.kind === "swap")
+    return request.acceptUnpriced === true ? BPS : toleratedBps(request.slippageBps);
+  if (request.kind !== "send") return 0n;
+  return (await walletAt(ctx, request.toAddress))?.userId === userId ? 0n : BPS;
+}
+
+/** How much less than the feeds say a swap may bring, in basis points: its slippage, and the operator's allowance. */
+export function toleratedBps(slippageBps: number): bigint {
+  return BigInt(slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
+}
+
+/** What of a transfer's value counts against a limit, rounded up. Micro-USD. */
+function countedOf(value: bigint, { countedBps }: Pick<Limit, "countedBps">): bigint {
+  return (value * countedBps + BPS - 1n) / BPS;
 }
 
 /**
@@ -118,10 +138,14 @@ export function refusalOf({ perTransfer, rolling }: Limits, value: bigint | null
   if (perTransfer !== null && value > perTransfer) {
     return new AppError("invalid_request", `A transfer may be worth at most ${usd(perTransfer)} USD`);
   }
-  const passed = rolling.find(({ used, most }) => used + value > most);
+  const passed = rolling.find((limit) => limit.used + countedOf(value, limit) > limit.most);
   if (passed === undefined) return null;
-  const { most, about, measure } = passed;
-  const said = `This transfer would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
+  const { most, about, measure, countedBps } = passed;
+  const what =
+    countedBps === BPS
+      ? "This transfer"
+      : `This swap, which by its terms may lose ${cents(countedOf(value, passed))} USD,`;
+  const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
   // Beyond its owner's cap an open account is as a guarded one.
   return measure === "byId"
     ? new AppError("forbidden", `${said}. Beyond it an order needs ${TOKEN}`)
@@ -154,15 +178,18 @@ export async function reserve(
   const refusal = refusalOf(limits, value);
   if (refusal !== null) throw refusal;
   if (value === null || limits.rolling.length === 0) return null;
-  const shares = limits.rolling.map(({ measure, address }) => ({ measure, address }));
+  const shares = limits.rolling.map((limit) => {
+    const { measure, address } = limit;
+    return { measure, address, microUsd: countedOf(value, limit).toString() };
+  });
   const reservation = { at, microUsd: value.toString(), shares };
-  await count(ctx, transfer.userId, reservation, value);
+  await count(ctx, transfer.userId, reservation, 1n);
   return reservation;
 }
 
 /** Gives back what a transfer that moved nothing had reserved. */
 export async function release(ctx: MutationCtx, userId: string, reservation: Reservation): Promise<void> {
-  await count(ctx, userId, reservation, -BigInt(reservation.microUsd));
+  await count(ctx, userId, reservation, -1n);
 }
 
 /** Counts a transfer after all that was given back: it was mined. Beyond a limit as well, as it has happened. */
@@ -171,7 +198,7 @@ export async function reserveAgain(
   userId: string,
   reservation: Reservation,
 ): Promise<void> {
-  await count(ctx, userId, reservation, BigInt(reservation.microUsd));
+  await count(ctx, userId, reservation, 1n);
 }
 
 /** Adds to what was counted when the transfer was opened; takes off where it is negative, down to nothing. */
@@ -179,14 +206,15 @@ async function count(
   ctx: MutationCtx,
   userId: string,
   reservation: Reservation,
-  change: bigint,
+  sign: 1n | -1n,
 ): Promise<void> {
   // A transfer of an earlier version, whose day is over or begins anew.
   if (!("shares" in reservation)) return;
   const now = Date.now();
   const { at, shares } = reservation;
   if (at <= now - DAY - SLOT_MS) return;
-  for (const { measure, address } of shares) {
+  for (const { measure, address, microUsd: share = reservation.microUsd } of shares) {
+    const change = sign * BigInt(share);
     const row = await windowOf(ctx, userId, { address, measure });
     const entries = changed(row?.entries ?? [], at, change).filter((entry) => entry.at > now - DAY);
     if (row !== null) await ctx.db.patch("transferWindows", row._id, { entries, updatedAt: now });

@@ -44,7 +44,7 @@ export const repair = providerAction({
       },
     );
     const { handedOut, filled } = await mendGap(ctx, { walletId, address, mined });
-    await ctx.runMutation(internal.wallets.transactions.driver.resume, { walletId });
+    await ctx.runMutation(internal.wallets.transactions.queue.resume, { walletId });
     return { mined, ...accepted, handedOut, filled };
   },
 });

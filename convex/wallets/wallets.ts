@@ -2,8 +2,8 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { AppError } from "../lib/errors";
-import { keepKey } from "./custody/keys";
-import { walletOf, walletAt, insertWallet } from "./model";
+import { keepKey } from "./custody/envelopes";
+import { insertWallet, walletAt, walletOf } from "./model";
 import { vSymbol, vWalletKind } from "./tables";
 import { OPEN_STATES } from "./transactions/states";
 

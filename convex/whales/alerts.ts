@@ -3,7 +3,7 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
-import { vPublicAlert } from "./tables";
+import { vPublicAlert } from "./stored";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({

@@ -1,51 +1,21 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../lib/examples";
 import { needsWhileEmpty } from "../lib/env";
+import { EXAMPLE_USER } from "../lib/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/input";
 import { charge } from "../lib/limits";
 import { HOUR, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/waiting";
+import { awaitDelivery } from "../messenger/arrivals";
 import { credentialShown } from "../users/access";
-import { hours, publicAlertShape, type PublicAlert } from "./shapes";
-
-export const measuredExample: PublicAlert = {
-  token: "USDC",
-  alertType: "cex_inflow",
-  amount: 4_200_420,
-  direction: "neutral",
-  description: "4,200,000 USDC moved from 0x7099…79c8 to Binance.",
-  source: "measured",
-  chain: "base",
-  occurredAt: 1_767_605_371_000,
-  detectedAt: 1_767_605_400_000,
-  messengerSent: true,
-  txHash: EXAMPLE_TX,
-  verified: true,
-  movement: {
-    from: { address: EXAMPLE_ADDRESS.toLowerCase() },
-    to: {
-      address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a",
-      label: {
-        exchange: "Binance",
-        source: "https://github.com/DefiLlama/DefiLlama-Adapters/blob/b42f973e/projects/binance/config.js",
-      },
-    },
-    quantity: "4200000000000",
-    position: 0,
-    blockNumber: 40_412_812,
-    blockHash: `0x${"4b".repeat(32)}`,
-    price: { usd: 1.0001, source: "chainlink", observedAt: 1_767_600_000_000 },
-  },
-};
+import { hours, measuredExample, publicAlertShape, type PublicAlert } from "./shapes";
 
 const reportedExample: PublicAlert = {
   token: "ETH",
   alertType: "cex_inflow",
   amount: 4_200_000,
   direction: "bearish",
-  description: "1,230 ETH moved from a fund's wallet to an exchange.",
+  description: "1,230 ETH [model] moved from a fund's wallet to an exchange.",
   source: "agent-reported",
   chain: "ethereum",
   occurredAt: 1_767_603_000_000,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/examples";
 import { absentWhenEmpty, numberFrom } from "../lib/input";
 
 /** What alerts consist of. */
@@ -68,3 +69,33 @@ export function hoursOr(otherwise: number) {
 }
 
 export const hours = hoursOr(6);
+
+export const measuredExample: PublicAlert = {
+  token: "USDC",
+  alertType: "cex_inflow",
+  amount: 4_200_420,
+  direction: "neutral",
+  description: "4,200,000 USDC moved from 0x7099…79c8 to Binance.",
+  source: "measured",
+  chain: "base",
+  occurredAt: 1_767_605_371_000,
+  detectedAt: 1_767_605_400_000,
+  messengerSent: true,
+  txHash: EXAMPLE_TX,
+  verified: true,
+  movement: {
+    from: { address: EXAMPLE_ADDRESS.toLowerCase() },
+    to: {
+      address: "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a",
+      label: {
+        exchange: "Binance",
+        source: "https://github.com/DefiLlama/DefiLlama-Adapters/blob/b42f973e/projects/binance/config.js",
+      },
+    },
+    quantity: "4200000000000",
+    position: 0,
+    blockNumber: 40_412_812,
+    blockHash: `0x${"4b".repeat(32)}`,
+    price: { usd: 1.0001, source: "chainlink", observedAt: 1_767_600_000_000 },
+  },
+};

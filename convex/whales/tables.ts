@@ -1,12 +1,9 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { waiting, type RecordsOf } from "../lib/records";
-import { movement, publicAlertShape, type ALERT_TYPES, type DIRECTIONS } from "./shapes";
-
-export const vPublicAlert = zodOutputToConvex(publicAlertShape);
-const vMovement = zodOutputToConvex(movement);
+import type { ALERT_TYPES, DIRECTIONS } from "./shapes";
+import { vMovement, vPublicAlert } from "./stored";
 
 /** What is told of one movement, by whomever. */
 export const vReported = vPublicAlert.omit("source", "detectedAt", "messengerSent", "verified", "movement");

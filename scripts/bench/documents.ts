@@ -87,7 +87,7 @@ async function measured(size: number): Promise<Map<string, Usage>> {
     await world.clock.advance(2 * MINUTE);
     const synthesisId = await finishSynthesis(world);
     await take(`one synthesis published to ${DUE} shifts`, () =>
-      world.t.mutation(internal.research.publishing.publish, { synthesisId }),
+      world.t.mutation(internal.research.publications.publish, { synthesisId }),
     );
     return usages;
   } finally {

@@ -1,5 +1,6 @@
 import { ledgerOf, type Ledger } from "../../convex/evidence/facts";
 import { settle } from "../../convex/evidence/settlement";
+import { alteredFigure } from "../../tests/evidence/corpus/alterations";
 import { createMarket } from "../standins/market";
 import { random } from "../standins/random";
 import { briefAt } from "./briefs";
@@ -126,24 +127,12 @@ function falseIn(text: string, ledger: Ledger, point: "." | ",", altered: readon
     .map((one) => `${one.text} [${one.label}]`);
 }
 
-const FACTORS = [0.1, 0.31, 0.5, 0.8, 0.94, 1.06, 1.13, 1.4, 2, 3.7, 10] as const;
-
 function alteredBy(sentences: readonly Sentence[], chance: ReturnType<typeof random>) {
   const altered: string[] = [];
   const told = sentences.map(({ text, figures }) =>
     figures.reduce((sentence, one) => {
-      if (chance.between(0, 1) >= ALTERED_SHARE) return sentence;
-      const [digits = ""] = /\d[\d.,\s]*\d|\d/.exec(one) ?? [];
-      const places = /[.,](\d{1,2}|\d{4})$/.exec(digits)?.[1]?.length ?? 0;
-      const value = (Number(digits.replace(/\D/g, "")) / 10 ** places) * chance.pick(FACTORS);
-      const made = one.replace(
-        digits,
-        places > 0
-          ? value.toFixed(places).replace(".", digits.charAt(digits.length - places - 1))
-          : value.toFixed(0),
-      );
-      if (made === one) return sentence;
-      altered.push(made);
+      const made = chance.between(0, 1) < ALTERED_SHARE ? alteredFigure(one, chance) : one;
+      if (made !== one) altered.push(made);
       return sentence.replace(one, made);
     }, text),
   );

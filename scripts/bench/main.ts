@@ -5,18 +5,11 @@ import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as figures from "./figures";
-import * as ledger from "./ledger";
-import * as pages from "./pages";
-import * as payments from "./payments";
 import { createProgress } from "./progress";
-import * as proxy from "./proxy";
 import * as signals from "./signals";
 import { rendered, type Bench, type Table } from "./table";
-import * as throughput from "./throughput";
 import * as upstreamCalls from "./upstreamCalls";
-import * as wallets from "./wallets";
 import * as whales from "./whales";
-import * as wire from "./wire";
 
 /** `npm run bench`: measures the service on the local host, question by question. */
 
@@ -26,15 +19,8 @@ const QUESTIONS: Record<string, Bench> = {
   documents,
   figures,
   signals,
-  pages,
-  throughput,
-  wallets,
-  payments,
-  ledger,
   conflicts,
-  proxy,
   whales,
-  wire,
 };
 
 const LIST = Object.entries(QUESTIONS)
@@ -43,7 +29,7 @@ const LIST = Object.entries(QUESTIONS)
 
 const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
 
-Measures the service on this machine: every question (about three minutes), or those named.
+Measures the service on this machine: every question (about two minutes), or those named.
 
   --json   the tables as JSON on stdout (npm run --silent bench -- --json)
   --list   the questions

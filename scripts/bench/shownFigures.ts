@@ -26,11 +26,14 @@ const SCALES: readonly [pattern: RegExp, times: number][] = [
 export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
   const brackets: { ids: number[]; label: string }[] = [];
   const open = text
-    .replace(/\[(\d+(?:, \d+)*)(?:: ([^\]]*))?\]/g, (_whole, ids: string, label: string | undefined) => {
-      brackets.push({ ids: ids.split(", ").map(Number), label: label ?? "" });
+    .replace(/\[(\d+(?:, \d+)*(?:[:;] [^\]]*)?)\]/g, (_whole, told: string) => {
+      const parts = told.split(/; (?=\d)/).map((part) => /^([\d, ]+)(?:: (.*))?$/.exec(part) ?? []);
+      const ids = parts.flatMap(([, numbers = ""]) => numbers.split(", ").map(Number));
+      brackets.push({ ids, label: parts.flatMap(([, , label]) => label ?? []).join("; ") });
       return BRACKET;
     })
-    .replace(/[“«„][^”»“]*[”»“]/g, " ");
+    .replace(/[“«„][^”»“]*[”»“]/g, " ")
+    .replace(/^\s*\d{1,2}[.)]\s/gm, " ");
   return Array.from(
     open.matchAll(/[−-]?\d(?:[\d.,]|[\u00A0\u202F](?=\d{3}))*(?<=\d)/g),
     ({ 0: told, index }): ShownFigure[] => {
@@ -45,11 +48,15 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
         .replaceAll(point === "." ? "," : ".", "")
         .replace(",", ".");
       const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
-      // Between the figure and its bracket stands its unit alone.
-      const isFollowed = /^[^\d\n\uE123]{0,14}\uE123/.test(behind);
+      // Between the figure and its bracket stands its unit alone, or figures that share it.
+      const hasUnit =
+        /[$]\s?$/.test(open.slice(0, index)) || /^\s?(?:%|\$|pp|Prozentpunkte|×|美元|ドル)/.test(behind);
+      const isFollowed =
+        /^[^\d\n\uE123]{0,14}\uE123/.test(behind) || (hasUnit && /^[^\n\uE123|]*\uE123/.test(behind));
       const count = open.slice(0, index).split(BRACKET).length - 1;
       const { ids = null, label = "" } = (isFollowed ? brackets[count] : undefined) ?? {};
-      const before = /(\p{L}+)[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
+      const before =
+        /(\p{L}+)(?: de)?[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
       return [
         { text: told, before: before.toLowerCase(), value: Number(decimal) * times, place, ids, label },
       ];
@@ -59,7 +66,7 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
 
 const BRACKET = "\uE123";
 /** Words that say a figure to be no less, or no more, than the truth. */
-const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase)$/;
+const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase|moins|menos)$/;
 const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
 
 /**
@@ -73,11 +80,14 @@ export function isTrue(
   const facts = (ids ?? []).flatMap((id) => cited[id - 1] ?? []);
   if (facts.some(({ words }) => words?.includes(text.replace(/[−-]/, "")) === true)) return true;
   const values = facts.flatMap((one) => one.value ?? []);
+  const sum = values.reduce((all, one) => all + one, 0);
   const made = values.flatMap((a) => values.flatMap((b) => [a - b, a + b, a / b, (a / b) * 100]));
-  const isCorrected = /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.)(?:\s\$)?)?$/.test(
-    label.replace(/within 1\s?%$/, ""),
-  );
-  return [...values, ...made].some((one) => {
+  const gaps = values.flatMap((a) => values.map((b) => (a / b - 1) * 100));
+  const isCorrected =
+    /(?:^|\s)[−+]?(?:US)?\$?\s?\d[^\s;]*(?:\s(?:%|\$|M|Md|Mio\.|Mrd\.|Prozentpunkte)(?:\s\$)?)?(?:;|$)/.test(
+      label.replace(/within 1\s?%$/, ""),
+    );
+  return [...values, ...made, ...gaps, sum].some((one) => {
     const over = Math.abs(value) - Math.abs(one);
     const isBoundTrue = BELOW.test(before) ? over >= 0 : !ABOVE.test(before) || over <= 0;
     return (

@@ -1,4 +1,3 @@
-import { excessOf } from "../../convex/signals/trade/edge";
 import {
   addDay,
   DECISIVE,
@@ -6,6 +5,7 @@ import {
   NO_BLOCKS,
   type Blocks,
 } from "../../convex/signals/statistics/inference";
+import { excessOf } from "../../convex/signals/trade/rules";
 
 /**
  * Histories of signals on a price without direction: a walk of equal steps up and down, on whose steps all levels lie, so

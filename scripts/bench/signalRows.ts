@@ -1,8 +1,8 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, TableNames } from "../../convex/_generated/dataModel";
-import { dayOf, DAY, HOUR, iso } from "../../convex/lib/time";
+import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
 import { addDayOfTrades, type DayTrade } from "../../convex/signals/statistics/days";
-import { dayTradeOf } from "../../convex/signals/statistics/standing";
+import { dayTradeOf } from "../../convex/signals/statistics/figures";
 import {
   addClosed,
   emptyTotals,

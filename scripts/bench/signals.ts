@@ -74,11 +74,11 @@ async function usagesAt(size: number): Promise<Map<string, Usage>> {
     for (const { name, tick } of world.crons) if (ticks.includes(name)) await take(`cron: ${name}`, tick);
     await take("tracker's look at one token", () =>
       world.clock.during(
-        world.t.action(internal.signals.outcomes.looks.look, { desk: "daily", token: "BTC" }),
+        world.t.action(internal.signals.outcomes.sight.look, { desk: "daily", token: "BTC" }),
       ),
     );
     await take("shadow tracker's look at one token", () =>
-      world.clock.during(world.t.action(internal.signals.outcomes.looks.look, { desk: "lab", token: "BTC" })),
+      world.clock.during(world.t.action(internal.signals.outcomes.sight.look, { desk: "lab", token: "BTC" })),
     );
     return usages;
   } finally {

@@ -46,10 +46,6 @@ export function figure(value: number, digits = 0): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-export function median(values: readonly number[]): number {
-  return quantile(values, 0.5);
-}
-
 /** @param part 0 to 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);

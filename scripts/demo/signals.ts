@@ -61,7 +61,7 @@ export async function live(world: World, days: number, stream: NodeJS.WriteStrea
     for (let half = 0; half < 48; half++) {
       const due = START + day * DAY + half * HALF_HOUR;
       await world.clock.advance(due - world.clock.now());
-      if (half % 2 === 0) await run(world, "market/prices:takeDue");
+      if (half % 2 === 0) await run(world, "market/samples:takeDue");
       if (half >= ISSUED && half <= OVER) await run(world, "signals/outcomes/tracker:track");
       if (half === ISSUED) await run(world, "signals/desk/runs:openDay");
     }
@@ -84,7 +84,7 @@ async function run(world: World, name: string): Promise<void> {
   const cron = world.crons.find((one) => one.name === name);
   if (cron === undefined) throw new Error(`There is no cron for ${name}`);
   await cron.tick();
-  await world.clock.advance(name === "market/prices:takeDue" ? SECOND : 5 * SECOND);
+  await world.clock.advance(name === "market/samples:takeDue" ? SECOND : 5 * SECOND);
 }
 
 type Told = { signals: Signals; records: Records; head: z.infer<typeof proof>["head"] };

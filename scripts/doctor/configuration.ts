@@ -1,5 +1,5 @@
 import { isVariable, setting, variableNames, type Variable } from "../../convex/lib/env";
-import { FIRST_PROMPT, promptNamed, PROMPT_VERSIONS } from "../../convex/signals/arms/names";
+import { FIRST_PROMPT, PROMPT_VERSIONS, promptNamed } from "../../convex/signals/arms/arms";
 import { complaintOf } from "../env/names";
 import { complaintsOf } from "../env/rules";
 import { fault, good, off, warning, type Finding } from "./finding";

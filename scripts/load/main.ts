@@ -186,7 +186,7 @@ function row(name: string, hits: readonly Hit[], ms: number): string[] {
 
 /** Starts one of the bench's servers, and answers with its address once it is up. */
 async function start(which: "application" | "bare"): Promise<string> {
-  const server = forkScript(new URL("../bench/server.ts", import.meta.url), [which]);
+  const server = forkScript(new URL("server.ts", import.meta.url), [which]);
   servers.push(server);
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error("The server is not up in time")), START_MS);

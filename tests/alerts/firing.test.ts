@@ -102,7 +102,9 @@ describe("an alert", () => {
     await tick(app);
     await app.settle();
     expect(await firedAt(app, alertId)).toEqual([START + 5 * MINUTE]);
-    expect(app.cards()).toEqual([]);
+    expect(app.cards()).toMatchObject([
+      { chatId: "777", text: expect.stringContaining("new messenger settings") },
+    ]);
   });
 
   test("fires for everybody once, also where a price crosses very many levels", async ({ app }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { conditionShape, LEAST_FLOW_USD, PRICED, type Condition } from "../../convex/alerts/grammar";
 import { readPhrase } from "../../convex/alerts/phrases";
-import { isSaid } from "../../convex/alerts/said";
+import { isSaid } from "../../convex/alerts/agreement";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { READ, UNREAD } from "./phrases";
 import { IN_OTHER_WORDS, MISLEADING } from "./wordings";

@@ -36,7 +36,7 @@ export async function priced(
 
 /** What the cron does every minute, with what follows from it. */
 export async function tick(app: App): Promise<void> {
-  await app.t.mutation(internal.alerts.watching.tick, {});
+  await app.t.mutation(internal.alerts.watch.tick, {});
   await app.settle(1);
 }
 

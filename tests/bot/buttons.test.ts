@@ -82,20 +82,20 @@ describe("a tapped button", () => {
     agentSays(
       app,
       Array.from({ length: 19 }, (_, i) =>
-        alert({ amount: 1_000_000 * (40 - i), description: `Move ${i}.` }),
+        alert({ amount: 1_000_000 * (40 - i), description: `Move N${i}.` }),
       ),
     );
     await watchNow(app);
     const [first = ""] = await say(app, "/whales");
-    expect([first.includes("Move 7."), first.includes("Move 8."), buttonsOf(app)]).toEqual([
+    expect([first.includes("Move N7."), first.includes("Move N8."), buttonsOf(app)]).toEqual([
       ...[true, false],
       [["Smaller ▶"]],
     ]);
     const [second] = await tap(app, "Smaller ▶");
-    expect(second?.text).toMatch(/Move 8\.[^]*Move 15\.[^]*… and 3 smaller ones/);
+    expect(second?.text).toMatch(/Move N8\.[^]*Move N15\.[^]*… and 3 smaller ones/);
     expect(buttonsOf(app)).toEqual([["◀ Larger", "Smaller ▶"]]);
     const [third] = await tap(app, "Smaller ▶");
-    expect([third?.text.includes("Move 18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);
+    expect([third?.text.includes("Move N18."), buttonsOf(app)]).toEqual([true, [["◀ Larger"]]]);
   });
 
   test("of a result brings its text, its sources, and for a linked user a shift", async ({ app }) => {
@@ -177,7 +177,7 @@ describe("a tapped button", () => {
     await say(app, "/alert BTC above 110000", LONG);
     await tap(app, "Yes, tell me");
     vi.setSystemTime(Date.now() + 84 * 86_400_000);
-    await app.t.mutation(internal.alerts.watching.tick, {});
+    await app.t.mutation(internal.alerts.watch.tick, {});
     await app.settle();
     expect(buttonsOf(app)).toEqual([["Keep it"]]);
     const [kept] = await tap(app, "Keep it");

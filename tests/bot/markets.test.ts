@@ -94,7 +94,7 @@ describe("alerts", () => {
     const before = app.cards().length;
     vi.setSystemTime(Date.now() + 5 * MINUTE);
     await priced(app, 101_500);
-    await app.t.mutation(internal.alerts.watching.tick, {});
+    await app.t.mutation(internal.alerts.watch.tick, {});
     await arrived(app, before + 1);
     expect(app.cards().slice(before)).toMatchObject([
       { chatId: String(ALICE), text: expect.stringContaining("BTC is at $101,500") },

@@ -26,6 +26,46 @@ test("an order with fields in its address is refused by name, and moves nothing"
   expect(await app.rows("transactions")).toEqual([]);
 });
 
+test("an order that says a field twice is refused by its name, and moves nothing", async () => {
+  const app = createWalletApp(chain);
+  await app.fundedWallet(OWNED, { ETH: 10n ** 18n, USDC: 10_000_000n });
+  const send = JSON.stringify({ userId: OWNED, toAddress: freshAddress(), token: "USDC", amount: "1000000" });
+  for (const [said, name] of [
+    ['"dryRun":true,"dryRun":false', "dryRun"],
+    ['"amount":"2"', "amount"],
+    [String.raw`"\u0061mount":"2"`, "amount"],
+    [`"userId":"${OWNED}"`, "userId"],
+  ] as const) {
+    const answer = await app.call("POST", "/mcp/defi/send", { body: `{${said},${send.slice(1)}` });
+    expect([answer.status, answer.body.error]).toEqual([
+      400,
+      `${name} is in the body more than once: where money moves, every field may stand there once`,
+    ]);
+  }
+  expect(await app.rows("transactions")).toEqual([]);
+});
+
+test("a rehearsal by the id alone says what the order would be refused for, and that of a closed account shows nothing", async () => {
+  const app = createWalletApp(chain);
+  await app.fundedWallet(OWNED, { ETH: 10n ** 18n, USDC: 10_000_000n });
+  const browser = browserOf(app, "owner");
+  await browser.action(api.account.claims.claimUserId, { userId: OWNED });
+  const send = { userId: OWNED, toAddress: freshAddress(), token: "USDC", amount: "1000000" };
+  const order = await app.post("/mcp/defi/send", send);
+  const rehearsed = await app.post("/mcp/defi/send", { ...send, dryRun: true });
+  expect([order.status, rehearsed.status, rehearsed.body.success]).toEqual([403, 200, false]);
+  expect(rehearsed.body.rehearsal).toMatchObject({
+    refusal: { status: 403, error: order.body.error },
+    fees: { transactions: 1 },
+  });
+  const own = await app.post("/mcp/defi/send", { ...send, dryRun: true }, { as: "owner" });
+  expect(own.body.rehearsal).toMatchObject({ refusal: null });
+  expect((await app.post("/mcp/defi/send", { ...send, dryRun: true }, { as: "another" })).status).toBe(403);
+  await browser.mutation(api.account.levels.set, { level: "closed" });
+  expect((await app.post("/mcp/defi/send", { ...send, dryRun: true })).status).toBe(401);
+  expect(await app.rows("transactions")).toEqual([]);
+});
+
 test("a token that is not valid is 401 for an id with an owner, and never falls back to the id", async () => {
   const app = createWalletApp(chain);
   await app.fundedWallet(OWNED, { ETH: 10n ** 18n });

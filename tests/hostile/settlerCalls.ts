@@ -97,7 +97,9 @@ export function alterationsOf(chance: Random): Alteration[] {
       name: "minimum",
       alter: rewritten(({ slippage }) => {
         const was = slippage.minAmountOut;
-        slippage.minAmountOut = chance.pick([0n, 1n, was / 2n, was - 1n, was + 1n, 2n ** 256n - 1n]);
+        const other = chance.pick([0n, 1n, was / 2n, was - 1n, was + 1n, -1n]);
+        // One less than nothing and one more than the most are 256 bits too.
+        slippage.minAmountOut = BigInt.asUintN(256, other);
       }),
     },
     {

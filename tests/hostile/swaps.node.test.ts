@@ -82,6 +82,50 @@ async function world(env: Record<string, string> = {}) {
   return { app, owner, holdings, untouched };
 }
 
+const setFair = (fair: boolean) =>
+  chain.rpc("anvil_setStorageAt", [
+    PUPPET,
+    pad("0x00", { size: 32 }),
+    pad(fair ? "0x01" : "0x00", { size: 32 }),
+  ]);
+
+/** The puppet is fair while it is watched: until signed bytes reach the chain. */
+async function fairWhileWatched(): Promise<void> {
+  await setFair(true);
+  intercept(async ({ body }, pass) => {
+    if (body.includes("eth_sendRawTransaction")) await setFair(false);
+    return pass();
+  });
+}
+
+/** The RPC does not know these methods. */
+function without(...methods: string[]): void {
+  const error = { code: -32601, message: "the method does not exist/is not available" };
+  answering(({ method, params }) => {
+    const overrides = method === "eth_call" && params.length > 2;
+    const isUnknown = methods.includes(method) || (methods.includes("state overrides") && overrides);
+    return isUnknown ? { error } : null;
+  });
+}
+
+/** Quotes call a contract of the provider's that takes what is sold with the permit, and then does this. */
+function takeAnd(owner: Address, steps: readonly Step[]): void {
+  lie((quote) => {
+    const permit = quote.permit2?.eip712.message;
+    if (permit === undefined) throw new Error("The quote has a permit");
+    const { token, amount } = permit.permitted;
+    const take = {
+      token,
+      permitted: BigInt(amount),
+      nonce: BigInt(permit.nonce),
+      deadline: BigInt(permit.deadline),
+      recipient: PUPPET,
+      requested: BigInt(amount),
+    };
+    redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps));
+  });
+}
+
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const OTHERWISE = "The swap would do something else than what was asked for: nothing was swapped";
 const UNGUARANTEED =
@@ -143,30 +187,13 @@ describe("the provider's registry", () => {
 });
 
 describe("a genuine contract made to do something else", () => {
-  /** What the provider's contract does with one USDC, besides taking it. */
-  function make(steps: (owner: Address) => readonly Step[], owner: Address): void {
-    lie((quote) => {
-      const permit = quote.permit2?.eip712.message;
-      if (permit === undefined) throw new Error("The quote has a permit");
-      const { token, amount } = permit.permitted;
-      const take = {
-        token,
-        permitted: BigInt(amount),
-        nonce: BigInt(permit.nonce),
-        deadline: BigInt(permit.deadline),
-        recipient: PUPPET,
-        requested: BigInt(amount),
-      };
-      redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps(owner)));
-    });
-  }
   const pay = (owner: Address, amount: bigint): Step => ({ to: TOKENS.DAI, data: transferTo(owner, amount) });
   const ONE_DAI = ETHER;
 
   async function puppet(steps: (owner: Address) => readonly Step[]) {
     const made = await world();
     await register(chain, PUPPET);
-    make(steps, made.owner);
+    takeAnd(made.owner, steps(made.owner));
     return made;
   }
 
@@ -209,16 +236,6 @@ describe("a genuine contract made to do something else", () => {
     expect(await balanceOf(chain, TOKENS.WETH, owner)).toBe(7n * ETHER);
   });
 
-  /** The RPC does not know these methods. */
-  function without(...methods: string[]): void {
-    const error = { code: -32601, message: "the method does not exist/is not available" };
-    answering(({ method, params }) => {
-      const overrides = method === "eth_call" && params.length > 2;
-      const isUnknown = methods.includes(method) || (methods.includes("state overrides") && overrides);
-      return isUnknown ? { error } : null;
-    });
-  }
-
   describe("where the RPC cannot simulate a transaction", () => {
     test("a call with a checker in the wallet's place takes its part: an honest swap goes through", async () => {
       const { app } = await puppet((owner) => [pay(owner, ONE_DAI)]);
@@ -258,20 +275,6 @@ describe("the provider's own contract, called dishonestly", () => {
     });
   }
 
-  /** Fair while it is watched: until the signed bytes reach the chain. */
-  async function fairWhileWatched(): Promise<void> {
-    await setFair(true);
-    intercept(async ({ body }, pass) => {
-      if (body.includes("eth_sendRawTransaction")) await setFair(false);
-      return pass();
-    });
-  }
-  const setFair = (fair: boolean) =>
-    chain.rpc("anvil_setStorageAt", [
-      PUPPET,
-      pad("0x00", { size: 32 }),
-      pad(fair ? "0x01" : "0x00", { size: 32 }),
-    ]);
   afterEach(() => setFair(true));
 
   test("does not sell 5,000 USDC for 0 DAI", async () => {
@@ -294,8 +297,7 @@ describe("the provider's own contract, called dishonestly", () => {
     const { app, owner, untouched } = await world();
     await fairWhileWatched();
     steal(owner, TOKENS.USDC, 5_000n * ETHER);
-    const error = { code: -32601, message: "the method does not exist/is not available" };
-    answering(({ method }) => (method === "eth_simulateV1" ? { error } : null));
+    without("eth_simulateV1");
     await untouched(await swap(app, { amount: "5000000000" }), UNGUARANTEED);
   });
 
@@ -323,31 +325,9 @@ describe("a contract that breaks its word in a block", () => {
   test("is told to the operator, and the answer is no success", async () => {
     const { app, owner } = await world();
     await register(chain, PUPPET);
-    let isWatched = true;
-    await chain.rpc("anvil_setStorageAt", [PUPPET, pad("0x00", { size: 32 }), pad("0x01", { size: 32 })]);
-    intercept(async ({ body }, pass) => {
-      if (isWatched && body.includes("eth_sendRawTransaction")) {
-        isWatched = false;
-        await chain.rpc("anvil_setStorageAt", [PUPPET, pad("0x00", { size: 32 }), pad("0x00", { size: 32 })]);
-      }
-      return pass();
-    });
-    lie((quote) => {
-      const permit = quote.permit2?.eip712.message;
-      if (permit === undefined) throw new Error("The quote has a permit");
-      const { token, amount } = permit.permitted;
-      const take = {
-        token,
-        permitted: BigInt(amount),
-        nonce: BigInt(permit.nonce),
-        deadline: BigInt(permit.deadline),
-        recipient: PUPPET,
-        requested: BigInt(amount),
-      };
-      const pays = [{ to: TOKENS.DAI, data: transferTo(owner, ETHER) }];
-      const steps = [{ to: PUPPET, data: puppetRun(pays, "runIfFair") }];
-      redirect(quote, PUPPET, puppetCall(promised(quote, owner), take, steps));
-    });
+    await fairWhileWatched();
+    const pays = [{ to: TOKENS.DAI, data: transferTo(owner, ETHER) }];
+    takeAnd(owner, [{ to: PUPPET, data: puppetRun(pays, "runIfFair") }]);
     const { status, body } = await swap(app);
     const error = expect.stringMatching(/^The swap was mined and has bought 0 rather than at least \d+/);
     expect([status, body.success, body.status, body.buyAmount, body.error]).toEqual([

@@ -57,20 +57,51 @@ test("sends at most 500 USD in any 24 hours, and is told when how much is free a
   expect((await send(app, "alice", 51)).status).toBe(400);
 });
 
-test("a long one that nobody owns sends at most 1,000 USD; a swap and a send to one's own other wallet count nothing", async () => {
+test("a long one that nobody owns sends at most 1,000 USD; a swap counts what it may lose, and a send to one's own other wallet nothing", async () => {
   const app = createWalletApp(chain, { env: usual });
   await app.fundedWallet(LONG, plenty);
   const basic = await app.post("/mcp/wallet/create", { userId: LONG });
   const swap = { userId: LONG, fromToken: "USDC", toToken: "DAI", amount: "2000000000" };
   expect((await app.post("/mcp/defi/swap", swap)).status).toBe(200);
   expect((await send(app, LONG, 1_200, { to: String(basic.body.address) })).status).toBe(200);
-  expect(await app.rows("transferWindows")).toEqual([]);
-  expect((await send(app, LONG, 999)).status).toBe(200);
-  const beyond = await send(app, LONG, 2);
+  // 2 % of 2,000 USD, the price feeds' last digits aside.
+  expect(
+    (await app.rows("transferWindows")).map(({ entries }) => Number(entries[0]?.microUsd) / 1e6),
+  ).toEqual([expect.closeTo(40, 0)]);
+  expect((await send(app, LONG, 950)).status).toBe(200);
+  const beyond = await send(app, LONG, 20);
   expect([beyond.status, beyond.body.error]).toEqual([
     400,
-    expect.stringContaining("leave the wallets of a userId without an owner: 1 USD"),
+    expect.stringContaining("leave the wallets of a userId without an owner: "),
   ]);
+});
+
+test("swaps that may lose much cannot carry off more than the limit, whatever the provider quotes", async () => {
+  const app = createWalletApp(chain, { env: usual });
+  await app.fundedWallet("alice", plenty);
+  const swap = (fields: object) =>
+    app.post("/mcp/defi/swap", { userId: "alice", fromToken: "USDC", toToken: "DAI", ...fields });
+  const wide = { amount: "2000000000", slippageBps: 1_000 };
+  for (let n = 0; n < 2; n++) expect((await swap(wide)).status).toBe(200);
+  const third = await app.post("/mcp/defi/swap", {
+    ...{
+      userId: "alice",
+      fromToken: "DAI",
+      toToken: "USDC",
+      amount: String(2_000n * 10n ** 18n),
+      slippageBps: 1_000,
+    },
+  });
+  expect([third.status, third.body.error]).toEqual([
+    400,
+    expect.stringMatching(
+      /^This swap, which by its terms may lose 2\d\d(\.\d+)? USD, would pass the limit of 500 USD/,
+    ),
+  ]);
+  const unpriced = await swap({ amount: "501000000", acceptUnpriced: true });
+  expect(unpriced.status).toBe(400);
+  expect((await swap({ amount: "100000000" })).status).toBe(200);
+  expect((await send(app, "alice", 70)).status).toBe(400);
 });
 
 test("all of one address together send at most 500 USD", async () => {

@@ -1,7 +1,7 @@
+import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { shadowLab, type ShadowArm } from "../../convex/signals/arms/shapes";
 import { shadowEvent, type ShadowEvent } from "../../convex/signals/record/events";
-import * as z from "zod";
 import type { App } from "../support/app";
 import { replace } from "../support/world";
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import type { Fact } from "../../convex/evidence/tables";
-import { ground, type AskedMarketFigures } from "../../convex/market/grounding";
+import { ground } from "../../convex/market/grounding";
+import type { AskedMarketFigures } from "../../convex/market/prompts";
 import type { QuoteSource } from "../../convex/prices/tables";
 import { deadlines } from "../../convex/lib/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";

@@ -5,8 +5,6 @@ import { questions } from "../../scripts/bench/wireQuestions";
 import { applyVariables } from "../../scripts/stack/env";
 import { createStandins } from "../../scripts/standins/index";
 
-/** A sample of what `npm run bench -- wire` does more often. */
-
 let restore = () => {};
 beforeAll(() => {
   restore = applyVariables(createStandins().env("http://providers.invalid"));

@@ -4,7 +4,7 @@ import { buy, issued, test } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { openPage, samplePrices } from "./support";
 
-/** What pages cost: `npm run bench -- pages` has the figures of a long record. */
+/** What pages cost. */
 
 test("a page reads what its JSON reads at most, writes nothing and asks nobody", async ({ app }) => {
   await app.get("/mcp/market");

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { shownPrices } from "../../convex/prices/shown";
+import { shownPrices } from "../../convex/prices/views";
 import { bigUsd, signed, usd } from "../../convex/pages/words";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
@@ -71,7 +71,7 @@ describe("the first page", () => {
     await watchNow(app);
     const answer = await openPage(app, "/");
     says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE);
-    says(answer.text, "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&lt;img");
+    says(answer.text, "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&lt;img");
   });
 
   test("goes without a part that cannot be read, and shows the others", async ({ app }) => {

@@ -201,7 +201,7 @@ describe("the status", () => {
     await app.pass(10 * MINUTE);
     await app.advance(60 * MINUTE);
     await app.t.run(async ({ db }) => {
-      const named = { owner: "o", turn: 0, run: "market/desk:refreshMarket", args: "{}" };
+      const named = { owner: "o", turn: 0, run: "market/desk:writeSnapshot", args: "{}" };
       const job = { ...named, at: Date.now() + HOUR, attempt: 1, failures: 0 };
       for (let index = 0; index < 3; index++) {
         await db.insert("work", { ...job, lane: "anonymous", state: "waiting" });

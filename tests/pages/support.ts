@@ -13,7 +13,7 @@ export const HOUR = 60 * MINUTE;
 /** As browsers ask. */
 export const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 /** What somebody writes who wants to be more than text. */
-export const HOSTILE = `<script>alert("1")</script><img src=x onerror='x'>`;
+export const HOSTILE = `<script>alert("x")</script><img src=x onerror='x'>`;
 
 export function openPage(app: App, path: string): Promise<Answer> {
   return app.get(path, { headers: { Accept: BROWSER } });

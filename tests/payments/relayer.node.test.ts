@@ -166,7 +166,7 @@ describe("a node's absurd nonce at the very first payment", () => {
     expect((await bought).status).toBe(502);
     unreachDeadlines();
     const check = ({ _id: transactionId } = row) =>
-      app.t.action(internal.wallets.transactions.outcome.check, { transactionId });
+      app.t.action(internal.wallets.transactions.followUp.check, { transactionId });
     const latest = async () => (await app.rows("transactions")).at(-1) ?? fail();
     const again = () => buy(app, headers);
     const count = (nonce: (asked: number) => number) => {

@@ -26,7 +26,7 @@ const closes = (app: App, before: number, count: number, token: "BTC" | "ETH" = 
 
 describe("the five-minute tick", () => {
   test("stores one sample per token, however often it runs", async ({ app }) => {
-    const tick = () => app.t.mutation(internal.market.prices.takeDue, {});
+    const tick = () => app.t.mutation(internal.market.samples.takeDue, {});
     await Promise.all([tick(), tick(), tick()]);
     await app.settle();
     await tick();
@@ -46,12 +46,12 @@ describe("the five-minute tick", () => {
 
   test("takes the model's price from market data of the last minutes, and asks for none", async ({ app }) => {
     app.standins.fail("tickers", { mode: "status", status: 503 });
-    await app.t.mutation(internal.market.prices.takeDue, {});
+    await app.t.mutation(internal.market.samples.takeDue, {});
     await app.settle();
     expect(await app.rows("priceSamples")).toEqual([]);
     expect(app.standins.sent("llm")).toEqual([]);
     await app.get("/mcp/market");
-    await app.t.mutation(internal.market.prices.takeDue, {});
+    await app.t.mutation(internal.market.samples.takeDue, {});
     await app.settle();
     expect((await app.rows("priceSamples")).map(({ token, source }) => [token, source])).toEqual([
       ["BTC", "llm"],
@@ -64,7 +64,7 @@ describe("the five-minute tick", () => {
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "binance" });
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coingecko" });
     app.standins.fail("tickers", { mode: "status", status: 503, ticker: "coinbase", times: 1 });
-    await app.t.mutation(internal.market.prices.takeDue, {});
+    await app.t.mutation(internal.market.samples.takeDue, {});
     await app.settle();
     expect(await app.rows("priceSamples")).toHaveLength(1);
   });

@@ -63,17 +63,21 @@ describe("a report that cannot be written", () => {
     expect(await app.rows("messages")).toHaveLength(2);
   });
 
-  test("leaves out an interim; a final one ends the shift with its error", async ({ app }) => {
+  test("leaves out an interim; a final one ends the shift with its error, which the status tells", async ({
+    app,
+  }) => {
     await app.post("/mcp/research/start", { userId: ALICE });
     app.standins.fail("llm", { mode: "status", status: 500, schema: "research_result" });
     await app.pass(9 * HOUR);
     const [shift] = await app.rows("shifts");
-    expect(shift).toMatchObject({
+    const end = {
       status: "completed",
-      interimReportsCount: 0,
       finalReportSent: false,
       error: "The LLM gateway answered with status 500",
-    });
+    };
+    expect(shift).toMatchObject({ ...end, interimReportsCount: 0 });
+    const { body } = await app.get(`/mcp/research/status?userId=${ALICE}`);
+    expect(body).toMatchObject({ activeJob: null, lastJob: end });
     expect(await app.rows("reports")).toEqual([]);
     expect(app.cards()).toHaveLength(1);
     expect((await app.rows("syntheses")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
@@ -159,7 +163,7 @@ describe("running a job twice", () => {
     await app.settle(150);
     const [synthesis] = await app.rows("syntheses");
     if (synthesis === undefined) throw new Error("A synthesis is written");
-    await app.during(app.t.mutation(internal.research.publishing.publish, { synthesisId: synthesis._id }));
+    await app.during(app.t.mutation(internal.research.publications.publish, { synthesisId: synthesis._id }));
     const overtaken = await cutOff(app, internal.research.desk.writeReport, "over", {});
     const over = { ...overtaken, attempt: 0 };
     for (const { _id } of await app.rows("messages")) {

@@ -54,9 +54,7 @@ describe("a figure that no fact has", () => {
     writes(app, resultOf([`Bitcoin trades near $${Math.round(price / 1000)}k [f1].`]));
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
-      fullAnalysis: expect.stringMatching(
-        /^Bitcoin trades near \$1\d\d,\d{3} \[1: price now\]\. The desk waits/,
-      ),
+      fullAnalysis: expect.stringMatching(/^Bitcoin trades near \$1\d\d,\d{3} \[1: now\]\. The desk waits/),
       checked: { figures: 1, cited: 1, removed: 0 },
     });
     expect(writings(app)).toHaveLength(1);
@@ -67,7 +65,7 @@ describe("a figure that no fact has", () => {
     const { body: answer } = await app.post("/mcp/research", {});
     expect(answer.result).toMatchObject({
       fullAnalysis: expect.stringMatching(
-        /^BTC price: (\$1\d\d,\d{3}) \[1\]\. Bitcoin leads \[1: BTC price now \1\]\. The desk waits/,
+        /^BTC price: (\$1\d\d,\d{3}) \[1\]\. Bitcoin leads \[1: BTC now \1\]\. The desk waits/,
       ),
       checked: { figures: 0, cited: 1, removed: 2 },
       sources: [{ id: 1, name: "CoinGecko", says: expect.stringMatching(/^BTC price: /) }],

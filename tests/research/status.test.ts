@@ -42,22 +42,6 @@ test("a stopped shift shows as the last one, with how it ended", async ({ app })
   expect(await status()).toMatchObject({ lastJob: { jobId: second.body.jobId, token: null, ...stopped } });
 });
 
-test("a shift whose final report failed says why in the last one", async ({ app }) => {
-  await app.post("/mcp/research/start", { userId: ALICE });
-  await app.pass(7 * HOUR + 50 * MINUTE);
-  app.standins.fail("llm", { mode: "status", status: 401, schema: "research_result" });
-  await app.pass(HOUR + 30 * MINUTE);
-  const { body } = await app.get(`/mcp/research/status?userId=${ALICE}`);
-  expect(body).toMatchObject({
-    activeJob: null,
-    lastJob: {
-      status: "completed",
-      finalReportSent: false,
-      error: "The LLM gateway refused this service's key",
-    },
-  });
-});
-
 test("the summaries of recent reports have no marks of sources that are not beside them", async ({ app }) => {
   await app.post("/mcp/research/start", { userId: ALICE });
   await app.pass(2 * HOUR + 45 * MINUTE);

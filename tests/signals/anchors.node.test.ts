@@ -1,14 +1,13 @@
-import { mnemonicToAccount } from "viem/accounts";
 import { toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { readAnchor } from "../../convex/signals/record/anchorText";
-import { linksAfter, GENESIS } from "../../convex/signals/record/chain";
+import { GENESIS, linksAfter, readAnchor } from "../../convex/signals/record/chain";
 import type { ChainHead } from "../../convex/signals/record/events";
-import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
-import { chain, useChain, test } from "../support/chain";
+import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
+import { chain, test, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";
 

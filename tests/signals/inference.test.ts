@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sha256Hex } from "../../convex/lib/crypto";
-import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/trade/controls";
-import { chanceOf, excessOf } from "../../convex/signals/trade/edge";
 import {
   addDay,
   boundsOf,
@@ -11,6 +9,8 @@ import {
   LEAST_EXCESS,
   NO_BLOCKS,
 } from "../../convex/signals/statistics/inference";
+import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/trade/controls";
+import { chanceOf, excessOf } from "../../convex/signals/trade/rules";
 import { lookDaily } from "../../scripts/bench/signalHistories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });

@@ -1,15 +1,13 @@
 import { v } from "convex/values";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { winrateOf } from "../../convex/signals/statistics/ratios";
-import { statisticsOf } from "../../convex/signals/statistics/figures";
-import { addDayOfTrades, NO_ARMS } from "../../convex/signals/statistics/days";
-import { signalExample, statsExample } from "../../convex/signals/views/examples";
+import { statisticsOf, winrateOf } from "../../convex/signals/statistics/figures";
 import { signalStats } from "../../convex/signals/statistics/shapes";
-import { addResult, NO_RESULTS } from "../../convex/signals/statistics/curve";
 import {
   addClosed,
+  addResult,
   emptyTotals,
+  NO_RESULTS,
   totalsFields,
   type ClosedSignal,
   type Totals,
@@ -281,32 +279,3 @@ describe("what no signal can close as is refused", () => {
 test("the win rate of nothing is null", () => {
   expect([winrateOf(0, 0), winrateOf(0, 2), winrateOf(2, 1)]).toEqual([null, 0, 66.6666666667]);
 });
-
-test("the example of the API document is what the record of its one signal says", () => {
-  const { signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes } = signalExample;
-  if (status !== "WIN" || typeof pnlPercent !== "number") throw new Error("The example's signal is won");
-  const totals = addClosed(emptyTotals(), {
-    ...{ signal, status, pnlPercent, confidence, calibratedConfidence, gapMinutes, costBps: 15, excess: 0.5 },
-    closedAt: Date.UTC(2026, 0, 5, 12),
-  });
-  const stats = statisticsOf({ ...totals, arms: exampleArms() });
-  const bins = stats.calibration.bins.filter(({ n }) => n > 0);
-  expect(statsExample).toEqual({ ...stats, calibration: { ...stats.calibration, bins } });
-});
-
-function exampleArms() {
-  return addDayOfTrades(NO_ARMS, [
-    {
-      position: { signal: "BUY", entry: 97_250, tp1: 98_200, sl: 96_300 },
-      coin: "SELL",
-      momentum: "BUY",
-      exitPrice: 98_200,
-      gapMinutes: 0,
-      costBps: 15,
-      compared: {
-        ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0 },
-        ...{ holdExitPrice: 97_650, decidedBy: "candle" },
-      },
-    },
-  ]);
-}

@@ -1,10 +1,14 @@
 import { expect, test } from "vitest";
+import { PROMPT_VERSIONS } from "../../convex/signals/arms/arms";
 import { dayLedger } from "../../convex/signals/desk/ledgers";
-import { PROMPT_VERSIONS } from "../../convex/signals/arms/names";
-import { reviewQuestion, reviewShape, signalQuestion } from "../../convex/signals/desk/prompts";
-import { proposalShape } from "../../convex/signals/record/proposal";
+import {
+  proposalShape,
+  reviewQuestion,
+  reviewShape,
+  signalQuestion,
+} from "../../convex/signals/desk/prompts";
+import { standingOf } from "../../convex/signals/statistics/figures";
 import { problemsOf } from "../../convex/signals/trade/rules";
-import { standingOf } from "../../convex/signals/statistics/standing";
 import { standinsAt, START, structured } from "./support";
 
 const DAY = 86_400_000;

@@ -131,9 +131,9 @@ describe("every function", () => {
       // What a user verifies their webhook's posts with, told once.
       "../../convex/alerts/app.ts addWebhook",
       // Sealed.
-      "../../convex/alerts/sinks.ts outdated",
-      "../../convex/messenger/settings.ts outdated",
-      "../../convex/wallets/custody/keys.ts outdated",
+      "../../convex/alerts/sinkRows.ts outdated",
+      "../../convex/messenger/configs.ts outdated",
+      "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
   });
 });

@@ -204,7 +204,7 @@ describe("where money moves, a field that is not one", () => {
   );
 
   test("is one that says neither yes nor no to a dry run", async ({ app }) => {
-    for (const dryRun of ["yes", "true", 1, {}]) {
+    for (const dryRun of ["yes", "true", "", 1, {}]) {
       const { status, body } = await send(app, { dryRun });
       expect([status, body.error]).toEqual([400, "dryRun must be true or false"]);
     }

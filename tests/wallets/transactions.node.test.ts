@@ -24,7 +24,7 @@ const send = (app: WalletApp, fields: object) =>
 async function followUp(app: WalletApp) {
   const [row] = await app.rows("transactions");
   if (row === undefined) throw new Error("There is a transaction");
-  await app.t.action(internal.wallets.transactions.outcome.check, { transactionId: row._id });
+  await app.t.action(internal.wallets.transactions.followUp.check, { transactionId: row._id });
   return app.row("transactions", row._id);
 }
 

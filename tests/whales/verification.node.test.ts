@@ -90,7 +90,7 @@ test.for<[string, (txHash: string) => Told]>([
 test("ether counts as the transaction carries it; one that failed moved nothing", async ({ app }) => {
   await chain.feeds.tick();
   const from = freshAddress();
-  await app.t.mutation(internal.market.prices.takeDue, {});
+  await app.t.mutation(internal.market.samples.takeDue, {});
   await app.settle();
   const price = (await app.rows("priceSamples")).find(({ token }) => token === "ETH")?.priceUsd ?? 0;
   const [carried = "", failed = ""] = await moves.send([

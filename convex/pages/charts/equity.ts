@@ -1,6 +1,7 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, curveStepAfter, line } from "d3-shape";
-import { ARM_NAMES, type ArmName, type EquityPoint } from "../../signals/views/equity";
+import type { EquityPoint } from "../../signals/views/shapes";
+import { ARM_NAMES, type ArmName } from "../../signals/views/signals";
 import { html, type Html } from "../markup";
 import { ARM_WORDS, signed } from "../words";
 import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";

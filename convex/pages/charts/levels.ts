@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import type { PricePoint } from "../../prices/shown";
+import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";

@@ -1,6 +1,6 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
-import type { PricePoint } from "../../prices/shown";
+import type { PricePoint } from "../../prices/views";
 import { html, type Html } from "../markup";
 import { usd } from "../words";
 import { chart, dot, SPAN, spread } from "./frame";

@@ -1,7 +1,7 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import { curveMonotoneX } from "d3-shape";
 import { DAY } from "../../lib/time";
-import type { PricePoint } from "../../prices/shown";
+import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
 import { shortUsd, usd } from "../words";

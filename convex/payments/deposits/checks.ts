@@ -3,14 +3,8 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { required } from "../../lib/env";
-import { messageOf } from "../../lib/errors";
-import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
 import { rowsDue } from "../../lib/rows";
 import { MINUTE, NEVER } from "../../lib/time";
-import { sightTransfers, type Sighting } from "../../providers/chainTransfers";
-import { asAddress, asHex } from "../../wallets/addresses";
 import { depositAt, isConfirmed } from "../transfers";
 import {
   beginCheck,
@@ -24,7 +18,6 @@ import {
   vFinding,
   waitOn,
   type Check,
-  type Finding,
   type Mined,
 } from "./model";
 import { vSeenIn } from "./tables";
@@ -36,65 +29,6 @@ const DUE_BATCH = 50;
 const MOVED_TOGETHER = 50;
 
 const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
-
-/**
- * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
- * asked again later; nothing here is lost with this action.
- */
-export const check = providerAction({
-  args: { checks: v.array(vCheck) },
-  returns: v.null(),
-  handler: async (ctx, { checks }) => {
-    const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
-    if (sought.length === 0) return null;
-    const later: Check[] = [];
-    try {
-      const { head, sightings } = await sightTransfers(
-        sought.map(({ txHash, seenIn }) => ({
-          txHash: asHex(txHash),
-          ...(seenIn === undefined ? {} : { seenIn }),
-        })),
-        asAddress(required("PLATFORM_WALLET_ADDRESS")),
-      );
-      for (const [i, { hintId, attempt }] of sought.entries()) {
-        const finding = findingOf(sightings[i], head);
-        if (finding === null) {
-          later.push({ hintId, attempt });
-          continue;
-        }
-        try {
-          let next: number | null = 0;
-          while (next !== null) {
-            const piece: Piece = { hintId, attempt, finding, next };
-            next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
-          }
-        } catch (error) {
-          log.error("deposits.unexpected", { hintId, error: messageOf(error) });
-          later.push({ hintId, attempt });
-        }
-      }
-    } catch (error) {
-      log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
-      later.push(...sought.map(({ hintId, attempt }) => ({ hintId, attempt })));
-    }
-    if (later.length > 0)
-      await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
-    return null;
-  },
-});
-
-type Piece = Check & { finding: Finding; next: number };
-
-function findingOf(sighting: Sighting | undefined, head: number) {
-  if (sighting === undefined || sighting.kind === "unknown") return null;
-  if (sighting.kind === "absent") return sighting;
-  return {
-    ...sighting,
-    // The block it is in is the first. A node that is behind may not know of it yet.
-    confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
-    transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
-  };
-}
 
 /** What is left to look for, of the checks given: those that were not overtaken, and where they were seen last. */
 export const sought = internalQuery({

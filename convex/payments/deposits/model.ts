@@ -157,7 +157,7 @@ export async function startChecks(
 ): Promise<void> {
   for (let start = 0; start < checks.length; start += CHECKED_TOGETHER) {
     const together = checks.slice(start, start + CHECKED_TOGETHER);
-    await ctx.scheduler.runAfter(delayMs, internal.payments.deposits.checks.check, { checks: together });
+    await ctx.scheduler.runAfter(delayMs, internal.payments.deposits.desk.check, { checks: together });
   }
 }
 

@@ -17,7 +17,7 @@ import {
   resultFields,
   shownReadings,
   shownResult,
-} from "../../research/shown";
+} from "../../research/views";
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
 import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
@@ -45,7 +45,7 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
 }
 
 /** It reaches the sources: loaded where a token is asked for. */
-const listing = once(() => import("../../evidence/listing"));
+const listing = once(() => import("../../market/listing"));
 /** Loaded by whoever buys. */
 const proofs = once(() => import("./proofs"));
 

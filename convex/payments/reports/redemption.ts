@@ -1,6 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { listingOf, unknownToken, unsureToken } from "../../evidence/listing";
+import { listingOf, unknownToken, unsureToken } from "../../market/listing";
 import { deadlines } from "../../lib/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";

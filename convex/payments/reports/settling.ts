@@ -16,7 +16,7 @@ import {
 } from "../../providers/usdc";
 import { asHex } from "../../wallets/addresses";
 import { serviceAddress } from "../../wallets/custody/signing";
-import { follow } from "../../wallets/transactions/outcome";
+import { follow } from "../../wallets/transactions/followUp";
 import { handOut, signForService } from "../../wallets/transactions/signing";
 import { isOpen, isReverted } from "../../wallets/transactions/states";
 import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";

@@ -1,7 +1,10 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import type { Arm } from "./names";
+import { AppError } from "../../lib/errors";
+import { newestOf } from "../record/chain";
+import { DAILY } from "../record/tables";
 
 /** The arms of the lab, and what they have shown against each other. */
 
@@ -43,4 +46,67 @@ export async function rivalsOf(ctx: QueryCtx, against: string): Promise<Doc<"sig
     .query("signalPairs")
     .withIndex("by_against", (q) => q.eq("against", against))
     .take(MOST_ARMS);
+}
+
+/** The prompts there are: which questions are asked. Told with every signal. Whoever changes a question names it anew. */
+export const vPromptVersion = v.union(v.literal("signal-2"), v.literal("signal-3"));
+export type PromptVersion = Infer<typeof vPromptVersion>;
+export const PROMPT_VERSIONS = vPromptVersion.members.map(({ value }) => value);
+/** Until another one is promoted. */
+export const FIRST_PROMPT: PromptVersion = "signal-2";
+
+export function promptNamed(name: string): PromptVersion | null {
+  return PROMPT_VERSIONS.find((one) => one === name) ?? null;
+}
+
+/** An arm: a model of the gateway's with one of the prompts. */
+export type Arm = {
+  /** `claude-haiku-4.5@signal-2`. */
+  arm: string;
+  model: string;
+  promptVersion: PromptVersion;
+};
+
+/** @throws AppError `invalid_request` for what names none. */
+export function armNamed(arm: string): Arm {
+  const [, model = "", prompt = ""] = /^([\w.:/+-]{1,128})@([\w-]{1,32})$/.exec(arm) ?? [];
+  const promptVersion = promptNamed(prompt);
+  if (model === "" || promptVersion === null) {
+    throw new AppError(
+      "invalid_request",
+      `"${arm}" is no arm: name a model and one of the prompts, such as claude-haiku-4.5@signal-2`,
+    );
+  }
+  return { arm, model, promptVersion };
+}
+
+export function nameOfArm({ model, promptVersion }: Pick<Arm, "model" | "promptVersion">): string {
+  return `${model}@${promptVersion}`;
+}
+
+export type Writer = {
+  /** `null`: `LLM_MODEL`. */
+  model: string | null;
+  promptVersion: PromptVersion;
+  /**
+   * The totals that calibrate what it states, and learn from how its signals end. Another model's record does not count: a
+   * promoted arm has one of its own for the daily signals that it writes.
+   */
+  record: string;
+};
+
+/** Of the daily signals `LLM_MODEL` with the first prompt, until the operator promotes another arm (`signals/arms/promotions`). */
+export async function writerOf(ctx: QueryCtx, arm: string): Promise<Writer> {
+  if (arm !== DAILY) {
+    const { model, promptVersion } = armNamed(arm);
+    return { model, promptVersion, record: arm };
+  }
+  const [promoted] = await newestOf(ctx, "promoted", 1);
+  if (promoted === undefined) return { model: null, promptVersion: FIRST_PROMPT, record: DAILY };
+  const { model, promptVersion } = promoted.content;
+  return {
+    model,
+    promptVersion: promptNamed(promptVersion) ?? FIRST_PROMPT,
+    record: `${DAILY}/${promoted.sequence}`,
+  };
 }

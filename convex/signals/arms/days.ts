@@ -1,14 +1,11 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { DAY, dayOf, iso } from "../../lib/time";
-import { findRun } from "../record/runs";
-import { signalsOfDay } from "../record/model";
+import { changeScope, findRun, signalsOfDay } from "../record/model";
 import { DAILY, type Desk } from "../record/tables";
-import { changeScope } from "../record/totals";
-import { addDayOfTrades } from "../statistics/days";
+import { addArmDay, addDayOfTrades, addPairDay, COUNTED_MS, type DayShadow } from "../statistics/days";
+import { dayTradeOf } from "../statistics/figures";
 import { NO_BLOCKS } from "../statistics/inference";
-import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../statistics/pairs";
-import { dayTradeOf } from "../statistics/standing";
 import { dayStart } from "../trade/calendar";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";
 import { findPair, knownArms } from "./arms";

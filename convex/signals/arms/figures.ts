@@ -1,10 +1,9 @@
+import { PAIR_UNIT } from "../statistics/days";
+import { boundsShown, ratio, statisticsOf } from "../statistics/figures";
 import { DECISIVE, type Blocks } from "../statistics/inference";
-import { statisticsOf } from "../statistics/figures";
-import { PAIR_UNIT } from "../statistics/pairs";
-import { ratio } from "../statistics/ratios";
 import type { Totals } from "../statistics/totals";
-import { boundsShown } from "../statistics/verdicts";
-import type { ShadowArm } from "./shapes";
+import { storedExample, totalsExample } from "../views/examples";
+import type { ShadowArm, ShadowLab } from "./shapes";
 
 /** The figures of a shadow arm, from its totals. Pure; how signals and days count is told in `signals/statistics`. */
 
@@ -37,3 +36,18 @@ export function figuresOfPair(blocks: Blocks) {
 export function neededOf(rivals: number): number {
   return DECISIVE * Math.max(1, rivals);
 }
+
+const { model, promptVersion } = storedExample;
+
+/** An arm that has answered once, as the daily signals' example did. */
+export const shadowLabExample: ShadowLab = {
+  writer: `${model}@${promptVersion}`,
+  arms: [
+    {
+      ...{ arm: `${model}@signal-3`, model, promptVersion: "signal-3", since: "2026-01-05T09:11:00.000Z" },
+      ...{ asked: true, writes: false, ...figuresOfArm(totalsExample), againstWriter: null },
+    },
+  ],
+  promotions: [],
+  head: { sequence: 2_892, hash: "7a".repeat(32) },
+};

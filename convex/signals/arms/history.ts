@@ -1,17 +1,15 @@
 import { v } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../../_generated/server";
 import { namedShadowArms, setting } from "../../lib/env";
 import { iso } from "../../lib/time";
-import { headOf, newestOf, shadowEvents } from "../record/chains";
-import { DAILY, vShadowEvent } from "../record/tables";
-import { totalsOf } from "../record/totals";
-import { knownArms, rivalsOf } from "./arms";
+import { eventsAfter, headOf, newestOf } from "../record/chain";
+import { totalsOf } from "../record/model";
+import { DAILY } from "../record/tables";
+import { vLab, vShadowEvent } from "../stored";
+import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { figuresOfArm, figuresOfPair, neededOf } from "./figures";
-import { nameOfArm } from "./names";
-import { shadowLab, type ShadowArm } from "./shapes";
-import { writerOf } from "./writers";
+import type { ShadowArm } from "./shapes";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;
@@ -22,7 +20,7 @@ const PROMOTIONS = 20;
  */
 export const lab = internalQuery({
   args: {},
-  returns: zodOutputToConvex(shadowLab),
+  returns: vLab,
   handler: async (ctx) => {
     const { model, promptVersion } = await writerOf(ctx, DAILY);
     const writer = nameOfArm({
@@ -70,5 +68,5 @@ function orElse<Value>(read: () => Value, otherwise: Value): Value {
 export const events = internalQuery({
   args: { after: v.number(), limit: v.number() },
   returns: v.array(vShadowEvent),
-  handler: async (ctx, page) => shadowEvents(ctx, page),
+  handler: async (ctx, page) => (await eventsAfter(ctx, "lab", page)).map(({ event }) => event),
 });

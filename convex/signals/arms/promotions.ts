@@ -5,14 +5,12 @@ import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { iso } from "../../lib/time";
-import { append } from "../record/chains";
+import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
+import { eValueShown } from "../statistics/figures";
 import { NO_BLOCKS } from "../statistics/inference";
-import { eValueShown } from "../statistics/verdicts";
-import { findArm, findPair, rivalsOf } from "./arms";
+import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
-import { armNamed, nameOfArm } from "./names";
-import { writerOf } from "./writers";
 
 /** What the operator decides of the shadow lab. */
 
@@ -32,7 +30,7 @@ const vPromotion = v.object({
  * Has an arm write the daily signals from the next one on:
  * `npx convex run signals/arms/promotions:promote '{"arm":"claude-haiku-4.5@signal-3"}'`.
  *
- * The arm's e-value against the one that writes now (both asked in the same hours, see `signals/statistics/pairs`) has to be at
+ * The arm's e-value against the one that writes now (both asked in the same hours, see `signals/statistics/days`) has to be at
  * least 20 for each arm that has been held against that one: of several that are no better, one seems so sooner than one
  * alone would, and together they are promoted with a probability of 5 % at most, whenever anybody looks. Arms that are
  * added one after another raise that bound, to 5 % × (1 + 1/2 + … + 1/k) for k of them.

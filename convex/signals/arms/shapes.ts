@@ -62,23 +62,3 @@ export const shadowLab = z.object({
   head: chainHead.nullable().describe("Of the shadow signals' chain of events; null before the first."),
 });
 export type ShadowLab = z.output<typeof shadowLab>;
-
-const shadowArmExample: ShadowArm = {
-  arm: "claude-haiku-4.5@signal-3",
-  ...{ model: "claude-haiku-4.5", promptVersion: "signal-3", since: "2026-01-05T09:11:00.000Z" },
-  ...{ asked: true, writes: false, n: 1_440, holds: 600, wins: 380, losses: 390, expired: 70, missed: 12 },
-  ...{ excessPoints: 1.4, averageBeforeCostsPercent: 0.02, averageAfterCostsPercent: -0.13 },
-  edge: {
-    ...{ days: 20, excessPoints: 0.8, lowPoints: -9.1, highPoints: 10.6, eValue: 1.06 },
-    verdict: "not told from chance",
-  },
-  calibration: { n: 770, brier: 0.262, calibratedBrier: 0.249 },
-  againstWriter: null,
-};
-
-export const shadowLabExample: ShadowLab = {
-  writer: "claude-haiku-4.5@signal-2",
-  arms: [shadowArmExample],
-  promotions: [],
-  head: { sequence: 2_892, hash: "7a".repeat(32) },
-};

@@ -4,18 +4,20 @@ import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
-import { SECOND } from "../../lib/time";
+import { DAY, HOUR, SECOND } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
+import type { HourlyClose } from "../../prices/tables";
+import { askForCandles, askForDay } from "../../providers/exchanges";
+import { askPerpetuals } from "../../providers/hyperliquid";
 import { UnusableAnswer } from "../../providers/llm";
 import { completeStructured } from "../../providers/structured";
 import { DESKS, HOURS } from "../arms/desks";
-import { tradablePrice } from "../outcomes/sight";
+import { reached, tradablePrice } from "../outcomes/sight";
 import type { Desk, vMissed } from "../record/tables";
 import { momentumOf } from "../trade/controls";
-import { problemsOf } from "../trade/rules";
-import { dayAgo, marketContext } from "./context";
+import { problemsOf, type LabToken } from "../trade/rules";
 import { settledReasoning } from "./ledgers";
-import { signalQuestion } from "./prompts";
+import { signalQuestion, type Hour, type MarketContext } from "./prompts";
 import type { Task } from "./runs";
 
 /** A price seen longer ago is none to enter a trade at. */
@@ -74,4 +76,42 @@ function endOf(desk: Desk, error: unknown): { reason: Infer<typeof vMissed>; err
   }
   const isSpent = desk === "lab" && failureOf(error)?.code === "rate_limited";
   return isSpent ? { reason: "budget", error: messageOf(error) } : null;
+}
+
+/** @param closes The service's own hours, for those that no exchange tells. */
+async function marketContext(
+  ctx: ActionCtx,
+  token: LabToken,
+  closes: readonly HourlyClose[],
+): Promise<MarketContext> {
+  const to = Math.floor(Date.now() / HOUR) * HOUR;
+  const range = { interval: "hour", from: to - HOURS * HOUR, to } as const;
+  const [candles, day, perpetuals] = await Promise.all([
+    reached(askForCandles(ctx, token, range, deadlines.publicData), "signals.context is incomplete"),
+    reached(askForDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
+    reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
+  ]);
+  const told = (candles?.value ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
+    return { endsAt: openedAt + HOUR, close, source: candles?.source ?? "", range: { low, high, volume } };
+  });
+  const own = closes
+    .filter(({ hourEndsAt }) => hourEndsAt > range.from && !told.some(({ endsAt }) => endsAt === hourEndsAt))
+    .map(({ hourEndsAt, priceUsd, source }): Hour => {
+      return { endsAt: hourEndsAt, close: priceUsd, source, range: null };
+    });
+  const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
+  return {
+    hours: [...told, ...own].sort((a, b) => a.endsAt - b.endsAt),
+    day: day === null ? null : { ...day.value, source: day.source },
+    funding:
+      perpetual === undefined
+        ? null
+        : { percent: perpetual.fundingPercent, openInterestUsd: perpetual.openInterest },
+  };
+}
+
+/** The close of the hour that ended a day ago; `null` where it is not known. */
+function dayAgo(hours: readonly Hour[], now: number): number | null {
+  const hour = hours.findLast(({ endsAt }) => endsAt <= now - DAY);
+  return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
 }

@@ -1,12 +1,11 @@
 import type { Infer } from "convex/values";
 import * as z from "zod";
 import { citableLine, SLOT_RULES, type Ledger } from "../../evidence/facts";
-import { line } from "../../lib/shapes";
+import { line, usd, usdOrNull } from "../../lib/shapes";
 import { iso } from "../../lib/time";
 import type { Question } from "../../providers/structured";
+import type { PromptVersion } from "../arms/arms";
 import { HOURS } from "../arms/desks";
-import type { PromptVersion } from "../arms/names";
-import { proposalShape } from "../record/proposal";
 import type { PastSignal, Proposal } from "../record/tables";
 import type { vTold } from "../statistics/calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "../trade/rules";
@@ -56,6 +55,25 @@ function demanded({ costBps }: SignalContext): string {
     `${MAX_ENTRY_DISTANCE * 100} % from the live price is refused.`
   );
 }
+
+/** What is no price is no level, which a BUY or a SELL must have: `signals/trade/rules` says so. */
+const level = usdOrNull.describe("USD; null for HOLD");
+
+/**
+ * What the model must send. Whether it may be issued, `signals/trade/rules` says. Levels on a HOLD mean nothing, so whatever
+ * stands for them, or does not, is null.
+ */
+export const proposalShape = z
+  .object({
+    signal: z.enum(["BUY", "SELL", "HOLD"]),
+    entry: usd.describe("USD, within 0.5 % of the live price, which takes its place"),
+    tp1: level,
+    tp2: level,
+    sl: level,
+    confidence: z.number().describe("whole percent, 0 to 100: the probability that tp1 is reached before sl"),
+    reasoning: line(800).describe("two to four sentences"),
+  })
+  .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
 const MARKET: Prompt["told"] = [
   ({ token }) => `Token: ${token}`,

@@ -11,17 +11,22 @@ import { DAY } from "../../lib/time";
 import { enqueueServiceCard } from "../../messenger/notices";
 import { recentHourlyCloses } from "../../prices/model";
 import { PRICED_TOKENS, vClose } from "../../prices/tables";
-import { rememberArm } from "../arms/arms";
+import { armNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay } from "../arms/days";
 import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
-import { armNamed, vPromptVersion, type Arm } from "../arms/names";
-import { writerOf } from "../arms/writers";
-import { headOf } from "../record/chains";
-import { dailySignal, findSlot, issueSignal, keepMissed, nextIssueTime } from "../record/model";
-import { findOpenRun, findRun } from "../record/runs";
+import { headOf } from "../record/chain";
+import {
+  dailySignal,
+  findOpenRun,
+  findRun,
+  findSlot,
+  issueSignal,
+  keepMissed,
+  nextIssueTime,
+  totalsOf,
+} from "../record/model";
 import {
   DAILY,
-  proposalFields,
   vDesk,
   vLabToken,
   vMissed,
@@ -31,12 +36,11 @@ import {
   type AnySignal,
   type Desk,
 } from "../record/tables";
-import { totalsOf } from "../record/totals";
 import { recordOfToken, vTold } from "../statistics/calibration";
+import { vProposal } from "../stored";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
-import { issuedCard } from "../views/cards";
-import { picturesOf } from "../views/pictures";
+import { issuedCard, picturesOf } from "../views/cards";
 
 /** The work of issuing signals: what is asked for and when, what the model is told, and what its answer comes to. */
 
@@ -137,7 +141,7 @@ export const store = internalMutation({
   args: {
     runId: v.id("signalRuns"),
     job: vJob,
-    proposal: v.object(proposalFields),
+    proposal: vProposal,
     model: v.string(),
     promptVersion: vPromptVersion,
     record: v.string(),

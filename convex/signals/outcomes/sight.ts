@@ -1,15 +1,17 @@
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { providerAction } from "../../lib/providerCalls";
 import { MINUTE } from "../../lib/time";
 import { measuredPrice, tradablePrice as tradable } from "../../prices/live";
 import { findTicked } from "../../prices/sources";
 import { PRICED_TOKENS, type PricedToken, type PriceSource } from "../../prices/tables";
-import type { Slot } from "../record/tables";
 import { askCandles, VENUES } from "../../providers/exchanges";
 import type { Candle, Venue } from "../../providers/exchangeShapes";
+import { vDesk, vLabToken, type Slot } from "../record/tables";
 import { assembled, point, uncoveredMinutes, type Stretch } from "../trade/path";
 import type { LabToken } from "../trade/rules";
 
@@ -19,9 +21,9 @@ import type { LabToken } from "../trade/rules";
  */
 
 /** Epoch ms, both included. */
-export type Span = { from: number; to: number };
+type Span = { from: number; to: number };
 
-export async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
+async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stretch[]> {
   const candles: Stretch[] = [];
   for (const exchange of VENUES) {
     if (isWhole(candles, span)) break;
@@ -53,7 +55,7 @@ export async function tradablePrice(ctx: ActionCtx, asked: Asked, since: number)
 }
 
 /** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
-export async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
+async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
   const kept = keptToken(asked);
   const measuring: Promise<Seen> = kept === null ? findTicked(asked.token, 0) : measuredPrice(ctx, kept);
   const price = await reached(measuring, "signals.no measured price", { token: asked.token });
@@ -95,3 +97,25 @@ export async function reached<Value>(
 function stretchOf({ openedAt, open, high, low, close }: Candle): Stretch {
   return { from: openedAt, to: openedAt + MINUTE, open, high, low, close, by: "candle" };
 }
+
+/** Looks of a tick: usually one holds all. More, after an outage, wait for the next tick. */
+const LOOKS = 20;
+
+/** Looks at a token's price once, and at the path of each of a desk's open signals of it. */
+export const look = providerAction({
+  args: { desk: vDesk, token: vLabToken },
+  returns: v.null(),
+  handler: async (ctx, { desk, token }) => {
+    const price = await measuredNow(ctx, { desk, token });
+    let after = 0;
+    for (let n = 0; n < LOOKS; n++) {
+      const wanted = { desk, token, after, now: Date.now() };
+      const open = await ctx.runQuery(internal.signals.outcomes.tracker.next, wanted);
+      if (open === null) break;
+      const seen = assembled(await pathOf(ctx, token, open.span), price);
+      await ctx.runMutation(internal.signals.outcomes.tracker.settle, { signalIds: open.signalIds, seen });
+      after = open.until;
+    }
+    return null;
+  },
+});

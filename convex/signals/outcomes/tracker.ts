@@ -9,9 +9,8 @@ import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/model";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
-import { hasGaps } from "../trade/edge";
 import { outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
-import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
+import { hasGaps, LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /**
  * The outcome tracker. Of each token that has open signals, a tick asks for one live price and for the one-minute candles
@@ -47,7 +46,7 @@ async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
   for (const token of DESKS[desk].tokens) {
     const [open] = await openSignals(ctx, { desk, token, after: 0, now: Date.now() }, SAMPLE);
     if (open !== undefined)
-      await ctx.scheduler.runAfter(0, internal.signals.outcomes.looks.look, { desk, token });
+      await ctx.scheduler.runAfter(0, internal.signals.outcomes.sight.look, { desk, token });
   }
 }
 

@@ -10,9 +10,9 @@ import { worker } from "../../lib/work/desk";
 import { completeStructured } from "../../providers/structured";
 import { dayLedger, reviewProblem, settledReview, weekLedger } from "../desk/ledgers";
 import { reviewQuestion } from "../desk/prompts";
+import { standingOf } from "../statistics/figures";
 import type { Standing } from "../statistics/shapes";
-import { standingOf } from "../statistics/standing";
-import { outcomesKey } from "./keys";
+import { outcomesKey } from "./reviews";
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;

@@ -1,5 +1,5 @@
-import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { vCaller } from "../../lib/limits";
@@ -8,9 +8,8 @@ import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { enqueueRequestedCard } from "../../messenger/notices";
 import { signalsOfDay } from "../record/model";
-import { vSignal } from "../record/tables";
+import { vSignal, type Signal } from "../record/tables";
 import { recapCard } from "../views/cards";
-import { outcomesKey, refreshKey } from "./keys";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
 
@@ -81,4 +80,13 @@ async function readDay(ctx: QueryCtx, day: string) {
   const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
   const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
   return { signals, review };
+}
+
+export function refreshKey(day: string): string {
+  return `signals review:${day}`;
+}
+
+/** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
+export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]): string {
+  return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
 }

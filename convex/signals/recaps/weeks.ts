@@ -1,22 +1,18 @@
-import { v } from "convex/values";
 import { omit } from "convex-helpers";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
-import { headOf } from "../record/chains";
-import { signalsOfDay } from "../record/model";
+import { headOf } from "../record/chain";
+import { signalsOfDay, totalsOf } from "../record/model";
 import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/tables";
-import { totalsOf } from "../record/totals";
-import { statisticsOf } from "../statistics/figures";
-import { rounded } from "../statistics/ratios";
-import { resultsOf, standingOf } from "../statistics/standing";
+import { resultsOf, rounded, standingOf, statisticsOf } from "../statistics/figures";
 import { daysOfWeek, weekDueAt } from "../trade/calendar";
-import { weekCard } from "../views/cards";
-import { pictureOfWeek } from "../views/pictures";
+import { pictureOfWeek, weekCard } from "../views/cards";
 
 /** A week's signals as they stood when it ended, with the AI's review of them. */
 

@@ -1,5 +1,4 @@
 import { v } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
@@ -8,10 +7,9 @@ import { isSet } from "../../lib/env";
 import { dayOf, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
-import { anchorShape, type Anchor } from "./anchorText";
-import { append, headOf, newestOf } from "./chains";
-import type { ChainHead } from "./events";
-import { vHead } from "./tables";
+import { vAnchor, vHead } from "../stored";
+import { append, headOf, newestOf } from "./chain";
+import type { Anchor, ChainHead } from "./events";
 
 /**
  * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
@@ -73,8 +71,6 @@ export const store = internalMutation({
     return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
   },
 });
-
-const vAnchor = zodOutputToConvex(anchorShape);
 
 /** What the accounts that ever were the anchor's have signed, by nonce. */
 export const page = internalQuery({

@@ -1,5 +1,8 @@
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/crypto";
-import type { ChainHead, SignalEvent } from "./events";
+import type { ChainHead, ShadowEvent, SignalEvent } from "./events";
+import type { Desk } from "./tables";
 
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
@@ -11,7 +14,7 @@ import type { ChainHead, SignalEvent } from "./events";
 export const GENESIS = "0".repeat(64);
 
 /** What is said by an event of a chain, before it is linked. */
-export type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
+type StatementOf<Event extends { kind: string; content: object }> = Event extends unknown
   ? Pick<Event, "kind" | "content">
   : never;
 export type Statement = StatementOf<SignalEvent>;
@@ -45,4 +48,79 @@ export function canonicalJson(fields: Record<string, Json>): string {
     .sort()
     .map((key) => `${JSON.stringify(key)}:${JSON.stringify(fields[key])}`);
   return `{${members.join(",")}}`;
+}
+
+/** What is added to a desk's chain. */
+export type ChainEntry =
+  | { desk: "daily"; statement: StatementOf<SignalEvent> }
+  | { desk: "lab"; statement: StatementOf<ShadowEvent> };
+
+/** The last link of a chain; `null` before the first event. */
+export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | null> {
+  const last = await ctx.db
+    .query("signalEvents")
+    .withIndex("by_sequence", (q) => q.eq("desk", desk))
+    .order("desc")
+    .first();
+  return last === null ? null : { sequence: last.event.sequence, hash: last.event.hash };
+}
+
+/** Adds an event to a chain. */
+export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<ChainHead> {
+  const links = linksAfter(await headOf(ctx, entry.desk), entry.statement);
+  const { sequence, hash } = links;
+  // The same twice: an entry's desk is what tells the types of the two chains apart.
+  if (entry.desk === "daily") {
+    await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
+  } else {
+    await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
+  }
+  return { sequence, hash };
+}
+
+type RowOf<Of extends Desk> = Extract<Doc<"signalEvents">, { desk: Of }>;
+
+/** Events of a desk's chain behind a sequence number, in order. */
+export async function eventsAfter<Of extends Desk>(
+  ctx: QueryCtx,
+  desk: Of,
+  { after, limit }: { after: number; limit: number },
+): Promise<RowOf<Of>[]> {
+  const rows = await ctx.db
+    .query("signalEvents")
+    .withIndex("by_sequence", (q) => q.eq("desk", desk).gt("event.sequence", after))
+    .take(limit);
+  return rows.filter((row): row is RowOf<Of> => row.desk === desk);
+}
+
+/** The newest events of a kind in the daily chain, newest first. */
+export async function newestOf<Kind extends SignalEvent["kind"]>(
+  ctx: QueryCtx,
+  kind: Kind,
+  count: number,
+): Promise<Extract<SignalEvent, { kind: Kind }>[]> {
+  const rows = await ctx.db
+    .query("signalEvents")
+    .withIndex("by_kind", (q) => q.eq("desk", "daily").eq("event.kind", kind))
+    .order("desc")
+    .take(count);
+  const isOfKind = (event: SignalEvent | ShadowEvent): event is Extract<SignalEvent, { kind: Kind }> =>
+    event.kind === kind;
+  return rows.map(({ event }) => event).filter(isOfKind);
+}
+
+const TEXT = /^signal record ([1-9]\d{0,15}) ([0-9a-f]{64})$/;
+
+/** The call data of an anchor, `0x` and the text's UTF-8 in hex. */
+export function anchorData({ sequence, hash }: { sequence: number; hash: string }): `0x${string}` {
+  const bytes = new TextEncoder().encode(`signal record ${sequence} ${hash}`);
+  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** What call data says; `null` when they are no anchor's. */
+export function readAnchor(data: string): { sequence: number; hash: string } | null {
+  const pairs = /^0x((?:[0-9a-f]{2})*)$/i.exec(data)?.[1]?.match(/../g) ?? [];
+  const text = new TextDecoder().decode(Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16)));
+  const [, sequence, hash] = TEXT.exec(text) ?? [];
+  return sequence === undefined || hash === undefined ? null : { sequence: Number(sequence), hash };
 }

@@ -1,29 +1,34 @@
-import type { QueryCtx } from "../../_generated/server";
 import { dayOf, iso } from "../../lib/time";
 import type { Comparison } from "../trade/controls";
 import type { Outcome } from "../trade/path";
 import { delivered } from "../trade/rules";
-import type { ChainEntry } from "./chains";
+import type { ChainEntry } from "./chain";
 import type { AnySignal, Missed, Slot } from "./tables";
-import { totalsOf } from "./totals";
 
-/** What the events say of signals: of the daily ones their day and its circumstances, of shadows their arm and hour. */
+/**
+ * What the events say of signals: of the daily ones their day and its circumstances, of shadows their arm and hour. Pure.
+ * `refusedDays`: days without a signal of this token so far.
+ */
 
-export async function issueEntry(
-  ctx: QueryCtx,
+export function issueEntry(
   signal: AnySignal,
-  missingHours: number,
-): Promise<ChainEntry> {
-  const facts = issuedFacts(signal);
+  { missingHours, refusedDays }: { missingHours: number; refusedDays: number },
+): ChainEntry {
   if (signal.desk === "lab") {
     const { promptVersion } = signal;
-    const content = { ...shadowOf(signal), ...facts, promptVersion };
+    const content = { ...shadowOf(signal), ...issuedFacts(signal), promptVersion };
     return { desk: "lab", statement: { kind: "issued", content } };
   }
-  const { coin, momentum, reasoning } = signal;
-  const circumstances = await circumstancesOf(ctx, signal, 60 * missingHours);
-  const content = { ...circumstances, ...facts, timeframe: "1h" as const, coin, momentum, reasoning };
+  const content = issuedContent(signal, { refusedDays, gapMinutes: 60 * missingHours });
   return { desk: "daily", statement: { kind: "issued", content } };
+}
+
+type Circumstances = { refusedDays: number; gapMinutes: number };
+
+export function issuedContent(signal: AnySignal, circumstances: Circumstances) {
+  const { model, coin, momentum, reasoning } = signal;
+  const about = circumstancesOf({ ...signal, ...circumstances });
+  return { ...about, ...issuedFacts(signal), model, timeframe: "1h" as const, coin, momentum, reasoning };
 }
 
 function issuedFacts({ signal, ...held }: AnySignal) {
@@ -40,54 +45,49 @@ function issuedFacts({ signal, ...held }: AnySignal) {
   };
 }
 
-export async function closingEntry(ctx: QueryCtx, signal: AnySignal, outcome: Outcome): Promise<ChainEntry> {
+export function closingEntry(signal: AnySignal, outcome: Outcome, refusedDays: number): ChainEntry {
   const { status, exitPrice, pnlPercent, decidedBy, gapMinutes } = outcome;
   const end = { status, closedAt: iso(outcome.closedAt), exitPrice, pnlPercent, decidedBy };
   if (signal.desk === "lab") {
     const content = { ...shadowOf(signal), ...end, gapMinutes };
     return { desk: "lab", statement: { kind: "closed", content } };
   }
-  const content = { ...(await circumstancesOf(ctx, signal, gapMinutes)), ...end };
+  const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...end };
   return { desk: "daily", statement: { kind: "closed", content } };
 }
 
-export async function comparisonEntry(
-  ctx: QueryCtx,
+export function comparisonEntry(
   signal: AnySignal,
-  { mirrorGapMinutes, ...ends }: Comparison,
-): Promise<ChainEntry> {
-  const content = { ...(await circumstancesOf(ctx, signal, mirrorGapMinutes)), ...ends };
+  { mirrorGapMinutes: gapMinutes, ...ends }: Comparison,
+  refusedDays: number,
+): ChainEntry {
+  const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...ends };
   return { desk: "daily", statement: { kind: "compared", content } };
 }
 
 /** @param slot With the prompt that it was asked with; `null` for a shadow, whose arm names it. */
-export async function missEntry(
-  ctx: QueryCtx,
+export function missEntry(
   { promptVersion, ...slot }: Slot & { promptVersion: string | null },
   reason: Missed,
-): Promise<ChainEntry> {
+  refusedDays: number,
+): ChainEntry {
   const at = iso(Date.now());
   if (promptVersion === null || reason === "budget") {
     return { desk: "lab", statement: { kind: "missed", content: { ...shadowOf(slot), reason, at } } };
   }
-  const asked = { ...slot, promptVersion, model: null };
-  const content = { ...(await circumstancesOf(ctx, asked, 0)), reason, at };
-  return { desk: "daily", statement: { kind: "refused", content } };
+  const about = circumstancesOf({ ...slot, promptVersion, model: null, refusedDays, gapMinutes: 0 });
+  return { desk: "daily", statement: { kind: "refused", content: { ...about, reason, at } } };
 }
 
 function shadowOf({ arm, token, slot }: Slot) {
   return { arm, token, hour: iso(slot) };
 }
 
-async function circumstancesOf(
-  ctx: QueryCtx,
-  { arm, token, slot, model, promptVersion }: Slot & { model: string | null; promptVersion: string },
-  gapMinutes: number,
-) {
-  const { refused } = await totalsOf(ctx, arm, token);
-  return {
-    token: delivered(token),
-    day: dayOf(slot),
-    ...{ model, promptVersion, refusedDays: refused, gapMinutes },
-  };
+function circumstancesOf({
+  token,
+  slot,
+  ...asked
+}: Pick<Slot, "token" | "slot"> & { model: string | null; promptVersion: string } & Circumstances) {
+  const { model, promptVersion, refusedDays, gapMinutes } = asked;
+  return { token: delivered(token), day: dayOf(slot), model, promptVersion, refusedDays, gapMinutes };
 }

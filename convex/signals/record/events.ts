@@ -161,3 +161,19 @@ export type ShadowIssued = z.output<typeof shadowIssued>;
 export type ShadowClosed = z.output<typeof shadowClosed>;
 export type ShadowEvent = z.output<typeof shadowEvent>;
 export type ChainHead = z.output<typeof chainHead>;
+
+const hex = z.string().regex(/^0x[0-9a-f]{64}$/i);
+
+/** A transaction of the anchor's account as this service knows it. */
+export const anchorShape = z.object({
+  nonce: z.int().nonnegative(),
+  /** The event whose hash it holds; `null` for one that only keeps the account's nonces together. */
+  sequence: z.int().positive().nullable(),
+  hash: z.string().nullable().describe("The hash of that event"),
+  txHashes: z
+    .array(hex)
+    .describe("Where its fees had to be raised there are several, of which one at most is mined."),
+  status: z.enum(["pending", "confirmed", "failed"]),
+  signedAt: z.iso.datetime(),
+});
+export type Anchor = z.output<typeof anchorShape>;

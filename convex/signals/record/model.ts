@@ -1,18 +1,26 @@
-import type { Doc } from "../../_generated/dataModel";
+import type { WithoutSystemFields } from "convex/server";
+import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { calibrated, type Outcomes } from "../statistics/calibration";
-import { addClosed } from "../statistics/totals";
 import { dayOf } from "../../lib/time";
+import { calibrated, type Outcomes } from "../statistics/calibration";
+import { addClosed, emptyTotals, type Totals } from "../statistics/totals";
 import { dayStart } from "../trade/calendar";
 import { coinFlip, type Comparison } from "../trade/controls";
-import { chanceOf, excessOf } from "../trade/edge";
 import type { Outcome } from "../trade/path";
-import { delivered, LIFETIME_MS, positionOf, TOKENS, type Levels, type Token } from "../trade/rules";
-import { GENESIS } from "./chain";
-import { append, headOf } from "./chains";
+import {
+  chanceOf,
+  delivered,
+  excessOf,
+  LIFETIME_MS,
+  positionOf,
+  TOKENS,
+  type LabToken,
+  type Levels,
+  type Token,
+} from "../trade/rules";
+import { append, GENESIS, headOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { DAILY, type AnySignal, type Course, type Missed, type Signal, type Slot } from "./tables";
-import { changeTotals, totalsOf } from "./totals";
 
 /** Signals with their events and totals: what is written together is written here. */
 
@@ -80,7 +88,7 @@ export async function issueSignal(
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };
   await ctx.db.insert("signals", signal);
-  await append(ctx, await issueEntry(ctx, signal, missingHours));
+  await append(ctx, issueEntry(signal, { missingHours, refusedDays: await refusedDays(ctx, signal) }));
 }
 
 /** @param outcomes What its confidence is calibrated by. */
@@ -103,11 +111,16 @@ async function coinFor(ctx: QueryCtx, { desk, token, slot }: Slot) {
   return coinFlip((await headOf(ctx, desk))?.hash ?? GENESIS, token, dayOf(slot));
 }
 
+/** How many of an arm's slots of a token have had no signal so far. */
+async function refusedDays(ctx: QueryCtx, { arm, token }: Pick<Slot, "arm" | "token">): Promise<number> {
+  return (await totalsOf(ctx, arm, token)).refused;
+}
+
 /** Ends a pending signal: status, event and totals at once. */
 export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome: Outcome): Promise<void> {
   const ended = { ...outcome, walkedUntil: outcome.closedAt, open: hasControls(row) };
   await ctx.db.patch("signals", row._id, ended);
-  await append(ctx, await closingEntry(ctx, row, outcome));
+  await append(ctx, closingEntry(row, outcome, await refusedDays(ctx, row)));
   const { token, signal, costBps, confidence } = row;
   const position = positionOf(row);
   const excess = position === null ? 0 : excessOf(position, outcome);
@@ -130,7 +143,7 @@ export async function keepComparison(
   compared: Comparison,
 ): Promise<void> {
   await ctx.db.patch("signals", row._id, { compared, open: false });
-  await append(ctx, await comparisonEntry(ctx, row, compared));
+  await append(ctx, comparisonEntry(row, compared, await refusedDays(ctx, row)));
 }
 
 /** Counts a slot without a signal, with an event. */
@@ -140,5 +153,57 @@ export async function keepMissed(
   reason: Missed,
 ): Promise<void> {
   await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));
-  await append(ctx, await missEntry(ctx, slot, reason));
+  await append(ctx, missEntry(slot, reason, await refusedDays(ctx, slot)));
+}
+
+export async function findRun(
+  ctx: QueryCtx,
+  { arm, slot, token }: Pick<Slot, "arm" | "slot" | "token">,
+): Promise<Doc<"signalRuns"> | null> {
+  return ctx.db
+    .query("signalRuns")
+    .withIndex("by_slot", (q) => q.eq("arm", arm).eq("slot", slot).eq("token", token))
+    .unique();
+}
+
+/** A run that is under way; `null` for one that has ended. */
+export async function findOpenRun(ctx: QueryCtx, runId: Id<"signalRuns">): Promise<Doc<"signalRuns"> | null> {
+  const run = await ctx.db.get("signalRuns", runId);
+  return run?.state === "writing" ? run : null;
+}
+
+export type Scope = Doc<"signalTotals">["scope"];
+
+export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promise<Totals> {
+  return (await totalsRow(ctx, arm, scope)).totals;
+}
+
+/** Changes an arm's totals of a token and those of all. */
+async function changeTotals(
+  ctx: MutationCtx,
+  { arm, token }: { arm: string; token: LabToken },
+  change: (totals: Totals) => Totals,
+): Promise<void> {
+  for (const scope of [token, "ALL"] as const) await changeScope(ctx, { arm, scope }, change);
+}
+
+export async function changeScope(
+  ctx: MutationCtx,
+  { arm, scope }: { arm: string; scope: Scope },
+  change: (totals: Totals) => Totals,
+): Promise<void> {
+  const { _id, totals } = await totalsRow(ctx, arm, scope);
+  const after: WithoutSystemFields<Doc<"signalTotals">> = { arm, scope, ...change(totals) };
+  if (_id === null) await ctx.db.insert("signalTotals", after);
+  else await ctx.db.replace("signalTotals", _id, after);
+}
+
+async function totalsRow(ctx: QueryCtx, arm: string, scope: Scope) {
+  const row = await ctx.db
+    .query("signalTotals")
+    .withIndex("by_arm", (q) => q.eq("arm", arm).eq("scope", scope))
+    .unique();
+  if (row === null) return { _id: null, totals: emptyTotals() };
+  const { _id, _creationTime, arm: _arm, scope: _scope, ...totals } = row;
+  return { _id, totals };
 }

@@ -7,7 +7,7 @@ import { prepareTransaction } from "../../providers/chainPreparation";
 import { serviceAddress } from "../../wallets/custody/signing";
 import { gasLimit } from "../../wallets/transactions/plan";
 import { handOut, signForService } from "../../wallets/transactions/signing";
-import { anchorData } from "./anchorText";
+import { anchorData } from "./chain";
 import type { ChainHead } from "./events";
 
 /** Signs and hands out the day's anchor, where one is due. What fails is tried again an hour later. */

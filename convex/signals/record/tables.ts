@@ -1,16 +1,13 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { waiting, type Records, type RecordsOf } from "../../lib/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
 import { vBlocks } from "../statistics/days";
-import { standing } from "../statistics/shapes";
 import { totalsFields } from "../statistics/totals";
+import { vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
 import { vComparison } from "../trade/controls";
 import { vEnd, vOutcome } from "../trade/path";
-import { chainHead, shadowEvent, signalEvent } from "./events";
-import { proposalShape } from "./proposal";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
@@ -22,14 +19,6 @@ export type Desk = Infer<typeof vDesk>;
 
 /** The arm of the daily desk, whichever model writes its signals. */
 export const DAILY = "daily";
-
-/** The chains' events and their ends, as they are published. */
-export const vSignalEvent = zodOutputToConvex(signalEvent);
-export const vShadowEvent = zodOutputToConvex(shadowEvent);
-export const vHead = zodOutputToConvex(chainHead.nullable());
-
-/** What the model proposes, checked. */
-export const proposalFields = zodOutputToConvex(proposalShape).fields;
 
 /** The measured price at which a signal is entered. */
 export const vPriceAtIssue = v.object({
@@ -73,12 +62,12 @@ export type Course = keyof typeof courseFields;
 
 const signalFields = {
   ...slotFields,
-  ...proposalFields,
+  ...vProposal.fields,
   generatedAt: v.number(),
   /** What answered, as the gateway names it. */
   model: v.string(),
   promptVersion: v.string(),
-  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/writers`. */
+  /** Whose totals its confidence is calibrated by, and learn from how it ends: see `signals/arms/arms`. */
   record: v.string(),
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
@@ -91,7 +80,7 @@ export type AnySignal = Infer<typeof vAnySignal>;
 /** One of the daily signals. */
 export const vSignal = vAnySignal.omit("desk", "arm", "token").extend({ token: vToken });
 export type Signal = Infer<typeof vSignal>;
-export type Proposal = Pick<Signal, keyof typeof proposalFields>;
+export type Proposal = Pick<Signal, keyof typeof vProposal.fields>;
 
 /** How an earlier signal stands, for the model. */
 export const vPast = vSignal
@@ -114,7 +103,7 @@ const weekFields = {
     v.string(),
     v.object({ BTC: v.union(vWeekSignal, v.null()), ETH: v.union(vWeekSignal, v.null()) }),
   ),
-  ...zodOutputToConvex(standing).fields,
+  ...vStanding.fields,
   averagePnlPercent: v.union(v.number(), v.null()),
   bestPnlPercent: v.union(v.number(), v.null()),
   worstPnlPercent: v.union(v.number(), v.null()),
@@ -156,7 +145,7 @@ export const signalTables = {
     .index("by_state", ["state", "desk"]),
 
   /**
-   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chains` in the mutation that
+   * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chain` in the mutation that
    * makes the change. Kept.
    */
   signalEvents: defineTable(

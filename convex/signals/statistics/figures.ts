@@ -1,14 +1,16 @@
-import * as z from "zod";
 import { iso } from "../../lib/time";
-import type { Arms } from "./days";
-import type { Curve } from "./curve";
-import { edgeShown } from "./verdicts";
-import type { Blocks } from "./inference";
-import { ratio, rounded, winrateOf } from "./ratios";
-import { BINS, calibration, result, risk, type Edge, type SignalStats } from "./shapes";
-import type { Totals } from "./totals";
+import type { Comparison, Side } from "../trade/controls";
+import type { Outcome } from "../trade/path";
+import { afterCosts, excessOf, positionOf, type Levels } from "../trade/rules";
+import type { Arms, DayTrade } from "./days";
+import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
+import type { Edge, SignalStats, Standing } from "./shapes";
+import type { Curve, Totals } from "./totals";
 
 /** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/statistics/totals`. */
+
+/** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
+const BINS = 10;
 
 /** Ratios and drawdowns of fewer trades than this say nothing. */
 const RISK_FROM = 30;
@@ -66,7 +68,7 @@ function averagesOf({ trades, pnlSum, costSum }: { trades: number; pnlSum: numbe
   };
 }
 
-function resultOf(curve: Curve, trades: number): z.output<typeof result> {
+function resultOf(curve: Curve, trades: number): SignalStats["beforeCosts"] {
   return {
     totalPnlPercent: rounded(curve.sum),
     expectancyPercent: ratio(curve.sum, trades),
@@ -76,7 +78,7 @@ function resultOf(curve: Curve, trades: number): z.output<typeof result> {
   };
 }
 
-function riskOf({ mean, drawdown, ...curve }: Curve, n: number): z.output<typeof risk> {
+function riskOf({ mean, drawdown, ...curve }: Curve, n: number): SignalStats["risk"] {
   if (n < RISK_FROM) return { n, sharpe: null, sortino: null, maxDrawdown: null };
   return {
     n,
@@ -93,13 +95,7 @@ function riskOf({ mean, drawdown, ...curve }: Curve, n: number): z.output<typeof
   };
 }
 
-function calibrationOf({
-  wins,
-  losses,
-  stated,
-  won,
-  calibratedSquares,
-}: Totals): z.output<typeof calibration> {
+function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals): SignalStats["calibration"] {
   const decided = wins + losses;
   const squares = stated.reduce((sum, n, percent) => {
     const k = won[percent] ?? 0;
@@ -130,4 +126,109 @@ function calibrationOf({
 
 function binOf(percent: number): number {
   return Math.min(BINS - 1, Math.floor((percent / 100) * BINS));
+}
+
+/** wins / (wins + losses), 0 to 100; `null` when there are none. */
+export function winrateOf(wins: number, losses: number): number | null {
+  return ratio(wins * 100, wins + losses);
+}
+
+/** `null` where there is nothing to divide by. */
+export function ratio(over: number, under: number): number | null {
+  if (under === 0) return null;
+  const value = over / under;
+  return Number.isFinite(value) ? rounded(value) : null;
+}
+
+/** To so many decimals, so that 0.1 + 0.2 reads 0.3; never -0. */
+export function rounded(value: number, decimals = 10): number {
+  return Number(value.toFixed(decimals)) + 0;
+}
+
+/** Beyond this an e-value says no more, and JSON cannot hold them all. */
+const GREATEST_E = 1e12;
+
+/** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
+export function boundsShown(blocks: Blocks, unit = 1): Omit<Edge, "trades" | "verdict"> {
+  const { low, high } = boundsOf(blocks);
+  return {
+    days: blocks.days,
+    excessPoints: ratio(100 * unit * blocks.sum, blocks.days),
+    lowPoints: rounded(100 * unit * low),
+    highPoints: rounded(100 * unit * high),
+    eValue: eValueShown(blocks),
+  };
+}
+
+export function eValueShown(blocks: Blocks): number {
+  return rounded(Math.min(eValueOf(blocks), GREATEST_E));
+}
+
+/** The bounds with what they say in words. */
+function edgeShown(blocks: Blocks): Omit<Edge, "trades"> {
+  const shown = boundsShown(blocks);
+  const { eValue, highPoints } = shown;
+  const verdict =
+    eValue >= DECISIVE ? "better than chance" : highPoints < 0 ? "worse than chance" : "not told from chance";
+  return { ...shown, verdict };
+}
+
+/** How a verdict reads in a sentence. */
+export function verdictWords(verdict: Edge["verdict"]): string {
+  return verdict === "not told from chance" ? "not distinguishable from chance" : verdict;
+}
+
+type Standable = Levels &
+  Partial<Pick<Outcome, "pnlPercent" | "exitPrice">> & {
+    status: Outcome["status"] | "PENDING";
+    costBps: number;
+    gapMinutes: number;
+  };
+
+export function standingOf(signals: readonly Standable[]): Standing {
+  const count = (wanted: Standable["status"]) => signals.filter(({ status }) => status === wanted).length;
+  const wins = count("WIN");
+  const losses = count("LOSS");
+  const results = resultsOf(signals);
+  const sum = (values: readonly number[]) =>
+    Number(values.reduce((total, value) => total + value, 0).toFixed(6)) + 0;
+  return {
+    wins,
+    losses,
+    expired: count("EXPIRED"),
+    pending: count("PENDING"),
+    winrate: winrateOf(wins, losses),
+    trades: results.length,
+    totalPnlPercent: sum(results),
+    totalAfterCostsPercent: sum(netResultsOf(signals)),
+    excessPoints: sum(signals.map((one) => 100 * (excessIn(one) ?? 0))),
+  };
+}
+
+/** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
+export function excessIn(signal: Standable): number | null {
+  const position = positionOf(signal);
+  const { exitPrice, gapMinutes } = signal;
+  return position === null || exitPrice === undefined ? null : excessOf(position, { exitPrice, gapMinutes });
+}
+
+/** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
+export function dayTradeOf(
+  signal: Standable & { coin: Side | null; momentum: Side | null; compared?: Comparison },
+): DayTrade | null {
+  const { exitPrice, gapMinutes, coin, momentum, compared, costBps } = signal;
+  const position = positionOf(signal);
+  if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
+  return { position, coin, momentum, exitPrice, gapMinutes, compared, costBps };
+}
+
+/** The results of those that have one, in percent and before costs. */
+export function resultsOf(signals: readonly Pick<Standable, "pnlPercent">[]): number[] {
+  return signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
+}
+
+function netResultsOf(signals: readonly Pick<Standable, "pnlPercent" | "costBps">[]): number[] {
+  return signals.flatMap(({ pnlPercent, costBps }) =>
+    typeof pnlPercent === "number" ? [afterCosts(pnlPercent, costBps)] : [],
+  );
 }

@@ -1,7 +1,7 @@
 /**
  * What days of results say about an edge, however often one looks. Pure.
  *
- * Each day is one observation x, the mean of its trades' excess over chance (`signals/trade/edge`), in [-5/9, 1]: BTC and ETH
+ * Each day is one observation x, the mean of its trades' excess over chance (`signals/trade/rules`), in [-5/9, 1]: BTC and ETH
  * move together, so two trades of a day are not two observations. Without an edge every x has a mean of at most 0 given
  * all that came before. A gambler who stakes the share λ of what they own on each day then owns the product of
  * 1 + λ x, a supermartingale, and by Ville's inequality ever owns twenty times the start with a probability of at most

@@ -5,9 +5,6 @@ import * as z from "zod";
  * Figures are rounded to ten decimals.
  */
 
-/** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
-export const BINS = 10;
-
 const count = z.int().nonnegative();
 const percent = z.number();
 const share = z.number().min(0).max(100);
@@ -53,7 +50,7 @@ const controls = z
   })
   .describe("The same trades with other sides: same time, entry, distances of the levels, and costs.");
 
-export const result = z.object({
+const result = z.object({
   totalPnlPercent: percent.describe(
     "Sum of the signed percentages: the same stake on every signal, gains not reinvested. Nothing compounds.",
   ),
@@ -67,7 +64,7 @@ export const result = z.object({
     .describe("Sum of the gains / sum of the losses; null without a losing trade."),
 });
 
-export const risk = z
+const risk = z
   .object({
     n: count.describe("Trades it is about."),
     sharpe: z

@@ -1,10 +1,8 @@
 import { v, type ObjectType } from "convex/values";
-import { NO_ARMS, vArms } from "./days";
-import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
-import { addResult, NO_RESULTS, vCurve } from "./curve";
-import { hasGaps } from "../trade/edge";
 import type { Outcome } from "../trade/path";
-import { afterCosts, type Direction } from "../trade/rules";
+import { afterCosts, hasGaps, type Direction } from "../trade/rules";
+import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
+import { NO_ARMS, vArms } from "./days";
 
 /**
  * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.
@@ -17,11 +15,67 @@ import { afterCosts, type Direction } from "../trade/rules";
  * - HOLD takes no position and can only expire: it is counted, and is no trade.
  */
 
+/** The results of trades one after another, before or after costs. Percentage points. */
+const curveFields = {
+  sum: v.number(),
+  best: v.union(v.number(), v.null()),
+  worst: v.union(v.number(), v.null()),
+  /** Mean and sum of squared deviations from it, kept as Welford does, so that near-equal results lose no digits. */
+  mean: v.number(),
+  squaredDeviations: v.number(),
+  /** Sum of the squares of the losing results. */
+  squaredDownsides: v.number(),
+  /** Sums of the results above and below zero; the losses' is positive. */
+  grossProfit: v.number(),
+  grossLoss: v.number(),
+  /** The highest that the sum has been, and since when; it starts at 0, before the first trade. */
+  peak: v.number(),
+  peakAt: v.union(v.number(), v.null()),
+  /** The deepest fall from a peak so far. */
+  drawdown: v.union(
+    v.object({ percent: v.number(), peakAt: v.union(v.number(), v.null()), troughAt: v.number() }),
+    v.null(),
+  ),
+};
+
+const vCurve = v.object(curveFields);
+export type Curve = ObjectType<typeof curveFields>;
+
+export const NO_RESULTS: Curve = {
+  ...{ sum: 0, best: null, worst: null, mean: 0, squaredDeviations: 0, squaredDownsides: 0 },
+  ...{ grossProfit: 0, grossLoss: 0, peak: 0, peakAt: null, drawdown: null },
+};
+
+/**
+ * @param n How many results there are with this one.
+ * @param at When the trade was closed, epoch ms.
+ */
+export function addResult(curve: Curve, result: number, n: number, at: number): Curve {
+  const sum = curve.sum + result;
+  const mean = curve.mean + (result - curve.mean) / n;
+  const isPeak = sum > curve.peak;
+  const fall = curve.peak - sum;
+  const isDeepest = fall > (curve.drawdown?.percent ?? 0);
+  return {
+    sum,
+    best: curve.best === null ? result : Math.max(curve.best, result),
+    worst: curve.worst === null ? result : Math.min(curve.worst, result),
+    mean,
+    squaredDeviations: curve.squaredDeviations + (result - curve.mean) * (result - mean),
+    squaredDownsides: curve.squaredDownsides + Math.min(0, result) ** 2,
+    grossProfit: curve.grossProfit + Math.max(0, result),
+    grossLoss: curve.grossLoss + Math.max(0, -result),
+    peak: isPeak ? sum : curve.peak,
+    peakAt: isPeak ? at : curve.peakAt,
+    drawdown: isDeepest ? { percent: fall, peakAt: curve.peakAt, troughAt: at } : curve.drawdown,
+  };
+}
+
 /** A signal as it closed. */
 export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" | "closedAt"> & {
   signal: Direction;
   costBps: number;
-  /** Score minus chance, see `signals/trade/edge`; 0 for a HOLD. */
+  /** Score minus chance, see `signals/trade/rules`; 0 for a HOLD. */
   excess: number;
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;

@@ -119,3 +119,29 @@ export function pnlPercent(signal: Direction, entry: number, exit: number): numb
 export function afterCosts(pnl: number, costBps: number): number {
   return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
+
+/** More minutes than this without a candle, and an outcome may be anything. */
+const MAX_GAP_MINUTES = 5;
+
+/** 0 to 1; at most 1 / (1 + 0.8) by the rules of issue. */
+export function chanceOf({ entry, tp1, sl }: Position): number {
+  return Math.abs(entry - sl) / Math.abs(tp1 - sl);
+}
+
+/**
+ * Score minus chance, -1 to 1; 0 for a trade that ended without a price. Where the path has gaps, a result better than
+ * chance counts as chance: what nobody has seen is no ground for a claim.
+ */
+export function excessOf(
+  position: Position,
+  { exitPrice, gapMinutes }: { exitPrice: number | null; gapMinutes: number },
+): number {
+  if (exitPrice === null) return 0;
+  const { tp1, sl } = position;
+  const excess = (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
+  return hasGaps(gapMinutes) ? Math.min(0, excess) : excess;
+}
+
+export function hasGaps(gapMinutes: number): boolean {
+  return gapMinutes > MAX_GAP_MINUTES;
+}

@@ -1,12 +1,15 @@
+import { createFunctionHandle } from "convex/server";
+import { internal } from "../../_generated/api";
+import { sourceName } from "../../lib/publicSources";
 import { dollars, many } from "../../lib/text";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
-import { sourceName } from "../../lib/publicSources";
-import { verdictWords } from "../statistics/verdicts";
+import type { Picture } from "../../messenger/tables";
 import type { ChainHead } from "../record/events";
-import { standingOf } from "../statistics/standing";
-import type { Edge, Standing } from "../statistics/shapes";
 import type { Signal, Week, WeekSignal } from "../record/tables";
+import { standingOf, verdictWords } from "../statistics/figures";
+import type { Edge, Standing } from "../statistics/shapes";
+import { signalId } from "./signals";
 
 /** The messenger's cards of signals. */
 
@@ -165,4 +168,13 @@ function percent(value: number): string {
   const shown = value.toFixed(2);
   if (shown === "-0.00" || shown === "0.00") return "0.00%";
   return `${value > 0 ? "+" : ""}${shown}%`;
+}
+
+export async function picturesOf(signals: readonly Pick<Signal, "token" | "slot">[]): Promise<Picture> {
+  const handle = await createFunctionHandle(internal.pictures.drawing.signals);
+  return { handle, subject: signals.map(signalId).join(",") };
+}
+
+export async function pictureOfWeek(week: string): Promise<Picture> {
+  return { handle: await createFunctionHandle(internal.pictures.drawing.week), subject: week };
 }

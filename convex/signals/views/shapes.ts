@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { absentWhenEmpty, tokenOf } from "../../lib/input";
+import { TOKENS } from "../trade/rules";
 
 /** What callers see of a signal. */
 
@@ -64,3 +66,27 @@ export const publicSignal = z.object({
 });
 
 export type PublicSignal = z.output<typeof publicSignal>;
+
+/** A token that has signals; nothing for all of them. */
+export const signalToken = absentWhenEmpty(tokenOf(TOKENS, "must be BTC or ETH")).describe(
+  "BTC or ETH, in any case, or by name; omit for both.",
+);
+
+const sum = z.number();
+
+export const equityPoint = z.object({
+  id: z.string(),
+  closedAt: z.iso.datetime(),
+  afterCostsPercent: z.number(),
+  sumPercent: sum.describe("This result and those of all trades of the record before it"),
+  fallPercent: z
+    .number()
+    .nonnegative()
+    .describe("How far the sum is below the highest of those shown before it, or 0"),
+  controls: z
+    .object({ coin: sum, momentum: sum, alwaysLong: sum, buyAndHold: sum })
+    .describe(
+      "The sums of the control arms, from the first trade of the record on as well; a trade whose controls are not known yet adds nothing to them",
+    ),
+});
+export type EquityPoint = z.output<typeof equityPoint>;

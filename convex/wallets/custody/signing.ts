@@ -14,8 +14,8 @@ import { AppError } from "../../lib/errors";
 import { open, seal } from "../../lib/sealing";
 import type { Fees } from "../../providers/chainFees";
 import type { Transaction } from "../../providers/chainPreparation";
+import { keySeal } from "./envelopes";
 import { serviceAccountOf, type ServiceRole } from "./services";
-import { keySeal } from "./keys";
 
 /**
  * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
@@ -80,7 +80,7 @@ function ownAccount(walletId: string): PrivateKeyAccount | null {
 
 /** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
 async function openKey(ctx: ActionCtx, walletId: string): Promise<Hex> {
-  const sealedKey = await ctx.runQuery(internal.wallets.custody.keys.sealed, { walletId });
+  const sealedKey = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, { walletId });
   const key = await open(sealedKey, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;

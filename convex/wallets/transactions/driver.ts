@@ -1,19 +1,16 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type ActionCtx } from "../../_generated/server";
+import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/providerCalls";
 import { SECOND, sleep } from "../../lib/time";
-import { byWalletId } from "../model";
-import { byId, startDriver, vSigned, vStep, takeNonce, take, signedFields, auditSigning } from "./model";
-import { follow } from "./outcome";
+import { follow } from "./followUp";
 import { sendable, type Job, type Plan } from "./plan";
-import { nextInTerm, vAsked, vNext, type Asked, type Next } from "./queue";
+import type { Asked, Next } from "./queue";
 import { sendOut, signInTerm, type Step } from "./signing";
 import { prepareSwap } from "./swap";
-import { vSwapTerms } from "./tables";
 
 /** Between two questions to the chain about a transaction that holds up its wallet. */
 const RESOLVE_PAUSE_MS = SECOND;
@@ -26,7 +23,7 @@ export const drive = providerAction({
   args: { walletId: v.string(), driver: v.number() },
   returns: v.null(),
   handler: async (ctx, term) => {
-    await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.driver.nextWork, term));
+    await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.queue.nextWork, term));
     return null;
   },
 });
@@ -43,8 +40,8 @@ export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<
     const step = job.transaction.state === "prepared" ? await carryOut(ctx, job) : await resolve(ctx, job);
     next =
       step === null
-        ? await ctx.runMutation(internal.wallets.transactions.driver.nextWork, asked)
-        : await ctx.runMutation(internal.wallets.transactions.driver.report, {
+        ? await ctx.runMutation(internal.wallets.transactions.queue.nextWork, asked)
+        : await ctx.runMutation(internal.wallets.transactions.queue.report, {
             ...asked,
             transactionId: job.transaction._id,
             ...step,
@@ -71,7 +68,7 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
   try {
     const plan = await planOf(ctx, job);
     const signed = await signInTerm(ctx, job, plan);
-    const stored = await ctx.runMutation(internal.wallets.transactions.driver.storeSigned, {
+    const stored = await ctx.runMutation(internal.wallets.transactions.queue.storeSigned, {
       transactionId: transaction._id,
       signed,
       ...(plan.terms === undefined ? {} : { terms: plan.terms }),
@@ -105,60 +102,3 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
       throw new AppError("internal", "Approvals, fills, settlements and anchors are signed as they are made");
   }
 }
-
-/** The driver's next piece of work; without any the driver's term ends in the same transaction. */
-export const nextWork = internalMutation({
-  args: vAsked,
-  returns: vNext,
-  handler: nextInTerm,
-});
-
-/** Marks what became of a piece of work, whoever drives by now. @returns The next one. */
-export const report = internalMutation({
-  args: { ...vAsked, transactionId: v.id("transactions"), ...vStep },
-  returns: vNext,
-  handler: async (ctx, { walletId, driver, own, transactionId, ...step }) => {
-    await take(ctx, transactionId, step);
-    return nextInTerm(ctx, { walletId, driver, ...(own === undefined ? {} : { own }) });
-  },
-});
-
-/** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
-export const endTerm = internalMutation({
-  args: { walletId: v.string(), driver: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { walletId, driver }) => {
-    const wallet = await byWalletId(ctx, walletId);
-    if (wallet.driver === driver) await startDriver(ctx, { ...wallet, leaseUntil: 0 }, Date.now());
-    return null;
-  },
-});
-
-/** Sees that somebody works through a wallet's queue. */
-export const resume = internalMutation({
-  args: { walletId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { walletId }) => {
-    await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
-    return null;
-  },
-});
-
-/**
- * Stores signed bytes and takes their nonce, in one transaction.
- * @returns `false` when the driver was replaced, the nonce is gone or the request was dropped: the bytes are void.
- */
-export const storeSigned = internalMutation({
-  args: { transactionId: v.id("transactions"), signed: vSigned, terms: v.optional(vSwapTerms) },
-  returns: v.boolean(),
-  handler: async (ctx, { transactionId, signed, terms }) => {
-    const row = await byId(ctx, transactionId);
-    if (row.state !== "prepared" || !(await takeNonce(ctx, signed))) return false;
-    await ctx.db.patch("transactions", transactionId, {
-      ...signedFields(signed),
-      ...(terms === undefined ? {} : { terms }),
-    });
-    await auditSigning(ctx, row, `${row.request.kind} ${signed.txHash}`);
-    return true;
-  },
-});

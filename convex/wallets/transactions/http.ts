@@ -28,7 +28,7 @@ import { shortfallOf } from "./states";
 import type { TransactionRequest, TransactionState } from "./tables";
 
 /** Heavy with the chain's library: loaded by the first request that needs it. */
-const orders = once(() => import("./orders"));
+const desk = once(() => import("./desk"));
 const rehearsals = once(() => import("./rehearsal"));
 
 const EXPLORER = "https://basescan.org/tx/";
@@ -249,14 +249,19 @@ type Order = {
 };
 
 /**
- * The user's wallet, for whoever may move it.
+ * The user's wallet, for whoever may move it, or see it where the order is only rehearsed.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */
-async function walletFor(ctx: ActionCtx, { userId, from, request, call }: Order, idempotencyKey?: string) {
+async function walletFor(
+  ctx: ActionCtx,
+  { userId, from, request, call }: Order,
+  { isRehearsal }: { isRehearsal: boolean },
+) {
+  const { caller, idempotencyKey } = call;
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
-    ...{ userId, kind: from, request, caller: call.caller.address, now: Date.now() },
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
+    ...(idempotencyKey === undefined || isRehearsal ? {} : { idempotencyKey }),
   });
   if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
   return wallet;
@@ -270,13 +275,13 @@ async function carryOut(ctx: ActionCtx, asked: Order) {
   const startedAt = performance.now();
   const { userId, request, call } = asked;
   const { idempotencyKey } = call;
-  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, idempotencyKey);
+  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, { isRehearsal: false });
   const order = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
   const { view, maxFeeEth } = await waitingAs(
     ctx,
     call.caller,
     async () => {
-      const { seeThrough, mostFeeOf } = await orders();
+      const { seeThrough, mostFeeOf } = await desk();
       const { address } = call.caller;
       const view = await seeThrough(ctx, { ...order, address, requestId: call.requestId, startedAt });
       return { view, maxFeeEth: mostFeeOf(view) };
@@ -320,7 +325,7 @@ async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Pr
  */
 async function rehearse(ctx: ActionCtx, order: Order) {
   const { userId, request, call } = order;
-  const { walletId, address } = await walletFor(ctx, order);
+  const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });
   const { swap, ...rehearsal } = await waitingAs(
     ctx,
     call.caller,

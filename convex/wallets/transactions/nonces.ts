@@ -7,10 +7,10 @@ import { takeFill } from "../../lib/limits";
 import { log } from "../../lib/log";
 import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
-import { walletById, byWalletId } from "../model";
-import { insertSigned, moveOn, vSignedBytes } from "./model";
-import { DROPPED, FURTHEST_AHEAD, isReverted, OPEN_STATES } from "./states";
-import { vTransaction } from "./tables";
+import { byWalletId, walletById } from "../model";
+import { auditSigning, byId, insertSigned, moveOn, vSignedBytes } from "./model";
+import { DROPPED, FURTHEST_AHEAD, isOpen, isReverted, OPEN_STATES } from "./states";
+import { vReplacement, vTransaction } from "./tables";
 
 /** An account's nonces: what holds each, nonces that nobody holds, and a next one that turned out to be wrong. */
 
@@ -170,3 +170,30 @@ function from(ctx: QueryCtx, walletId: string, nonce: number) {
     .query("transactions")
     .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).gte("nonce", nonce));
 }
+
+/**
+ * Stores other bytes for a transaction, under its nonce, before anybody outside has them.
+ * @param outpriced The hash of the bytes whose place they take.
+ * @returns `false` when the transaction has ended, or has others by now: the bytes are void.
+ */
+export const replace = internalMutation({
+  args: {
+    transactionId: v.id("transactions"),
+    outpriced: v.string(),
+    replacement: vReplacement.omit("outpriced"),
+  },
+  returns: v.boolean(),
+  handler: async (ctx, { transactionId, outpriced, replacement }) => {
+    const row = await byId(ctx, transactionId);
+    if (!isOpen(row.state) || (row.replacement?.txHash ?? row.txHash) !== outpriced) return false;
+    const earlier =
+      row.replacement === undefined
+        ? []
+        : [...row.replacement.outpriced, { kind: row.replacement.kind, txHash: row.replacement.txHash }];
+    await ctx.db.patch("transactions", transactionId, {
+      replacement: { ...replacement, outpriced: earlier },
+    });
+    await auditSigning(ctx, row, `${replacement.kind} ${replacement.txHash}`);
+    return true;
+  },
+});

@@ -1,29 +1,13 @@
 import { v } from "convex/values";
-import { parseTransaction } from "viem";
-import { internal } from "../../_generated/api";
-import type { Id, Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type ActionCtx } from "../../_generated/server";
-import { deadlines } from "../../lib/deadlines";
-import { messageOf } from "../../lib/errors";
-import { log } from "../../lib/log";
-import { formatUnits } from "../../lib/money";
-import { counted } from "../../lib/providerCalls";
+import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/rows";
-import { createPauses, sleep, within } from "../../lib/time";
-import { minedOf } from "../../providers/chainTransactions";
-import { asHex } from "../addresses";
-import { valueOf } from "../holdings";
 import { OWNER, permitNow } from "../../users/access";
 import { walletOf } from "../model";
 import { limitsOf, needValue } from "../policies";
 import { vSource, vWalletKind } from "../tables";
-import { serve } from "./driver";
-import { openTransaction, takeTerm, byId, openedWith, hashesOf } from "./model";
-import { nextInTerm, vNext, type Next, type Term } from "./queue";
-import { endingOf } from "./receipt";
-import type { Step } from "./signing";
-import { isOpen, NOT_SENT } from "./states";
-import { vRequest, vTransaction, type TransactionRequest } from "./tables";
+import { byId, openedWith, openTransaction, takeTerm } from "./model";
+import { nextInTerm, vNext } from "./queue";
+import { vRequest, vTransaction } from "./tables";
 
 /** What callers order: opened, seen through to its end, and looked up. */
 
@@ -81,7 +65,8 @@ export const byHash = internalQuery({
 });
 
 /**
- * The wallet that an order is about, for whoever may move it; `null` where there is none.
+ * The wallet that an order is about, for whoever may move it, or see it where the order is only rehearsed; `null` where
+ * there is none.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`).
  */
 export const wallet = internalQuery({
@@ -89,6 +74,7 @@ export const wallet = internalQuery({
     userId: v.string(),
     kind: vWalletKind,
     idempotencyKey: v.optional(v.string()),
+    isRehearsal: v.boolean(),
     request: vRequest,
     /** The caller's network address. */
     caller: v.union(v.string(), v.null()),
@@ -105,8 +91,8 @@ export const wallet = internalQuery({
     }),
     v.null(),
   ),
-  handler: async (ctx, { userId, kind, idempotencyKey, request, caller, now }) => {
-    const permit = await permitNow(ctx, userId, "order", now);
+  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, now }) => {
+    const permit = await permitNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
@@ -114,135 +100,3 @@ export const wallet = internalQuery({
     return { walletId: row.walletId, address: row.address, isRepeat, isLimited: needValue(limits) };
   },
 });
-
-/** Between two looks at a row. */
-const ROW_PAUSE_MS = 100;
-/** Before a question about the receipt: a block may be near, or seconds away. */
-const RECEIPT_PAUSES_MS = [50, 150, 450];
-const LONGEST_RECEIPT_PAUSE_MS = 500;
-
-type WebOrder = {
-  userId: string;
-  walletId: string;
-  request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
-  idempotencyKey: string | undefined;
-  isRepeat: boolean;
-  isLimited: boolean;
-  /** The caller's network address. */
-  address: string | null;
-  requestId: string;
-  /** By `performance.now`. */
-  startedAt: number;
-};
-
-/**
- * Opens what an HTTP request has ordered, and sees it through. For actions.
- * @throws AppError what `open` throws.
- */
-export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
-  const { userId, walletId, request, idempotencyKey, address, requestId, startedAt } = order;
-  const valueMicroUsd = await valueForLimits(ctx, order);
-  const { transactionId, term } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
-    userId,
-    walletId,
-    request,
-    source: "web",
-    address,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
-  });
-  log.info("wallets.opened", { requestId, transactionId });
-  const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  return settle(ctx, transactionId, waitMs, term === null ? undefined : { walletId, ...term });
-}
-
-/** What the network may take at most for a signed transaction's gas, in ETH; `null` where nothing is signed. */
-export function mostFeeOf({ rawTransaction }: Doc<"transactions">): string | null {
-  if (rawTransaction === undefined) return null;
-  const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(asHex(rawTransaction));
-  return formatUnits(gas * maxFeePerGas, 18);
-}
-
-/** What the transfer is worth, when a limit asks for it. */
-async function valueForLimits(
-  ctx: ActionCtx,
-  { request, isLimited, isRepeat }: WebOrder,
-): Promise<string | null> {
-  // A repeat moves nothing new, and its outcome must not depend on a price.
-  if (!isLimited || isRepeat) return null;
-  const token = request.kind === "send" ? request.token : request.fromToken;
-  return valueOf(ctx, { token, amount: request.amount });
-}
-
-/**
- * Sees a transaction through on its caller's behalf: to its hash, and a little longer for its receipt. What is not even
- * signed by the deadline is dropped, so that the caller's answer is final. For actions.
- * @param waitMs What is left of the caller's patience, in ms of real time.
- * @param term The caller's own as the wallet's driver, with its first piece of work; without one, another driver does the
- * work.
- */
-export const settle = counted(
-  async (
-    ctx,
-    transactionId: Id<"transactions">,
-    waitMs: number,
-    term?: Term & { first: Next },
-  ): Promise<Doc<"transactions">> => {
-    const deadline = AbortSignal.timeout(waitMs);
-    const look = () => ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
-    const advance = (step: Step) =>
-      ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...step });
-    const pause = createPauses(ROW_PAUSE_MS);
-    const driven = term === undefined ? null : await within(deadline, drive(ctx, term, transactionId));
-    const endTerm = async () => {
-      if (term === undefined || driven !== null) return;
-      const { walletId, driver } = term;
-      await ctx.runMutation(internal.wallets.transactions.driver.endTerm, { walletId, driver });
-    };
-    // A driver that has failed is followed by another at once; one that is late only once nothing can be signed any more.
-    if (!deadline.aborted) await endTerm();
-    let row = driven?.own ?? (await look());
-    while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
-      await pause();
-      row = await look();
-    }
-    if (row.state === "prepared") {
-      row = await advance({ to: "failed", onlyFrom: "prepared", error: NOT_SENT, errorCode: "upstream" });
-    }
-    await endTerm();
-    const receipt = AbortSignal.timeout(deadlines.receipt);
-    for (let looks = 0; isOpen(row.state) && !deadline.aborted && !receipt.aborted; looks++) {
-      await sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS);
-      const seen = await within(deadline, receiptOf(row));
-      row = seen === null ? await look() : await advance(seen);
-      if (seen !== null) return row;
-    }
-    return row;
-  },
-);
-
-/** Does the driver's work. @returns `null` where it failed, else what it has to show. */
-async function drive(
-  ctx: ActionCtx,
-  { walletId, driver, first }: Term & { first: Next },
-  own: Id<"transactions">,
-): Promise<Pick<Next, "own"> | null> {
-  try {
-    return { own: await serve(ctx, { walletId, driver, own }, first) };
-  } catch (error) {
-    log.error("wallets.driver failed", { transactionId: own, message: messageOf(error) });
-    return null;
-  }
-}
-
-/** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
-async function receiptOf(row: Doc<"transactions">) {
-  try {
-    const mined = await minedOf(hashesOf(row));
-    return mined === null ? null : await endingOf(row, mined);
-  } catch (error) {
-    // The caller has its hash; the follow-up asks again when the chain answers.
-    log.warn("wallets.receipt unknown", { transactionId: row._id, error: messageOf(error) });
-    return null;
-  }
-}

@@ -1,10 +1,20 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../../_generated/api";
-import type { MutationCtx } from "../../_generated/server";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { byWalletId } from "../model";
-import { byId, oldest } from "./model";
+import {
+  auditSigning,
+  byId,
+  oldest,
+  signedFields,
+  startDriver,
+  take,
+  takeNonce,
+  vSigned,
+  vStep,
+} from "./model";
 import { DRIVER_LEASE_MS, isHandedOut } from "./states";
-import { vTransaction } from "./tables";
+import { vSwapTerms, vTransaction } from "./tables";
 
 /** A wallet's transactions in the order in which its driver takes them. */
 
@@ -12,7 +22,7 @@ import { vTransaction } from "./tables";
 export type Term = { walletId: string; driver: number };
 
 /** With what the caller who drives has ordered: what is left behind that goes to a driver of its own. */
-export const vAsked = {
+const vAsked = {
   walletId: v.string(),
   driver: v.number(),
   own: v.optional(v.id("transactions")),
@@ -52,3 +62,60 @@ export async function nextInTerm(ctx: MutationCtx, { walletId, driver, own }: As
   await ctx.scheduler.runAfter(0, internal.wallets.transactions.driver.drive, { walletId, driver });
   return { work: null, own: done };
 }
+
+/** The driver's next piece of work; without any the driver's term ends in the same transaction. */
+export const nextWork = internalMutation({
+  args: vAsked,
+  returns: vNext,
+  handler: nextInTerm,
+});
+
+/** Marks what became of a piece of work, whoever drives by now. @returns The next one. */
+export const report = internalMutation({
+  args: { ...vAsked, transactionId: v.id("transactions"), ...vStep },
+  returns: vNext,
+  handler: async (ctx, { walletId, driver, own, transactionId, ...step }) => {
+    await take(ctx, transactionId, step);
+    return nextInTerm(ctx, { walletId, driver, ...(own === undefined ? {} : { own }) });
+  },
+});
+
+/** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
+export const endTerm = internalMutation({
+  args: { walletId: v.string(), driver: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { walletId, driver }) => {
+    const wallet = await byWalletId(ctx, walletId);
+    if (wallet.driver === driver) await startDriver(ctx, { ...wallet, leaseUntil: 0 }, Date.now());
+    return null;
+  },
+});
+
+/** Sees that somebody works through a wallet's queue. */
+export const resume = internalMutation({
+  args: { walletId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { walletId }) => {
+    await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
+    return null;
+  },
+});
+
+/**
+ * Stores signed bytes and takes their nonce, in one transaction.
+ * @returns `false` when the driver was replaced, the nonce is gone or the request was dropped: the bytes are void.
+ */
+export const storeSigned = internalMutation({
+  args: { transactionId: v.id("transactions"), signed: vSigned, terms: v.optional(vSwapTerms) },
+  returns: v.boolean(),
+  handler: async (ctx, { transactionId, signed, terms }) => {
+    const row = await byId(ctx, transactionId);
+    if (row.state !== "prepared" || !(await takeNonce(ctx, signed))) return false;
+    await ctx.db.patch("transactions", transactionId, {
+      ...signedFields(signed),
+      ...(terms === undefined ? {} : { terms }),
+    });
+    await auditSigning(ctx, row, `${row.request.kind} ${signed.txHash}`);
+    return true;
+  },
+});

@@ -1,8 +1,7 @@
-import { v } from "convex/values";
 import { keccak256, parseTransaction, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type ActionCtx } from "../../_generated/server";
+import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { MOST_FEE, raisedFees, type FeeMarket, type Fees } from "../../providers/chainFees";
@@ -10,10 +9,9 @@ import { prepareTransaction, type Transaction } from "../../providers/chainPrepa
 import { broadcast, saysAgain } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
 import { canSign, signTransaction } from "../custody/signing";
-import { bytesOf, byId, auditSigning } from "./model";
+import { bytesOf } from "./model";
 import type { Held } from "./nonces";
-import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS, isOpen } from "./states";
-import { vReplacement } from "./tables";
+import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS } from "./states";
 
 /** Transactions that are stuck, and nonces that nobody holds (`nonces.ts`): other bytes take their place. For actions. */
 
@@ -127,7 +125,7 @@ async function handOutReplacement(
   const { nonce = 0, walletId } = row;
   const { rawTransaction, txHash } = await signTransaction(ctx, walletId, { nonce, gas, fees, call });
   // Stored first, like all signed bytes: what was mined is always known by one of the transaction's hashes.
-  const stored = await ctx.runMutation(internal.wallets.transactions.replacement.replace, {
+  const stored = await ctx.runMutation(internal.wallets.transactions.nonces.replace, {
     transactionId: row._id,
     outpriced: keccak256(earlier),
     replacement: {
@@ -216,30 +214,3 @@ async function fill(
   await ctx.runMutation(outcome.advance, { transactionId, to: "broadcast" });
   return true;
 }
-
-/**
- * Stores other bytes for a transaction, under its nonce, before anybody outside has them.
- * @param outpriced The hash of the bytes whose place they take.
- * @returns `false` when the transaction has ended, or has others by now: the bytes are void.
- */
-export const replace = internalMutation({
-  args: {
-    transactionId: v.id("transactions"),
-    outpriced: v.string(),
-    replacement: vReplacement.omit("outpriced"),
-  },
-  returns: v.boolean(),
-  handler: async (ctx, { transactionId, outpriced, replacement }) => {
-    const row = await byId(ctx, transactionId);
-    if (!isOpen(row.state) || (row.replacement?.txHash ?? row.txHash) !== outpriced) return false;
-    const earlier =
-      row.replacement === undefined
-        ? []
-        : [...row.replacement.outpriced, { kind: row.replacement.kind, txHash: row.replacement.txHash }];
-    await ctx.db.patch("transactions", transactionId, {
-      replacement: { ...replacement, outpriced: earlier },
-    });
-    await auditSigning(ctx, row, `${replacement.kind} ${replacement.txHash}`);
-    return true;
-  },
-});

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internalQuery } from "../../_generated/server";
 import { failureOf, STATUS } from "../../lib/errors";
 import { usdValue } from "../../lib/money";
-import { permitNow } from "../../users/access";
+import { OWNER, verdictNow } from "../../users/access";
 import { limitsOf, refusalOf } from "../policies";
 import { pauseOf } from "./model";
 import { vRequest } from "./tables";
@@ -26,8 +26,9 @@ export const vStanding = v.object({
 });
 
 /**
- * Only reads: what an order would be refused for before anything is asked of the chain.
- * @throws AppError `unauthorized`, `forbidden`
+ * Only reads: what an order would be refused for before anything is asked of the chain, the caller's credential included.
+ * The limits are then those of its owner.
+ * @throws AppError `unauthorized` or `forbidden` for a token that is not valid or another user's.
  */
 export const of = internalQuery({
   args: {
@@ -41,10 +42,11 @@ export const of = internalQuery({
   },
   returns: vStanding,
   handler: async (ctx, { userId, request, caller, now, valueMicroUsd }) => {
-    const permit = await permitNow(ctx, userId, "order", now);
+    const verdict = await verdictNow(ctx, userId, "order", now);
+    const permit = verdict.kind === "allowed" ? verdict : OWNER;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
-    const told = failureOf(pauseOf() ?? refusalOf(limits, value));
+    const told = verdict.kind === "refused" ? verdict : failureOf(pauseOf() ?? refusalOf(limits, value));
     const { perTransfer, rolling } = limits;
     const ofOne = { of: "transfer" as const, about: "one transfer", address: "", used: 0n };
     const once = perTransfer === null ? [] : [{ ...ofOne, most: perTransfer }];

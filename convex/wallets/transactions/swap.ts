@@ -1,8 +1,6 @@
-import { v } from "convex/values";
 import { concat, numberToHex, size, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
-import { internalMutation, type ActionCtx } from "../../_generated/server";
-import { recordAudit } from "../../lib/audit";
+import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
@@ -15,13 +13,13 @@ import { simulate } from "../../providers/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
 import { signTypedData } from "../custody/signing";
+import { toleratedBps } from "../policies";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./effects";
-import { vSigned, byId, takeNonce, insertSigned } from "./model";
-import { approval, affordable, refuseFor, type Affordable, type Job, type Payer, type Plan } from "./plan";
-import { permitData, checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./quote";
+import { affordable, approval, refuseFor, type Affordable, type Job, type Payer, type Plan } from "./plan";
+import { checkPrice, checkQuote, isWrapping, permitData, type SidePrices, type Swap } from "./quote";
 import { handOut, signInTerm } from "./signing";
-import { vRequest, type TransactionRequest } from "./tables";
+import type { TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 
@@ -66,7 +64,7 @@ export async function offerOf(ctx: ActionCtx, payer: Payer, request: SwapRequest
   const isAllowed = !checked.quote.permit2 || allowed.now - allowed.taken >= swap.amount;
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
-  const tolerated = swap.slippageBps + Number(setting("MAX_PRICE_IMPACT_BPS"));
+  const tolerated = Number(toleratedBps(swap.slippageBps));
   return { ...checked, swap, prices, tolerated, approvals: isAllowed ? [] : needed };
 }
 
@@ -183,7 +181,7 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
   const { permit2, transaction } = quote;
   if (!permit2) return transaction.data;
   const signature = await signTypedData(ctx, job.walletId, permitData(permit2.eip712.message));
-  await ctx.runMutation(internal.wallets.transactions.swap.notePermit, {
+  await ctx.runMutation(internal.wallets.transactions.approvals.notePermit, {
     transactionId: job.transaction._id,
   });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
@@ -208,7 +206,7 @@ async function approve(ctx: ActionCtx, job: Job, token: Symbol, amount: bigint):
   const request = { kind: "approve" as const, token, spender: PERMIT2, amount: amount.toString() };
   const plan = { ...(await affordableApproval(ctx, transaction, token, amount)), nextNonce };
   const signed = await signInTerm(ctx, job, plan, request);
-  const transactionId = await ctx.runMutation(internal.wallets.transactions.swap.storeApproval, {
+  const transactionId = await ctx.runMutation(internal.wallets.transactions.approvals.storeApproval, {
     parentId,
     request,
     signed,
@@ -276,27 +274,3 @@ async function readMarket(
   const prices = livePrices(feeds, account.rounds, Date.now());
   return { held, prices: { from: prices.get(feeds[0]) ?? null, to: prices.get(feeds[1]) ?? null } };
 }
-
-/** The same for a swap's approval, whose row begins here. */
-export const storeApproval = internalMutation({
-  args: { parentId: v.id("transactions"), request: vRequest, signed: vSigned },
-  returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx, { parentId, request, signed }) => {
-    const parent = await byId(ctx, parentId);
-    if (parent.state !== "prepared" || !(await takeNonce(ctx, signed))) return null;
-    await ctx.db.patch("transactions", parentId, { approvalTxHash: signed.txHash });
-    return insertSigned(ctx, parent, { request, parentId, signed });
-  },
-});
-
-/** Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed. */
-export const notePermit = internalMutation({
-  args: { transactionId: v.id("transactions") },
-  returns: v.null(),
-  handler: async (ctx, { transactionId }) => {
-    const { userId, request } = await byId(ctx, transactionId);
-    const detail = request.kind === "swap" ? `${request.amount} ${request.fromToken}` : request.kind;
-    await recordAudit(ctx, { actor: userId, action: "permit signed", subject: transactionId, detail });
-    return null;
-  },
-});

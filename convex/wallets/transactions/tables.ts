@@ -72,7 +72,8 @@ const vReserved = v.union(
   v.object({
     at: v.number(),
     microUsd: v.string(),
-    shares: v.array(v.object({ measure: vMeasure, address: v.string() })),
+    /** Its own sum is of those that count less than the whole value: a swap may lose a part of it only. */
+    shares: v.array(v.object({ measure: vMeasure, address: v.string(), microUsd: v.optional(v.string()) })),
   }),
   v.object({ day: v.string(), microUsd: v.string() }),
 );

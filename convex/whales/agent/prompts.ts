@@ -1,5 +1,8 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
+import { counted, ledgerOf, modelNamed, sourceOfFact } from "../../evidence/facts";
+import { settle } from "../../evidence/settlement";
+import { factsOf } from "../../evidence/wordings";
 import { readValue } from "../../lib/answers/reading";
 import { extractJson } from "../../lib/json";
 import { inOwnWords } from "../../lib/prose";
@@ -68,9 +71,18 @@ export function readAnswer(response: string): ReadAnswer {
     .slice(0, MAX_ALERTS);
   const alerts = usable.map(({ chain, occurredAt, txHash, ...alert }): Reported => {
     const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
-    return parse(vReported, { ...alert, ...known });
+    return parse(vReported, { ...alert, ...known, description: settledWords(alert) });
   });
   return { alerts, dropped: list.data.length - alerts.length, note: null };
+}
+
+/** The agent's words with its figures as its own: what the movement was worth as the alert has it, and every other one marked. */
+function settledWords({ token, amount, description }: Pick<Reported, "token" | "amount" | "description">) {
+  const now = Date.now();
+  const by = { subject: token, observedAt: now, source: modelNamed("the whale agent"), url: "" };
+  const sources = counted(factsOf(by, { moved: amount }).map((fact) => sourceOfFact(fact)));
+  const how = { isBare: true, isUncited: true, left: "mark" } as const;
+  return settle(description, ledgerOf(sources, now, { focus: token }), how).text;
 }
 
 /** What an alert may lack. It does not fall with one that is no text. */

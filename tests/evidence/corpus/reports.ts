@@ -134,7 +134,7 @@ export function writings(): Report[] {
       reportOf(language, scene, `${title} ${index}`, text),
     );
   });
-  const others = partsOf("reports").map(({ title, text }, index) => {
+  const others = [...partsOf("reports"), ...partsOf("heldout")].map(({ title, text }, index) => {
     const [language = "", scene = ""] = title.split(" ");
     return reportOf(language, scene, `report ${index}`, text);
   });

@@ -1,0 +1,115 @@
+import { v, type Infer } from "convex/values";
+import type { TableNames } from "../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { requireIdentity } from "../lib/auth";
+import { AppError } from "../lib/errors";
+import { isGuessable } from "../lib/ids";
+import { userId as userIdShape } from "../lib/input";
+import { tablesOf, type Facts } from "../lib/records";
+import { records } from "../schema";
+import { findUser, ownerOf, userOfToken } from "../users/model";
+import { walletOf } from "../wallets/model";
+import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
+import { openClaim } from "./openClaims";
+import { vLeftover } from "./tables";
+
+/** Who owns a `userId`: one transaction decides who comes first. */
+
+export const vClaimed = v.object({
+  userId: v.string(),
+  /** What others had set on it, and the claim has ended or, with `keep`, left as it was; `null` while the claim waits. */
+  found: v.union(vLeftovers, v.null()),
+  /** Epoch ms: when the claim of an id that could be guessed and has a wallet takes effect; `null`: it has. */
+  pendingUntil: v.union(v.number(), v.null()),
+});
+
+export const leftovers = internalQuery({
+  args: { userId: v.string() },
+  returns: vLeftovers,
+  handler: async (ctx, args) => {
+    const userId = userIdOf(args.userId);
+    const owner = await ownerOf(ctx, userId);
+    if (owner !== null && owner._id !== (await findUser(ctx))?._id) throw new AppError("conflict", ANOTHERS);
+    return leftoversOf(ctx, userId);
+  },
+});
+
+/** The claim itself: one transaction decides who comes first. */
+export const claim = internalMutation({
+  args: { userId: v.string(), keep: v.array(vLeftover) },
+  returns: vClaimed,
+  handler: async (ctx, { keep, ...args }) => {
+    const { tokenIdentifier } = await requireIdentity(ctx);
+    const userId = userIdOf(args.userId);
+    const user = await findUser(ctx);
+    if (user?.userId === userId) {
+      await ctx.db.patch("users", user._id, { claimed: true });
+      return { userId, found: await leftoversOf(ctx, userId), pendingUntil: null };
+    }
+    const refusal = await refusalOf(ctx, tokenIdentifier, userId);
+    if (refusal !== null) throw new AppError("conflict", refusal);
+    if (isGuessable(userId) && (await hasWallet(ctx, userId))) {
+      const pendingUntil = await openClaim(ctx, { userId, tokenIdentifier, keep });
+      return { userId, found: null, pendingUntil };
+    }
+    return { userId, found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
+  },
+});
+
+const ANOTHERS = "This userId belongs to another signed-in user";
+
+/** Why a login cannot have a `userId`; `null` where it can. */
+export async function refusalOf(
+  ctx: QueryCtx,
+  tokenIdentifier: string,
+  userId: string,
+): Promise<string | null> {
+  const user = await userOfToken(ctx, tokenIdentifier);
+  if (user?.claimed === true) return "This user has already claimed another userId";
+  if ((await ownerOf(ctx, userId)) !== null) return ANOTHERS;
+  if (user === null || !(await isInUse(ctx, user.userId))) return null;
+  return "This account already has credits, wallets, research, links, alerts or settings of its own";
+}
+
+/** Makes a `userId` a login's own, and ends what others may have set on it. @returns What that was, with what is kept. */
+export async function bind(
+  ctx: MutationCtx,
+  tokenIdentifier: string,
+  userId: string,
+  keep: readonly Leftover[],
+): Promise<Infer<typeof vLeftovers>> {
+  const found = await leftoversOf(ctx, userId);
+  await endLeftovers(ctx, userId, keep);
+  const user = await userOfToken(ctx, tokenIdentifier);
+  if (user !== null) await ctx.db.patch("users", user._id, { userId, claimed: true });
+  else await ctx.db.insert("users", { tokenIdentifier, userId, claimed: true, createdAt: Date.now() });
+  return found;
+}
+
+/** @throws AppError `invalid_request` */
+function userIdOf(text: string): string {
+  const parsed = userIdShape.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new AppError("invalid_request", `userId ${parsed.error.issues[0]?.message ?? "is malformed"}`);
+}
+
+async function hasWallet(ctx: QueryCtx, userId: string): Promise<boolean> {
+  return (await walletOf(ctx, userId, "custody")) !== null || (await walletOf(ctx, userId, "basic")) !== null;
+}
+
+/** Whether anything hangs on the `userId` that a claim would leave behind. */
+export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
+  for (const table of tablesOf(records)) if (await hasRowInUse(ctx, table, userId)) return true;
+  return false;
+}
+
+async function hasRowInUse<Table extends TableNames>(
+  ctx: QueryCtx,
+  table: Table,
+  userId: string,
+): Promise<boolean> {
+  const { ownedBy }: Facts<Table> = records[table];
+  if (ownedBy?.inUse === undefined) return false;
+  const rows = ownedBy.inUse === "any" ? ownedBy.rows : ownedBy.inUse;
+  return (await rows(ctx.db.query(table), userId).first()) !== null;
+}

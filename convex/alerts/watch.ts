@@ -1,0 +1,150 @@
+import { v } from "convex/values";
+import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { cron } from "../lib/cronRuns";
+import { MINUTE } from "../lib/time";
+import { startReview } from "./lifetimes";
+import { cursorOf } from "./model";
+import { newestAt, observationsAfter } from "./observations";
+import { holds, isEvent, isNews, QUIET_MS } from "./rules";
+import { CLOCK, subjectOf } from "./subjects";
+import type { Observation } from "./tables";
+import { fire, firingCard } from "./firings";
+
+/**
+ * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject that
+ * somebody has an alert on, and none for those that nobody has; a comparison reads the alerts that change by it, whatever
+ * their number is.
+ */
+
+/** Alerts that change in one transaction, of each kind of change: those that fire are a card each. */
+const BATCH = 25;
+/** Observations of one subject that are compared in one transaction. */
+const OBSERVATIONS = 20;
+/** Funding rates are asked for at most this often. */
+const FUNDING_EVERY_MS = 10 * MINUTE;
+
+/** For the cron, every minute. */
+export const tick = cron("watch for alerts", async (ctx) => {
+  const now = Date.now();
+  const stale: string[] = [];
+  for (const subject of await subjectsInUse(ctx)) {
+    if (subject === CLOCK) {
+      await ctx.scheduler.runAfter(0, internal.alerts.digests.sendDue, {});
+      continue;
+    }
+    const cursor = await cursorOf(ctx, subject);
+    if (cursor === null) continue;
+    const observes = subjectOf(subject);
+    if (observes.kind === "funding") {
+      if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
+    } else if ((await newestAt(ctx, observes)) > cursor.at) {
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+    }
+  }
+  if (stale.length > 0)
+    await ctx.scheduler.runAfter(0, internal.alerts.desk.askForRates, { subjects: stale });
+  await startReview(ctx, now);
+  await startDeliveries(ctx, now);
+});
+
+/** Each subject with an active alert, by one read each. */
+async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
+  const subjects: string[] = [];
+  for (let last = ""; ;) {
+    const after = last;
+    const row = await ctx.db
+      .query("alerts")
+      .withIndex("by_level", (q) => q.eq("watched", true).gt("subject", after))
+      .first();
+    if (row === null) return subjects;
+    subjects.push(row.subject);
+    last = row.subject;
+  }
+}
+
+async function startDeliveries(ctx: MutationCtx, now: number): Promise<void> {
+  for (const state of ["due", "posting"] as const) {
+    const due = await ctx.db
+      .query("alertDeliveries")
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
+      .first();
+    if (due === null) continue;
+    await ctx.scheduler.runAfter(0, internal.alerts.deliveries.post, {});
+    return;
+  }
+}
+
+/** Compares what is new of a subject with its alerts; what is too much for one transaction goes on in the next. */
+export const compare = internalMutation({
+  args: { subject: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { subject }) => {
+    const cursor = await cursorOf(ctx, subject);
+    if (cursor === null) return null;
+    const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+    let { last } = cursor;
+    for (const one of found.observations) {
+      if (!isNews(one, last, subject)) continue;
+      if (!(await apply(ctx, subject, one, last))) {
+        // All of this moment is compared again: who has fired by it is quiet.
+        await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
+        await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+        return null;
+      }
+      last = one;
+    }
+    await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
+    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+    return null;
+  },
+});
+
+/** One observation, as `rules.replay` has it. @returns Whether all alerts that it changes have changed. */
+async function apply(
+  ctx: MutationCtx,
+  subject: string,
+  one: Observation,
+  last: Observation | null,
+): Promise<boolean> {
+  let isDone = true;
+  if (last !== null || isEvent(subject)) {
+    const ready = await ctx.db
+      .query("alerts")
+      .withIndex("by_readyAt", (q) =>
+        q.eq("watched", true).eq("subject", subject).eq("phase", "waiting").lte("readyAt", one.at),
+      )
+      .take(BATCH);
+    for (const alert of ready) {
+      const rests = last !== null && !isEvent(subject) && holds(alert, last.value);
+      await ctx.db.patch("alerts", alert._id, { phase: rests ? "resting" : "armed" });
+    }
+    isDone = ready.length < BATCH;
+  }
+  for (const side of ["over", "under"] as const) {
+    const firing = await ctx.db
+      .query("alerts")
+      .withIndex("by_level", (q) => {
+        const armed = q.eq("watched", true).eq("subject", subject).eq("phase", "armed").eq("side", side);
+        return side === "over" ? armed.lte("level", one.value) : armed.gte("level", one.value);
+      })
+      .take(BATCH);
+    for (const alert of firing) await tell(ctx, alert, one);
+    const over = await ctx.db
+      .query("alerts")
+      .withIndex("by_level", (q) => {
+        const resting = q.eq("watched", true).eq("subject", subject).eq("phase", "resting").eq("side", side);
+        return side === "over" ? resting.gt("level", one.value) : resting.lt("level", one.value);
+      })
+      .take(BATCH);
+    for (const { _id } of over) await ctx.db.patch("alerts", _id, { phase: "armed" });
+    isDone &&= firing.length < BATCH && over.length < BATCH;
+  }
+  return isDone;
+}
+
+async function tell(ctx: MutationCtx, alert: Doc<"alerts">, one: Observation): Promise<void> {
+  await ctx.db.patch("alerts", alert._id, { phase: "waiting", readyAt: one.at + QUIET_MS });
+  await fire(ctx, alert, one, firingCard(alert, one));
+}

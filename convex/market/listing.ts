@@ -1,0 +1,93 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { deadlines } from "../lib/deadlines";
+import { AppError, failureOf } from "../lib/errors";
+import { charge, type Caller } from "../lib/limits";
+import { counted } from "../lib/providerCalls";
+import { DAY, HOUR } from "../lib/time";
+import { gather } from "../evidence/collecting";
+import { isSymbol, symbolIn } from "../lib/tokens";
+import { symbolAmong } from "./lists";
+import { LISTS, MAJORS } from "../evidence/model";
+import { mentionsIn, namesOf } from "../evidence/names";
+import type { Wanted } from "../evidence/tables";
+
+/**
+ * Which tokens there are: those in the lists of the market, and those with a market at one of the exchanges. What the
+ * exchanges say of a token holds for an hour. For actions.
+ */
+
+/** `unsure`: the sources that would know are out of reach. `symbol`: of a token that was named in words, its own. */
+type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
+
+/** @param caller Who is counted where an exchange has to be asked; without one the caller was counted already. */
+export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
+  const stored = await storedListing(ctx, asked);
+  if (stored.kind === "known") return stored;
+  try {
+    if (caller !== undefined) await charge(ctx, "refresh", caller);
+  } catch (error) {
+    if (failureOf(error)?.code !== "rate_limited") throw error;
+    return stored;
+  }
+  await gather(ctx, wantedOf(asked), { freshMs: HOUR, waitMs: deadlines.grounding });
+  return storedListing(ctx, asked);
+});
+
+/** What is known of it already. */
+export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
+  if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
+  const wanted = wantedOf(asked);
+  const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
+    wanted,
+    withinMs: DAY,
+  });
+  const symbol = symbolAmong(facts, asked);
+  if (symbol !== null) return { kind: "known", symbol };
+  return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
+}
+
+/** The exchanges know symbols alone. */
+function wantedOf(asked: string): Wanted[] {
+  return isSymbol(asked) ? [...LISTS, { collector: "listing", subject: asked }] : [...LISTS];
+}
+
+/**
+ * The focus that a token stands for, "" without one. Where the sources are out of reach a symbol is taken as it was asked
+ * for; whose a name of several words is, nobody can say then.
+ * @throws AppError `not_found` when no source knows the token; `upstream`
+ */
+export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?: Caller): Promise<string> {
+  if (token === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, token, caller);
+  if (kind === "unknown") throw new AppError("not_found", unknownToken(symbol));
+  if (!isSymbol(symbol)) throw new AppError("upstream", unsureToken(symbol));
+  return symbol;
+}
+
+/** The first token that words name, whose existence a source confirms; "" where they name none. */
+export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
+  const whole = symbolIn(words);
+  const named = isSymbol(whole) ? whole : await firstNamedIn(ctx, words);
+  if (named === undefined) return "";
+  const { kind, symbol } = await listingOf(ctx, named, caller);
+  return kind === "known" ? symbol : "";
+}
+
+async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
+  const wanted = { wanted: [...LISTS], withinMs: DAY };
+  const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+  const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
+  if (named !== undefined) return symbolIn(named.subject);
+  // Only of these does everybody know the symbols in small letters.
+  const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
+  return symbols.find((symbol) => MAJORS.some((major) => major === symbol));
+}
+
+/** What somebody is told who asks for a token that no source knows. */
+export const unknownToken = (symbol: string): string =>
+  `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
+
+/** What somebody is told who asks for a token while the sources that would know it are out of reach. */
+export const unsureToken = (symbol: string): string =>
+  `The market's sources cannot be asked whether ${symbol} is traded`;

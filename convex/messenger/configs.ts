@@ -1,0 +1,83 @@
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
+import { takeCommonNow } from "../lib/pools";
+import { keyIdOf, vResealed, vSealed } from "../lib/sealing";
+import { permitNow } from "../users/access";
+import { configOf, saveConfig } from "./model";
+import { formerPlaces, leavePlace } from "./places";
+import { botTokenSeal } from "./seals";
+
+/** What users set for their messenger, as it is stored. */
+
+/** A field's new value; `null` clears it, leaving it out keeps it. */
+const vChange = v.optional(v.union(v.string(), v.null()));
+
+/**
+ * Stores what a user set; the bot token comes sealed.
+ * @throws AppError `unauthorized`, `forbidden`; `rate_limited` for one more of a stranger's.
+ */
+export const save = internalMutation({
+  args: {
+    userId: v.string(),
+    sealedBotToken: vChange,
+    chatId: vChange,
+    /** Who sets it, and whether they are signed in. */
+    setBy: v.array(v.string()),
+    signedIn: v.boolean(),
+  },
+  returns: v.null(),
+  handler: async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
+    await permitNow(ctx, userId, "delivery", Date.now());
+    if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
+    const changes = {
+      ...(sealedBotToken === undefined ? {} : { sealedBotToken }),
+      ...(chatId === undefined ? {} : { chatId }),
+    };
+    await leavePlace(ctx, userId, changes);
+    await saveConfig(ctx, userId, { ...changes, setBy });
+    return null;
+  },
+});
+
+/** The token of a user's own bot, as it is sealed. */
+export const sealedToken = internalQuery({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => (await configOf(ctx, userId))?.sealedBotToken ?? null,
+});
+
+/** Bot tokens sealed under another master key than the named one. */
+export const outdated = internalQuery({
+  args: { keyId: v.string(), limit: v.number() },
+  returns: v.array(vSealed),
+  handler: async (ctx, { keyId, limit }) => {
+    const before = await ctx.db
+      .query("messengerConfigs")
+      .withIndex("by_keyId", (q) => q.gt("keyId", "").lt("keyId", keyId))
+      .take(limit);
+    const after = await ctx.db
+      .query("messengerConfigs")
+      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
+      .take(limit - before.length);
+    return [...before, ...after].flatMap(({ userId: id, sealedBotToken: sealedSecret }) =>
+      sealedSecret === undefined ? [] : [{ id, sealedSecret, context: botTokenSeal(id) }],
+    );
+  },
+});
+
+/** Puts re-sealed tokens in place of what they were made from; one that changed meanwhile stays. */
+export const replaceTokens = internalMutation({
+  args: { resealed: v.array(vResealed) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { id: userId, from, to } of resealed) {
+      const rows = [await configOf(ctx, userId), ...(await formerPlaces(ctx, userId))];
+      const row = rows.find((one) => one?.sealedBotToken === from);
+      if (row === undefined || row === null) continue;
+      await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
+      replaced++;
+    }
+    return replaced;
+  },
+});

@@ -1,0 +1,85 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { isGuessable } from "../lib/ids";
+import { ownerOf } from "../users/model";
+import { configOf, enqueueCard } from "./model";
+import type { Paragraph } from "./format";
+
+/**
+ * Where the cards of a userId went before. Whoever guesses a userId can set another chat for it, and could then claim it
+ * unnoticed: so the chats that it had in the last 30 days hear of both. Plain functions.
+ */
+
+/** So many are remembered. */
+const MOST_PLACES = 10;
+
+type Config = Doc<"messengerConfigs">;
+
+/** The earlier settings of a userId. All of them have a chat. */
+export async function formerPlaces(ctx: QueryCtx, userId: string): Promise<Config[]> {
+  return ctx.db
+    .query("messengerConfigs")
+    .withIndex("by_userId_and_replacedAt", (q) => q.eq("userId", userId).gt("replacedAt", 0))
+    .take(MOST_PLACES);
+}
+
+/** Before the settings of a userId without an owner change: remembers the chat that it has, and tells it. */
+export async function leavePlace(
+  ctx: MutationCtx,
+  userId: string,
+  next: Partial<Record<"chatId" | "sealedBotToken", string | null>>,
+): Promise<void> {
+  if (!isGuessable(userId) || (await ownerOf(ctx, userId)) !== null) return;
+  const row = await configOf(ctx, userId);
+  if (row?.chatId === undefined) return;
+  const stays = next.chatId === undefined || next.chatId === row.chatId;
+  if (stays && next.sealedBotToken === undefined) return;
+  const place = await remember(ctx, row);
+  const { chatId } = row;
+  await enqueueCard(ctx, { userId, chatId, place, kind: "change of chat", paragraphs: LEFT });
+}
+
+const LEFT: Paragraph[] = [
+  [{ bold: "🔀 Your userId has new messenger settings" }],
+  [
+    "Somebody who knows the userId that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
+  ],
+  [
+    "If that was not you: set this chat again, and move what its wallets hold to a userId that nobody can guess. For 30 days this chat hears when somebody claims it.",
+  ],
+];
+
+/** @returns The row that stands for settings which end now. */
+async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerConfigs">> {
+  const { _id, _creationTime, ...settings } = row;
+  const now = Date.now();
+  const known = await formerPlaces(ctx, row.userId);
+  const same = known.find(
+    ({ chatId, sealedBotToken }) => chatId === row.chatId && sealedBotToken === row.sealedBotToken,
+  );
+  if (same !== undefined) {
+    await ctx.db.patch("messengerConfigs", same._id, { replacedAt: now, updatedAt: now });
+    return same._id;
+  }
+  const displaced = known.length < MOST_PLACES ? undefined : leastOf(known);
+  if (displaced !== undefined) await ctx.db.delete("messengerConfigs", displaced._id);
+  return ctx.db.insert("messengerConfigs", { ...settings, replacedAt: now, updatedAt: now });
+}
+
+/**
+ * The one to forget: of those whose setter has set the most the one that was set for the shortest time. Whoever sets one
+ * chat after the other displaces their own.
+ */
+function leastOf(places: readonly Config[]): Config | undefined {
+  const setterOf = ({ setBy }: Config) => setBy?.join(" ") ?? "";
+  const heldOf = ({ setAt, replacedAt, _creationTime }: Config) =>
+    (replacedAt ?? 0) - (setAt ?? _creationTime);
+  const countOf = (place: Config) => places.filter((one) => setterOf(one) === setterOf(place)).length;
+  const most = Math.max(...places.map(countOf));
+  return places.filter((one) => countOf(one) === most).toSorted((a, b) => heldOf(a) - heldOf(b))[0];
+}
+
+/** Forgets them: the userId has an owner now. */
+export async function dropPlaces(ctx: MutationCtx, userId: string): Promise<void> {
+  for (const { _id } of await formerPlaces(ctx, userId)) await ctx.db.delete("messengerConfigs", _id);
+}

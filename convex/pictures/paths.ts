@@ -1,0 +1,51 @@
+import { v, type Infer } from "convex/values";
+import { internalQuery, type QueryCtx } from "../_generated/server";
+import { keyOf, slotOf } from "../evidence/model";
+import type { Kind, Wanted } from "../evidence/tables";
+
+/** How a price has moved, as the collections of facts saw it: a point for each half hour that has one. */
+
+/** Twelve hours of them. A row of every coin's figures is large. */
+const MOST_SLOTS = 25;
+
+const vPoint = v.object({
+  /** Epoch ms: when the source saw it. */
+  at: v.number(),
+  /** USD. */
+  priceUsd: v.number(),
+  /** As readers know it. */
+  source: v.string(),
+});
+
+/**
+ * The prices of a token between two moments (epoch ms, at most twelve hours apart), oldest first: the last trades on an
+ * exchange, or CoinGecko's prices where there are fewer than `enough` of those. The two are not mixed: in a quiet hour
+ * they differ by more than a price moves.
+ */
+export const prices = internalQuery({
+  args: { token: v.string(), from: v.number(), to: v.number(), enough: v.number() },
+  returns: v.array(vPoint),
+  handler: async (ctx, { token, from, to, enough }) => {
+    const traded = await told(ctx, { collector: "day", subject: token }, "lastTrade", { token, from, to });
+    if (traded.length >= enough) return traded;
+    return told(ctx, { collector: "markets", subject: "" }, "price", { token, from, to });
+  },
+});
+
+async function told(
+  ctx: QueryCtx,
+  wanted: Wanted,
+  kind: Kind,
+  { token, from, to }: { token: string; from: number; to: number },
+): Promise<Infer<typeof vPoint>[]> {
+  const rows = await ctx.db
+    .query("facts")
+    .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).gte("slot", slotOf(from)).lte("slot", slotOf(to)))
+    .take(MOST_SLOTS);
+  return rows.flatMap(({ collectedAt, facts }) => {
+    const fact = facts.find((one) => one.kind === kind && one.subject === token);
+    if (fact === undefined || typeof fact.value !== "number") return [];
+    const { value: priceUsd, observedAt: at, source } = fact;
+    return collectedAt >= from && collectedAt <= to ? [{ at, priceUsd, source }] : [];
+  });
+}

@@ -1,0 +1,205 @@
+import * as z from "zod";
+import { citedSource } from "../evidence/shapes";
+import { change, checkedCounts } from "./checks";
+import { EXAMPLE_TIME } from "../lib/examples";
+import { iso } from "../lib/time";
+import type { Result, SourceStates } from "./shapes";
+
+/** What callers see of a ResearchResult. */
+
+const outlook = z.enum(["bullish", "bearish", "neutral"]);
+
+export const resultFields = {
+  fullAnalysis: z
+    .string()
+    .describe(
+      "400 to 600 words, brackets apart; `[1]` cites the source of that id, `[1: BTC 24 h]` with what the words leave out",
+    ),
+  shortSummary: z
+    .string()
+    .describe("At most 100 characters, first the outlook's mark: 🟢, 🔴 or 🟡; its sources are listed"),
+  marketOutlook: outlook,
+  impacts: z.array(
+    z.object({
+      title: z.string(),
+      detail: z.string(),
+      sentiment: outlook,
+      confidence: z.number().describe("0 to 1"),
+    }),
+  ),
+  sources: z
+    .array(citedSource.extend({ observedAt: z.iso.datetime() }))
+    .describe("The facts that the texts cite"),
+  changes: z
+    .array(change.extend({ fromAt: z.iso.datetime(), toAt: z.iso.datetime() }))
+    .describe("Computed from the facts of both times"),
+  checked: checkedCounts.describe("What the check of the figures came to"),
+  missing: z
+    .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
+    .describe("What could not be collected, and why"),
+};
+
+/** A stored result as callers see it. */
+export function shownResult(result: Result) {
+  const { sources, changes } = result;
+  return {
+    ...result,
+    sources: sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) })),
+    changes: changes.map((change) => ({ ...change, fromAt: iso(change.fromAt), toAt: iso(change.toAt) })),
+  };
+}
+
+/** A result's common part, shortened. */
+export const resultExample = {
+  fullAnalysis: "Bitcoin trades at $97,251 [1], +1.42% [2: 24 h] … (400 to 600 words)",
+  shortSummary: "🟢 Bitcoin leads a broad advance",
+  marketOutlook: "bullish" as const,
+  impacts: [
+    {
+      title: "BTC",
+      detail: "Funding stays near +0.0013% [3] per hour, which leaves room for buyers.",
+      sentiment: "bullish" as const,
+      confidence: 0.72,
+    },
+  ],
+  sources: [
+    {
+      id: 1,
+      name: "CoinGecko",
+      url: "https://www.coingecko.com/en/coins/bitcoin",
+      observedAt: EXAMPLE_TIME,
+      says: "BTC price: 97,250.50 USD",
+    },
+  ],
+  changes: [
+    {
+      subject: "BTC",
+      what: "price",
+      from: 96_400,
+      to: 97_250.5,
+      unit: "USD",
+      percent: 0.882,
+      since: "start" as const,
+      fromAt: "2026-01-05T07:00:00.000Z",
+      toAt: EXAMPLE_TIME,
+    },
+  ],
+  checked: { figures: 34, cited: 31, removed: 0 },
+  missing: [{ collector: "news", subject: "", reason: "GDELT did not answer in time" }],
+};
+
+const reading = z.object({
+  state: z
+    .enum(["live", "earlier", "missing"])
+    .describe("Asked for this result, an earlier reading, or not to be had"),
+  asOf: z.iso.datetime().nullable().describe("When the reading was made"),
+});
+
+export const readingsShape = z
+  .object({ market: reading, sentiment: reading, onchain: reading })
+  .describe("How old the models' readings are that the result was written from, beside the facts");
+
+export const readingsExample = {
+  market: { state: "live" as const, asOf: EXAMPLE_TIME },
+  sentiment: { state: "earlier" as const, asOf: "2026-01-05T09:00:00.000Z" },
+  onchain: { state: "missing" as const, asOf: null },
+};
+
+export function shownReadings({ market, sentiment, onchain }: SourceStates): z.output<typeof readingsShape> {
+  const shown = ({ state, asOf }: SourceStates["market"]) => ({
+    state,
+    asOf: asOf === null ? null : iso(asOf),
+  });
+  return { market: shown(market), sentiment: shown(sentiment), onchain: shown(onchain) };
+}
+
+const shift = z.object({
+  jobId: z.string(),
+  token: z.string().nullable().describe("The focus token; null for the whole market"),
+  startedAt: z.iso.datetime(),
+  stopsAt: z.iso.datetime(),
+});
+
+export const activeJob = shift.extend({
+  status: z.string().describe("active"),
+  interimReportsCount: z.int().describe("0 to 2"),
+  finalReportSent: z.boolean(),
+  collectionsCount: z.int().describe("Collections begun so far"),
+  lastCollection: z
+    .object({
+      at: z.iso.datetime(),
+      failed: z.array(z.object({ source: z.string(), error: z.string() })),
+    })
+    .nullable()
+    .describe("The latest finished collection, and which of its three sources failed; null before the first"),
+});
+
+/** The newest shift that has ended. */
+const lastJob = shift.extend({
+  status: z.enum(["completed", "stopped"]).describe("Whether it ran its eight hours, or was stopped"),
+  endedAt: z.iso.datetime(),
+  interimReportsCount: z.int().describe("0 to 2"),
+  finalReportSent: z.boolean().describe("Whether its final report was made"),
+  collectionsCount: z.int().describe("Collections begun"),
+  error: z.string().nullable().describe("Why there is no final report, where it failed"),
+});
+export const undelivered = z
+  .string()
+  .optional()
+  .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
+
+/** How a user's shifts are doing. */
+export const shiftStatus = z.object({
+  activeJob: activeJob.nullable(),
+  lastJob: lastJob.nullable().describe("The shift that ended last, and how; null before the first has ended"),
+  activeJobs: z
+    .array(shift)
+    .describe("All active shifts, newest first: every start makes a new one, on the same token too"),
+  deliveryProblem: z
+    .string()
+    .nullable()
+    .describe("Why the latest card did not reach the messenger; null when it did, or none was sent"),
+  recentReports: z.array(
+    z.object({
+      type: z.enum(["interim", "final"]),
+      generatedAt: z.iso.datetime(),
+      outlook: z.string().describe("bullish, bearish or neutral"),
+      summary: z.string().describe("The report's shortSummary, without the marks of its sources"),
+      messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+      deliveryProblem: undelivered,
+    }),
+  ),
+});
+
+/** An on-demand result as callers see it. */
+export const snapshotShape = z.object({
+  ...resultFields,
+  generatedAt: z.iso.datetime(),
+  readings: readingsShape,
+});
+
+/** A shift's report as callers see it. */
+export const reportShape = z.object({
+  _id: z.string(),
+  jobId: z.string(),
+  userId: z.string().describe("A stable pseudonym"),
+  type: z.enum(["interim", "final"]),
+  generatedAt: z.int().describe("Epoch ms"),
+  result: z.object(resultFields),
+  messengerSent: z.boolean().describe("Whether it was delivered to the messenger"),
+  deliveryProblem: undelivered,
+  jobToken: z.string().describe("The shift's focus token; empty for the whole market"),
+  jobStartedAt: z.int().describe("Epoch ms"),
+});
+
+export const reportExample: z.output<typeof reportShape> = {
+  _id: "j97d2e4f6g8h0j2k4m6n8p0q2r4s6t8v",
+  jobId: "k57c8q0v3w5x7y9z1a3b5c7d9e1f3g5h",
+  userId: "usr_5f2c9a7d1e3b",
+  type: "final",
+  generatedAt: 1_767_634_212_000,
+  result: resultExample,
+  messengerSent: true,
+  jobToken: "ETH",
+  jobStartedAt: 1_767_605_400_000,
+};

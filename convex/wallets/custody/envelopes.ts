@@ -1,0 +1,84 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { v } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { OPERATOR, recordAudit } from "../../lib/audit";
+import { AppError } from "../../lib/errors";
+import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/sealing";
+
+/** The sealed keys of users' wallets: kept, and read by `custody/signing`. */
+
+/** A key's envelope opens for the wallet it was made for alone. */
+export function keySeal(walletId: string): SealContext {
+  return { purpose: "wallet private key", owner: walletId };
+}
+
+/** Keeps a new wallet's sealed key. */
+export async function keepKey(
+  ctx: MutationCtx,
+  { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
+): Promise<void> {
+  await ctx.db.insert("walletKeys", { walletId, userId, sealedKey, keyId: keyIdOf(sealedKey) });
+  await recordAudit(ctx, {
+    actor: userId,
+    action: "key created",
+    subject: walletId,
+    detail: keyIdOf(sealedKey),
+  });
+}
+
+/** A wallet's sealed key, for `custody/signing` alone. */
+export const sealed = internalQuery({
+  args: { walletId: v.string() },
+  returns: v.string(),
+  handler: async (ctx, { walletId }) => {
+    const row = await keyOf(ctx, walletId);
+    if (row === null) throw new AppError("internal", "This wallet has no key");
+    return row.sealedKey;
+  },
+});
+
+/** Keys sealed under another master key than the named one. */
+export const outdated = internalQuery({
+  args: { keyId: v.string(), limit: v.number() },
+  returns: v.array(vSealed),
+  handler: async (ctx, { keyId, limit }) => {
+    const before = await ctx.db
+      .query("walletKeys")
+      .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
+      .take(limit);
+    const after = await ctx.db
+      .query("walletKeys")
+      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
+      .take(limit - before.length);
+    return [...before, ...after].map(({ walletId, sealedKey }) => {
+      return { id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) };
+    });
+  },
+});
+
+/** Puts re-sealed keys in place of what they were made from; one that changed meanwhile stays. */
+export const replace = internalMutation({
+  args: { resealed: v.array(vResealed) },
+  returns: v.number(),
+  handler: async (ctx, { resealed }) => {
+    let replaced = 0;
+    for (const { id: walletId, from, to } of resealed) {
+      const row = await keyOf(ctx, walletId);
+      if (row === null || row.sealedKey !== from) continue;
+      await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
+      await recordAudit(ctx, {
+        actor: OPERATOR,
+        action: "key rotated",
+        subject: walletId,
+        detail: keyIdOf(to),
+      });
+      replaced++;
+    }
+    return replaced;
+  },
+});
+
+async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
+  return getOneFrom(ctx.db, "walletKeys", "by_walletId", walletId);
+}

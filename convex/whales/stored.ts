@@ -1,0 +1,53 @@
+import { v } from "convex/values";
+
+import { literals } from "convex-helpers/validators";
+
+/** What is stored of the shapes of `whales/shapes`. Written by `npm run codegen`; a test holds both against one another. */
+
+export const vPublicAlert = v.object({
+  token: v.string(),
+  alertType: literals("cex_inflow", "cex_outflow", "large_transfer", "smart_money"),
+  amount: v.number(),
+  direction: literals("bullish", "bearish", "neutral"),
+  description: v.string(),
+  source: literals("measured", "agent-reported"),
+  chain: v.optional(v.string()),
+  occurredAt: v.optional(v.number()),
+  detectedAt: v.number(),
+  messengerSent: v.boolean(),
+  txHash: v.optional(v.string()),
+  verified: v.boolean(),
+  movement: v.optional(
+    v.object({
+      from: v.object({
+        address: v.string(),
+        label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
+      }),
+      to: v.object({
+        address: v.string(),
+        label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
+      }),
+      quantity: v.string(),
+      position: v.number(),
+      blockNumber: v.number(),
+      blockHash: v.string(),
+      price: v.object({ usd: v.number(), source: v.string(), observedAt: v.number() }),
+    }),
+  ),
+});
+
+export const vMovement = v.object({
+  from: v.object({
+    address: v.string(),
+    label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
+  }),
+  to: v.object({
+    address: v.string(),
+    label: v.optional(v.object({ exchange: v.string(), source: v.string() })),
+  }),
+  quantity: v.string(),
+  position: v.number(),
+  blockNumber: v.number(),
+  blockHash: v.string(),
+  price: v.object({ usd: v.number(), source: v.string(), observedAt: v.number() }),
+});

@@ -1,0 +1,100 @@
+import { describe, expect } from "vitest";
+import { arrived, deliver, say, test as botTest, updateOf } from "../bot/support";
+import { internal } from "../../convex/_generated/api";
+import { DAY, HOUR, MINUTE, buy, issued, test as signalTest, wait, work } from "../signals/support";
+import { agentSays, alert, watchNow } from "../whales/support";
+import { test } from "../support/app";
+
+/**
+ * Every text that a model writes for readers goes through the slots: what a fact has is printed from it, and an invented
+ * figure goes or is marked. Reports, chat, tokens, a day's review and a signal's reasoning are told of with their rooms.
+ */
+
+const result = (fields: Record<string, unknown>) =>
+  JSON.stringify({
+    fullAnalysis: new Array<string>(60).fill("The desk waits for what comes next today.").join(" "),
+    shortSummary: "🟢 Bitcoin {f1} after $42,000",
+    marketOutlook: "bullish",
+    impacts: [
+      { title: "BTC at {f1}", detail: "It holds.", sentiment: "bullish", confidence: 0.5 },
+      { title: "BTC at $42,000", detail: "It trades at {f1}.", sentiment: "bullish", confidence: 0.5 },
+    ],
+    ...fields,
+  });
+
+test("a report's summary and titles print facts, and lose what no fact has", async ({ app }) => {
+  app.standins.fail("llm", { mode: "reply", content: result({}), schema: "research_result" });
+  const { body } = await app.post("/mcp/research", {});
+  expect(JSON.stringify(body)).not.toContain("42,000");
+  expect(body.result).toMatchObject({
+    shortSummary: "🟢 Outlook on the market: bullish",
+    impacts: [
+      { title: expect.stringMatching(/^BTC at \$1\d\d,\d{3} \(now\)$/) },
+      { title: "Market", detail: expect.stringMatching(/^It trades at \$1\d\d,\d{3} \[1: BTC now\]\.$/) },
+    ],
+  });
+});
+
+test("an agent's words on whales say what moved as the alert does, and mark every other figure", async ({
+  app,
+}) => {
+  const descriptions = [
+    "A fund moved $4.2M to an exchange.",
+    "A fund moved 1,230 ETH, its third transfer of $9.9 million.",
+    "A fund moved everything it had.",
+  ];
+  agentSays(
+    app,
+    descriptions.map((description, index) => alert({ amount: 4_200_000 + index, description })),
+  );
+  await watchNow(app);
+  const { body } = await app.get("/mcp/whale-alerts");
+  expect(body.alerts).toMatchObject(
+    [
+      "A fund moved $4.2M (ETH moved, model) to an exchange.",
+      "A fund moved 1,230 ETH [model], its third transfer of $9.9 million [model].",
+      "A fund moved everything it had.",
+    ].map((description) => ({ description, source: "agent-reported" })),
+  );
+  expect(app.cards().at(-1)?.text).toContain("$9.9 million [model]. · agent-reported");
+});
+
+signalTest(
+  "a week's review on its card prints the record, and loses what it does not have",
+  async ({ app }) => {
+    const review = "The desk made $500,000 for readers. It lost {f2} of its signals.";
+    await issued(app, buy);
+    app.standins.fail("llm", { mode: "reply", content: JSON.stringify({ review }), schema: "signal_review" });
+    await wait(app, 6 * DAY + 15 * HOUR + 55 * MINUTE);
+    await app.t.mutation(internal.signals.recaps.weeks.openDue, {});
+    await work(app);
+    const [recap] = await app.rows("weeklyRecaps");
+    expect(recap?.review).toMatch(/^It lost \d \(lost\) of its signals\.$|^It lost \d of its signals\.$/);
+    const card = app.cards().find(({ text }) => text.includes("of its signals"))?.text;
+    expect(card).toContain("a model's view");
+    expect(card).not.toContain("500,000");
+  },
+);
+
+describe("the bot", () => {
+  botTest("answers with printed facts, and marks what no fact has", async ({ app }) => {
+    const content = "Bitcoin is at {f1}. It will reach $420,000.";
+    app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
+    const answers = await say(app, "/ask How is Bitcoin?", { answers: 2 });
+    expect(answers.at(-1)).toMatch(
+      /Bitcoin is at \$1\d\d,\d{3} \[1: now\]\. It will reach \$420,000 \[model\]\./,
+    );
+  });
+
+  botTest("tells a report as it was settled, as a model's view", async ({ app }) => {
+    app.standins.fail("llm", { mode: "reply", content: result({}), schema: "research_result" });
+    await deliver(app, updateOf("/research"));
+    await arrived(app, 2);
+    const told = app
+      .cards()
+      .map(({ text }) => text)
+      .join("\n");
+    expect(told).toContain("a language model's view");
+    expect(told).not.toContain("42,000");
+  });
+});
