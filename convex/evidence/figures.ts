@@ -135,7 +135,8 @@ function readingsOf(number: string, point: "." | ","): Reading[] {
   const isOnce = mark !== "" && first.indexOf(mark) === first.lastIndexOf(mark);
   const isParted = isOnce && !(isGrouped && mark === "," && point === ".");
   // Zeros at the end may show no more than that it is rounded.
-  const zeros = Math.min(/0*$/.exec(digits)?.[0].length ?? 0, Math.max(0, digits.length - 2));
+  const lastOther = Array.from(digits).findLastIndex((digit) => digit !== "0");
+  const zeros = Math.min(digits.length - 1 - lastOther, Math.max(0, digits.length - 2));
   return [
     ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
     ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),

@@ -1,6 +1,8 @@
+import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { equalBytes } from "../lib/crypto";
 import { EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
@@ -65,7 +67,8 @@ async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Pr
   const context = botTokenSeal(userId);
   const held = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
   // One that does not open is replaced.
-  const isHeld = held !== null && (await open(held, context).catch(() => null)) === botToken;
+  const opened = held === null ? null : await open(held, context).catch(() => null);
+  const isHeld = opened !== null && equalBytes(utf8ToBytes(opened), utf8ToBytes(botToken));
   return isHeld ? undefined : seal(botToken, context);
 }
 
