@@ -1,5 +1,6 @@
 import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
@@ -84,21 +85,26 @@ export const mark = internalMutation({
   },
 });
 
-/** Has cards delivered that an earlier version left waiting. For the operator, behind an upgrade; again where it took 100. */
+/**
+ * Has the cards delivered that an earlier version left waiting. For the operator, behind an upgrade.
+ * @returns How many of the first hundred; those behind them follow by themselves.
+ */
 export const adopt = internalMutation({
-  args: {},
+  args: { cursor: v.optional(v.string()) },
   returns: v.number(),
-  handler: async (ctx) => {
+  handler: async (ctx, { cursor = null }): Promise<number> => {
     const waiting = await ctx.db
       .query("messages")
       .withIndex("by_state_and_dueAt", (q) => q.eq("state", "queued"))
-      .take(ADOPTED);
+      .paginate({ numItems: ADOPTED, cursor });
     let adopted = 0;
-    for (const card of waiting) {
+    for (const card of waiting.page) {
       if ((await workOn(ctx, card._id)) !== null) continue;
       await openDelivery(ctx, card);
       adopted++;
     }
+    const next = { cursor: waiting.continueCursor };
+    if (!waiting.isDone) await ctx.scheduler.runAfter(0, internal.messenger.outbox.adopt, next);
     return adopted;
   },
 });

@@ -68,7 +68,7 @@ async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerCon
 
 /**
  * The one to forget: of those whose setter has set the most the one that was set for the shortest time. Whoever sets one
- * chat after the other displaces their own.
+ * chat after the other displaces their own. Of two that were set for as long the later one goes.
  */
 function leastOf(places: readonly Config[]): Config | undefined {
   const setterOf = ({ setBy }: Config) => setBy?.join(" ") ?? "";
@@ -76,7 +76,8 @@ function leastOf(places: readonly Config[]): Config | undefined {
     (replacedAt ?? 0) - (setAt ?? _creationTime);
   const countOf = (place: Config) => places.filter((one) => setterOf(one) === setterOf(place)).length;
   const most = Math.max(...places.map(countOf));
-  return places.filter((one) => countOf(one) === most).toSorted((a, b) => heldOf(a) - heldOf(b))[0];
+  const ofMost = places.filter((one) => countOf(one) === most).toReversed();
+  return ofMost.toSorted((a, b) => heldOf(a) - heldOf(b))[0];
 }
 
 /** Forgets them: the userId has an owner now. */

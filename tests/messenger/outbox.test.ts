@@ -48,7 +48,7 @@ describe("POST /user/messenger", () => {
 describe("a card whose asker cannot be told", () => {
   test("is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
-      // Takes no arguments, and so fails when it is told.
+      // Takes other arguments, and so fails when it is told.
       const handle = await createFunctionHandle(internal.messenger.outbox.adopt);
       const onSettled = { handle, subject: "none" };
       await enqueueCard(ctx, {
