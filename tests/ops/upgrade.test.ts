@@ -27,6 +27,22 @@ describe("a row of 0.1.0", () => {
     expect(app.standins.sent("messenger")).toHaveLength(1);
   });
 
+  test("that waits behind a hundred others is delivered as well", async ({ app }) => {
+    const COUNT = 230;
+    await app.t.run(async ({ db }) => {
+      const card = { userId: "", bot: "default", kind: "answer", state: "queued" } as const;
+      const tries = { partsSent: 0, doubts: 0, postponements: 0, dueAt: Date.now() };
+      for (let n = 0; n < COUNT; n++) {
+        await db.insert("messages", { ...card, ...tries, chatId: `${4242 + n}`, parts: ["From before"] });
+      }
+    });
+    await app.t.mutation(internal.messenger.outbox.adopt, {});
+    await app.settle();
+    const work = await app.rows("work");
+    const sent = (await app.rows("messages")).filter(({ state }) => state === "sent");
+    expect(work.length + sent.length).toBe(COUNT);
+  });
+
   test("that is a mention is not carried out again: its trade may be open", async ({ app }) => {
     await app.t.run(async ({ db }) => {
       const post = { tweetId: "1", authorId: "7", text: "buy 5 USDC of ETH", postedAt: 1, receivedAt: 1 };
