@@ -13,9 +13,9 @@ import { vResult, vSourceStates } from "./shapes";
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
-export const vSubject = { focus: v.string(), question: v.optional(v.string()) };
+const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-export function refreshKey(subject: Subject): string {
+function refreshKey(subject: Subject): string {
   const { focus, questionHash } = { questionHash: undefined, ...placeOf(subject) };
   return questionHash === undefined ? `research:${focus}` : `research:${focus}:${questionHash}`;
 }

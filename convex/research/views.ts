@@ -143,7 +143,7 @@ const lastJob = shift.extend({
   collectionsCount: z.int().describe("Collections begun"),
   error: z.string().nullable().describe("Why there is no final report, where it failed"),
 });
-export const undelivered = z
+const undelivered = z
   .string()
   .optional()
   .describe("Why it did not reach the messenger; absent when it did, or is still on its way");

@@ -82,7 +82,7 @@ async function readDay(ctx: QueryCtx, day: string) {
   return { signals, review };
 }
 
-export function refreshKey(day: string): string {
+function refreshKey(day: string): string {
   return `signals review:${day}`;
 }
 
