@@ -1,5 +1,4 @@
 import rateLimiter from "@convex-dev/rate-limiter/convex.config.js";
-import workpool from "@convex-dev/workpool/convex.config.js";
 import { defineApp } from "convex/server";
 import { v } from "convex/values";
 
@@ -54,9 +53,6 @@ const app = defineApp({
   },
 });
 
-// Message delivery waits in a pool of its own, so that slow models never hold back a card and neither takes all the
-// deployment's scheduled-job slots.
-app.use(workpool, { name: "deliveryPool" });
 app.use(rateLimiter);
 
 export default app;

@@ -37,7 +37,7 @@ crons.weekly(
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
 crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.chain.cursor.begin, {});
 crons.interval("watch for alerts", { minutes: 1 }, internal.alerts.watch.tick, {});
-crons.interval("take up lost work", { minutes: 1 }, internal.lostWork.takeUp, {});
+crons.interval("take up lost work", { minutes: 1 }, internal.lib.work.turns.resumeLost, {});
 crons.interval("watch the budget", { minutes: 5 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});
 

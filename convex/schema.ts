@@ -6,6 +6,7 @@ import { creditRecords, creditTables } from "./credits/tables";
 import { evidenceRecords, evidenceTables } from "./evidence/tables";
 import type { Records } from "./lib/records";
 import { libRecords, libTables } from "./lib/tables";
+import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { depositRecords, depositTables } from "./payments/deposits/tables";
@@ -24,6 +25,7 @@ import { whaleRecords, whaleTables } from "./whales/tables";
 
 export default defineSchema({
   ...libTables,
+  ...workTables,
   ...evidenceTables,
   ...marketTables,
   ...priceTables,
@@ -49,6 +51,7 @@ export default defineSchema({
 /** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
 export const records: Records = {
   ...libRecords,
+  ...workRecords,
   ...evidenceRecords,
   ...marketRecords,
   ...priceRecords,

@@ -39,7 +39,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   // A new link credits what came from the address before.
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/work": "pictures",
+  "bot/desk": "pictures",
   "research/publications": "pictures",
   "signals/views/cards": "pictures",
 };
@@ -48,18 +48,8 @@ const UPWARD: Readonly<Record<string, string>> = {
 const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
-  // To be split by the work machine, and by the rooms that are being rebuilt.
   "alerts/deliveries": "open",
-  "bot/jobs": "open",
-  "chat/runs": "open",
   "evidence/collecting": "open",
-  "lib/jobs": "open",
-  "messenger/outbox": "open",
-  "payments/reports/writing": "open",
-  "research/observations": "open",
-  "social/handling": "open",
-  "whales/agent/checks": "open",
-  "whales/agent/jobs": "open",
 };
 
 const modules: Module[] = await Promise.all(
@@ -116,8 +106,8 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron|lostWork)$/;
-  const actions = /^(?:internalAction|action|providerAction|httpAction)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron)$/;
+  const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }
 

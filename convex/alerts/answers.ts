@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/crowd";
 import type { Call } from "../lib/http";
-import { takeCommon } from "../lib/limits";
+import { takeCommon } from "../lib/pools";
 import { assertMay } from "../users/access";
 import { proposeAlert } from "./desk";
 import type { Replay } from "./replays";

@@ -1,9 +1,8 @@
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { enter } from "../lib/lanes";
-import { deliveryPool } from "../lib/pools";
-import { MINUTE } from "../lib/time";
+import { open, telling } from "../lib/work/jobs";
+import type { Lane } from "../lib/work/lanes";
 import type { Paragraph } from "../messenger/format";
 import { enqueueCard, linkOfAccount, type Card } from "../messenger/model";
 import { ANSWER } from "../messenger/notices";
@@ -35,7 +34,10 @@ export async function sendAnswer(
   });
 }
 
-/** Writes down work that answers later, and queues it. */
+/** How often a step may be cut off. */
+const ATTEMPTS = 3;
+
+/** Writes down work that answers later, and has it done where its outside calls belong. */
 export async function openJob(
   ctx: MutationCtx,
   sender: Sender,
@@ -43,38 +45,19 @@ export async function openJob(
   work: Work,
   notice?: Id<"messages">,
 ): Promise<void> {
-  const now = Date.now();
-  const asked = { sender, ...(userId === null ? {} : { userId }), work };
   const jobId = await ctx.db.insert("botJobs", {
-    ...asked,
+    ...{ sender, work },
+    ...(userId === null ? {} : { userId }),
     ...(notice === undefined ? {} : { notice }),
-    createdAt: now,
-    running: false,
-    dueAt: now,
-    attempt: 0,
-    lost: 0,
   });
-  await scheduleJob(ctx, { _id: jobId, ...asked });
+  const place = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
+  const told = telling(internal.bot.jobs.failed, { jobId });
+  await open(ctx, internal.bot.desk.answer, { jobId }, { place, attempts: ATTEMPTS, told });
 }
 
-/** How long a question may wait for its place: waiting is not being lost. */
-const QUEUE_MS = 15 * MINUTE;
-
-/**
- * Queues a try where its outside calls belong: a model's with the models', the short ones with the messages. Too many
- * tries do no harm: each begins by claiming the row.
- */
-export async function scheduleJob(
-  ctx: MutationCtx,
-  { _id: jobId, sender, userId, work }: Pick<Doc<"botJobs">, "_id" | "sender" | "userId" | "work">,
-): Promise<void> {
-  // An alert's words may need the model too: the two places of the messages are not for waiting on it.
-  if (work.kind !== "ask" && work.kind !== "alert") {
-    await deliveryPool.enqueueAction(ctx, internal.bot.jobs.run, { jobId }, { retry: false });
-    return;
-  }
-  await ctx.db.patch("botJobs", jobId, { queuedUntil: Date.now() + QUEUE_MS });
-  const lane = userId === undefined ? ("anonymous" as const) : ("signedIn" as const);
-  const place = { lane, owner: `chat:${sender.chatId}`, request: false };
-  await enter(ctx, place, internal.bot.jobs.run, { jobId });
+/** A model's calls wait with the models', the short ones with the messages. */
+function laneOf({ kind }: Work, userId: string | null): Lane {
+  // An alert's words may need the model too: the places of the messages are not for waiting on it.
+  if (kind !== "ask" && kind !== "alert") return "messages";
+  return userId === null ? "anonymous" : "signedIn";
 }

@@ -1,6 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
+import { vButton, vSpan } from "../messenger/format";
+import { vPicture } from "../messenger/tables";
 import { older, type RecordsOf } from "../lib/records";
 
 /** Who wrote to the bot, and where. */
@@ -36,6 +38,22 @@ const vWork = v.union(
 );
 export type Work = Infer<typeof vWork>;
 
+/** What came of a step. */
+export const vStep = v.union(
+  v.object({
+    kind: v.literal("answer"),
+    paragraphs: v.array(v.array(vSpan)),
+    buttons: v.optional(v.array(v.array(vButton))),
+    picture: v.optional(vPicture),
+  }),
+  /** The research of this ticket is under way. */
+  v.object({ kind: v.literal("wait"), ticket: vTicket }),
+  /** A command that is meant for this bot. */
+  v.object({ kind: v.literal("respond"), text: v.string() }),
+  v.object({ kind: v.literal("drop") }),
+);
+export type Step = Infer<typeof vStep>;
+
 export const botTables = {
   /**
    * Updates the bot has been told of, so that a repeated one changes nothing. Written by `bot/updates`; deleted after two
@@ -56,17 +74,7 @@ export const botTables = {
     work: vWork,
     /** The card with its notice, which the answer takes the place of. */
     notice: v.optional(v.id("messages")),
-    createdAt: v.number(),
-    running: v.boolean(),
-    /** Not running: when to go on. Running: when the try counts as cut off. */
-    dueAt: v.number(),
-    /** Epoch ms until which it waits for its place among the models' callers. */
-    queuedUntil: v.optional(v.number()),
-    /** Names the current try; a word from an earlier one is ignored. */
-    attempt: v.number(),
-    /** How many tries were cut off. */
-    lost: v.number(),
-  }).index("by_dueAt", ["dueAt"]),
+  }),
 };
 
 export const botRecords: RecordsOf<typeof botTables> = {
@@ -77,8 +85,8 @@ export const botRecords: RecordsOf<typeof botTables> = {
     keep: "deleted with the answer it is for (bot/jobs)",
     openWhen: {
       botAnswers: {
-        rows: [(rows) => rows.withIndex("by_dueAt")],
-        since: ({ createdAt }) => createdAt,
+        rows: [(rows) => rows.withIndex("by_creation_time")],
+        since: ({ _creationTime }) => _creationTime,
       },
     },
   },

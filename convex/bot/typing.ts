@@ -1,6 +1,4 @@
-import { v } from "convex/values";
 import { optional } from "../lib/env";
-import { providerAction } from "../lib/providerCalls";
 import { SECOND, sleep } from "../lib/time";
 import { showTyping } from "../providers/messenger";
 
@@ -29,14 +27,3 @@ export function typeIn(chatId: string): { stop: () => Promise<void> } {
     },
   };
 }
-
-/** Shows it once, for work that goes on elsewhere. */
-export const show = providerAction({
-  args: { chatId: v.string() },
-  returns: v.null(),
-  handler: async (_ctx, { chatId }) => {
-    const botToken = optional("MESSENGER_BOT_TOKEN");
-    if (botToken !== undefined) await showTyping(botToken, chatId);
-    return null;
-  },
-});

@@ -1,20 +1,18 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalAction, internalMutation, mutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, mutation } from "../_generated/server";
 import { creditsForTokens } from "../credits/rates";
 import { release, reserve, settle } from "../credits/reservations";
 import { required } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
+import { AppError } from "../lib/errors";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
 import { charge } from "../lib/limits";
-import { enter, telling, vFailure } from "../lib/lanes";
-import { log } from "../lib/log";
+import { end, open, telling, vFailure, vJob } from "../lib/work/jobs";
 import { endRun, recordRun, startedWith } from "../runs/model";
 import { requireUser } from "../users/model";
 import { ANSWER_TOKENS, DEFAULT_AGENT, isAgent } from "./agents";
 import { rememberedTurns, titleOf } from "./memory";
-import { vTurn } from "./turns";
 
 /** Agent runs that a signed-in user starts and pays for with credits. */
 
@@ -75,53 +73,23 @@ export const start = mutation({
     await reserve(ctx, { runId, userId, agentId }, creditsForTokens(tokens));
     const place = { lane: "signedIn" as const, owner: userId, request: true };
     const asked = { runId, userId, agentId, question, messages };
-    await enter(ctx, place, internal.chat.runs.work, asked, {
-      told: telling(internal.chat.runs.lost, { runId }),
-    });
+    // At most once: nobody pays for two answers.
+    const told = telling(internal.chat.runs.failed, { runId });
+    await open(ctx, internal.chat.desk.answerRun, asked, { place, attempts: 1, told });
     return runId;
   },
 });
 
-/** Asks the agent and reports to `finish`. At most once: a run whose server was lost is given up by `lost`. */
-export const work = internalAction({
-  args: {
-    runId: v.id("agentRuns"),
-    userId: v.string(),
-    agentId: v.string(),
-    question: v.string(),
-    messages: v.array(vTurn),
-  },
-  returns: v.null(),
-  handler: async (ctx, { runId, userId, agentId, question, messages }): Promise<null> => {
-    try {
-      const caller = { userId, address: null, signedIn: true };
-      const { answer } = await import("./replies");
-      const asked = { agentId, question, messages, caller, personal: true, proven: true };
-      const { answer: said, model, tokensUsed } = await answer(ctx, asked);
-      const reply = { answer: said, model, tokensUsed };
-      await ctx.runMutation(internal.chat.runs.finish, { runId, reply });
-    } catch (error) {
-      const failure = failureOf(error);
-      if (failure === null) log.error("run.unexpected", { runId });
-      await ctx.runMutation(internal.chat.runs.finish, {
-        runId,
-        error: failure?.message ?? "The run failed unexpectedly",
-      });
-    }
-    return null;
-  },
-});
-
-/** Ends a run and its reservation, in one transaction; a second word about it changes nothing. */
+/** Ends a run and its reservation, in one transaction. */
 export const finish = internalMutation({
   args: {
     runId: v.id("agentRuns"),
-    reply: v.optional(v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() })),
-    error: v.optional(v.string()),
+    job: vJob,
+    reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, reply, error = "The run failed" }) => {
-    if (reply === undefined) return giveUp(ctx, runId, error);
+  handler: async (ctx, { runId, job, reply }) => {
+    if (!(await end(ctx, job))) return null;
     const { model, tokensUsed } = reply;
     const credits = await settle(ctx, runId, { model, tokensUsed });
     await endRun(ctx, runId, { status: "completed", ...reply, credits });
@@ -129,16 +97,14 @@ export const finish = internalMutation({
   },
 });
 
-/** For the lane: the run ended with its server. */
-export const lost = internalMutation({
+/** Ends a run without an answer, and gives its credits back. */
+export const failed = internalMutation({
   args: { runId: v.id("agentRuns"), ...vFailure },
   returns: v.null(),
-  handler: (ctx, { runId }) => giveUp(ctx, runId, "The run was interrupted"),
+  handler: async (ctx, { runId, error, code }) => {
+    await release(ctx, runId);
+    const told = code === undefined ? "The run failed unexpectedly" : error;
+    await endRun(ctx, runId, { status: "failed", error: told, credits: 0 });
+    return null;
+  },
 });
-
-/** Ends a run without an answer, and gives its credits back. */
-async function giveUp(ctx: MutationCtx, runId: Id<"agentRuns">, error: string): Promise<null> {
-  await release(ctx, runId);
-  await endRun(ctx, runId, { status: "failed", error, credits: 0 });
-  return null;
-}

@@ -42,18 +42,6 @@ export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) 
   });
 }
 
-/** What `convex/lostWork.ts` calls of each kind of work: takes up what was lost with a server. */
-export function lostWork(takeUp: (ctx: MutationCtx, now: number) => Promise<void>) {
-  return internalMutation({
-    args: {},
-    returns: v.null(),
-    handler: async (ctx) => {
-      await takeUp(ctx, Date.now());
-      return null;
-    },
-  });
-}
-
 /**
  * Records that a cron did its work, in the transaction that did it: a run that fails leaves the time of the last one
  * that did not. One row per cron, so no two crons wait for each other.

@@ -1,14 +1,13 @@
 import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
 import { v, type Infer } from "convex/values";
-import { components, internal } from "../_generated/api";
+import { components } from "../_generated/api";
 import type { ActionCtx, MutationCtx } from "../_generated/server";
 import { sha256Hex } from "./crypto";
-import { AppError } from "./errors";
-import { SOURCE_LIMITS, type PublicSource } from "./publicSources";
+import type { AppError } from "./errors";
+import { countGuessAt, refuseGuessingAt } from "./pools";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";
 import { inWords, usedUp } from "./refusals";
-import { holdersOf, networksOf, takeOne, windowOf, type Pool, type Taking } from "./shares";
-import { DAY, SECOND, sleep } from "./time";
+import { networksOf } from "./shares";
 
 /**
  * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
@@ -76,7 +75,7 @@ const limits = {
   linkNetwork: perMinute(100, 200),
   botChat: perMinute(20),
   botNotice: bucket(1, 5 * MINUTE, 1),
-  // Guesses: a stranger's, whatever they name. All that name one thing are one of the pools below.
+  // Guesses: a stranger's, whatever they name. All that name one thing are a pool (`lib/pools`).
   missAddress: perMinute(30),
   unknownHashAddress: perMinute(20),
   /** Nonces that an account fills with nothing, each at the price of a transaction: three gaps of the longest kind. */
@@ -115,53 +114,7 @@ const WHOSE: readonly (readonly [string, string])[] = [
   ["Network", "the limit of the network that your address is in"],
 ];
 
-/**
- * What strangers take one by one from what all of them have: each a tenth at most of what is left (`lib/shares`). A tenth
- * of the whole is a person's pace times ten.
- */
-const pools = {
-  /** A wallet is kept for good. */
-  wallet: { most: 300, windowMs: HOUR, holds: "the new wallets of an hour" },
-  // What is kept for a month.
-  webhook: { most: 300, windowMs: DAY, holds: "the new webhooks of a day" },
-  setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
-  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
-  namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
-  missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
-};
-type PoolName = keyof typeof pools;
-
-function poolOf(name: PoolName, of?: string): Pool {
-  const { most, windowMs } = pools[name];
-  return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, most, windowMs };
-}
-
-/** How full the pools of all strangers are, for whoever watches over them: by what they hold, and for how long. */
-export const watchedPools: readonly (Pool & { holds: string })[] = (
-  ["wallet", "webhook", "setting"] as const
-).map((name) => ({ ...poolOf(name), holds: pools[name].holds }));
-
-const rateLimiter = new RateLimiter(components.rateLimiter);
-
-/**
- * Waits for a turn to ask a public source. Where turns are rare, one caller's wait for one another first, at the source's
- * own pace: no more than one of them stands in the queue that is everybody's.
- * @param holder Whose turn it is; without one it is the service's own.
- * @returns `false` when a queue is full.
- */
-export async function waitTurn(ctx: ActionCtx, source: PublicSource, holder?: string): Promise<boolean> {
-  const config = SOURCE_LIMITS[source];
-  const isRare = config.period > SECOND;
-  for (const queue of [
-    ...(holder !== undefined && isRare ? [{ key: sha256Hex(`turn:${holder}`) }] : []),
-    {},
-  ]) {
-    const status = await rateLimiter.limit(ctx, source, { ...queue, reserve: true, config });
-    if (!status.ok) return false;
-    await sleep(Math.ceil(status.retryAfter ?? 0));
-  }
-  return true;
-}
+export const rateLimiter = new RateLimiter(components.rateLimiter);
 
 /** What is counted once per user and once per network address. */
 export type LimitName = {
@@ -305,8 +258,7 @@ export async function refuseGuessing(
     if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
   }
   if (subject === undefined) return;
-  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
-  refuseUnless("missSubject", await ctx.runQuery(internal.lib.shares.allows, wanted));
+  await refuseGuessingAt(ctx, subject, address);
 }
 
 /** Counts a wrong guess. */
@@ -321,32 +273,7 @@ export async function countGuess(
     await rateLimiter.limit(ctx, limit, by);
   }
   if (subject === undefined) return;
-  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
-  await ctx.runMutation(internal.lib.shares.take, wanted);
-}
-
-/** Takes one of what all strangers have. @throws AppError `rate_limited` where there is none left for this one. */
-export async function takeCommon(ctx: ActionCtx, name: "wallet" | "webhook", caller: Caller): Promise<void> {
-  const wanted = { pool: poolOf(name), holders: holdersOf(caller) };
-  refuseUnless(name, await ctx.runMutation(internal.lib.shares.take, wanted));
-}
-
-/** The same in the transaction that keeps it. @param holders By whom it is counted. */
-export async function takeCommonNow(
-  ctx: MutationCtx,
-  name: "setting",
-  holders: readonly string[],
-): Promise<void> {
-  refuseUnless(name, await takeOne(ctx, poolOf(name), holders));
-}
-
-/** Counts a card to a chat that others have named too. @returns Whether there was one left for its holders. */
-export async function namedChatHasLeft(
-  ctx: MutationCtx,
-  chatId: string,
-  holders: readonly string[],
-): Promise<boolean> {
-  return (await takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders)) === "taken";
+  await countGuessAt(ctx, subject, address);
 }
 
 /** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
@@ -375,14 +302,4 @@ function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
   const words = new Map(Object.entries(WORDS)).get(limit.slice(0, limit.length - end.length));
   const quota = { name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs };
   return usedUp(`${whose} of ${words ?? quota.name} (${quota.most} in ${inWords(quota.windowMs)})`, quota);
-}
-
-/** @throws AppError `rate_limited` where nothing is left of a pool until its window ends: for this one, or for all. */
-function refuseUnless(name: PoolName, outcome: Taking): void {
-  if (outcome === "taken") return;
-  const { most, windowMs, holds } = pools[name];
-  const againMs = windowOf(poolOf(name)) + windowMs - Date.now();
-  const all = `what all callers without a sign-in have of ${holds} (${most})`;
-  const what = outcome === "all" ? all : `your part, a tenth of what is left, of ${holds} (${most} for all)`;
-  throw usedUp(what, { name: quotaName(name), most, windowMs, left: 0, againMs });
 }

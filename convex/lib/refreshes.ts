@@ -240,7 +240,7 @@ export const outcome = internalQuery({
   handler: outcomeOf,
 });
 
-export async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
+async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
   const row = await find(ctx, key);
   if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
   const { failure, failedAt = 0, restMs, limitedUntil } = row;

@@ -1,19 +1,23 @@
 import type { FunctionReference } from "convex/server";
-import { v, type ObjectType, type Value } from "convex/values";
+import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { refuseBeyond } from "./budget";
 import { payerOf } from "./payers";
-import { enter, placeOf, telling, vFailure, type Place } from "./lanes";
 import type { Caller } from "./limits";
 import { beginRefresh, finishRefresh, QUEUE_MS, type Ticket } from "./refreshes";
 import { vPayer } from "./tables";
+import { end, open, telling, vFailure, vJob, type Job } from "./work/jobs";
+import { placeOf, type Place } from "./work/lanes";
 
 /** Refreshes (`lib/refreshes`) of what a model makes: in the lane of whoever asked, within the day's budget. */
 
-/** What the action is given besides arguments of its own: the attempt, and whose budget it spends. */
-export const vTurn = { attempt: v.number(), payer: vPayer };
+/** What the action is given besides arguments of its own: the attempt at the key, and whose budget it spends. */
+export const vTurn = { key: v.string(), attempt: v.number(), payer: vPayer };
 type Turn = ObjectType<typeof vTurn>;
+
+/** The attempt that a result is of. */
+export const vResultOf = v.object({ key: v.string(), attempt: v.number(), job: vJob });
 
 /**
  * Begins a refresh, or joins the one under way. The action takes the attempt up with `refreshes.take`, and may throw.
@@ -21,20 +25,33 @@ type Turn = ObjectType<typeof vTurn>;
  */
 export async function beginInLane<Args extends Record<string, Value>>(
   ctx: MutationCtx,
-  { place, ...refresh }: { key: string; restMs?: number; caller: Caller; place?: Place },
-  action: FunctionReference<"action", "internal", Args & Turn>,
+  {
+    place,
+    ...refresh
+  }: { key: string; restMs?: number; caller: Caller; place?: Place & { lane: "service" } },
+  action: FunctionReference<"action", "internal", Args & Turn & { job: Job }>,
   args: Args,
 ): Promise<Ticket> {
+  const { key, caller } = refresh;
   return beginRefresh(ctx, { ...refresh, leaseMs: QUEUE_MS }, async (attempt) => {
-    const waits = place ?? placeOf(refresh.caller);
-    const payer = place?.lane ?? payerOf(refresh.caller);
+    const payer = place?.lane ?? payerOf(caller);
     await refuseBeyond(ctx, payer);
-    const told = telling(internal.lib.renewals.failed, { key: refresh.key, attempt });
-    await enter(ctx, waits, action, { ...args, attempt, payer }, { told });
+    const told = telling(internal.lib.renewals.failed, { key, attempt });
+    const terms = { place: place ?? placeOf(caller), attempts: 1, told };
+    await open(ctx, action, { ...args, key, attempt, payer }, terms);
   });
 }
 
-/** For the lane: the attempt has failed, or was lost with its server. */
+/** Ends the work and its attempt. Call it in the mutation that stores the result, and store nothing when it is `false`. */
+export async function finishInLane(
+  ctx: MutationCtx,
+  { key, attempt, job }: Infer<typeof vResultOf>,
+): Promise<boolean> {
+  await end(ctx, job);
+  return finishRefresh(ctx, key, attempt, null);
+}
+
+/** The attempt has failed, or was lost with its server. */
 export const failed = internalMutation({
   args: { key: v.string(), attempt: v.number(), ...vFailure },
   returns: v.null(),

@@ -31,22 +31,6 @@ export const vPayer = v.union(
 /** What long work may cost from now on, in millionths of a USD, and the day whose budget it was taken from. */
 export const vPrepaid = v.object({ day: v.string(), llm: v.number(), sentiment: v.number() });
 
-/** Whose work waits in a lane of its own, in the order in which a free place is given away. */
-export const LANES = ["service", "paid", "signedIn", "anonymous"] as const;
-export const vLane = v.union(...LANES.map((lane) => v.literal(lane)));
-
-/** What happens when a job of a lane fails. */
-export const vCare = v.object({
-  /** From 1. */
-  attempt: v.number(),
-  /** How many there may be. */
-  attempts: v.number(),
-  /** Epoch ms: no other attempt begins from then on. */
-  until: v.optional(v.number()),
-  /** The mutation that is told, as in `signals/recaps/weeks:failed`, and its arguments as JSON. */
-  told: v.object({ work: v.string(), args: v.string() }),
-});
-
 export const libTables = {
   /**
    * Who is making a cached thing anew. Written by `lib/refreshes.ts` on behalf of the domain that owns the thing;
@@ -128,34 +112,6 @@ export const libTables = {
     .index("by_window", ["window"]),
 
   /**
-   * Model calls of scheduled work that wait for a place, or have one. Written by `lib/lanes` and `lib/jobs`; a row dies
-   * with the end of its attempt, or when it was lost.
-   */
-  laneJobs: defineTable({
-    lane: vLane,
-    /** Whose turn it is counted as, hashed. */
-    owner: v.string(),
-    state: v.union(v.literal("waiting"), v.literal("running")),
-    /** The lowest goes first: an owner's second comes behind everybody's first. */
-    turn: v.number(),
-    /** It could have been refused; absent: work that was accepted earlier. */
-    request: v.optional(v.literal(true)),
-    /** The action, as in `market/snapshots:refresh`, and its arguments as JSON. */
-    work: v.string(),
-    args: v.string(),
-    /** Absent: whoever owns the work looks after it. */
-    care: v.optional(vCare),
-    /** Epoch ms from which a running job counts as lost; 0 while it waits. */
-    leaseUntil: v.number(),
-    /** What runs it. */
-    scheduled: v.optional(v.id("_scheduled_functions")),
-  })
-    .index("by_turn", ["lane", "state", "turn"])
-    .index("by_owner", ["lane", "state", "owner", "turn"])
-    .index("by_request", ["lane", "state", "request"])
-    .index("by_leaseUntil", ["state", "leaseUntil"]),
-
-  /**
    * Strangers who are kept waiting for an answer. Written by `lib/crowd`; a row dies with its answer, or makes room for
    * another when its holder was lost.
    */
@@ -231,7 +187,6 @@ export const libRecords: RecordsOf<typeof libTables> = {
     keep: { days: 2, why: "windows are a day at most", aged: older("window") },
   },
   crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
-  laneJobs: { keep: "a row goes with its work" },
   budgetWarnings: {
     keep: {
       days: 35,

@@ -8,10 +8,10 @@ import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
 import { awaitRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
 import { iso, MINUTE } from "../lib/time";
+import { worker } from "../lib/work/desk";
 import { freshQuotes } from "../prices/quotes";
 import { completeStructured } from "../providers/structured";
 import { answerProblems, provenPart } from "./answers";
@@ -28,9 +28,7 @@ import {
 import { describeMarket, describeObserved, describeSizes, signed } from "./model";
 import { snapshotQuestion, tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
-import { refreshKey } from "./snapshots";
 import type { MarketFigures, MarketSource } from "./tables";
-import { answerKey } from "./tokens";
 import type { readBack } from "./bodies";
 
 /** Where sources and models are asked: for the market, and for answers to questions about tokens. */
@@ -119,18 +117,16 @@ const LEASE_MS = 2.5 * MINUTE;
  * Asks the gateway and stores what it said, held against the sources of prices. While the gateway alone fails, the
  * sources' own rows are the snapshot.
  */
-export const writeSnapshot = providerAction({
-  args: { focus: v.string(), ...vTurn },
-  returns: v.null(),
-  handler: async (ctx, { focus, attempt, payer }) => {
-    const taken = { key: refreshKey(focus), attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
+export const writeSnapshot = worker(
+  { focus: v.string(), ...vTurn },
+  async (ctx, { focus, key, attempt, payer, job }) => {
+    const taken = { key, attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
     const { figures, sources, replaced, model } = await marketOf(ctx, focus, payer);
     const snapshot = { focus, model, figures, sources, replaced };
-    await ctx.runMutation(internal.market.snapshots.store, { attempt, snapshot });
-    return null;
+    await ctx.runMutation(internal.market.snapshots.store, { of: { key, attempt, job }, snapshot });
   },
-});
+);
 
 async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
   try {
@@ -147,12 +143,11 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
 const MARKET_USABLE_MS = 15 * MINUTE;
 
 /** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
-export const writeAnswer = providerAction({
-  args: { hash: v.string(), question: v.string(), ...vTurn },
-  returns: v.null(),
-  handler: async (ctx, { hash, question, attempt, payer }) => {
-    const taken = { key: answerKey(hash), attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
+export const writeAnswer = worker(
+  { hash: v.string(), question: v.string(), ...vTurn },
+  async (ctx, { hash, question, key, attempt, payer, job }) => {
+    const taken = { key, attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
     const observed = await observedSoon(ctx);
     const now = Date.now();
     const market = await ctx.runQuery(internal.market.snapshots.current, { focus: "" });
@@ -173,10 +168,9 @@ export const writeAnswer = providerAction({
       { turnMs: deadlines.llmScheduled, attempts: 2, payer },
     );
     const result = { ...grounded(answer.value, observed, now), model: answer.model };
-    await ctx.runMutation(internal.market.tokens.store, { hash, attempt, result });
-    return null;
+    await ctx.runMutation(internal.market.tokens.store, { of: { key, attempt, job }, hash, result });
   },
-});
+);
 
 /** The answer with the sources' figures, and how old the price is; a token that no source knows has the model's own. */
 function grounded({ token, answer }: TokenAnswer, observed: Observed, now: number) {

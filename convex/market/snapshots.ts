@@ -1,10 +1,9 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
-import type { Place } from "../lib/lanes";
 import { vCaller } from "../lib/limits";
-import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
-import { beginInLane } from "../lib/renewals";
+import { vTicket, type Ticket } from "../lib/refreshes";
+import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { latestRow } from "./model";
 import { vMarketFigures, vMarketSource } from "./stored";
 import { readBack, written } from "./bodies";
@@ -17,9 +16,7 @@ const vStored = v.object({
 });
 
 /** Where a snapshot waits that the service itself needs. */
-const OWN: Place = { lane: "service", owner: "market", request: false };
-
-export const refreshKey = (focus: string) => `market:${focus}`;
+const OWN = { lane: "service" as const, owner: "market", request: false };
 
 /** The stored snapshot of a focus, however old. */
 export const current = internalQuery({
@@ -49,20 +46,20 @@ export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller, forService: v.optional(v.boolean()) },
   returns: vTicket,
   handler: async (ctx, { focus, caller, forService = false }): Promise<Ticket> => {
-    const refresh = { key: refreshKey(focus), caller, ...(forService ? { place: OWN } : {}) };
+    const refresh = { key: `market:${focus}`, caller, ...(forService ? { place: OWN } : {}) };
     return beginInLane(ctx, refresh, internal.market.desk.writeSnapshot, { focus });
   },
 });
 
 export const store = internalMutation({
   args: {
-    attempt: v.number(),
+    of: vResultOf,
     snapshot: vStored.omit("fetchedAt").extend({ focus: v.string(), replaced: v.number() }),
   },
   returns: v.null(),
-  handler: async (ctx, { attempt, snapshot }) => {
+  handler: async (ctx, { of, snapshot }) => {
     const { focus, model, replaced } = snapshot;
-    if (!(await finishRefresh(ctx, refreshKey(focus), attempt, null))) return null;
+    if (!(await finishInLane(ctx, of))) return null;
     const fetchedAt = Date.now();
     const next = { focus, fetchedAt, model, body: written(fetchedAt, snapshot), replaced };
     const row = await latestRow(ctx, focus);

@@ -5,8 +5,8 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { sha256Hex } from "../lib/crypto";
 import { vCaller } from "../lib/limits";
-import { finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
-import { beginInLane } from "../lib/renewals";
+import { vTicket, type Ticket } from "../lib/refreshes";
+import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { vRowSource, vTokenFigures } from "./stored";
 
 const vAnswer = v.object({
@@ -20,7 +20,6 @@ const vAnswer = v.object({
 
 /** Questions that differ in case and spacing alone are one. */
 const hashOf = (question: string) => sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
-export const answerKey = (hash: string) => `token:${hash}`;
 
 /** The stored answer to a question, however old. */
 export const current = internalQuery({
@@ -38,16 +37,16 @@ export const begin = internalMutation({
   returns: vTicket,
   handler: async (ctx, { question, caller }): Promise<Ticket> => {
     const hash = hashOf(question);
-    const refresh = { key: answerKey(hash), caller };
+    const refresh = { key: `token:${hash}`, caller };
     return beginInLane(ctx, refresh, internal.market.desk.writeAnswer, { hash, question });
   },
 });
 
 export const store = internalMutation({
-  args: { hash: v.string(), attempt: v.number(), result: vAnswer },
+  args: { of: vResultOf, hash: v.string(), result: vAnswer },
   returns: v.null(),
-  handler: async (ctx, { hash, attempt, result }) => {
-    if (!(await finishRefresh(ctx, answerKey(hash), attempt, null))) return null;
+  handler: async (ctx, { of, hash, result }) => {
+    if (!(await finishInLane(ctx, of))) return null;
     const answer = { questionHash: hash, fetchedAt: Date.now(), ...result };
     const row = await getOneFrom(ctx.db, "tokenAnswers", "by_questionHash", hash);
     if (row === null) await ctx.db.insert("tokenAnswers", answer);

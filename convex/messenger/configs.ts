@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { takeCommonNow } from "../lib/limits";
+import { takeCommonNow } from "../lib/pools";
 import { keyIdOf, vResealed, vSealed } from "../lib/sealing";
 import { permitNow } from "../users/access";
 import { configOf, saveConfig } from "./model";

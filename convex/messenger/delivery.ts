@@ -23,7 +23,6 @@ type Row = Pick<
   | "sentId"
   | "state"
   | "dueAt"
-  | "attempt"
   | "doubts"
   | "postponements"
   | "plain"
@@ -52,21 +51,18 @@ export const vStep = v.union(
 );
 export type Step = Infer<typeof vStep>;
 
-/** How long a try may take before it counts as cut off. */
-const TRY_LEASE_MS = 3 * MINUTE;
 const MAX_POSTPONEMENTS = 10;
 
-/** Begins a try at a card that is due; `null` when there is nothing to do. */
+/** Begins a try at a card; `null` when it is settled. */
 export function beginTry(row: Row, now: number): Change | null {
   const isCutOff = row.state === "sending";
-  if (row.dueAt > now || !(isCutOff || row.state === "queued")) return null;
+  if (!isCutOff && row.state !== "queued") return null;
   // The last try never reported back: what it was sending may have arrived.
   if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
   return {
     state: "sending",
-    attempt: (row.attempt ?? 0) + 1,
     doubts: row.doubts + (isCutOff ? 1 : 0),
-    dueAt: now + TRY_LEASE_MS,
+    dueAt: now,
   };
 }
 
@@ -76,7 +72,7 @@ export function afterStep(row: Row, step: Step, now: number): Change {
     case "sent": {
       const partsSent = row.partsSent + 1;
       const sentId = row.partsSent === 0 && step.messageId !== null ? { sentId: step.messageId } : {};
-      const moved = { partsSent, doubts: 0, dueAt: now + TRY_LEASE_MS, ...sentId };
+      const moved = { partsSent, doubts: 0, dueAt: now, ...sentId };
       return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":

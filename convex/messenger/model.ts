@@ -3,9 +3,9 @@ import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { deliveryPool, notBefore } from "../lib/pools";
 import { rowsBy, rowsByBoth } from "../lib/rows";
 import { keyIdOf } from "../lib/sealing";
+import { cancel, open } from "../lib/work/jobs";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -48,14 +48,13 @@ export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"mes
     partsSent: 0,
     state: "queued",
     dueAt: Date.now(),
-    attempt: 0,
     doubts: 0,
     postponements: 0,
     onSettled: onSettled?.handle,
     subject: onSettled?.subject,
   });
   const messageId = await ctx.db.insert("messages", row);
-  await scheduleDelivery(ctx, messageId);
+  await openDelivery(ctx, { _id: messageId, userId: card.userId });
   return messageId;
 }
 
@@ -79,23 +78,21 @@ const CALLED_OFF = "called off";
 /** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */
 export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
-    const open = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
-    for (const { _id } of open) await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
+    const cards = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);
+    for (const { _id } of cards) {
+      await ctx.db.patch("messages", _id, { state: "skipped", error: CALLED_OFF });
+      await cancel(ctx, _id);
+    }
   }
 }
 
-/** Queues a try at `runAt` (epoch ms). Too many tries do no harm: each begins by claiming the row. */
-export async function scheduleDelivery(
+/** Has a card delivered, for as long as that may take. Its state says what a try that was cut off has left. */
+export async function openDelivery(
   ctx: MutationCtx,
-  messageId: Id<"messages">,
-  runAt?: number,
+  { _id: messageId, userId }: Pick<Doc<"messages">, "_id" | "userId">,
 ): Promise<void> {
-  await deliveryPool.enqueueAction(
-    ctx,
-    internal.messenger.outbox.deliver,
-    { messageId },
-    { retry: false, ...notBefore(runAt) },
-  );
+  const place = { lane: "messages" as const, owner: `user:${userId}`, request: false };
+  await open(ctx, internal.messenger.desk.deliver, { messageId }, { subject: messageId, place });
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {

@@ -2,25 +2,21 @@ import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type ActionCtx, type MutationCtx } from "../_generated/server";
-import { lostWork } from "../lib/cronRuns";
+import { internalMutation, type MutationCtx } from "../_generated/server";
 import { messageOf } from "../lib/errors";
 import { NOBODY } from "../lib/ids";
-import { namedChatHasLeft } from "../lib/limits";
+import { namedChatHasLeft } from "../lib/pools";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
 import { holdersOf } from "../lib/shares";
-import { DAY, MINUTE, SECOND } from "../lib/time";
-import { isReachable, sendMessage, sendPhoto } from "../providers/messenger";
-import { afterStep, beginTry, goesWithPicture, vStep, type Change, type Step } from "./delivery";
-import { marked, plainText } from "./format";
-import { configOf, linkedChat, scheduleDelivery, userOfAccount } from "./model";
+import { DAY, SECOND } from "../lib/time";
+import { end, rest, underWay, vJob, workOn, type Job } from "../lib/work/jobs";
+import { afterStep, beginTry, goesWithPicture, vStep, type Change } from "./delivery";
+import { marked } from "./format";
+import { configOf, linkedChat, openDelivery, userOfAccount } from "./model";
 import { ANSWER, NOTIFICATION, OWNERSHIP } from "./notices";
-import { routeOf } from "./routes";
-import { vKeyboard, vPicture, type Picture } from "./tables";
+import { vKeyboard, vPicture } from "./tables";
 
 const vTry = v.object({
-  attempt: v.number(),
   userId: v.string(),
   /** The next part, and how many have arrived before it. */
   part: v.string(),
@@ -35,68 +31,35 @@ const vTry = v.object({
   sealedBotToken: v.union(v.string(), v.null()),
   chatId: v.union(v.string(), v.null()),
 });
+export type Try = Infer<typeof vTry>;
 
-/** Delivers one card as far as the messenger lets it: claims it, sends part after part, marks each. */
-export const deliver = providerAction({
-  args: { messageId: v.id("messages") },
-  returns: v.null(),
-  handler: async (ctx, { messageId }) => {
-    let next = await ctx.runMutation(internal.messenger.outbox.claim, { messageId });
-    while (next !== null) {
-      const { attempt } = next;
-      const step = await stepOf(ctx, next);
-      next = await ctx.runMutation(internal.messenger.outbox.mark, { messageId, attempt, step });
-    }
-    return null;
-  },
-});
+/** Cards that are adopted in one transaction. */
+const ADOPTED = 100;
 
-/** Sends the next part, where there is a way and nothing speaks against it. */
-async function stepOf(ctx: ActionCtx, next: Infer<typeof vTry>): Promise<Step> {
-  const { keyboard, edits, plain, picture } = next;
-  const route = await routeOf(next);
-  if (route.kind === "closed") return route;
-  if (next.doubtful && !(await isReachable(route.botToken))) return { kind: "unreachable" };
-  const text = plain ? plainText(next.part) : next.part;
-  const to = { chatId: route.chatId, html: !plain, keyboard };
-  if (picture === null) return sendMessage(route.botToken, { ...to, text, edits });
-  const png = await drawn(ctx, picture);
-  return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text });
-}
-
-/** The picture; `null` when there is nothing to draw, or drawing failed. */
-async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
-  const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
-  try {
-    return await ctx.runAction(drawing, { subject });
-  } catch (error) {
-    log.error("messenger.undrawn", { error: messageOf(error) });
-    return null;
-  }
-}
-
-/** Takes the card for one try; `null` when it is not due, settled, or somebody else's. */
+/** Takes the card for one try; `null` when it is settled, or waits longer. */
 export const claim = internalMutation({
-  args: { messageId: v.id("messages") },
+  args: { messageId: v.id("messages"), job: vJob },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId }) => {
+  handler: async (ctx, { messageId, job }) => {
     const row = await ctx.db.get("messages", messageId);
-    if (row === null || (await waitsForPlace(ctx, row))) return null;
-    const change = beginTry(row, Date.now());
-    return change === null ? null : apply(ctx, row, change);
+    const change = row === null ? null : beginTry(row, Date.now());
+    if (row === null || change === null) {
+      await end(ctx, job);
+      return null;
+    }
+    return (await waitsForPlace(ctx, row, job)) ? null : apply(ctx, row, job, change);
   },
 });
 
 /** Whether the card that a card is to take the place of is still on its way; then it is tried behind that. */
-async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">): Promise<boolean> {
+async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<boolean> {
   const now = Date.now();
-  if (row.state !== "queued" || row.dueAt > now || row.replaces === undefined) return false;
+  if (row.state !== "queued" || row.replaces === undefined) return false;
   const before = "card" in row.replaces ? await ctx.db.get("messages", row.replaces.card) : null;
   if (before?.state !== "queued" && before?.state !== "sending") return false;
   const dueAt = Math.max(now, before.state === "queued" ? before.dueAt : now) + SECOND;
   await ctx.db.patch("messages", row._id, { dueAt });
-  await scheduleDelivery(ctx, row._id, dueAt);
-  return true;
+  return rest(ctx, job, dueAt - now);
 }
 
 /** The messenger's id of what a card takes the place of; `null` for a message of its own. */
@@ -108,43 +71,57 @@ async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages"
 
 /** Marks what became of the part under way; returns the next one to send, if any. A word from an earlier try is ignored. */
 export const mark = internalMutation({
-  args: { messageId: v.id("messages"), attempt: v.number(), step: vStep },
+  args: { messageId: v.id("messages"), job: vJob, step: vStep },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, attempt, step }) => {
+  handler: async (ctx, { messageId, job, step }) => {
+    if ((await underWay(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
-    if (row?.state !== "sending" || row.attempt !== attempt) return null;
+    if (row?.state !== "sending") {
+      await end(ctx, job);
+      return null;
+    }
     if (step.kind === "migrated") await followMigration(ctx, row, step.chatId);
-    return apply(ctx, row, afterStep(row, step, Date.now()));
+    return apply(ctx, row, job, afterStep(row, step, Date.now()));
   },
 });
 
-/** Puts cards whose try was lost back on the way. For the cron: everything due a minute ago and not under way. */
-export const resumeLost = lostWork(async (ctx, now) => {
-  for (const state of ["queued", "sending"] as const) {
-    const lost = await ctx.db
+/**
+ * Has the cards delivered that an earlier version left waiting. For the operator, behind an upgrade.
+ * @returns How many of the first hundred; those behind them follow by themselves.
+ */
+export const adopt = internalMutation({
+  args: { cursor: v.optional(v.string()) },
+  returns: v.number(),
+  handler: async (ctx, { cursor = null }): Promise<number> => {
+    const waiting = await ctx.db
       .query("messages")
-      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", now - MINUTE))
-      .take(100);
-    for (const { _id } of lost) await scheduleDelivery(ctx, _id);
-  }
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", "queued"))
+      .paginate({ numItems: ADOPTED, cursor });
+    let adopted = 0;
+    for (const card of waiting.page) {
+      if ((await workOn(ctx, card._id)) !== null) continue;
+      await openDelivery(ctx, card);
+      adopted++;
+    }
+    const next = { cursor: waiting.continueCursor };
+    if (!waiting.isDone) await ctx.scheduler.runAfter(0, internal.messenger.outbox.adopt, next);
+    return adopted;
+  },
 });
 
-async function apply(
-  ctx: MutationCtx,
-  row: Doc<"messages">,
-  change: Change,
-): Promise<Infer<typeof vTry> | null> {
+async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: Change): Promise<Try | null> {
   await ctx.db.patch("messages", row._id, change);
   const after = await ctx.db.get("messages", row._id);
   switch (after?.state) {
     case "sending":
-      return nextTry(ctx, after);
+      return nextTry(ctx, after, job);
     case "queued":
-      await scheduleDelivery(ctx, row._id, after.dueAt);
+      await rest(ctx, job, Math.max(0, after.dueAt - Date.now()));
       return null;
     case "sent":
     case "failed":
     case "skipped":
+      await end(ctx, job);
       await settle(ctx, after);
       return null;
     case undefined:
@@ -159,7 +136,7 @@ async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: s
   await ctx.db.patch("messengerConfigs", config._id, { chatId, updatedAt: Date.now() });
 }
 
-async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<typeof vTry> | null> {
+async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
   const config =
     row.place === undefined
       ? await configOf(ctx, row.userId)
@@ -169,7 +146,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   const part = row.parts[row.partsSent] ?? "";
   const isByDefault = row.bot === "default" || config?.sealedBotToken === undefined;
   if (isByDefault && (await isAnothers(ctx, row, chatId))) {
-    await apply(ctx, row, {
+    await apply(ctx, row, job, {
       state: "skipped",
       error: "The default bot does not write to this chat for this user",
     });
@@ -185,7 +162,7 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
     const error = isNamed
       ? "This chat gets too many cards of those who named it"
       : "The service's own chat gets too many cards of users without one";
-    await apply(ctx, row, { state: "skipped", error });
+    await apply(ctx, row, job, { state: "skipped", error });
     return null;
   }
   const now = Date.now();
@@ -195,7 +172,6 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">): Promise<Infer<ty
   const words = row.kind === NOTIFICATION ? "words" : isNotice ? "notice" : "card";
   const mark = isNamed ? words : isLodger ? "lodger" : null;
   return {
-    attempt: row.attempt ?? 0,
     userId: row.userId,
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,

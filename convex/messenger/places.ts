@@ -68,7 +68,7 @@ async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerCon
 
 /**
  * The one to forget: of those whose setter has set the most the one that was set for the shortest time. Whoever sets one
- * chat after the other displaces their own.
+ * chat after the other displaces their own. Of two that were set for as long the later one goes.
  */
 function leastOf(places: readonly Config[]): Config | undefined {
   const setterOf = ({ setBy }: Config) => setBy?.join(" ") ?? "";

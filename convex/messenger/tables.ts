@@ -115,11 +115,10 @@ export const messengerTables = {
     partsSent: v.number(),
     /** `skipped`: no bot or no chat is configured, or the card was called off. */
     state: literals("queued", "sending", "sent", "failed", "skipped"),
-    /** Queued: when to try. Sending: when the try counts as cut off. */
+    /** Queued: when to try. Else: when it was tried last. */
     dueAt: v.number(),
-    /** Names the current try; a word from an earlier one is ignored. Absent on rows of 0.1.0. */
+    /** On rows of earlier versions. */
     attempt: v.optional(v.number()),
-    /** On rows of 0.1.0. */
     claim: v.optional(v.number()),
     /** How often the next part was sent with an unknown outcome. Once it is sent again, twice is a failure. */
     doubts: v.number(),

@@ -3,8 +3,8 @@ import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
-import { laneCounts } from "../lib/lanes";
-import { watchedPools } from "../lib/limits";
+import { laneCounts } from "../lib/work/lanes";
+import { watchedPools } from "../lib/pools";
 import { callsOfLastHour } from "../lib/providerCalls";
 import { takenOf, windowOf } from "../lib/shares";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
@@ -12,6 +12,7 @@ import { countUnconfirmed } from "../messenger/model";
 import { hasFallenShort } from "../wallets/transactions/model";
 import { backlog, oldestWork } from "./backlog";
 import { ownChecks } from "./shapes";
+import { workCounts } from "./work";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
@@ -34,7 +35,7 @@ type Checks = Infer<typeof vChecks>;
 
 /**
  * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
- * 100 cards, 20 rows of each kind of work, 100 waiting model calls of each lane, 100 links, 800 counts of providers' calls, 120 sums of what they cost, 24 of what strangers have taken. Usually fewer than 100 documents in all.
+ * 100 cards, 20 rows of each kind of work, 100 waiting jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 120 sums of what they cost, 24 of what strangers have taken. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
@@ -46,6 +47,7 @@ export const read = internalQuery({
       outbox: await backlog(ctx, now),
       pending: await oldestWork(ctx, now),
       lanes: await laneCounts(ctx),
+      work: await workCounts(ctx),
       links: { unconfirmed: await countUnconfirmed(ctx, COUNTED_LINKS) },
       providers: Object.fromEntries(
         (await callsOfLastHour(ctx, now)).map(({ provider, calls, failures }) => [

@@ -21,7 +21,12 @@ export const ownChecks = z.object({
   lanes: z
     .record(z.string(), z.object({ running: z.int(), waiting: z.int() }))
     .describe(
-      "Model calls of scheduled work and of requests, by whose they are; 100 waiting means that or more",
+      "Model calls of scheduled work and of requests, by whose they are, and the messenger's; 100 waiting means that or more",
+    ),
+  work: z
+    .object({ running: z.int(), waiting: z.int(), resting: z.int(), failing: z.int() })
+    .describe(
+      "Pieces of leased work: under way, waiting for a place, resting until their next attempt, and of all those the ones that have failed before; 100 means that or more",
     ),
   links: z
     .object({ unconfirmed: z.int().describe("How many; 100 means that or more") })
@@ -84,6 +89,7 @@ export const healthExample: ServiceHealth = {
     outbox: { waiting: 1, oldestSeconds: 2 },
     pending: { shiftCollections: null, transactions: 14 },
     lanes: { service: { running: 1, waiting: 0 }, anonymous: { running: 2, waiting: 3 } },
+    work: { running: 3, waiting: 3, resting: 1, failing: 1 },
     links: { unconfirmed: 0 },
     providers: { llm: { calls: 212, failures: 3, errorRate: 0.014 } },
     budget: {

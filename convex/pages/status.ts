@@ -127,6 +127,7 @@ const LANES: Readonly<Record<string, string>> = {
   paid: "Paid",
   signedIn: "Signed in",
   anonymous: "Others",
+  messages: "Messages",
 };
 
 /** Nothing is counted beyond this. */

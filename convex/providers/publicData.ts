@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { coingeckoPlan, isOff, optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { waitTurn } from "../lib/limits";
+import { waitTurn } from "../lib/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../lib/publicSources";
 import { answered, askProvider, bodyOf, postJson } from "./call";
 

@@ -5,19 +5,21 @@ import type { ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget";
 import { deadlines } from "../lib/deadlines";
 import { AppError } from "../lib/errors";
-import { providerAction } from "../lib/providerCalls";
+import { log } from "../lib/log";
 import { failRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
 import { iso } from "../lib/time";
+import { worker } from "../lib/work/desk";
+import type { Job } from "../lib/work/jobs";
 import { gatherBrief } from "./material";
 import type { Subject } from "./model";
-import { collectNow } from "./observations";
-import { refreshKey, vSubject } from "./results";
+import { SOURCES } from "./observations";
 import type { ReportKind } from "./shapes";
 import { writeSnapshot } from "./snapshot";
+import { collectSource } from "./sources";
 import { writeOwedResult } from "./writer";
 
-/** Where research is written: the reports of shifts, and what is asked for on demand. */
+/** What asks the sources and the model: collections, reports of shifts, results on demand. */
 
 const OCCASIONS: Record<ReportKind, string> = {
   interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
@@ -25,40 +27,72 @@ const OCCASIONS: Record<ReportKind, string> = {
   final: "Final report of an 8-hour research shift",
 };
 
-/** Writes the report from its evidence. */
-export const writeReport = providerAction({
-  args: { synthesisId: v.id("syntheses") },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId }) => {
-    const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
-    if (task === null) return null;
-    const { kind, focus, observations, startedAt } = task;
-    const brief = await gatherBrief(ctx, { focus, observations, startedAt });
-    if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
-    const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
-    const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
-    await ctx.runMutation(internal.research.syntheses.store, { synthesisId, ...written });
-    return null;
+export const collect = worker(
+  { observationId: v.id("observations"), owner: v.optional(v.string()) },
+  async (ctx, { observationId, job, owner }) => {
+    const collected = await collectNow(ctx, { observationId, collects: job }, owner);
+    return collected ? undefined : "over";
   },
+);
+
+/**
+ * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
+ * @param owner Whose turns at the sources it takes; its payer's, unless said.
+ * @returns Whether there was anything to collect.
+ */
+export async function collectNow(
+  ctx: ActionCtx,
+  { observationId, collects: job }: { observationId: Id<"observations">; collects: Job | null },
+  owner?: string,
+): Promise<boolean> {
+  if (job === null) return false;
+  const work = await ctx.runQuery(internal.research.observations.task, { observationId, job });
+  if (work === null) return false;
+  const { focus, payer } = work;
+  const [payerItself] = typeof payer === "object" ? payer.holders : [];
+  const turnOf = owner ?? payerItself;
+  const asked = { focus, payer, ...(turnOf === undefined ? {} : { owner: turnOf }) };
+  await Promise.all(
+    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
+      const settled = await collectSource(ctx, source, asked);
+      if (settled.reading.state === "failed") {
+        log.warn("research.source failed", { observationId, source, error: settled.reading.error });
+      }
+      await ctx.runMutation(internal.research.observations.settle, { observationId, job, settled });
+    }),
+  );
+  return true;
+}
+
+/** Writes the report of a shift from its evidence. */
+export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId, job }) => {
+  const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
+  if (task === null) return "over";
+  const { kind, focus, observations, startedAt } = task;
+  const brief = await gatherBrief(ctx, { focus, observations, startedAt });
+  if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
+  const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
+  const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
+  await ctx.runMutation(internal.research.syntheses.store, { synthesisId, job, ...written });
 });
 
-/** Writes the result and stores it, or why there is none. A source that is slower is collected to its end behind it. */
-export const writeResult = providerAction({
-  args: { ...vSubject, ...vTurn },
-  returns: v.null(),
-  handler: async (ctx, work) => {
+/** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */
+export const writeResult = worker(
+  { focus: v.string(), question: v.optional(v.string()), ...vTurn },
+  async (ctx, work) => {
     const shared = await ctx.runMutation(internal.research.results.take, work);
-    if (shared === null) return null;
-    await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
-    return null;
+    if (shared !== null)
+      await Promise.all([collectNow(ctx, shared), writeFrom(ctx, shared.observationId, work)]);
+    return "over";
   },
-});
+);
 
 async function writeFrom(
   ctx: ActionCtx,
   observationId: Id<"observations">,
-  { attempt, payer, ...subject }: Subject & { attempt: number; payer: Payer },
+  { key, attempt, payer, focus, question }: Subject & { key: string; attempt: number; payer: Payer },
 ): Promise<void> {
+  const subject = { focus, ...(question === undefined ? {} : { question }) };
   try {
     const occasion = "On-demand research snapshot";
     const { result, model, sources } = await writeSnapshot(ctx, {
@@ -68,9 +102,9 @@ async function writeFrom(
       wanted: "soon",
       payer,
     });
-    const stored = { ...subject, attempt, model, result, sources };
+    const stored = { ...subject, key, attempt, model, result, sources };
     await ctx.runMutation(internal.research.results.store, stored);
   } catch (error) {
-    await failRefresh(ctx, refreshKey(subject), attempt, error);
+    await failRefresh(ctx, key, attempt, error);
   }
 }

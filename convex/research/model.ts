@@ -1,8 +1,8 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import type { Lane } from "../lib/lanes";
 import { sha256Hex } from "../lib/crypto";
 import { iso } from "../lib/time";
+import type { Lane } from "../lib/work/lanes";
 
 const RECENT_REPORTS = 3;
 

@@ -5,6 +5,7 @@ import { vCaller } from "../lib/limits";
 import { finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
 import { MINUTE } from "../lib/time";
+import { vJob } from "../lib/work/jobs";
 import { placeOf, resultOn, type Subject } from "./model";
 import { claimObservation, vShared } from "./observations";
 import { vResult, vSourceStates } from "./shapes";
@@ -12,9 +13,9 @@ import { vResult, vSourceStates } from "./shapes";
 /** The sources' longest wait, the writing with its repair turn, and a margin. */
 const LEASE_MS = 5 * MINUTE;
 
-export const vSubject = { focus: v.string(), question: v.optional(v.string()) };
+const vSubject = { focus: v.string(), question: v.optional(v.string()) };
 
-export function refreshKey(subject: Subject): string {
+function refreshKey(subject: Subject): string {
   const { focus, questionHash } = { questionHash: undefined, ...placeOf(subject) };
   return questionHash === undefined ? `research:${focus}` : `research:${focus}:${questionHash}`;
 }
@@ -42,25 +43,26 @@ export const begin = internalMutation({
 
 /** Begins the work once it has its place; `null` when nobody wants it any more. */
 export const take = internalMutation({
-  args: { ...vSubject, ...vTurn },
+  args: { ...vSubject, ...vTurn, job: vJob },
   returns: v.union(vShared, v.null()),
-  handler: async (ctx, { attempt, payer, ...subject }) => {
-    const wanted = await takeRefresh(ctx, { key: refreshKey(subject), attempt }, LEASE_MS);
-    return wanted ? claimObservation(ctx, subject.focus, payer) : null;
+  handler: async (ctx, { key, attempt, payer, focus, job }) => {
+    const wanted = await takeRefresh(ctx, { key, attempt }, LEASE_MS);
+    return wanted ? claimObservation(ctx, job, focus, payer) : null;
   },
 });
 
 export const store = internalMutation({
   args: {
     ...vSubject,
+    key: v.string(),
     attempt: v.number(),
     model: v.string(),
     result: vResult,
     sources: vSourceStates,
   },
   returns: v.null(),
-  handler: async (ctx, { attempt, model, result, sources, ...subject }) => {
-    if (!(await finishRefresh(ctx, refreshKey(subject), attempt, null))) return null;
+  handler: async (ctx, { key, attempt, model, result, sources, ...subject }) => {
+    if (!(await finishRefresh(ctx, key, attempt, null))) return null;
     const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result, sources };
     const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);

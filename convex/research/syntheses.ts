@@ -4,8 +4,8 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
-import { enter, telling, vFailure } from "../lib/lanes";
 import { MINUTE, SECOND } from "../lib/time";
+import { end, open, telling, vFailure, vJob } from "../lib/work/jobs";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "./model";
@@ -79,13 +79,11 @@ async function ensureSynthesis(
       focus: shift.focus,
       shiftId: shift._id,
       state: "writing",
-      attempt: 1,
       startedAt: now,
     });
     const told = telling(internal.research.syntheses.failed, { synthesisId });
     const place = { ...placeOfShift(shift), request: false };
-    const care = { attempts: ATTEMPTS, told };
-    await enter(ctx, place, internal.research.desk.writeReport, { synthesisId }, care);
+    await open(ctx, internal.research.desk.writeReport, { synthesisId }, { place, attempts: ATTEMPTS, told });
     return synthesisId;
   }
   if (row.state !== "writing") {
@@ -128,10 +126,16 @@ export const task = internalQuery({
 });
 
 export const store = internalMutation({
-  args: { synthesisId: v.id("syntheses"), result: vResult, model: v.string(), tokensUsed: v.number() },
+  args: {
+    synthesisId: v.id("syntheses"),
+    job: vJob,
+    result: vResult,
+    model: v.string(),
+    tokensUsed: v.number(),
+  },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, ...written }) => {
-    if ((await writing(ctx, synthesisId)) === null) return null;
+  handler: async (ctx, { synthesisId, job, ...written }) => {
+    if (!(await end(ctx, job))) return null;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
@@ -143,10 +147,8 @@ export const failed = internalMutation({
   args: { synthesisId: v.id("syntheses"), ...vFailure },
   returns: v.null(),
   handler: async (ctx, { synthesisId, error, isLast }) => {
-    const row = await writing(ctx, synthesisId);
-    if (row === null) return null;
-    const next = isLast ? { state: "failed" as const } : { attempt: row.attempt + 1 };
-    await ctx.db.patch("syntheses", synthesisId, { ...next, error });
+    if ((await writing(ctx, synthesisId)) === null) return null;
+    await ctx.db.patch("syntheses", synthesisId, { error, ...(isLast ? { state: "failed" } : {}) });
     if (isLast) await ctx.scheduler.runAfter(0, internal.research.publications.publish, { synthesisId });
     return null;
   },

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { vLane, vPayer, vPrepaid } from "../lib/tables";
+import { vPayer, vPrepaid } from "../lib/tables";
 import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
@@ -65,16 +65,12 @@ export const researchTables = {
     requestedAt: v.number(),
     /** When it settled. */
     collectedAt: v.optional(v.number()),
-    /** While collecting: after this moment the attempt, or its wait for a place, counts as lost. */
-    leaseUntil: v.number(),
-    attempt: v.number(),
     sources: vSources,
-    /** Who pays for it, and where it waits. */
+    /** Who pays for it. */
     payer: v.optional(vPayer),
-    lane: v.optional(vLane),
   })
     .index("by_focus", ["focus", "requestedAt"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state", ["state"]),
 
   /**
    * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
@@ -103,8 +99,6 @@ export const researchTables = {
     shiftId: v.id("shifts"),
     state: v.union(v.literal("writing"), v.literal("done"), v.literal("failed")),
     startedAt: v.number(),
-    /** Which one is under way, or was the last. */
-    attempt: v.number(),
     result: v.optional(vResult),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),
@@ -245,7 +239,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       },
     },
     final: { field: "state", states: ["settled"] },
-    openWhen: { observations: waiting("by_state_and_leaseUntil", "state", ["collecting"], "requestedAt") },
+    openWhen: { observations: waiting("by_state", "state", ["collecting"], "requestedAt") },
   },
   syntheses: {
     keep: {

@@ -1,6 +1,6 @@
 import type { Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
-import { NEVER } from "../lib/time";
+import { cancel } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { mentionCard } from "./cards";
 import { giveBack } from "./limits";
@@ -20,9 +20,9 @@ export async function endMention(
   await ctx.db.patch("mentions", mentionId, {
     status,
     ...(reason === undefined ? {} : { reason }),
-    leaseUntil: NEVER,
     endedAt: now,
   });
+  await cancel(ctx, mentionId);
   if (row.userId === undefined) return;
   if (status === "failed" && row.reserved !== undefined) await giveBack(ctx, row.userId, row.reserved);
   const trade = row.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);

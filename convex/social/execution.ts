@@ -2,11 +2,11 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/addresses";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { NEVER } from "../lib/time";
+import { cancel, underWay, vJob, type Job } from "../lib/work/jobs";
 import { OWNER } from "../users/access";
 import { walletOf } from "../wallets/model";
 import { vSymbol } from "../wallets/tables";
@@ -26,7 +26,15 @@ import { vIntent } from "./stored";
 const SLIPPAGE_BPS = 100;
 
 /** Names one try; a word from an earlier one changes nothing. */
-export const vTry = { mentionId: v.id("mentions"), attempt: v.number() };
+export const vTry = { mentionId: v.id("mentions"), job: vJob };
+
+/** The mention of a try; `null` when another one has taken its place, or it has ended. */
+export async function underWayAt(
+  ctx: QueryCtx,
+  { mentionId, job }: { mentionId: Id<"mentions">; job: Job },
+): Promise<Doc<"mentions"> | null> {
+  return (await underWay(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
+}
 
 /** Which live prices a command needs, and the wallet it would spend. */
 export const vWanted = v.object({
@@ -39,9 +47,9 @@ export const vWanted = v.object({
 export const interpret = internalMutation({
   args: { ...vTry, intent: vIntent },
   returns: v.union(vWanted, v.null()),
-  handler: async (ctx, { mentionId, attempt, intent }) => {
-    const row = await ctx.db.get("mentions", mentionId);
-    if (!isUnderWay(row, attempt)) return null;
+  handler: async (ctx, { mentionId, job, intent }) => {
+    const row = await underWayAt(ctx, { mentionId, job });
+    if (row === null) return null;
     await ctx.db.patch("mentions", mentionId, { intent });
     const agreed = await agreedOn(ctx, { ...row, intent });
     if (agreed === null) return null;
@@ -64,19 +72,15 @@ export const execute = internalMutation({
     toPrice: v.optional(v.string()),
   },
   returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx, { mentionId, attempt, fromPrice, toPrice }) => {
-    const row = await ctx.db.get("mentions", mentionId);
-    if (!isUnderWay(row, attempt)) return null;
+  handler: async (ctx, { mentionId, job, fromPrice, toPrice }) => {
+    const row = await underWayAt(ctx, { mentionId, job });
+    if (row === null) return null;
     const agreed = await agreedOn(ctx, row);
     if (agreed === null) return null;
     const to = toPrice === undefined ? null : BigInt(toPrice);
     return openTrade(ctx, row, agreed, { from: BigInt(fromPrice), to });
   },
 });
-
-export function isUnderWay(row: Doc<"mentions"> | null, attempt: number): row is Doc<"mentions"> {
-  return row !== null && row.status === "pending" && row.attempt === attempt && row.leaseUntil !== NEVER;
-}
 
 type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
 
@@ -147,8 +151,9 @@ async function openTrade(
   await ctx.db.patch("mentions", row._id, {
     tradeId: await tradeFor(ctx, transactionId, row._id),
     reserved: counted.share,
-    leaseUntil: NEVER,
   });
+  // From here on the transaction is what goes on.
+  await cancel(ctx, row._id);
   return transactionId;
 }
 

@@ -3,31 +3,32 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
-import { lostWork } from "../lib/cronRuns";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits";
-import { MINUTE, SECOND, NEVER } from "../lib/time";
+import { MINUTE, SECOND } from "../lib/time";
+import { open, rest } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { linkedCard, movedCard } from "./cards";
 import { endMention } from "./endings";
+import { underWayAt, vTry } from "./execution";
 import { authorById } from "./model";
 import { redeemProof } from "./proofs";
+import { vIntent } from "./stored";
 import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
-/** A try that said nothing for this long was lost: longer than its call to the model and its questions to the chain. */
-export const TRY_MS = 2 * MINUTE;
+/** Before the second try, the third, and the last. */
+const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
 /** How often a mention is tried. */
-export const TRIES = 4;
+const TRIES = PAUSES_MS.length + 1;
 /** An order that waited longer is not what its author wants any more. */
 const PATIENCE_MS = 15 * MINUTE;
 /** A post that took longer to come here, or comes again, is no order. */
 const LATEST_MS = 15 * MINUTE;
 /** When the network's ids begin: they carry the ms since then above their 22 lowest bits. */
 const FIRST_ID_AT = 1_288_834_974_657n;
-const BATCH = 50;
 
 const vPost = socialTables.mentions.validator.pick(
   "tweetId",
@@ -43,67 +44,79 @@ export const receive = internalMutation({
   args: { posts: v.array(vPost) },
   returns: v.number(),
   handler: async (ctx, { posts }) => {
-    const now = Date.now();
     let accepted = 0;
     for (const post of posts) {
       const known = await getOneFrom(ctx.db, "mentions", "by_tweetId", post.tweetId);
       if (known !== null) continue;
       const mentionId = await ctx.db.insert("mentions", {
         ...post,
-        receivedAt: now,
+        receivedAt: Date.now(),
         status: "pending",
-        attempt: 0,
-        leaseUntil: now + TRY_MS,
       });
-      await ctx.scheduler.runAfter(0, internal.social.mentions.begin, { mentionId, attempt: 1 });
+      await ctx.scheduler.runAfter(0, internal.social.mentions.judge, { mentionId });
       accepted++;
     }
     return accepted;
   },
 });
 
-/** Begins a try: decides what needs no model, and hands the rest on. */
-export const begin = internalMutation({
-  args: { mentionId: v.id("mentions"), attempt: v.number() },
+/** Decides what needs no model, and has the rest carried out. */
+export const judge = internalMutation({
+  args: { mentionId: v.id("mentions") },
   returns: v.null(),
-  handler: async (ctx, { mentionId, attempt }) => {
+  handler: async (ctx, { mentionId }) => {
     const row = await ctx.db.get("mentions", mentionId);
-    if (row === null || row.status !== "pending" || row.leaseUntil === NEVER || row.attempt !== attempt - 1) {
-      return null;
-    }
-    const now = Date.now();
-    const proven = await redeemProof(ctx, row, now);
-    if (proven !== null) {
-      await endMention(ctx, mentionId, { status: "ignored", reason: "It proved its author's account" }, now);
-      const { userId, earlier } = proven;
-      await ctx.db.patch("mentions", mentionId, { userId });
-      const handle = row.authorHandle ?? row.authorId;
-      await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
-      if (earlier !== null) {
-        await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
-      }
-      return null;
-    }
-    const author = await authorById(ctx, row.authorId);
-    if (author !== null && row.userId === undefined) {
-      await ctx.db.patch("mentions", mentionId, { userId: author.userId });
-    }
-    const objection = await objectionTo(ctx, row, author, now);
-    if (objection !== null) {
-      await endMention(ctx, mentionId, objection, now);
-      return null;
-    }
-    await ctx.db.patch("mentions", mentionId, { attempt, leaseUntil: now + TRY_MS });
-    await ctx.scheduler.runAfter(0, internal.social.handling.carryOut, { mentionId, attempt });
+    if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return null;
+    await open(ctx, internal.social.desk.carryOut, { mentionId }, { subject: mentionId });
     return null;
   },
 });
+
+/** What a try starts from; `null` when another one has taken its place, or there is nothing to carry out any more. */
+export const begin = internalMutation({
+  args: vTry,
+  returns: v.union(
+    v.object({ text: v.string(), userId: v.optional(v.string()), intent: v.union(vIntent, v.null()) }),
+    v.null(),
+  ),
+  handler: async (ctx, { mentionId, job }) => {
+    const row = await underWayAt(ctx, { mentionId, job });
+    if (row === null || (job.attempt > 1 && (await isEnded(ctx, row, job.attempt)))) return null;
+    const { text, userId, intent = null } = row;
+    return { text, intent, ...(userId === undefined ? {} : { userId }) };
+  },
+});
+
+/** Ends a mention that is nothing to carry out. @param attempt The try that would begin, from 1. */
+async function isEnded(ctx: MutationCtx, row: Doc<"mentions">, attempt: number): Promise<boolean> {
+  const { _id: mentionId } = row;
+  const now = Date.now();
+  const proven = await redeemProof(ctx, row, now);
+  if (proven !== null) {
+    await endMention(ctx, mentionId, { status: "ignored", reason: "It proved its author's account" }, now);
+    const { userId, earlier } = proven;
+    await ctx.db.patch("mentions", mentionId, { userId });
+    const handle = row.authorHandle ?? row.authorId;
+    await enqueueCard(ctx, { userId, kind: "account linked", paragraphs: linkedCard(handle) });
+    if (earlier !== null) {
+      await enqueueCard(ctx, { userId: earlier, kind: "account unlinked", paragraphs: movedCard(handle) });
+    }
+    return true;
+  }
+  const author = await authorById(ctx, row.authorId);
+  if (author !== null && row.userId === undefined) {
+    await ctx.db.patch("mentions", mentionId, { userId: author.userId });
+  }
+  const objection = await objectionTo(ctx, row, author, { now, attempt });
+  if (objection !== null) await endMention(ctx, mentionId, objection, now);
+  return objection !== null;
+}
 
 async function objectionTo(
   ctx: MutationCtx,
   row: Doc<"mentions">,
   author: Doc<"socialAuthors"> | null,
-  now: number,
+  { now, attempt }: { now: number; attempt: number },
 ) {
   if (author === null || (row.userId !== undefined && row.userId !== author.userId)) {
     return { status: "ignored" as const, reason: "The author's account is not linked to any user" };
@@ -119,10 +132,10 @@ async function objectionTo(
     return { status: "ignored" as const, reason: "The post is older than its author's link" };
   }
   if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
-  if (now - row.receivedAt > PATIENCE_MS || row.attempt >= TRIES) {
+  if (now - row.receivedAt > PATIENCE_MS || attempt > TRIES) {
     return { status: "failed" as const, reason: "It could not be carried out in time: nothing was moved" };
   }
-  return row.attempt === 0 && (await isTooMany(ctx, author.userId))
+  return attempt === 1 && (await isTooMany(ctx, author.userId))
     ? { status: "ignored" as const, reason: "Too many mentions in a short time" }
     : null;
 }
@@ -155,20 +168,22 @@ export const settle = internalMutation({
   },
 });
 
-/** For the cron: begins another try of every mention whose try was lost. */
-export const resumeLost = lostWork(async (ctx, now) => {
-  const lost = await ctx.db
-    .query("mentions")
-    // Not one of 0.1.0, which has none: its trade may be open.
-    .withIndex("by_status_and_leaseUntil", (q) =>
-      q.eq("status", "pending").gte("leaseUntil", 0).lte("leaseUntil", now),
-    )
-    .take(BATCH);
-  for (const { _id, attempt } of lost) {
-    await ctx.db.patch("mentions", _id, { leaseUntil: now + TRY_MS });
-    await ctx.scheduler.runAfter(0, internal.social.mentions.begin, {
-      mentionId: _id,
-      attempt: attempt + 1,
-    });
-  }
+/** What becomes of a mention after a try that failed. */
+export const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.literal("ignored"));
+
+/** After a try that failed: another one later, or the end. */
+export const postpone = internalMutation({
+  args: { ...vTry, reason: v.string(), outcome: vOutcome },
+  returns: v.null(),
+  handler: async (ctx, { mentionId, job, reason, outcome }) => {
+    if ((await underWayAt(ctx, { mentionId, job })) === null) return null;
+    const pause = PAUSES_MS[job.attempt - 1];
+    if (outcome === "retry" && pause !== undefined) {
+      await rest(ctx, job, pause);
+      return null;
+    }
+    const status = outcome === "ignored" ? outcome : "failed";
+    await endMention(ctx, mentionId, { status, reason }, Date.now());
+    return null;
+  },
 });

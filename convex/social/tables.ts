@@ -40,11 +40,9 @@ export const socialTables = {
     reason: v.optional(v.string()),
     /** Whose account the author had proved to be theirs. */
     userId: v.optional(v.string()),
-    /** Names the try under way; a word from an earlier one is ignored. */
-    attempt: v.number(),
-    /** Pending: until when the try owns it, epoch ms; `NEVER` once its transaction is open or it has ended. Absent on rows of 0.1.0. */
+    /** On rows of earlier versions. */
+    attempt: v.optional(v.number()),
     leaseUntil: v.optional(v.number()),
-    /** On rows of 0.1.0. */
     resumeAt: v.optional(v.number()),
     intent: v.optional(vIntent),
     tradeId: v.optional(v.id("trades")),
@@ -53,7 +51,7 @@ export const socialTables = {
     endedAt: v.optional(v.number()),
   })
     .index("by_tweetId", ["tweetId"])
-    .index("by_status_and_leaseUntil", ["status", "leaseUntil"])
+    .index("by_status", ["status"])
     .index("by_userId", ["userId", "receivedAt"]),
 
   /** Accounts of the network whose posts may move a user's money. Written by `social/proofs` and `social/app`. */
@@ -136,7 +134,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
     },
     ownedBy: { rows: ofUser("by_userId"), section: "mentions", onDeletion: "go" },
     final: { field: "status", states: ["processed", "failed", "ignored"] },
-    openWhen: { mentions: waiting("by_status_and_leaseUntil", "status", ["pending"], "receivedAt") },
+    openWhen: { mentions: waiting("by_status", "status", ["pending"], "receivedAt") },
   },
   socialDays: {
     keep: {

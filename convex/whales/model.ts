@@ -34,7 +34,7 @@ export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
   if (cursor?.at !== undefined) return true;
   const done = await ctx.db
     .query("whaleWatches")
-    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "done"))
+    .withIndex("by_state", (q) => q.eq("state", "done"))
     .first();
   return done !== null;
 }

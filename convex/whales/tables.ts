@@ -23,7 +23,7 @@ export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
 /** The states of a look for whales that goes on, as its table explains them. */
-export const OPEN = ["claimed", "prompting", "polling"] as const;
+const OPEN = ["claimed", "prompting", "polling"] as const;
 
 export const whaleTables = {
   /**
@@ -39,11 +39,11 @@ export const whaleTables = {
      */
     state: literals(...OPEN, "done", "failed"),
     startedAt: v.number(),
-    /** While open: after this moment the step under way counts as lost. `NEVER` when final. */
-    leaseUntil: v.number(),
+    /** On rows of earlier versions. */
+    leaseUntil: v.optional(v.number()),
     jobId: v.optional(v.string()),
     acceptedAt: v.optional(v.number()),
-    /** Numbers the polls; a word from an overtaken one is ignored. */
+    /** How often the agent was asked after the job. */
     polls: v.number(),
     endedAt: v.optional(v.number()),
     /** For the operator: why it failed, or why an answer brought nothing. */
@@ -54,7 +54,7 @@ export const whaleTables = {
     counts: v.optional(v.object({ stored: v.number(), merged: v.number(), dropped: v.number() })),
   })
     .index("by_hour", ["hour"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"]),
+    .index("by_state", ["state"]),
 
   /**
    * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/agent`
@@ -93,10 +93,9 @@ export const whaleTables = {
    * an outage and none is told twice.
    */
   whaleCursors: defineTable({
-    /** Counts runs; only the latest gives the row back. */
-    attempt: v.number(),
-    /** Epoch ms: until then a run is under way. */
-    leaseUntil: v.number(),
+    /** On rows of earlier versions. */
+    attempt: v.optional(v.number()),
+    leaseUntil: v.optional(v.number()),
     /** The last block that was read, and its time in epoch ms; none before the first run. */
     at: v.optional(v.object({ number: v.number(), hash: v.string(), time: v.number() })),
     /** Blocks read before, oldest first: where to go back to when the chain has dropped some. */
@@ -111,7 +110,7 @@ export const whaleTables = {
 export const whaleRecords: RecordsOf<typeof whaleTables> = {
   whaleWatches: {
     keep: "a row an hour: what was asked, and why an hour has no alerts",
-    openWhen: { whaleWatches: waiting("by_state_and_leaseUntil", "state", OPEN, "startedAt") },
+    openWhen: { whaleWatches: waiting("by_state", "state", OPEN, "startedAt") },
   },
   whaleAlerts: { keep: "what the service has told" },
   whaleCursors: { keep: "one row: how far Base has been read" },

@@ -98,8 +98,6 @@ function observation(focus: string, now: number): Fields<"observations"> {
     state: "settled",
     requestedAt: now,
     collectedAt: now,
-    leaseUntil: now,
-    attempt: 1,
     sources: { market: failed, sentiment: failed, onchain: failed, facts: failed },
   };
 }
@@ -111,7 +109,6 @@ function synthesis(shiftId: Id<"shifts">, now: number): Fields<"syntheses"> {
     focus: "BTC",
     shiftId,
     state: "done",
-    attempt: 1,
     startedAt: now,
     result,
     model: "simulated",

@@ -13,7 +13,7 @@ export const question = "Documents read and written, per endpoint call and per c
 const SIZES = [10, 1_000, 10_000];
 
 /** The crons whose work `documentRows.ts` makes due. */
-const WITH_DUE = ["research/shifts:collectDue", "research/syntheses:claimDue", "lostWork:takeUp"];
+const WITH_DUE = ["research/shifts:collectDue", "research/syntheses:claimDue", "lib/work/turns:resumeLost"];
 
 type Call = { name: string; method: "GET" | "POST"; path: `/${string}`; body?: object };
 

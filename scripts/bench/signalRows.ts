@@ -68,7 +68,7 @@ export async function insertAlerts({ t, clock }: World, count: number): Promise<
   for (let first = 0; first < count; first += CHUNK) {
     await t.run(async ({ db }) => {
       const watchId = await db.insert("whaleWatches", {
-        ...{ hour: first, state: "done", startedAt: now, leaseUntil: NEVER, polls: 3 },
+        ...{ hour: first, state: "done", startedAt: now, polls: 3 },
       });
       for (let i = first; i < Math.min(first + CHUNK, count); i++) {
         await db.insert("whaleAlerts", {

@@ -33,7 +33,7 @@ const ticks = [
   "signals/desk/runs:openHour",
   "signals/outcomes/tracker:trackShadows",
   "signals/recaps/weeks:openDue",
-  "whales/agent/watches:resumeLost",
+  "lib/work/turns:resumeLost",
 ];
 
 export async function run(progress: Progress): Promise<Table> {

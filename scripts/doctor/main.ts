@@ -17,8 +17,9 @@ import { asJson, heading, line, sums, verdict, type Section, type Tell } from ".
 import { nextStep } from "../terminal";
 import { checkProviders } from "./providers";
 import { QUESTIONS } from "./questions";
+import { openWork } from "./work";
 
-const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost]
+const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost] [--work]
 
 Without --site it looks at the deployment that .env.local names, else at the local stack that runs here.
 
@@ -28,6 +29,7 @@ Without --site it looks at the deployment that .env.local names, else at the loc
   --record DIR   keeps what the providers answered there, without keys, tokens and ids: for npm run replay -- DIR
   --json         one JSON document instead of lines
   --cost         only says what it would ask and the most that costs; asks nothing
+  --work         only lists all open work: of the deployment that the options name, else of the local stack
 
 Environment: PROVIDERS_PORT (3299), where the local stack is looked for; LOCAL_ENV_FILE (.env.local)`;
 
@@ -41,6 +43,7 @@ async function main(argv: string[]): Promise<number> {
       record: { type: "string" },
       json: { type: "boolean" },
       cost: { type: "boolean" },
+      work: { type: "boolean" },
       help: { type: "boolean" },
     },
   });
@@ -50,6 +53,7 @@ async function main(argv: string[]): Promise<number> {
     ...(values.prod === true ? ["--prod"] : []),
     ...(values.deployment === undefined ? [] : ["--deployment", values.deployment]),
   ];
+  if (values.work === true) return say(await openWork(cli, values.json === true));
   const patient = await findPatient({ site: values.site, cli });
   const { settings, site, local } = patient;
   // What the environment has and the deployment has not is not to be seen either.

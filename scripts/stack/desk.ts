@@ -5,8 +5,8 @@ import type { Standins } from "../standins/index";
 import { json, parseJson } from "../standins/http";
 
 /**
- * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `POST /_token`
- * signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
+ * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `GET /_work`
+ * what work is open, `POST /_token` signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
  */
 
 /** What `GET /_stack` answers. */
@@ -23,18 +23,21 @@ export type Facts = z.infer<typeof factsShape>;
 
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
+const ASKED = ["GET /_stack", "GET /_work", "POST /_token"];
+
 /** The stand-ins, with the desk beside them. */
 export function withDesk(
   standins: Pick<Standins, "handle">,
-  desk: { issuer: Issuer; facts: () => Promise<Facts> },
+  desk: { issuer: Issuer; facts: () => Promise<Facts>; work: () => Promise<unknown> },
 ): Pick<Standins, "handle"> {
   return {
     handle: async (request) => {
       const { pathname } = new URL(request.url);
       const asked = `${request.method} ${pathname}`;
-      if (asked !== "GET /_stack" && asked !== "POST /_token") return standins.handle(request);
+      if (!ASKED.includes(asked)) return standins.handle(request);
       if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
       if (asked === "GET /_stack") return json(await desk.facts());
+      if (asked === "GET /_work") return json(await desk.work());
       const order = orderShape.safeParse(parseJson(await request.text()));
       if (!order.success) return json({ error: "The body must be { subject }" }, 400);
       return json({ token: await desk.issuer.issue(order.data.subject) });

@@ -26,7 +26,6 @@ const batchWorker = { name: "batchWorker", package: "@convex-dev/batch-worker", 
 
 /** As in `convex/convex.config.ts`, which cannot be imported outside Convex's own tools. */
 const components: readonly Component[] = [
-  { name: "deliveryPool", package: "@convex-dev/workpool", children: [batchWorker] },
   { name: "rateLimiter", package: "@convex-dev/rate-limiter", children: [batchWorker] },
 ];
 

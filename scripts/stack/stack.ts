@@ -159,7 +159,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   });
   const facts = deferred<Facts>();
   facts.promise.catch(() => {});
-  const counter = withDesk(standins, { issuer, facts: () => facts.promise });
+  const work = async () => (await application.promise).runQuery("ops/work:list", { now: clock.now() });
+  const counter = withDesk(standins, { issuer, facts: () => facts.promise, work });
   const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
   ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));

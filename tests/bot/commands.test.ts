@@ -1,3 +1,4 @@
+import { expireLeases, loseScheduled } from "../support/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { commands } from "../../convex/bot/commands";
@@ -239,33 +240,25 @@ describe("an answer under way", () => {
     const [job] = await app.rows("botJobs");
     if (job === undefined) throw new Error("There is a job");
     // A server took it, and was lost before it could say what became of it.
-    const taken = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
-    expect(taken).toMatchObject({ attempt: 1, work: { kind: "ask" } });
+    app.standins.fail("llm", { mode: "hang", times: 1 });
     await arrived(app, 1);
     expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…"]);
-    await app.pass(2 * MINUTE, { cronsRun: false });
-    const again = await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id });
-    expect(again).toMatchObject({ attempt: 2 });
+    const [work] = (await app.rows("work")).filter(({ run }) => run === "bot/desk:answer");
+    if (work === undefined) throw new Error("It is under way");
+    await expireLeases(app);
     // The lost server's late word is not heard.
     const step = { kind: "answer" as const, paragraphs: [["Too late"]] };
-    const late = () => app.t.mutation(internal.bot.jobs.advance, { jobId: job._id, attempt: 1, step });
-    await late();
-    await app.pass(5 * MINUTE);
+    const late = { jobId: job._id, job: { workId: work._id, attempt: 1 }, step };
+    await app.t.mutation(internal.bot.jobs.advance, late);
     await arrived(app, 2);
-    await late();
+    await app.t.mutation(internal.bot.jobs.advance, late);
     await app.settle();
     expect(app.cards().map(({ text }) => text)).toEqual(["Thinking…", expect.stringContaining("Why?")]);
   });
 
   test("that is cut off time and again is given up, and the user is told", async ({ app }) => {
     await deliver(app, updateOf("/ask Why?"));
-    const [job] = await app.rows("botJobs");
-    if (job === undefined) throw new Error("There is a job");
-    for (let i = 0; i < 3; i++) {
-      expect(await app.t.mutation(internal.bot.jobs.claim, { jobId: job._id })).not.toBeNull();
-      await app.pass(2 * MINUTE, { cronsRun: false });
-    }
-    await app.pass(2 * MINUTE);
+    for (let i = 0; i < 3; i++) await loseScheduled(app);
     await arrived(app, 2);
     expect(app.cards().map(({ text }) => text)).toEqual([
       "Thinking…",

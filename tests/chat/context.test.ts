@@ -21,7 +21,6 @@ test("chat knows the day's signals and the last large movements, unverified ones
       hour: now,
       state: "done",
       startedAt: now,
-      leaseUntil: Number.MAX_SAFE_INTEGER,
       polls: 0,
     });
     await ctx.db.insert("whaleAlerts", {

@@ -263,6 +263,27 @@ test("--cost says what it would ask and spend, and asks nobody", async () => {
   }
 });
 
+test("--work lists what is open, in one list, and nobody's words", async () => {
+  stack.standins.fail("sentiment", { mode: "hang", times: 1 });
+  const started = await fetch(`${stack.siteUrl}/mcp/research/start`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ userId: "somebody-8c1f", token: "ETH" }),
+  });
+  expect(started.status).toBe(200);
+  settings.PROVIDERS_PORT = new URL(stack.providersUrl).port;
+  const { code, output } = await doctor(["--work"]);
+  expect([code, output]).toEqual([0, expect.stringMatching(/pieces of work are open/)]);
+  expect(output).toMatch(/research\/desk:collect \w+: running, its lease ends .*, attempt 1, lane anonymous/);
+  expect(output).not.toContain("somebody-8c1f");
+  const told = await doctor(["--work", "--json"]);
+  expect(JSON.parse(told.output)).toMatchObject({
+    work: expect.arrayContaining([
+      expect.objectContaining({ run: "research/desk:collect", state: "running" }),
+    ]),
+  });
+});
+
 const jsonShape = z.object({
   fit: z.boolean(),
   faults: z.number(),

@@ -27,14 +27,15 @@ export async function cronsComeBy(app: WalletApp): Promise<void> {
         handedOutAt: earlier(handedOutAt),
       });
     }
-    for (const { _id, state, leaseUntil, unlocatedSince } of await ctx.db.query("paymentClaims").collect()) {
-      if (state !== "settling") continue;
-      const since = unlocatedSince === undefined ? {} : { unlocatedSince: unlocatedSince - PASS_MS };
-      await ctx.db.patch("paymentClaims", _id, { leaseUntil: leaseUntil - PASS_MS, ...since });
+    for (const { _id, unlocatedSince } of await ctx.db.query("paymentClaims").collect()) {
+      if (unlocatedSince !== undefined)
+        await ctx.db.patch("paymentClaims", _id, { unlocatedSince: unlocatedSince - PASS_MS });
     }
+    for (const { _id, at } of await ctx.db.query("work").collect())
+      await ctx.db.patch("work", _id, { at: at - PASS_MS });
   });
   await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
-  await app.t.mutation(internal.payments.reports.progress.resumeLost, {});
+  await app.t.mutation(internal.lib.work.turns.resumeLost, {});
   passedBy(app);
 }
 

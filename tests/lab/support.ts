@@ -27,7 +27,7 @@ export async function settled(app: App): Promise<void> {
   for (let round = 0; round < 60; round++) {
     await app.settle(4);
     const scheduled = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-    const jobs = await app.rows("laneJobs");
+    const jobs = (await app.rows("work")).filter(({ state }) => state !== "resting");
     const isBusy = scheduled.some(
       ({ state, scheduledTime }) =>
         state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),

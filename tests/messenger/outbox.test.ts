@@ -48,8 +48,8 @@ describe("POST /user/messenger", () => {
 describe("a card whose asker cannot be told", () => {
   test("is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
-      // Takes no arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.outbox.resumeLost);
+      // Takes other arguments, and so fails when it is told.
+      const handle = await createFunctionHandle(internal.messenger.outbox.adopt);
       const onSettled = { handle, subject: "none" };
       await enqueueCard(ctx, {
         userId: ALICE,
@@ -165,9 +165,9 @@ describe("a messenger that fails", () => {
       expect(message).toMatchObject({
         state: "failed",
         error: "Forbidden: bot was blocked by the user",
-        attempt: 1,
       });
     }
+    expect(messages.map(({ postponements }) => postponements)).toEqual(messages.map(() => 0));
     expect((await app.rows("reports"))[0]).toMatchObject({
       messengerSent: false,
       messengerError: "Forbidden: bot was blocked by the user",
@@ -181,10 +181,10 @@ describe("a messenger that fails", () => {
     expect(app.cards()).toEqual([]);
     await app.pass(2 * MINUTE);
     expect(app.cards()).toHaveLength(1);
-    expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", attempt: 2 });
+    expect((await app.rows("messages"))[0]).toMatchObject({ state: "sent", postponements: 1 });
   });
 
-  test("with 429 is tried again at its time, also when that falls between two ticks of the pool", async () => {
+  test("with 429 is tried again at its time, also when that falls between two seconds", async () => {
     const app = createApp({ now: Date.UTC(2026, 0, 5, 9) + 37 });
     app.standins.fail("messenger", { mode: "status", status: 429, retryAfter: 7, times: 1 });
     await start(app);
@@ -279,7 +279,7 @@ describe("a card in several parts", () => {
     app.standins.fail("messenger", { mode: "hang", times: 1 });
     await app.pass(40 * MINUTE);
     const [, report] = await app.rows("messages");
-    expect(report).toMatchObject({ state: "sent", attempt: 2 });
+    expect(report).toMatchObject({ state: "sent", postponements: 1 });
     expect(app.cards().map(({ text }) => unmarked(text))).toEqual(report?.parts);
   });
 });

@@ -19,7 +19,7 @@ describe("the first page", () => {
     says(words, "Nobody has asked for the market yet");
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
-    expect([await app.rows("refreshes"), await app.rows("laneJobs")]).toEqual([[], []]);
+    expect([await app.rows("refreshes"), await app.rows("work")]).toEqual([[], []]);
   });
 
   test("shows the prices, signals, whales and coins that the JSON tells", async ({ app }) => {

@@ -139,7 +139,7 @@ describe("whales", () => {
   test("whales stand in the chart above the time when they were seen", async ({ app }) => {
     const hour = Date.UTC(2026, 0, 5, 6);
     await app.t.run(async ({ db }) => {
-      const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
+      const watch = { hour, state: "done" as const, startedAt: hour, polls: 1 };
       const watchId = await db.insert("whaleWatches", watch);
       const found = { token: "PEPE", alertType: "smart_money" as const, amount: 3e6, description: "Bought." };
       const state = {
@@ -161,7 +161,7 @@ describe("whales", () => {
   test("stay small and readable however many there are", async ({ app }) => {
     await app.t.run(async ({ db }) => {
       const hour = Date.now();
-      const watch = { hour, state: "done" as const, startedAt: hour, leaseUntil: 1, polls: 1 };
+      const watch = { hour, state: "done" as const, startedAt: hour, polls: 1 };
       const watchId = await db.insert("whaleWatches", watch);
       for (let index = 0; index < 300; index++) {
         const found = { token: `T${index}`, alertType: "smart_money" as const, amount: 1e6 + index * 1e5 };
@@ -194,19 +194,19 @@ describe("the status", () => {
     for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
       says(words, `$${usd(spentUsd)}`, `$${usd(leftUsd)} left`);
     }
-    expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous"]);
+    expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous", "messages"]);
   });
 
   test("says why somebody should look, and what waits", async ({ app }) => {
     await app.pass(10 * MINUTE);
     await app.advance(60 * MINUTE);
     await app.t.run(async ({ db }) => {
-      const job = { owner: "o", turn: 0, work: "market/desk:refresh", args: "{}" };
+      const named = { owner: "o", turn: 0, run: "market/desk:writeSnapshot", args: "{}" };
+      const job = { ...named, at: Date.now() + HOUR, attempt: 1, failures: 0 };
       for (let index = 0; index < 3; index++) {
-        await db.insert("laneJobs", { ...job, lane: "anonymous", state: "waiting", leaseUntil: 0 });
+        await db.insert("work", { ...job, lane: "anonymous", state: "waiting" });
       }
-      const leaseUntil = Date.now() + HOUR;
-      await db.insert("laneJobs", { ...job, lane: "paid", state: "running", leaseUntil });
+      await db.insert("work", { ...job, lane: "paid", state: "running" });
     });
     const words = soundWords(await openPage(app, "/status"));
     const { reasons, checks } = serviceHealth.parse((await app.get("/status")).body);

@@ -275,8 +275,6 @@ test("a writing that was cut off is begun again by its payer", async ({ app }) =
     strength: 0 as const,
     overridden: false,
     state: "generating" as const,
-    attempt: 3,
-    leaseUntil: 1,
     payer: stranger().address.toLowerCase(),
     txHash: hash,
     createdAt: 1,
@@ -286,8 +284,8 @@ test("a writing that was cut off is begun again by its payer", async ({ app }) =
   if (row === undefined) throw new Error("No claim");
   const { order } = row;
   await app.t.run((ctx) => ctx.db.replace("paymentClaims", row._id, { ...claim, order }));
-  const lost = { claimId: row._id, attempt: claim.attempt, error: "lost", isLast: true };
-  await app.t.mutation(internal.payments.reports.writing.lost, lost);
+  const lost = { claimId: row._id, error: "lost", code: "upstream", isLast: true };
+  await app.t.mutation(internal.payments.reports.progress.failed, lost);
   expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid", trouble: { code: "upstream" } }]);
   expect((await buyWith(app, hash, { userId: "alice" })).status).toBe(200);
 });

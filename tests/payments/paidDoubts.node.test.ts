@@ -72,7 +72,7 @@ async function boughtInDoubt(app: WalletApp, headers: Record<string, string>, bo
   return answered;
 }
 
-/** Makes a doubt older than it takes to be believed, and the claim's lease run out. */
+/** Makes a doubt older than it takes to be believed. */
 async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms: number) {
   await app.t.run(async (ctx) => {
     const claim = await ctx.db.query("paymentClaims").first();
@@ -85,7 +85,6 @@ async function age(app: WalletApp, doubt: "replacedSince" | "unlocatedSince", ms
     else if (doubt === "unlocatedSince" && unlocatedSince !== undefined)
       await ctx.db.patch("paymentClaims", claim._id, { unlocatedSince: unlocatedSince - ms });
     else throw new Error(`No ${doubt}`);
-    await ctx.db.patch("paymentClaims", claim._id, { leaseUntil: 1 });
   });
 }
 
@@ -254,8 +253,6 @@ describe("one payer's payments under way", () => {
         strength: 2,
         overridden: false,
         state: "settling",
-        attempt: 1,
-        leaseUntil: Date.now() + 60_000,
         payer: address,
         authorization: { ...authorization, signature },
         createdAt: 1,

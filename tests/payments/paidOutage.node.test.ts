@@ -20,7 +20,7 @@ test("a payment that a facilitator made before an outage of over an hour is foun
   await chain.rpc("anvil_mine", [`0x${BLOCKS.toString(16)}`]);
   await app.t.run(async (ctx) => {
     for (const { _id, createdAt } of await ctx.db.query("paymentClaims").collect()) {
-      await ctx.db.patch("paymentClaims", _id, { createdAt: createdAt - AWAY_MS, leaseUntil: 1 });
+      await ctx.db.patch("paymentClaims", _id, { createdAt: createdAt - AWAY_MS });
     }
   });
   const answer = await buy(app, versionOne(authorized));

@@ -93,8 +93,8 @@ describe("a research shift", () => {
     }
     const observations = await app.rows("observations");
     expect(observations.map(({ _id }) => _id)).toEqual(points.map(({ observationId }) => observationId));
-    for (const { state, focus, sources, attempt } of observations) {
-      expect([state, focus, attempt]).toEqual(["settled", "SOL", 1]);
+    for (const { state, focus, sources } of observations) {
+      expect([state, focus]).toEqual(["settled", "SOL"]);
       expect(sources.market).toMatchObject({
         state: "ok",
         output: {
@@ -194,10 +194,10 @@ describe("a research shift", () => {
     // 17 collections of two gateway calls and one search, three reports: nothing was asked twice.
     expect(app.standins.sent("llm")).toHaveLength(17 * 2 + 3);
     expect(app.standins.sent("sentiment")).toHaveLength(17);
-    expect((await app.rows("syntheses")).map(({ kind, state, attempt }) => [kind, state, attempt])).toEqual([
-      ["interim1", "done", 1],
-      ["interim2", "done", 1],
-      ["final", "done", 1],
+    expect((await app.rows("syntheses")).map(({ kind, state }) => [kind, state])).toEqual([
+      ["interim1", "done"],
+      ["interim2", "done"],
+      ["final", "done"],
     ]);
 
     const after = await app.get(`/mcp/research/status?userId=${ALICE}`);

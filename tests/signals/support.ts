@@ -104,7 +104,7 @@ export async function work(app: App): Promise<void> {
 /** Whether something is under way. An attempt that waits for its time is not. */
 async function isBusy(app: App): Promise<boolean> {
   const now = Date.now();
-  if ((await app.rows("laneJobs")).length > 0) return true;
+  if ((await app.rows("work")).some(({ state }) => state !== "resting")) return true;
   const cards = await app.rows("messages");
   if (cards.some(({ state, dueAt }) => state === "sending" || (state === "queued" && dueAt <= now)))
     return true;

@@ -193,7 +193,6 @@ describe("a model's answer", () => {
     expect((await app.rows("mentions")).at(-1)).toMatchObject({
       status: "failed",
       reason: "The LLM gateway sent an unusable answer",
-      attempt: 4,
     });
     expect(app.standins.sent("llm")).toHaveLength(8);
     expect(await app.rows("trades")).toEqual([]);
@@ -232,7 +231,6 @@ describe("trouble", () => {
     expect((await app.rows("mentions")).at(-1)).toMatchObject({
       status: "failed",
       reason: "The chain RPC could not be reached",
-      attempt: 4,
     });
     expect(app.standins.sent("llm")).toHaveLength(1);
     expect(await app.rows("transactions")).toEqual([]);

@@ -98,7 +98,6 @@ test("a shift goes on after kill -9 in the middle of a collection, and the chain
   const [observation] = await rowsOf("observations");
   expect(observation).toMatchObject({
     _id: dataPoints[0]?.observationId,
-    attempt: 2,
     sources: { market: { state: "ok" }, sentiment: { state: "ok" }, onchain: { state: "ok" } },
   });
   expect(await third.status()).toMatchObject({ activeJob: { jobId, status: "active" } });

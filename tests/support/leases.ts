@@ -1,5 +1,5 @@
+import { getFunctionName, type FunctionReference } from "convex/server";
 import { internal } from "../../convex/_generated/api";
-import { NEVER } from "../../convex/lib/time";
 import type { createWorld } from "./world";
 
 /** Work is under way until its lease ends. Tests end leases here, as time does after a server has died. */
@@ -7,15 +7,6 @@ import type { createWorld } from "./world";
 type World = Pick<ReturnType<typeof createWorld>, "t">;
 /** Until when work is held, by its row. */
 export type Leases = ReadonlyMap<string, number>;
-
-const LEASED = [
-  "laneJobs",
-  "observations",
-  "refreshes",
-  "paymentClaims",
-  "whaleWatches",
-  "mentions",
-] as const;
 
 /** A server dies before it has begun what was scheduled, and the cron that takes up lost work comes by on the next one. */
 export async function loseScheduled(app: World): Promise<void> {
@@ -29,9 +20,14 @@ export async function loseScheduled(app: World): Promise<void> {
 /** What is held now. */
 export function leasesOf(app: World): Promise<Leases> {
   return app.t.run(async ({ db }) => {
-    const leased = await Promise.all(LEASED.map((table) => db.query(table).collect()));
-    const until = leased.flat().map(({ _id, leaseUntil = 0 }): [string, number] => [_id, leaseUntil]);
-    return new Map(until.filter(([, ends]) => isHeld(ends)));
+    const work = await db.query("work").collect();
+    const refreshes = await db.query("refreshes").collect();
+    return new Map([
+      ...work.flatMap(({ _id, state, at }): [string, number][] => (state === "running" ? [[_id, at]] : [])),
+      ...refreshes.flatMap(({ _id, leaseUntil }): [string, number][] =>
+        leaseUntil > 0 ? [[_id, leaseUntil]] : [],
+      ),
+    ]);
   });
 }
 
@@ -40,18 +36,26 @@ export function leasesOf(app: World): Promise<Leases> {
  * @param dead The leases that end; all of them, unless said. One that somebody has taken over since goes on.
  */
 export async function expireLeases(app: World, dead?: Leases): Promise<void> {
-  const ends = (id: string, until: number) => isHeld(until) && (dead === undefined || dead.get(id) === until);
+  const held = await leasesOf(app);
+  const ends = (id: string) => held.has(id) && (dead === undefined || dead.get(id) === held.get(id));
   await app.t.run(async ({ db }) => {
-    for (const table of LEASED) {
-      for (const { _id, leaseUntil = 0 } of await db.query(table).collect()) {
-        if (ends(_id, leaseUntil)) await db.patch(table, _id, { leaseUntil: 1 });
-      }
-    }
+    for (const { _id } of await db.query("work").collect())
+      if (ends(_id)) await db.patch("work", _id, { at: 1 });
+    for (const { _id } of await db.query("refreshes").collect())
+      if (ends(_id)) await db.patch("refreshes", _id, { leaseUntil: 1 });
   });
-  await app.t.mutation(internal.lostWork.takeUp, {});
+  await app.t.mutation(internal.lib.work.turns.resumeLost, {});
 }
 
-/** Rows that nobody works on have 0 there, or a moment that never comes. */
-function isHeld(until: number): boolean {
-  return until > 0 && until < NEVER;
+/** Writes down a piece of work whose attempt was cut off with its server. */
+export async function cutOff(
+  app: World,
+  action: FunctionReference<"action", "internal">,
+  subject: string,
+  args: Record<string, string>,
+) {
+  const cut = { state: "running" as const, at: 1, attempt: 1, failures: 0, turn: 0, owner: "" };
+  const named = { run: getFunctionName(action), args: JSON.stringify(args), subject };
+  const workId = await app.t.run(({ db }) => db.insert("work", { ...cut, ...named }));
+  return { workId, attempt: 1 };
 }

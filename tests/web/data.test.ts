@@ -25,7 +25,7 @@ async function lived() {
     const transfer = { txHash: "0xab", position: 0, logIndex: 0, from: "0xcd", amount: "1000000" };
     const block = { blockNumber: 1, blockHash: "0x01", seenAt: 1, nextMatchAt: NEVER };
     const deposit = { ...transfer, ...block, state: "credited", credits: 100, creditings: 1 } as const;
-    const paid = { strength: 2, overridden: false, state: "delivered", attempt: 1, leaseUntil: 0 } as const;
+    const paid = { strength: 2, overridden: false, state: "delivered" } as const;
     for (const owner of [userId, "bob"]) {
       await ctx.db.insert("deposits", { ...deposit, userId: owner });
       await ctx.db.insert("paymentClaims", {

@@ -8,7 +8,7 @@ import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
 async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {
   await app.t.run(async (ctx) => {
     const watchId = await ctx.db.insert("whaleWatches", {
-      ...{ hour: START, state: "done", startedAt: START, leaseUntil: Number.MAX_SAFE_INTEGER, polls: 1 },
+      ...{ hour: START, state: "done", startedAt: START, polls: 1 },
     });
     for (const age of ages) {
       await ctx.db.insert("whaleAlerts", {

@@ -3,6 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import { clientOf, mined, newWallet, signed } from "../chain/support";
 import { until } from "../support/waiting";
 import { chain } from "../support/chain";
+import { cutOff } from "../support/leases";
 import { createWalletApp, freshAddress } from "../support/walletApp";
 import {
   BINANCE,
@@ -182,17 +183,18 @@ describe("a second look", () => {
   test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
+    const overtaken = await cutOff(app, internal.whales.chain.measuring.follow, "a run", {});
     await Promise.all([
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       // A run that was lost and one that took its place.
-      app.t.action(internal.whales.chain.measuring.follow, { attempt: 1 }),
-      app.t.action(internal.whales.chain.measuring.follow, { attempt: 2 }),
+      app.t.action(internal.whales.chain.measuring.follow, { job: overtaken }),
+      app.t.action(internal.whales.chain.measuring.follow, { job: overtaken }),
     ]);
     await app.settle();
     await look(app);
     expect(await app.rows("whaleAlerts")).toHaveLength(1);
-    expect(await app.rows("whaleCursors")).toMatchObject([{ leaseUntil: 0 }]);
+    expect(await app.rows("whaleCursors")).toHaveLength(1);
   });
 
   test("goes on where the one before was cut off", async ({ app }) => {
@@ -201,7 +203,7 @@ describe("a second look", () => {
     await moves.mine(SETTLING);
     vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
     await look(app);
-    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ at: { number: before }, leaseUntil: 0 });
+    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ at: { number: before } });
     vi.stubEnv("CHAIN_RPC_URL", chain.url);
     await look(app);
     expect((await listed(app)).map(({ txHash }) => txHash)).toEqual([hash]);
@@ -291,7 +293,7 @@ describe("a node that answers for few blocks at a time", () => {
     const asked = limited(0, "Your app has exceeded its compute units per second capacity", 429);
     await look(app);
     expect(asked).toHaveLength(2);
-    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ span: 30, leaseUntil: 0 });
+    expect((await app.rows("whaleCursors"))[0]).toMatchObject({ span: 30 });
   });
 });
 
@@ -321,15 +323,14 @@ describe("what the agent told before", () => {
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
     ]);
     await app.t.run(async (ctx) => {
-      const far = Number.MAX_SAFE_INTEGER;
       const watchId = await ctx.db.insert("whaleWatches", {
-        ...{ hour: 0, state: "done", startedAt: 0, leaseUntil: far, polls: 1 },
+        ...{ hour: 0, state: "done", startedAt: 0, polls: 1 },
       });
       for (const token of ["USDC", "PEPE"]) {
         await ctx.db.insert("whaleAlerts", {
           ...{ token, alertType: "large_transfer", amount: 2_000_000, direction: "bullish", watchId },
           ...{ description: "Somebody says so.", txHash: hash, detectedAt: Date.now() },
-          ...{ messengerSent: true, verified: false, checks: 4, checkAt: far },
+          ...{ messengerSent: true, verified: false, checks: 4, checkAt: Number.MAX_SAFE_INTEGER },
         });
       }
     });

@@ -2,6 +2,7 @@ import { beforeAll, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { createMoves, type Moves } from "../../scripts/chain/moves";
 import { chain, useChain, test } from "../support/chain";
+import { cutOff } from "../support/leases";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
@@ -20,7 +21,7 @@ type Told = { txHash: string; token?: string; amount?: number; occurredAt?: numb
 async function storeAlerts(app: WalletApp, alerts: readonly Told[]): Promise<void> {
   await app.t.run(async (ctx) => {
     const watchId = await ctx.db.insert("whaleWatches", {
-      ...{ hour: 0, state: "done", startedAt: 0, leaseUntil: FAR, polls: 1 },
+      ...{ hour: 0, state: "done", startedAt: 0, polls: 1 },
     });
     for (const alert of alerts) {
       await ctx.db.insert("whaleAlerts", {
@@ -29,6 +30,16 @@ async function storeAlerts(app: WalletApp, alerts: readonly Told[]): Promise<voi
         ...{ messengerSent: false, verified: false, checks: 0, checkAt: 0 },
       });
     }
+  });
+}
+
+/** One round of checks. */
+async function checkDue(app: WalletApp): Promise<void> {
+  const job = await cutOff(app, internal.whales.agent.desk.check, "whale checks", {});
+  await app.t.run(({ db }) => db.patch("work", job.workId, { at: FAR }));
+  await app.t.action(internal.whales.agent.desk.check, { job });
+  await app.t.run(async ({ db }) => {
+    if ((await db.get("work", job.workId)) !== null) await db.delete("work", job.workId);
   });
 }
 
@@ -48,7 +59,7 @@ test("a transaction is verified when it moved what the alert tells, when it tell
     { txHash, amount: 2_150_000 },
     { txHash, occurredAt: Date.now() - HOUR / 2 },
   ]);
-  await app.t.action(internal.whales.agent.checks.run, {});
+  await checkDue(app);
   const rows = await app.rows("whaleAlerts");
   expect(rows.map(({ verified, checkAt }) => [verified, checkAt])).toEqual([
     [true, FAR],
@@ -71,7 +82,7 @@ test.for<[string, (txHash: string) => Told]>([
   "a transaction that tells of %s is not verified, and not looked for again",
   async ([_name, told], { app }) => {
     await storeAlerts(app, [told(await moved())]);
-    await app.t.action(internal.whales.agent.checks.run, {});
+    await checkDue(app);
     expect(await app.rows("whaleAlerts")).toMatchObject([{ verified: false, checkAt: FAR }]);
   },
 );
@@ -87,7 +98,7 @@ test("ether counts as the transaction carries it; one that failed moved nothing"
     { coin: "USDC", from, to: freshAddress(), amount: 10n ** 40n },
   ]);
   await storeAlerts(app, [{ txHash: carried, token: "ETH", amount: price * 1_000 }, { txHash: failed }]);
-  await app.t.action(internal.whales.agent.checks.run, {});
+  await checkDue(app);
   expect((await app.rows("whaleAlerts")).map(({ verified }) => verified)).toEqual([true, false]);
 });
 
@@ -95,14 +106,14 @@ test("a chain that is away leaves it unverified; later checks find it, and there
   const hash = await moved();
   const app = createWalletApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:9" } });
   await storeAlerts(app, [{ txHash: hash }, { txHash: ABSENT }]);
-  await app.t.action(internal.whales.agent.checks.run, {});
+  await checkDue(app);
   expect(await app.rows("whaleAlerts")).toMatchObject([
     { verified: false, checks: 1 },
     { verified: false, checks: 1 },
   ]);
   vi.stubEnv("CHAIN_RPC_URL", chain.url);
   // Nothing is due yet.
-  await app.t.action(internal.whales.agent.checks.run, {});
+  await checkDue(app);
   expect((await app.rows("whaleAlerts")).map(({ checks }) => checks)).toEqual([1, 1]);
   for (let check = 2; check <= 6; check++) {
     await app.t.run(async (ctx) => {
@@ -111,7 +122,7 @@ test("a chain that is away leaves it unverified; later checks find it, and there
         if (checkAt < FAR) await ctx.db.patch("whaleAlerts", _id, { checkAt: 0 });
       }
     });
-    await app.t.action(internal.whales.agent.checks.run, {});
+    await checkDue(app);
   }
   expect(await app.rows("whaleAlerts")).toMatchObject([
     { verified: true, checks: 2, checkAt: FAR },

@@ -1,7 +1,10 @@
+import type { WithoutSystemFields } from "convex/server";
 import { describe, expect, vi } from "vitest";
+import type { Doc } from "../../convex/_generated/dataModel";
 import { internal } from "../../convex/_generated/api";
 import { NEVER } from "../../convex/lib/time";
-import { START, test, createApp } from "../support/app";
+import { START, test, createApp, type App } from "../support/app";
+import { cutOff } from "../support/leases";
 import {
   agentSays,
   alert,
@@ -16,6 +19,15 @@ import {
 } from "./support";
 
 const PROVIDERS = "http://providers.test";
+
+const lost = { hour: START, startedAt: START, polls: 0 };
+
+/** A look that was cut off with its server. */
+async function cutOffIn(app: App, watch: WithoutSystemFields<Doc<"whaleWatches">>) {
+  const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", watch));
+  const job = await cutOff(app, internal.whales.agent.desk.look, watchId, { watchId });
+  return { watchId, job };
+}
 
 describe("an hour's watch", () => {
   test("stores what the agent reports, sends the card, and marks its alerts", async ({ app }) => {
@@ -38,12 +50,11 @@ describe("an hour's watch", () => {
     await Promise.all([app.t.mutation(BEGIN, {}), app.t.mutation(BEGIN, {})]);
     const [watch] = await app.rows("whaleWatches");
     if (watch === undefined) throw new Error("No watch began");
+    const [work] = await app.rows("work");
+    if (work === undefined) throw new Error("Nothing is under way");
     // The platform may run a scheduled action's function again by hand; the prompt is taken once.
-    await Promise.all(
-      [1, 2, 3].map(() =>
-        app.during(app.t.action(internal.whales.agent.jobs.prompt, { watchId: watch._id })),
-      ),
-    );
+    const look = { watchId: watch._id, job: { workId: work._id, attempt: 1 } };
+    await Promise.all([1, 2, 3].map(() => app.during(app.t.action(internal.whales.agent.desk.look, look))));
     await app.pass(10 * MINUTE);
     await app.t.mutation(BEGIN, {});
     await app.pass(MINUTE);
@@ -129,12 +140,7 @@ describe("a job that comes to nothing", () => {
   });
 
   test("is forgotten by the agent API: noted at once", async ({ app }) => {
-    await app.t.run((ctx) =>
-      ctx.db.insert("whaleWatches", {
-        ...{ hour: START, state: "polling", startedAt: START, leaseUntil: START - 1 },
-        ...{ jobId: "job_none", acceptedAt: START, polls: 3 },
-      }),
-    );
+    await cutOffIn(app, { ...lost, state: "polling", jobId: "job_none", acceptedAt: START, polls: 3 });
     await app.pass(MINUTE);
     expect(await app.rows("whaleWatches")).toMatchObject([
       { state: "failed", note: "The agent API no longer knows the job" },
@@ -179,7 +185,7 @@ describe("a prompt that is not taken", () => {
   test("a pause that was stored beyond all time: it ends after a day, too", async ({ app }) => {
     await app.t.run((ctx) =>
       ctx.db.insert("whaleWatches", {
-        ...{ hour: START - HOUR, state: "failed", startedAt: START - HOUR, leaseUntil: NEVER, polls: 0 },
+        ...{ hour: START - HOUR, state: "failed", startedAt: START - HOUR, polls: 0 },
         pausedUntil: 1.77e18,
       }),
     );
@@ -215,19 +221,15 @@ describe("a prompt that is not taken", () => {
 });
 
 describe("a restart", () => {
-  const lost = { hour: START, startedAt: START, leaseUntil: START - 1, polls: 0 };
-
   test("before the prompt left: it is sent, within its hour", async ({ app }) => {
-    await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "claimed" }));
+    await cutOffIn(app, { ...lost, state: "claimed" });
     await app.pass(2 * MINUTE);
     expect(prompts(app)).toHaveLength(1);
     expect(await app.rows("whaleWatches")).toMatchObject([{ state: "done" }]);
   });
 
   test("before the prompt left, and the hour is over: it is not sent", async ({ app }) => {
-    await app.t.run((ctx) =>
-      ctx.db.insert("whaleWatches", { ...lost, hour: START - HOUR, state: "claimed" }),
-    );
+    await cutOffIn(app, { ...lost, hour: START - HOUR, state: "claimed" });
     await app.pass(2 * MINUTE);
     expect(prompts(app)).toEqual([]);
     expect(await app.rows("whaleWatches")).toMatchObject([
@@ -236,7 +238,7 @@ describe("a restart", () => {
   });
 
   test("between the prompt and its job: given up and noted, never sent again", async ({ app }) => {
-    await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
+    await cutOffIn(app, { ...lost, state: "prompting" });
     await app.pass(3 * MINUTE);
     expect(prompts(app)).toEqual([]);
     expect(await app.rows("whaleWatches")).toMatchObject([
@@ -256,9 +258,7 @@ describe("a restart", () => {
     const body: unknown = await response.json();
     const jobId = typeof body === "object" && body !== null && "jobId" in body ? String(body.jobId) : "";
     const acceptedAt = START - 3 * HOUR;
-    await app.t.run((ctx) =>
-      ctx.db.insert("whaleWatches", { ...lost, state: "polling", polls: 4, jobId, acceptedAt }),
-    );
+    await cutOffIn(app, { ...lost, state: "polling", polls: 4, jobId, acceptedAt });
     await app.pass(10_000, { cronsRun: false });
     await app.pass(2 * MINUTE);
     expect(await app.rows("whaleWatches")).toMatchObject([{ state: "done" }]);
@@ -268,27 +268,28 @@ describe("a restart", () => {
 
   test("a poll that was overtaken changes nothing", async ({ app }) => {
     const jobId = "job_1";
-    const watchId = await app.t.run((ctx) =>
-      ctx.db.insert("whaleWatches", { ...lost, state: "polling", polls: 4, jobId, acceptedAt: START }),
-    );
-    const take = (number: number) => app.t.mutation(internal.whales.agent.jobs.takePoll, { watchId, number });
-    expect(await take(3)).toBeNull();
-    expect(await take(4)).toMatchObject({ attempt: 5 });
-    expect(await take(4)).toBeNull();
-    const late = { watchId, alerts: [], dropped: 0, note: null };
-    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, attempt: 4 });
-    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, attempt: 4, note: "late" });
+    const { watchId, job } = await cutOffIn(app, {
+      ...{ ...lost, state: "polling", polls: 4, jobId, acceptedAt: START },
+    });
+    await app.t.run(({ db }) => db.patch("work", job.workId, { attempt: 2, at: NEVER }));
+    const take = (attempt: number) =>
+      app.t.mutation(internal.whales.agent.jobs.begin, { watchId, job: { ...job, attempt } });
+    expect(await take(1)).toBeNull();
+    expect(await take(2)).toMatchObject({ kind: "poll" });
+    const late = { watchId, job, alerts: [], dropped: 0, note: null };
+    await app.t.mutation(internal.whales.agent.jobs.finish, late);
+    await app.t.mutation(internal.whales.agent.jobs.fail, { watchId, job, note: "late" });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "polling" });
-    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, attempt: 5 });
+    await app.t.mutation(internal.whales.agent.jobs.finish, { ...late, job: { ...job, attempt: 2 } });
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "done" });
   });
 
   test("an action that was only slow is taken up again with its job", async ({ app }) => {
-    const watchId = await app.t.run((ctx) => ctx.db.insert("whaleWatches", { ...lost, state: "prompting" }));
-    await app.t.mutation(internal.whales.agent.watches.resumeLost, {});
+    const { watchId, job } = await cutOffIn(app, { ...lost, state: "prompting" });
+    await app.pass(MINUTE);
     expect(await app.row("whaleWatches", watchId)).toMatchObject({ state: "failed" });
     const jobId = "job_late";
-    await app.t.mutation(internal.whales.agent.jobs.accepted, { watchId, jobId });
+    await app.t.mutation(internal.whales.agent.jobs.accepted, { watchId, job, jobId });
     const row = await app.row("whaleWatches", watchId);
     expect(row).toMatchObject({ state: "polling", jobId });
     expect(row).not.toHaveProperty("note");
@@ -310,13 +311,8 @@ describe("beside another provider's gateway", () => {
 
   test("a job that was begun before is followed no further", async () => {
     const app = createApp({ env: { LLM_ENDPOINT, AGENT_API_URL: undefined } });
-    const id = await app.t.run(({ db }) =>
-      db.insert("whaleWatches", {
-        ...{ hour: START, state: "polling", jobId: "job_1", startedAt: START, acceptedAt: START },
-        ...{ leaseUntil: START, polls: 0 },
-      }),
-    );
-    await app.t.action(internal.whales.agent.jobs.poll, { watchId: id, number: 0 });
+    await cutOffIn(app, { ...lost, state: "polling", jobId: "job_1", acceptedAt: START });
+    await app.pass(MINUTE);
     expect(app.standins.sent("agent")).toEqual([]);
   });
 

@@ -126,7 +126,7 @@ export const claimAuthorization = internalMutation({
     }
     const claim = { order, authorization, payer };
     if (row !== null) {
-      await ctx.db.patch("paymentClaims", row._id, { ...claim, refusal: undefined, trouble: undefined });
+      await ctx.db.patch("paymentClaims", row._id, { ...claim, refusal: undefined });
       return startSettling(ctx, row);
     }
     const claimId = await ctx.db.insert("paymentClaims", {
@@ -135,8 +135,6 @@ export const claimAuthorization = internalMutation({
       strength: 2,
       overridden: false,
       state: "settling",
-      attempt: 0,
-      leaseUntil: 0,
       createdAt: Date.now(),
     });
     return startSettling(ctx, await claimById(ctx, claimId));
@@ -160,11 +158,11 @@ const vStanding = v.union(
 );
 export type Standing = Infer<typeof vStanding>;
 
-/** How a claim stands for one who waits for an attempt at it; a later attempt's end counts as its own. */
+/** How a claim stands for one who waits for it. */
 export const standing = internalQuery({
-  args: { claimId: v.id("paymentClaims"), attempt: v.number(), bodyHash: v.string() },
+  args: { claimId: v.id("paymentClaims"), bodyHash: v.string() },
   returns: vStanding,
-  handler: async (ctx, { claimId, attempt, bodyHash }): Promise<Standing> => {
+  handler: async (ctx, { claimId, bodyHash }): Promise<Standing> => {
     const row = await claimById(ctx, claimId);
     if (row.order.bodyHash !== bodyHash) return ALREADY_USED;
     const isPaid = row.state !== "settling" && row.state !== "refused";
@@ -180,9 +178,7 @@ export const standing = internalQuery({
       return refusal(row.refusal.reason, row.refusal.error);
     }
     const { trouble } = row;
-    if (trouble !== undefined && trouble.attempt >= attempt && trouble.attempt === row.attempt) {
-      return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
-    }
-    return { kind: "working", receipt };
+    if (trouble === undefined) return { kind: "working", receipt };
+    return { kind: "failed", code: trouble.code, message: trouble.message, receipt };
   },
 });

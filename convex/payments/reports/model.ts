@@ -1,12 +1,12 @@
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { setting } from "../../lib/env";
-import { enter, telling } from "../../lib/lanes";
 import { rowsByBoth } from "../../lib/rows";
-import { HOUR, MINUTE, SECOND } from "../../lib/time";
+import { HOUR, MINUTE } from "../../lib/time";
+import { cancel, open, telling, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
 import { nameRest } from "../deposits/model";
@@ -34,21 +34,16 @@ export const REPLAY_MS = HOUR;
  * tells its payer from a reader of the chain.
  */
 const COPYABLE_REPLAY_MS = 5 * MINUTE;
-const SETTLING_LEASE_MS = 90 * SECOND;
-/** The sources' longest wait, the writing with its repair turn, and a margin. */
-export const GENERATING_LEASE_MS = 5 * MINUTE;
-/** How long it may wait for its place before that: waiting is not being lost. */
-const GENERATING_QUEUE_MS = 15 * MINUTE;
 
 const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
 export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
 
-/** A piece of work at a claim; only the latest attempt counts. */
-export const vClaimWork = { claimId: v.id("paymentClaims"), attempt: v.number() };
-export type ClaimWork = { claimId: Id<"paymentClaims">; attempt: number };
+/** An attempt at the work that a claim owes. */
+export const vClaimWork = { claimId: v.id("paymentClaims"), job: vJob };
+export type ClaimWork = ObjectType<typeof vClaimWork>;
 
-/** A claim to wait for, and the piece of work that its caller waits for. */
-export const vTicket = v.object({ kind: v.literal("claim"), ...vClaimWork });
+/** A claim to wait for. */
+export const vTicket = v.object({ kind: v.literal("claim"), claimId: v.id("paymentClaims") });
 export type ClaimTicket = Infer<typeof vTicket>;
 
 /** A payer's claims in a state, the oldest first. @param payer In lower case. */
@@ -56,14 +51,14 @@ export function claimsOf(ctx: QueryCtx, payer: string, state: Doc<"paymentClaims
   return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
-/** The claim that a piece of work is about; `null` when that was overtaken. */
+/** The claim that an attempt is about; `null` when that was overtaken. */
 export async function claimAt(
   ctx: QueryCtx,
-  { claimId, attempt }: ClaimWork,
+  { claimId, job }: ClaimWork,
   state: "settling" | "generating",
 ): Promise<Doc<"paymentClaims"> | null> {
   const row = await claimById(ctx, claimId);
-  return row.state === state && row.attempt === attempt ? row : null;
+  return row.state === state && (await underWay(ctx, job)) !== null ? row : null;
 }
 
 export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Promise<Doc<"paymentClaims">> {
@@ -72,50 +67,47 @@ export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Pr
   return row;
 }
 
-/** Whether a claim is being worked on now. */
-function isRunning(row: Doc<"paymentClaims">, now: number): boolean {
-  const working = row.state === "settling" || row.state === "generating";
-  return working && row.leaseUntil > now && row.trouble?.attempt !== row.attempt;
-}
-
 /** Joins a claim of the same order: waits for the work under way, or begins what is owed. */
 export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket | Refusal> {
-  const now = Date.now();
   if (row.state === "delivered") {
     const copyable = row.authorization !== undefined && row.order.userId === undefined;
     const given = copyable ? COPYABLE_REPLAY_MS : REPLAY_MS;
-    if (row.report === undefined || now - row.report.generatedAt > given) return ALREADY_USED;
-    return { kind: "claim", claimId: row._id, attempt: row.attempt };
+    if (row.report === undefined || Date.now() - row.report.generatedAt > given) return ALREADY_USED;
+    return { kind: "claim", claimId: row._id };
   }
-  if (isRunning(row, now)) return { kind: "claim", claimId: row._id, attempt: row.attempt };
-  return row.state === "settling" ? startSettling(ctx, row) : startGenerating(ctx, row);
+  const work = await workOn(ctx, row._id);
+  if (work === null) return row.state === "settling" ? startSettling(ctx, row) : startGenerating(ctx, row);
+  // What has failed is tried again at once, now that somebody waits for it.
+  await wake(ctx, { workId: work._id, attempt: work.attempt });
+  if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", row._id, { trouble: undefined });
+  return { kind: "claim", claimId: row._id };
 }
 
-/** Has a signed payment carried out, from where it stands. */
-export async function startSettling(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
-  const work = await begin(ctx, row, "settling", SETTLING_LEASE_MS);
-  await ctx.scheduler.runAfter(0, internal.payments.reports.settling.settle, work);
-  return { kind: "claim", ...work };
-}
-
-/** Has the report of a paid claim written. */
-export async function startGenerating(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket> {
-  const work = await begin(ctx, row, "generating", GENERATING_QUEUE_MS);
-  const place = { lane: "paid" as const, owner: row._id, request: false };
-  const told = telling(internal.payments.reports.writing.lost, work);
-  await enter(ctx, place, internal.payments.reports.writing.generate, work, { told });
-  return { kind: "claim", ...work };
-}
-
-async function begin(
+/** Has a signed payment carried out, from where it stands, until the chain has decided. */
+export async function startSettling(
   ctx: MutationCtx,
-  row: Doc<"paymentClaims">,
-  state: "settling" | "generating",
-  leaseMs: number,
-): Promise<ClaimWork> {
-  const attempt = row.attempt + 1;
-  await ctx.db.patch("paymentClaims", row._id, { state, attempt, leaseUntil: Date.now() + leaseMs });
-  return { claimId: row._id, attempt };
+  { _id: claimId }: Doc<"paymentClaims">,
+): Promise<ClaimTicket> {
+  await ctx.db.patch("paymentClaims", claimId, { state: "settling", trouble: undefined });
+  const told = telling(internal.payments.reports.progress.failed, { claimId });
+  await open(ctx, internal.payments.reports.settling.settle, { claimId }, { subject: claimId, told });
+  return { kind: "claim", claimId };
+}
+
+/** Has the report of a paid claim written, once: its payer asks again. */
+export async function startGenerating(
+  ctx: MutationCtx,
+  { _id: claimId }: Doc<"paymentClaims">,
+): Promise<ClaimTicket> {
+  await ctx.db.patch("paymentClaims", claimId, { state: "generating", trouble: undefined });
+  const terms = {
+    subject: claimId,
+    attempts: 1,
+    place: { lane: "paid" as const, owner: claimId, request: false },
+  };
+  const told = telling(internal.payments.reports.progress.failed, { claimId });
+  await open(ctx, internal.payments.reports.desk.write, { claimId }, { ...terms, told });
+  return { kind: "claim", claimId };
 }
 
 /** Notes that a payment has bought a report: who, what, and by which transaction. */
@@ -187,7 +179,7 @@ export async function claimMined(
     const spent = await spentTransfer(ctx, transfer);
     if (spent?.claimKey !== undefined) continue;
     if (spent === null || (strength > 0 && (await payFromCredits(ctx, transfer, order.userId, strength)))) {
-      return open(ctx, grade, by);
+      return openClaim(ctx, grade, by);
     }
   }
   const weak = held.find(({ row, grade }) => row.strength === 0 && grade.strength > 0 && !row.overridden);
@@ -222,7 +214,7 @@ async function strengthOf(
   return 0;
 }
 
-async function open(
+async function openClaim(
   ctx: MutationCtx,
   { transfer, strength }: Graded,
   { order, shown }: Shown,
@@ -236,8 +228,6 @@ async function open(
     strength,
     overridden: false,
     state: "paid",
-    attempt: 0,
-    leaseUntil: 0,
     payer: transfer.from,
     txHash: transfer.txHash,
     createdAt: Date.now(),
@@ -254,7 +244,8 @@ async function override(
   { transfer, strength }: Graded,
   { order, shown }: Shown,
 ): Promise<ClaimTicket> {
-  const taken = { order, shown, strength, overridden: true, trouble: undefined };
+  await cancel(ctx, row._id);
+  const taken = { order, shown, strength, overridden: true };
   await ctx.db.patch("paymentClaims", row._id, { ...taken, report: undefined, forgetAt: undefined });
   await auditPayment(ctx, row._id, { order, transfer });
   return startGenerating(ctx, row);

@@ -2,17 +2,29 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { cron, lostWork } from "../../lib/cronRuns";
-import { MINUTE, SECOND } from "../../lib/time";
+import { cron } from "../../lib/cronRuns";
+import { MINUTE } from "../../lib/time";
+import { end, vFailure } from "../../lib/work/jobs";
+import { claimObservation, vShared } from "../../research/observations";
+import { vResult, vSourceStates } from "../../research/shapes";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { nameRest } from "../deposits/model";
 import { settlementOf } from "./relayer";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
-import { auditPayment, claimAt, startGenerating, startSettling, vClaimWork, vRefusal } from "./model";
-import { vAuthorization, vTroubleCode } from "./tables";
+import {
+  auditPayment,
+  claimAt,
+  claimById,
+  REPLAY_MS,
+  startGenerating,
+  vClaimWork,
+  vRefusal,
+  type ClaimWork,
+} from "./model";
+import { vAuthorization } from "./tables";
 
-/** How a claim goes on: each function is one step of `settling.ts` or `writing.ts`, or a cron's. */
+/** How a claim goes on: each function is one step of `settling.ts` or `desk.ts`, or a cron's. */
 
 /** Rows per transaction; a report is about ten kilobytes. */
 const FORGOTTEN_TOGETHER = 100;
@@ -91,10 +103,11 @@ export const paid = internalMutation({
       await auditPayment(ctx, row._id, { order: row.order, transfer });
       await nameRest(ctx, transfer);
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
+      await end(ctx, work.job);
       await startGenerating(ctx, row);
       return null;
     }
-    await end(ctx, row, ALREADY_USED);
+    await refuseClaim(ctx, work, row, ALREADY_USED);
     return null;
   },
 });
@@ -105,38 +118,84 @@ export const refuse = internalMutation({
   returns: v.null(),
   handler: async (ctx, { refused, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row !== null) await end(ctx, row, refused);
+    if (row !== null) await refuseClaim(ctx, work, row, refused);
     return null;
   },
 });
 
-/** An attempt has failed. The payment stands as it does: it is taken up again by the cron, or by the payer. */
-export const fail = internalMutation({
-  args: { ...vClaimWork, code: vTroubleCode, message: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { code, message, ...work }) => {
-    const row = await claimAt(ctx, work, "settling");
+/** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
+export const beginWriting = internalMutation({
+  args: vClaimWork,
+  returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
+  handler: async (ctx, work) => {
+    const row = await claimAt(ctx, work, "generating");
     if (row === null) return null;
-    const trouble = { attempt: work.attempt, code, message };
-    const pause = Math.min(30 * SECOND * 2 ** Math.min(work.attempt, 6), 30 * MINUTE);
-    await ctx.db.patch("paymentClaims", row._id, { trouble, leaseUntil: Date.now() + pause });
+    const { focus } = row.order;
+    return { focus, shared: await claimObservation(ctx, work.job, focus, "paid") };
+  },
+});
+
+export const deliver = internalMutation({
+  args: { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
+  returns: v.null(),
+  handler: async (ctx, { result, model, sources, ...work }) => {
+    const row = await claimAt(ctx, work, "generating");
+    if (row === null) return null;
+    await end(ctx, work.job);
+    const generatedAt = Date.now();
+    await ctx.db.patch("paymentClaims", row._id, {
+      state: "delivered",
+      report: { result, model, sources, generatedAt },
+      forgetAt: generatedAt + REPLAY_MS,
+    });
     return null;
   },
 });
 
-async function end(
+/**
+ * An attempt has failed, as its callers are told. A payment stands as it does, and is tried again; a claim whose report
+ * could not be written stays paid, and its payer asks again.
+ */
+export const failed = internalMutation({
+  args: { claimId: v.id("paymentClaims"), ...vFailure },
+  returns: v.null(),
+  handler: async (ctx, { claimId, error, code }) => {
+    const row = await claimById(ctx, claimId);
+    if (row.state !== "settling" && row.state !== "generating") return null;
+    const trouble = troubleOf(row.state, code, error);
+    const next = row.state === "generating" ? { state: "paid" as const } : {};
+    await ctx.db.patch("paymentClaims", claimId, { ...next, trouble });
+    return null;
+  },
+});
+
+/** What its callers are told. The words of an error that nobody expected are the operator's. */
+function troubleOf(
+  state: "settling" | "generating",
+  code: string | undefined,
+  error: string,
+): NonNullable<Doc<"paymentClaims">["trouble"]> {
+  if (code === "upstream") return { code, message: error };
+  if (state === "generating") return { code: "internal", message: "The report could not be written" };
+  if (code === "not_configured") return { code, message: error };
+  const message = code === undefined ? "The payment could not be settled: send the same proof again" : error;
+  return { code: "internal", message };
+}
+
+async function refuseClaim(
   ctx: MutationCtx,
+  { job }: ClaimWork,
   row: Doc<"paymentClaims">,
   { reason, error }: Infer<typeof vRefusal>,
 ): Promise<void> {
   await ctx.db.patch("paymentClaims", row._id, {
     state: "refused",
     refusal: { reason, error },
-    leaseUntil: 0,
     settlementId: undefined,
     unlocatedSince: undefined,
     txHash: undefined,
   });
+  await end(ctx, job);
 }
 
 /** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
@@ -151,13 +210,4 @@ export const forgetReports = cron("forget old paid reports", async (ctx) => {
   if (old.length === FORGOTTEN_TOGETHER) {
     await ctx.scheduler.runAfter(0, internal.payments.reports.progress.forgetReports, {});
   }
-});
-
-/** Puts settlements whose attempt was lost back on their way. */
-export const resumeLost = lostWork(async (ctx, now) => {
-  const lost = await ctx.db
-    .query("paymentClaims")
-    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling").lt("leaseUntil", now))
-    .take(50);
-  for (const row of lost) await startSettling(ctx, row);
 });

@@ -144,7 +144,7 @@ async function claimUsed(
 
 async function waitFor(
   ctx: ActionCtx,
-  { claimId, attempt }: ClaimTicket,
+  { claimId }: ClaimTicket,
   { bodyHash }: Order,
   deadline: AbortSignal,
 ): Promise<Redeemed> {
@@ -152,7 +152,6 @@ async function waitFor(
   for (;;) {
     const now: Standing = await ctx.runQuery(internal.payments.reports.claims.standing, {
       claimId,
-      attempt,
       bodyHash,
     });
     if (now.kind !== "working") return now;

@@ -75,7 +75,7 @@ export async function refusalFor(
   if (alike.length >= MOST_OF_CODE && slowed > 0) throw later(slowed);
   const underWay = await ctx.db
     .query("paymentClaims")
-    .withIndex("by_state_and_leaseUntil", (q) => q.eq("state", "settling"))
+    .withIndex("by_state", (q) => q.eq("state", "settling"))
     .take(2 * MOST_OF_ALL);
   // What is in doubt has been carried out already, if at all.
   const atRisk = underWay.filter(({ unlocatedSince }) => unlocatedSince === undefined);

@@ -4,10 +4,9 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
-import { AppError, failureOf, messageOf } from "../../lib/errors";
-import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
+import { AppError } from "../../lib/errors";
 import { sleep } from "../../lib/time";
+import { worker } from "../../lib/work/desk";
 import { settleByFacilitator } from "../../providers/facilitator";
 import {
   authorizationCall,
@@ -24,7 +23,7 @@ import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";
 import { signedAuthorization, transfersFor, tryAuthorization, type Feasible } from "./authorizations";
 import { paidResource, requirementOne } from "./challenge";
-import { vClaimWork, type ClaimWork } from "./model";
+import type { ClaimWork } from "./model";
 import type { Task } from "./progress";
 import type { Authorization } from "./tables";
 
@@ -44,36 +43,21 @@ type Ready = Extract<Feasible, { kind: "feasible" }>;
 type Round = "again" | "ended";
 
 /** Carries a claim's payment out from where it stands, until the chain has decided or the deadline has passed. */
-export const settle = providerAction({
-  args: vClaimWork,
-  returns: v.null(),
-  handler: async (ctx, work) => {
-    const deadline = AbortSignal.timeout(deadlines.transaction);
-    try {
-      for (let look = 0; ; look++) {
-        const task = await ctx.runQuery(internal.payments.reports.progress.task, work);
-        if (task === null) return null;
-        const round =
-          task.settlement === null
-            ? await handIn(ctx, work, task)
-            : await pursue(ctx, work, task, task.settlement, look % LOOKS_PER_MENDING === 0);
-        if (round === "ended") return null;
-        if (deadline.aborted) {
-          throw new AppError("upstream", "The payment is still being settled: send the same proof again");
-        }
-        await sleep(PAUSE_MS);
-      }
-    } catch (error) {
-      const failure = failureOf(error);
-      if (failure === null)
-        log.error("payments.unexpected", { claimId: work.claimId, message: messageOf(error) });
-      const code =
-        failure?.code === "upstream" || failure?.code === "not_configured" ? failure.code : "internal";
-      const message = failure?.message ?? "The payment could not be settled: send the same proof again";
-      await ctx.runMutation(internal.payments.reports.progress.fail, { ...work, code, message });
+export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
+  const deadline = AbortSignal.timeout(deadlines.transaction);
+  for (let look = 0; ; look++) {
+    const task = await ctx.runQuery(internal.payments.reports.progress.task, work);
+    if (task === null) return "over";
+    const round =
+      task.settlement === null
+        ? await handIn(ctx, work, task)
+        : await pursue(ctx, work, task, task.settlement, look % LOOKS_PER_MENDING === 0);
+    if (round === "ended") return;
+    if (deadline.aborted) {
+      throw new AppError("upstream", "The payment is still being settled: send the same proof again");
     }
-    return null;
-  },
+    await sleep(PAUSE_MS);
+  }
 });
 
 /** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */

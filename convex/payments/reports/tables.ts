@@ -85,12 +85,13 @@ export const paidTables = {
     /** A better proof has taken this claim from a bare hash; that happens once. */
     overridden: v.boolean(),
     state: vClaimState,
-    /** Counts pieces of work; the word of an earlier one is dropped. */
-    attempt: v.number(),
-    /** Until when the work may be silent; 0 when none runs. */
-    leaseUntil: v.number(),
-    /** Why the named attempt failed. */
-    trouble: v.optional(v.object({ attempt: v.number(), code: vTroubleCode, message: v.string() })),
+    /** On rows of 0.1.0. */
+    attempt: v.optional(v.number()),
+    leaseUntil: v.optional(v.number()),
+    /** Why the latest attempt failed, until there is another. */
+    trouble: v.optional(
+      v.object({ attempt: v.optional(v.number()), code: vTroubleCode, message: v.string() }),
+    ),
     /** Why a signed payment was refused. */
     refusal: v.optional(v.object({ reason: v.string(), error: v.string() })),
     /** Lower case. */
@@ -118,7 +119,7 @@ export const paidTables = {
   })
     .index("by_key", ["key"])
     .index("by_txHash", ["txHash"])
-    .index("by_state_and_leaseUntil", ["state", "leaseUntil"])
+    .index("by_state", ["state"])
     .index("by_payer_and_state", ["payer", "state"])
     .index("by_forgetAt", ["forgetAt"])
     .index("by_userId", ["order.userId"]),
@@ -156,7 +157,7 @@ export const paidRecords: RecordsOf<typeof paidTables> = {
     },
     final: { field: "state", states: ["delivered"] },
     openWhen: {
-      paidReports: waiting("by_state_and_leaseUntil", "state", ["settling", "generating"], "createdAt"),
+      paidReports: waiting("by_state", "state", ["settling", "generating"], "createdAt"),
     },
     withheld: ["authorization"],
   },

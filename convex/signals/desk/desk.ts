@@ -4,8 +4,8 @@ import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/deadlines";
 import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
-import { providerAction } from "../../lib/providerCalls";
 import { DAY, HOUR, SECOND } from "../../lib/time";
+import { worker } from "../../lib/work/desk";
 import type { HourlyClose } from "../../prices/tables";
 import { askForCandles, askForDay } from "../../providers/exchanges";
 import { askPerpetuals } from "../../providers/hyperliquid";
@@ -24,22 +24,17 @@ import type { Task } from "./runs";
 const PRICE_AGE_MS = 15 * SECOND;
 
 /** Asks for a signal, and stores it or why there is none. */
-export const write = providerAction({
-  args: { runId: v.id("signalRuns") },
-  returns: v.null(),
-  handler: async (ctx, { runId }) => {
-    const task = await ctx.runQuery(internal.signals.desk.runs.task, { runId });
-    if (task === null) return null;
-    try {
-      const proposed = await propose(ctx, task);
-      await ctx.runMutation(internal.signals.desk.runs.store, { runId, ...proposed });
-    } catch (error) {
-      const end = endOf(task.desk, error);
-      if (end === null) throw error;
-      await ctx.runMutation(internal.signals.desk.runs.end, { runId, ...end });
-    }
-    return null;
-  },
+export const write = worker({ runId: v.id("signalRuns") }, async (ctx, { runId, job }) => {
+  const task = await ctx.runQuery(internal.signals.desk.runs.task, { runId });
+  if (task === null) return "over";
+  try {
+    const proposed = await propose(ctx, task);
+    await ctx.runMutation(internal.signals.desk.runs.store, { runId, job, ...proposed });
+  } catch (error) {
+    const end = endOf(task.desk, error);
+    if (end === null) throw error;
+    await ctx.runMutation(internal.signals.desk.runs.end, { runId, job, ...end });
+  }
 });
 
 /**

@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx } from "../../_genera
 import { cron } from "../../lib/cronRuns";
 import { namedShadowArms } from "../../lib/env";
 import { AppError, messageOf } from "../../lib/errors";
-import { enter, telling, vFailure } from "../../lib/lanes";
+import { end as endWork, open as openWork, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { log } from "../../lib/log";
 import { DAY } from "../../lib/time";
 import { enqueueServiceCard } from "../../messenger/notices";
@@ -91,9 +91,8 @@ async function open(
     const begun = { state: "writing" as const, attempt: 1, announced: false };
     const runId = await ctx.db.insert("signalRuns", { ...place, ...begun });
     const told = telling(internal.signals.desk.runs.failed, { runId });
-    const lane = { lane: "service" as const, owner, request: false };
-    const care = { attempts, until: slot + slotMs, told };
-    await enter(ctx, lane, internal.signals.desk.desk.write, { runId }, care);
+    const terms = { place: { lane: "service" as const, owner, request: false }, until: slot + slotMs };
+    await openWork(ctx, internal.signals.desk.desk.write, { runId }, { ...terms, attempts, told });
   }
 }
 
@@ -141,6 +140,7 @@ function past(row: AnySignal): Infer<typeof vPast> {
 export const store = internalMutation({
   args: {
     runId: v.id("signalRuns"),
+    job: vJob,
     proposal: vProposal,
     model: v.string(),
     promptVersion: vPromptVersion,
@@ -151,9 +151,9 @@ export const store = internalMutation({
     missingHours: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, proposal, ...known }) => {
+  handler: async (ctx, { runId, job, proposal, ...known }) => {
     const run = await findOpenRun(ctx, runId);
-    if (run === null) return null;
+    if (run === null || !(await endWork(ctx, job))) return null;
     const { desk, arm, slot, token } = run;
     const { slotMs, slotName } = DESKS[desk];
     if ((await writerOf(ctx, arm)).record !== known.record) {
@@ -174,11 +174,11 @@ export const store = internalMutation({
 
 /** Ends a run without a signal that another attempt would not get either. */
 export const end = internalMutation({
-  args: { runId: v.id("signalRuns"), reason: vMissed, error: v.string() },
+  args: { runId: v.id("signalRuns"), job: vJob, reason: vMissed, error: v.string() },
   returns: v.null(),
-  handler: async (ctx, { runId, reason, error }) => {
+  handler: async (ctx, { runId, job, reason, error }) => {
     const run = await findOpenRun(ctx, runId);
-    if (run !== null) await close(ctx, run, reason, error);
+    if (run !== null && (await endWork(ctx, job))) await close(ctx, run, reason, error);
     return null;
   },
 });

@@ -4,50 +4,44 @@ import type { ActionCtx } from "../../_generated/server";
 import type { Ledger } from "../../evidence/facts";
 import type { Payer } from "../../lib/budget";
 import { deadlines } from "../../lib/deadlines";
-import { providerAction } from "../../lib/providerCalls";
 import { vTurn } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
+import { worker } from "../../lib/work/desk";
 import { completeStructured } from "../../providers/structured";
 import { dayLedger, reviewProblem, settledReview, weekLedger } from "../desk/ledgers";
 import { reviewQuestion } from "../desk/prompts";
 import { standingOf } from "../statistics/figures";
 import type { Standing } from "../statistics/shapes";
-import { outcomesKey, refreshKey } from "./reviews";
+import { outcomesKey } from "./reviews";
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;
 
 /** Writes the review of a day and stores it, or why there is none. */
-export const reviewDay = providerAction({
-  args: { day: v.string(), ...vTurn },
-  returns: v.null(),
-  handler: async (ctx, { day, attempt, payer }) => {
-    const taken = { key: refreshKey(day), attempt, leaseMs: LEASE_MS };
-    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return null;
+export const reviewDay = worker(
+  { day: v.string(), ...vTurn },
+  async (ctx, { day, key, attempt, payer, job }) => {
+    const taken = { key, attempt, leaseMs: LEASE_MS };
+    if (!(await ctx.runMutation(internal.lib.refreshes.take, taken))) return "over";
     const { signals } = await ctx.runQuery(internal.signals.recaps.reviews.ofDay, { day });
     const standing = standingOf(signals);
     const ledger = dayLedger(signals, standing, Date.now());
     const about = { occasion: `Review of the day ${day} (UTC).`, ledger, standing };
     const written = { outcomes: outcomesKey(signals), ...(await review(ctx, about, payer)) };
-    await ctx.runMutation(internal.signals.recaps.reviews.store, { day, attempt, ...written });
-    return null;
+    const of = { key, attempt, job };
+    await ctx.runMutation(internal.signals.recaps.reviews.store, { of, day, ...written });
   },
-});
+);
 
 /** Writes the review of a week. */
-export const reviewWeek = providerAction({
-  args: { recapId: v.id("weeklyRecaps") },
-  returns: v.null(),
-  handler: async (ctx, { recapId }) => {
-    const task = await ctx.runQuery(internal.signals.recaps.weeks.task, { recapId });
-    if (task === null) return null;
-    const { week, figures: standing } = task;
-    const ledger = weekLedger(standing, Date.now());
-    const about = { occasion: `Review of the week from Monday ${week} (UTC).`, ledger, standing };
-    const written = await review(ctx, about, "service");
-    await ctx.runMutation(internal.signals.recaps.weeks.store, { recapId, written });
-    return null;
-  },
+export const reviewWeek = worker({ recapId: v.id("weeklyRecaps") }, async (ctx, { recapId, job }) => {
+  const task = await ctx.runQuery(internal.signals.recaps.weeks.task, { recapId });
+  if (task === null) return "over";
+  const { week, figures: standing } = task;
+  const ledger = weekLedger(standing, Date.now());
+  const about = { occasion: `Review of the week from Monday ${week} (UTC).`, ledger, standing };
+  const written = await review(ctx, about, "service");
+  await ctx.runMutation(internal.signals.recaps.weeks.store, { recapId, job, written });
 });
 
 async function review(

@@ -3,8 +3,8 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { vCaller } from "../../lib/limits";
-import { finishRefresh, vTicket, type Ticket } from "../../lib/refreshes";
-import { beginInLane } from "../../lib/renewals";
+import { vTicket, type Ticket } from "../../lib/refreshes";
+import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { enqueueRequestedCard } from "../../messenger/notices";
 import { signalsOfDay } from "../record/model";
@@ -47,15 +47,15 @@ export const begin = internalMutation({
 /** Keeps a review that was written. */
 export const store = internalMutation({
   args: {
+    of: vResultOf,
     day: v.string(),
-    attempt: v.number(),
     outcomes: v.string(),
     review: v.string(),
     model: v.string(),
   },
   returns: v.null(),
-  handler: async (ctx, { day, attempt, outcomes, review, model }) => {
-    if (!(await finishRefresh(ctx, refreshKey(day), attempt, null))) return null;
+  handler: async (ctx, { of, day, outcomes, review, model }) => {
+    if (!(await finishInLane(ctx, of))) return null;
     const written = { day, outcomes, review, model, writtenAt: Date.now() };
     const row = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
     if (row === null) await ctx.db.insert("signalReviews", written);
@@ -82,7 +82,7 @@ async function readDay(ctx: QueryCtx, day: string) {
   return { signals, review };
 }
 
-export function refreshKey(day: string): string {
+function refreshKey(day: string): string {
   return `signals review:${day}`;
 }
 

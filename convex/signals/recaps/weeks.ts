@@ -5,7 +5,7 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { enter, telling, vFailure } from "../../lib/lanes";
+import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
 import { headOf } from "../record/chain";
 import { signalsOfDay, totalsOf } from "../record/model";
@@ -39,13 +39,8 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   if (hasSignals(figures)) {
     const told = telling(internal.signals.recaps.weeks.failed, { recapId });
     const place = { lane: "service" as const, owner: "weekly recaps", request: false };
-    await enter(
-      ctx,
-      place,
-      internal.signals.recaps.desk.reviewWeek,
-      { recapId },
-      { attempts: ATTEMPTS, told },
-    );
+    const review = internal.signals.recaps.desk.reviewWeek;
+    await open(ctx, review, { recapId }, { place, attempts: ATTEMPTS, told });
   } else await finish(ctx, recapId, null);
 });
 
@@ -60,10 +55,14 @@ export const task = internalQuery({
 });
 
 export const store = internalMutation({
-  args: { recapId: v.id("weeklyRecaps"), written: v.object({ review: v.string(), model: v.string() }) },
+  args: {
+    recapId: v.id("weeklyRecaps"),
+    job: vJob,
+    written: v.object({ review: v.string(), model: v.string() }),
+  },
   returns: v.null(),
-  handler: async (ctx, { recapId, written }) => {
-    if ((await writing(ctx, recapId)) !== null) await finish(ctx, recapId, written);
+  handler: async (ctx, { recapId, job, written }) => {
+    if (await end(ctx, job)) await finish(ctx, recapId, written);
     return null;
   },
 });

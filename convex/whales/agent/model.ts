@@ -1,4 +1,3 @@
-import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { log } from "../../lib/log";
@@ -8,9 +7,6 @@ import { CHAIN } from "../coins";
 import type { Reported } from "../tables";
 
 /** The looks of an hour, and what the agent tells in them, each movement once. */
-
-/** How long a step may be silent before it counts as lost: longer than any request's deadline. */
-export const LEASE_MS = MINUTE;
 
 /** How far back an alert may be the same as a new one. */
 const SAME_WITHIN_MS = 6 * HOUR;
@@ -158,24 +154,9 @@ function apart(one: Reported, other: Reported): number {
   return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
 }
 
-export async function schedulePoll(
-  ctx: MutationCtx,
-  watchId: Id<"whaleWatches">,
-  number: number,
-  delayMs: number,
-) {
-  await ctx.db.patch("whaleWatches", watchId, { leaseUntil: Date.now() + delayMs + LEASE_MS });
-  await ctx.scheduler.runAfter(delayMs, internal.whales.agent.jobs.poll, { watchId, number });
-}
-
-export async function claimed(ctx: MutationCtx, watchId: Id<"whaleWatches">, attempt: number) {
-  const row = await ctx.db.get("whaleWatches", watchId);
-  return row?.state === "polling" && row.polls === attempt ? row : null;
-}
-
 type Ending = Pick<Doc<"whaleWatches">, "note" | "counts" | "pausedUntil"> & { state: "done" | "failed" };
 
 export async function end(ctx: MutationCtx, watchId: Id<"whaleWatches">, ending: Ending): Promise<void> {
   if (ending.note !== undefined) log.warn("whales.note", { watchId, note: ending.note });
-  await ctx.db.patch("whaleWatches", watchId, { ...ending, endedAt: Date.now(), leaseUntil: NEVER });
+  await ctx.db.patch("whaleWatches", watchId, { ...ending, endedAt: Date.now() });
 }

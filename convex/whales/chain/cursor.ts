@@ -5,7 +5,8 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
-import { DAY, MINUTE } from "../../lib/time";
+import { DAY } from "../../lib/time";
+import { open, workOn } from "../../lib/work/jobs";
 import { vBlockPlace, vMeasured } from "../tables";
 import { storeMeasured, withdrawAfter } from "./measured";
 
@@ -14,8 +15,8 @@ import { storeMeasured, withdrawAfter } from "./measured";
  * was faster, and nothing happens.
  */
 
-/** A run that is silent for so long is lost; longer than one step takes at the very most. */
-const LEASE_MS = 3 * MINUTE;
+/** The one run at a time. */
+const RUN = "whales on Base";
 /** Blocks asked for at once: at first, and at most. */
 const FIRST_SPAN = 30;
 const MOST_SPAN = 100;
@@ -32,14 +33,8 @@ type Place = Infer<typeof vBlockPlace>;
 export const begin = cron("measure whales on Base", async (ctx) => {
   // The public RPC is no place for reading every block.
   if (!isSet("CHAIN_RPC_URL")) return;
-  const now = Date.now();
-  const row = await cursorOf(ctx);
-  if (row !== null && row.leaseUntil > now) return;
-  const attempt = (row?.attempt ?? 0) + 1;
-  const lease = { attempt, leaseUntil: now + LEASE_MS };
-  if (row === null) await ctx.db.insert("whaleCursors", { ...lease, trail: [], span: FIRST_SPAN });
-  else await ctx.db.patch("whaleCursors", row._id, lease);
-  await ctx.scheduler.runAfter(0, internal.whales.chain.measuring.follow, { attempt });
+  if ((await workOn(ctx, RUN)) !== null) return;
+  await open(ctx, internal.whales.chain.measuring.follow, {}, { subject: RUN, attempts: 1 });
 });
 
 /** Where the cursor is, and where it was. */
@@ -62,8 +57,9 @@ export const start = internalMutation({
   returns: v.null(),
   handler: async (ctx, { at }) => {
     const row = await cursorOf(ctx);
-    if (row === null || row.at !== undefined) return null;
-    await ctx.db.patch("whaleCursors", row._id, { at, trail: [placeOf(at)] });
+    const first = { at, trail: [placeOf(at)] };
+    if (row === null) await ctx.db.insert("whaleCursors", { ...first, span: FIRST_SPAN });
+    else if (row.at === undefined) await ctx.db.patch("whaleCursors", row._id, first);
     return null;
   },
 });
@@ -71,14 +67,13 @@ export const start = internalMutation({
 /** Moves the cursor over blocks that were read, and stores what was found in them. @returns Whether it was where it was said to be. */
 export const advance = internalMutation({
   args: {
-    attempt: v.number(),
     from: vBlockPlace,
     /** In order, the first being the child of `from`. */
     blocks: v.array(vReadBlock),
     movements: v.array(vMeasured),
   },
   returns: v.boolean(),
-  handler: async (ctx, { attempt, from, blocks, movements }) => {
+  handler: async (ctx, { from, blocks, movements }) => {
     const row = await cursorAt(ctx, from);
     const at = blocks.at(-1);
     if (row === null || at === undefined) return false;
@@ -88,7 +83,6 @@ export const advance = internalMutation({
       at,
       trail: thinned([...row.trail, ...blocks.map(placeOf)]),
       ...(blocks.length >= row.span ? { span: widened(row, now) } : {}),
-      ...(row.attempt === attempt ? { leaseUntil: now + LEASE_MS } : {}),
     });
     return true;
   },
@@ -125,17 +119,6 @@ export const rewind = internalMutation({
     const trail = [...row.trail.filter(({ number }) => number < to.number), placeOf(to)];
     await ctx.db.patch("whaleCursors", row._id, { at: to, trail });
     return true;
-  },
-});
-
-/** Ends a run. */
-export const release = internalMutation({
-  args: { attempt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { attempt }) => {
-    const row = await cursorOf(ctx);
-    if (row?.attempt === attempt) await ctx.db.patch("whaleCursors", row._id, { leaseUntil: 0 });
-    return null;
   },
 });
 

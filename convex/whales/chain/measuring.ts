@@ -1,9 +1,9 @@
-import { v, type Infer } from "convex/values";
+import type { Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
+import { worker } from "../../lib/work/desk";
 import { UPSTREAM } from "../../providers/chain";
 import { readBlocks, readHeight, readPlace } from "../../providers/chainBlocks";
 import { CONTRACTS } from "../coins";
@@ -30,24 +30,18 @@ type Place = Infer<typeof vBlockPlace>;
 type Cursor = { at: Place | null; trail: Place[]; span: number };
 
 /** One run. What it has read stays read, whatever happens next. */
-export const follow = providerAction({
-  args: { attempt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { attempt }) => {
-    try {
-      await readOn(ctx, attempt);
-    } catch (error) {
-      const failure = failureOf(error);
-      if (failure === null) throw error;
-      log.warn("whales.unmeasured", { reason: failure.message });
-    } finally {
-      await ctx.runMutation(internal.whales.chain.cursor.release, { attempt });
-    }
-    return null;
-  },
+export const follow = worker({}, async (ctx) => {
+  try {
+    await readOn(ctx);
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("whales.unmeasured", { reason: failure.message });
+  }
+  return "over";
 });
 
-async function readOn(ctx: ActionCtx, attempt: number): Promise<void> {
+async function readOn(ctx: ActionCtx): Promise<void> {
   const last = (await readHeight()) - SETTLING;
   let blocksLeft = MOST_BLOCKS;
   let board: Promise<Prices> | null = null;
@@ -76,8 +70,7 @@ async function readOn(ctx: ActionCtx, attempt: number): Promise<void> {
     const movements = await alertsIn(reading.blocks, reading.logs, prices);
     const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
     const from = placeOf(at);
-    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { attempt, from, blocks, movements })))
-      return;
+    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { from, blocks, movements }))) return;
     blocksLeft -= blocks.length;
   }
 }

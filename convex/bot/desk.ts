@@ -1,6 +1,6 @@
 import { pick } from "convex-helpers";
 import { createFunctionHandle } from "convex/server";
-import { v, type Infer } from "convex/values";
+import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
@@ -10,40 +10,51 @@ import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { sha256Hex } from "../lib/crypto";
 import { required, siteUrl } from "../lib/env";
-import { failureOf } from "../lib/errors";
+import { failureOf, messageOf } from "../lib/errors";
 import { charge, type Caller } from "../lib/limits";
-import { failureOfAttempt, vTicket } from "../lib/refreshes";
+import { log } from "../lib/log";
+import { failureOfAttempt } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import { vButton, vSpan, type Paragraph } from "../messenger/format";
+import { worker } from "../lib/work/desk";
 import { focusOf } from "../market/listing";
-import { vPicture } from "../messenger/tables";
+import type { Paragraph } from "../messenger/format";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/cards";
 import { pseudonymOf } from "../users/model";
 import { portfolioOf } from "../wallets/holdings";
 import { ensureWallet } from "../wallets/model";
 import { linkedCard, notice, portfolioCard } from "./cards";
+import { FAILED } from "./jobs";
 import { connectAccount } from "./linking";
 import { researchButtons } from "./researchCommands";
-import type { Sender, Work } from "./tables";
+import type { Sender, Step, Work } from "./tables";
+import { typeIn } from "./typing";
 
-/** The work behind a notice, for actions. Every step can be taken twice. */
+/** The work behind a notice. Every step can be taken twice. */
 
-/** What came of a step. */
-export const vStep = v.union(
-  v.object({
-    kind: v.literal("answer"),
-    paragraphs: v.array(v.array(vSpan)),
-    buttons: v.optional(v.array(v.array(vButton))),
-    picture: v.optional(vPicture),
-  }),
-  /** The research of this ticket is under way. */
-  v.object({ kind: v.literal("wait"), ticket: vTicket }),
-  /** A command that is meant for this bot. */
-  v.object({ kind: v.literal("respond"), text: v.string() }),
-  v.object({ kind: v.literal("drop") }),
-);
-export type Step = Infer<typeof vStep>;
+/** Takes one step of a job's work, and hands in what came of it. */
+export const answer = worker({ jobId: v.id("botJobs") }, async (ctx, { jobId, job }) => {
+  const asked = await ctx.runQuery(internal.bot.jobs.task, { jobId });
+  if (asked === null) return "over";
+  let step: Step;
+  const typing = isShown(asked.work) ? typeIn(asked.sender.chatId) : null;
+  try {
+    step = await carryOut(ctx, { jobId, ...asked });
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null)
+      log.error("bot.unexpected", { jobId, kind: asked.work.kind, message: messageOf(error) });
+    step = { kind: "answer", paragraphs: [[failure === null ? FAILED : `${failure.message}.`]] };
+  } finally {
+    await typing?.stop();
+  }
+  await ctx.runMutation(internal.bot.jobs.advance, { jobId, job, step });
+});
+
+/** Whose command it is, has to be known before a group sees the bot type. */
+function isShown({ kind }: Work): boolean {
+  return kind !== "addressed";
+}
 
 type Job = { jobId: Id<"botJobs">; sender: Sender; userId?: string | undefined; work: Work };
 
@@ -51,14 +62,14 @@ type Job = { jobId: Id<"botJobs">; sender: Sender; userId?: string | undefined; 
 const FRESH_MS = 15 * MINUTE;
 
 /** @throws AppError with a message for the person who asked. */
-export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): Promise<Step> {
+async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): Promise<Step> {
   switch (work.kind) {
     case "addressed": {
       const name = await botUsername(required("MESSENGER_BOT_TOKEN"));
       return name?.toLowerCase() === work.to ? { kind: "respond", text: work.text } : { kind: "drop" };
     }
     case "connect":
-      return answer(await connect(ctx, sender, work.codeHash));
+      return answerOf(await connect(ctx, sender, work.codeHash));
     case "portfolio":
       return portfolio(ctx, work.userId);
     case "research":
@@ -88,14 +99,14 @@ export async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: 
         const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
         await ctx.runMutation(internal.chat.memory.keep, exchange);
       }
-      return answer(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
+      return answerOf(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
     case "alert":
       return propose(ctx, work);
   }
 }
 
-function answer(paragraphs: readonly Paragraph[]): Extract<Step, { kind: "answer" }> {
+function answerOf(paragraphs: readonly Paragraph[]): Extract<Step, { kind: "answer" }> {
   return { kind: "answer", paragraphs: paragraphs.map((paragraph) => [...paragraph]) };
 }
 
@@ -118,7 +129,7 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
   const holdings = held.balances
     .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
     .toSorted((a, b) => b.valueUsd - a.valueUsd);
-  const card = answer(portfolioCard({ address, ...held }));
+  const card = answerOf(portfolioCard({ address, ...held }));
   if (holdings.length === 0) return card;
   const handle = await createFunctionHandle(internal.pictures.drawing.portfolio);
   const subject = JSON.stringify({ at: Date.now(), totalUsd: held.totalValueUsd, holdings });
@@ -131,14 +142,14 @@ async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "
   await charge(ctx, "alert", caller);
   try {
     const proposed = await proposeAlert(ctx, { caller, userId, text });
-    const card = answer(proposalCard(proposed));
+    const card = answerOf(proposalCard(proposed));
     const { alertId, state } = proposed.alert;
     if (state === "active") return card;
     return { ...card, buttons: [[{ text: "Yes, tell me", command: `alert yes ${alertId}` }]] };
   } catch (error) {
     const failure = failureOf(error);
     if (failure?.code !== "invalid_request") throw error;
-    return answer(notice(failure.message));
+    return answerOf(notice(failure.message));
   }
 }
 
@@ -158,7 +169,7 @@ async function research(
   if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
     const { result, fetchedAt } = stored;
     const token = focus === "" ? null : focus;
-    const card = answer(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
+    const card = answerOf(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
     return { ...card, buttons: researchButtons(focus) };
   }
   required("LLM_GATEWAY_API_KEY");

@@ -1,0 +1,50 @@
+import type { RegisteredAction } from "convex/server";
+import { v, type ObjectType, type PropertyValidators } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { failureOf, messageOf } from "../errors";
+import { log } from "../log";
+import { providerAction } from "../providerCalls";
+import { vJob, type Failure, type Job } from "./jobs";
+
+/** `over`: nothing is left to be done, and no mutation has ended the work. */
+type Said = void | "over";
+
+/**
+ * An action that does a piece of work (`lib/work/jobs`). The mutation that stores what came of it ends the work; one that
+ * throws fails the attempt. What it asks of providers is counted.
+ */
+export function worker<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args> & { job: Job }) => Promise<Said>,
+): RegisteredAction<"internal", ObjectType<Args> & { job: Job }, Promise<null>>;
+export function worker(
+  args: PropertyValidators,
+  work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Said>,
+) {
+  return providerAction({
+    args: { ...args, job: vJob },
+    returns: v.null(),
+    handler: async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }): Promise<null> => {
+      const { job } = given;
+      try {
+        if ((await work(ctx, given)) === "over") await ctx.runMutation(internal.lib.work.turns.drop, { job });
+      } catch (thrown) {
+        await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
+      }
+      return null;
+    },
+  });
+}
+
+function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {
+  const error = messageOf(thrown);
+  const failure = failureOf(thrown);
+  if (failure === null) {
+    log.error("work.unexpected", { workId, error });
+    return { error };
+  }
+  const { code, retryAfterMs } = failure;
+  const isLimited = code === "rate_limited" && retryAfterMs !== undefined;
+  return { error, code, ...(isLimited ? { limitedUntil: Date.now() + retryAfterMs } : {}) };
+}

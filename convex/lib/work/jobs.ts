@@ -1,0 +1,208 @@
+import { getFunctionName, makeFunctionReference, type FunctionReference } from "convex/server";
+import { v, type Infer, type ObjectType, type Value } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../../_generated/api";
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { sha256Hex } from "../crypto";
+import { messageOf } from "../errors";
+import { log } from "../log";
+import { MINUTE } from "../time";
+import { admit, fill, LEASE_MS, valuesOf, type Place } from "./lanes";
+
+/**
+ * One machine for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
+ * it, and ends it in the mutation that stores what came of it: what is stored is never done again. An action that throws,
+ * and one that is lost with its server, is tried again by one rule, and the room's mutation is told.
+ */
+
+/** One attempt at a piece of work; its action is given it, and ends it. */
+export const vJob = v.object({ workId: v.id("work"), attempt: v.number() });
+export type Job = Infer<typeof vJob>;
+
+/** What a mutation is told of an attempt that failed, beside arguments of its own. */
+export const vFailure = {
+  error: v.string(),
+  /** As in `lib/errors`; absent where nobody expected it, so that the error's words are for the operator alone. */
+  code: v.optional(v.string()),
+  /** No other attempt follows. */
+  isLast: v.boolean(),
+  /** Epoch ms until which it was refused, for example by the day's budget. */
+  limitedUntil: v.optional(v.number()),
+};
+export type Failure = ObjectType<typeof vFailure>;
+
+/** How a piece of work is done, besides by which action. */
+export type Terms = {
+  /** Where it waits for a place; left out: it begins at once. */
+  place?: Place;
+  /** How often it may fail in all: it is tried again after 1, 4, 9 … minutes, or at once where it was lost. Left out: its room ends it. */
+  attempts?: number;
+  /** Epoch ms: no other attempt begins from then on. */
+  until?: number;
+  /** Told of every failed attempt, in the transaction that decides whether another follows. */
+  told?: NonNullable<Doc<"work">["told"]>;
+  /** By which its room finds it. */
+  subject?: string;
+  /** It begins after this, in ms. */
+  delayMs?: number;
+};
+
+/** The longest rest after a failure. */
+const LONGEST_REST_MS = 30 * MINUTE;
+
+/** Names the mutation to tell, and its arguments. */
+export function telling<Args extends Record<string, Value>>(
+  mutation: FunctionReference<"mutation", "internal", Args & Failure>,
+  args: Args,
+): NonNullable<Terms["told"]> {
+  return named(mutation, args);
+}
+
+function named(reference: FunctionReference<"action" | "mutation", "internal">, args: Record<string, Value>) {
+  return { run: getFunctionName(reference), args: JSON.stringify(args) };
+}
+
+/**
+ * Has an action run as soon as it may.
+ * @throws AppError `rate_limited` when too many requests wait already.
+ */
+export async function open<Args extends Record<string, Value>>(
+  ctx: MutationCtx,
+  action: FunctionReference<"action", "internal", Args & { job: Job }>,
+  args: Args,
+  { place, delayMs = 0, ...terms }: Terms = {},
+): Promise<void> {
+  const waits =
+    place === undefined
+      ? { owner: "" }
+      : {
+          lane: place.lane,
+          owner: sha256Hex(place.owner),
+          ...(place.request ? { request: true as const } : {}),
+        };
+  const begun = { turn: 0, state: "resting" as const, attempt: 0, failures: 0 };
+  const at = Date.now() + delayMs;
+  const workId = await ctx.db.insert("work", { ...named(action, args), ...terms, ...waits, ...begun, at });
+  await goOn(ctx, workId, delayMs);
+}
+
+/**
+ * Opens work that an action does beside its own, on the place that it has: it is lost when that action is.
+ * @param by The action's own attempt.
+ */
+export async function openBeside<Args extends Record<string, Value>>(
+  ctx: MutationCtx,
+  by: Job,
+  action: FunctionReference<"action", "internal", Args & { job: Job }>,
+  args: Args,
+  terms: Omit<Terms, "place" | "delayMs"> = {},
+): Promise<Job> {
+  const opened = { ...named(action, args), ...terms, owner: "", turn: 0, attempt: 0, failures: 0 };
+  const workId = await ctx.db.insert("work", { ...opened, state: "waiting", at: Date.now() });
+  return takeBeside(ctx, by, workId);
+}
+
+/** Takes work that still waits for its place out of turn, to be done beside an action's own. `null` where it does not. */
+export async function takeWaiting(ctx: MutationCtx, by: Job, subject: string): Promise<Job | null> {
+  const row = await workOn(ctx, subject);
+  return row?.state === "waiting" ? takeBeside(ctx, by, row._id, row.attempt) : null;
+}
+
+async function takeBeside(ctx: MutationCtx, by: Job, workId: Id<"work">, earlier = 0): Promise<Job> {
+  const scheduled = (await underWay(ctx, by))?.scheduled;
+  const attempt = earlier + 1;
+  const at = Date.now() + LEASE_MS;
+  await ctx.db.patch("work", workId, { state: "running", attempt, at, scheduled, lane: undefined });
+  return { workId, attempt };
+}
+
+/** The work about a subject that its room has opened, or `null`. */
+export async function workOn(ctx: QueryCtx, subject: string): Promise<Doc<"work"> | null> {
+  return getOneFrom(ctx.db, "work", "by_subject", subject);
+}
+
+/** The work of an attempt that is the one under way; the word of any other is dropped. */
+export async function underWay(ctx: QueryCtx, { workId, attempt }: Job): Promise<Doc<"work"> | null> {
+  const row = await ctx.db.get("work", workId);
+  return row?.state === "running" && row.attempt === attempt ? row : null;
+}
+
+/**
+ * Ends the work of an attempt, in the mutation that stores what came of it.
+ * @returns Whether it was under way; where it was not, the result is dropped.
+ */
+export async function end(ctx: MutationCtx, job: Job): Promise<boolean> {
+  const row = await underWay(ctx, job);
+  if (row !== null) await close(ctx, row);
+  return row !== null;
+}
+
+/** Ends the work about a subject, if there is any: what its attempt brings is dropped. */
+export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
+  const row = await workOn(ctx, subject);
+  if (row !== null) await close(ctx, row);
+}
+
+/** Puts an attempt's work off. It goes on after so long. @returns Whether it was under way. */
+export async function rest(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
+  const row = await underWay(ctx, job);
+  if (row !== null) await restFor(ctx, row, ms);
+  return row !== null;
+}
+
+/** Begins work that has rested. */
+export async function wake(ctx: MutationCtx, { workId, attempt }: Job): Promise<void> {
+  const row = await ctx.db.get("work", workId);
+  if (row?.state === "resting" && row.attempt === attempt) await admit(ctx, row);
+}
+
+/** Goes by the one rule after an attempt that threw, or that was lost. */
+export async function failed(
+  ctx: MutationCtx,
+  row: Doc<"work">,
+  failure: Omit<Failure, "isLast">,
+  how: "failed" | "lost",
+): Promise<void> {
+  const failures = row.failures + 1;
+  const { run, attempts, until, told } = row;
+  log.warn(`work.${how}`, { run, failures, error: failure.error });
+  const pause = how === "lost" ? 0 : Math.min(failures * failures * MINUTE, LONGEST_REST_MS);
+  const isLast =
+    (attempts !== undefined && failures >= attempts) || (until !== undefined && Date.now() + pause >= until);
+  if (isLast) await close(ctx, row);
+  else {
+    await ctx.db.patch("work", row._id, { failures, trouble: failure.error });
+    await restFor(ctx, row, pause);
+  }
+  if (told !== undefined) await tell(ctx, told, { ...failure, isLast });
+}
+
+async function close(ctx: MutationCtx, { _id, lane, state }: Doc<"work">): Promise<void> {
+  await ctx.db.delete("work", _id);
+  if (lane !== undefined && state === "running") await fill(ctx, lane);
+}
+
+async function restFor(ctx: MutationCtx, { _id, lane }: Doc<"work">, ms: number): Promise<void> {
+  await ctx.db.patch("work", _id, { state: "resting", at: Date.now() + ms, scheduled: undefined });
+  if (lane !== undefined) await fill(ctx, lane);
+  await goOn(ctx, _id, ms);
+}
+
+async function goOn(ctx: MutationCtx, workId: Id<"work">, ms: number): Promise<void> {
+  const row = await ctx.db.get("work", workId);
+  if (row === null) return;
+  if (ms === 0) return admit(ctx, row);
+  const job = { workId, attempt: row.attempt };
+  await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { job });
+}
+
+async function tell(ctx: MutationCtx, { run, args }: NonNullable<Doc<"work">["told"]>, failure: Failure) {
+  try {
+    const mutation = makeFunctionReference<"mutation", Record<string, Value>>(run);
+    await ctx.runMutation(mutation, { ...valuesOf(args), ...failure });
+  } catch (thrown) {
+    // What it did is undone, and nothing else is: the place of a job that has ended goes to the next in any case.
+    log.error("work.untold", { run, error: messageOf(thrown) });
+  }
+}

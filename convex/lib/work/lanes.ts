@@ -1,0 +1,189 @@
+import { makeFunctionReference } from "convex/server";
+import type { Infer, Value } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { AppError } from "../errors";
+import type { Caller } from "../limits";
+import { classOf } from "../payers";
+import { quotaHeaders } from "../quotas";
+import { mayTake } from "../shares";
+import { MINUTE, SECOND } from "../time";
+import { MODEL_LANES, type vLane } from "./tables";
+
+/**
+ * Where work waits for a place. The small platform class runs 8 scheduled functions at once: four places are shared by the
+ * four lanes of model calls, so that whatever waits in one of them neither stops another nor the sends and deposits, and
+ * the messenger's calls have two of their own. Inside a lane the owners take turns.
+ */
+
+export type Lane = Infer<typeof vLane>;
+
+/** All model calls that run at once; the rest of the 8 is for messages, wallets, deposits and crons. */
+const PLACES = 4;
+/** The most that one lane runs at once. */
+const MOST = 2;
+/**
+ * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/shares`). Work that was
+ * accepted earlier always may, and takes no place from requests.
+ */
+const DEPTH = 40;
+const DEPTH_OF_OWNER = DEPTH / 10;
+/** What is not done by then was lost with its server: longer than any work that comes here. */
+export const LEASE_MS = 10 * MINUTE;
+/** Jobs that wait are counted up to here, for the operator. */
+const COUNTED = 100;
+/** When to come back to a lane that is full. */
+const FULL_MS = 10 * SECOND;
+
+/** Who waits where. */
+export type Place = {
+  lane: Lane;
+  /** Whose turn it is counted as. */
+  owner: string;
+  /** A request that can be refused, which accepted work cannot. */
+  request: boolean;
+};
+
+/** Where a caller's request waits: strangers by their address, since names cost them nothing. */
+export function placeOf(caller: Caller): Place {
+  const lane = classOf(caller);
+  const { userId, address } = caller;
+  const owner = lane === "anonymous" ? (address ?? userId) : (userId ?? address);
+  return { lane, owner: owner ?? "nobody", request: true };
+}
+
+/**
+ * Starts work that rests, if it needs no place or there is one; else it waits for its turn.
+ * @throws AppError `rate_limited` when it can be refused and too many such requests wait already.
+ */
+export async function admit(ctx: MutationCtx, row: Doc<"work">): Promise<void> {
+  const { _id, lane, owner, request } = row;
+  if (lane === undefined) return start(ctx, row);
+  const first = await firstOf(ctx, lane);
+  if (first === null && mayStart(lane, await runningBeside(ctx, lane))) return start(ctx, row);
+  // What has been accepted once takes no place from requests.
+  const isNew = request === true && row.attempt === 0;
+  if (isNew) await refuseFull(ctx, lane, owner);
+  const last = await ctx.db
+    .query("work")
+    .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
+    .order("desc")
+    .first();
+  // Whoever has nothing waiting comes behind those who have as little, and before everybody's second.
+  const turn = Math.max(first?.turn ?? 0, (last?.turn ?? -1) + 1);
+  const asked = isNew ? { request } : { request: undefined };
+  await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });
+}
+
+/** Gives free places to whose turn it is, where one of a lane has become free. */
+export async function fill(ctx: MutationCtx, lane: Lane): Promise<void> {
+  const running = await runningBeside(ctx, lane);
+  for (let started = true; started;) {
+    started = false;
+    for (const one of besides(lane)) {
+      if (!mayStart(one, running)) continue;
+      const next = await firstOf(ctx, one);
+      if (next === null) continue;
+      await start(ctx, next);
+      running.push(one);
+      started = true;
+    }
+  }
+}
+
+async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Doc<"work">): Promise<void> {
+  const attempt = row.attempt + 1;
+  const given = { ...valuesOf(args), job: { workId, attempt } };
+  const action = makeFunctionReference<"action", Record<string, Value>>(run);
+  const scheduled = await ctx.scheduler.runAfter(0, action, given);
+  await ctx.db.patch("work", workId, { state: "running", attempt, at: Date.now() + LEASE_MS, scheduled });
+}
+
+/** Arguments that were written down as JSON. */
+export function valuesOf(args: string): Record<string, Value> {
+  const values: unknown = JSON.parse(args);
+  if (!areValues(values)) throw new Error("Arguments are an object");
+  return values;
+}
+
+/** What JSON holds is all values of the platform's. */
+function areValues(values: unknown): values is Record<string, Value> {
+  return typeof values === "object" && values !== null && !Array.isArray(values);
+}
+
+async function firstOf(ctx: QueryCtx, lane: Lane): Promise<Doc<"work"> | null> {
+  return ctx.db
+    .query("work")
+    .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
+    .first();
+}
+
+/** The lanes that share their places with one. */
+function besides(lane: Lane): readonly Lane[] {
+  return lane === "messages" ? [lane] : MODEL_LANES;
+}
+
+/** The lane of each job that has one of the places which a lane shares. */
+async function runningBeside(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
+  const running = await Promise.all(besides(lane).map((one) => runningOf(ctx, one)));
+  return running.flat();
+}
+
+async function runningOf(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
+  const rows = await ctx.db
+    .query("work")
+    .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "running"))
+    .take(PLACES);
+  return rows.map(() => lane);
+}
+
+/** A lane of models that runs nothing may take the last place; one that runs something leaves it to those. */
+function mayStart(lane: Lane, running: readonly Lane[]): boolean {
+  const own = running.filter((one) => one === lane).length;
+  if (lane === "messages") return own < MOST;
+  if (own === 0) return running.length < PLACES;
+  return own < MOST && running.length < PLACES - 1;
+}
+
+async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<void> {
+  const waiting = await ctx.db
+    .query("work")
+    .withIndex("by_request", (q) => q.eq("lane", lane).eq("state", "waiting").eq("request", true))
+    .take(DEPTH);
+  const left = DEPTH - waiting.length;
+  const own = waiting.filter((one) => one.owner === owner).length;
+  if (mayTake({ own, left, amount: 1 })) return;
+  const whose =
+    left > 0 ? "As many of your requests are waiting as one caller's may" : "Too many requests are waiting";
+  throw new AppError("rate_limited", `${whose} at the moment: try again shortly`, {
+    retryAfterMs: FULL_MS,
+    headers: quotaHeaders([
+      {
+        name: "waiting",
+        most: DEPTH_OF_OWNER,
+        unit: "concurrent-requests",
+        windowMs: FULL_MS,
+        left: 0,
+        againMs: FULL_MS,
+      },
+    ]),
+  });
+}
+
+/** How many jobs of each lane run, and how many wait: 100 means that or more. */
+export async function laneCounts(ctx: QueryCtx): Promise<Record<Lane, { running: number; waiting: number }>> {
+  const of = async (lane: Lane) => {
+    const waiting = await ctx.db
+      .query("work")
+      .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
+      .take(COUNTED);
+    return { running: (await runningOf(ctx, lane)).length, waiting: waiting.length };
+  };
+  return {
+    service: await of("service"),
+    paid: await of("paid"),
+    signedIn: await of("signedIn"),
+    anonymous: await of("anonymous"),
+    messages: await of("messages"),
+  };
+}

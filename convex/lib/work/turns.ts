@@ -1,0 +1,76 @@
+import { v } from "convex/values";
+import { omit } from "convex-helpers";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type QueryCtx } from "../../_generated/server";
+import { cron } from "../cronRuns";
+import { MINUTE } from "../time";
+import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
+import { admit, fill } from "./lanes";
+
+/** What happens to work between its attempts. */
+
+/** Work of a state that is looked at in one run of the cron. */
+const BATCH = 100;
+
+const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
+
+/** Begins work that has rested. */
+export const goOn = internalMutation({
+  args: { job: vJob },
+  returns: v.null(),
+  handler: async (ctx, { job }) => {
+    await wake(ctx, job);
+    return null;
+  },
+});
+
+/** An attempt has thrown. */
+export const fail = internalMutation({
+  args: { job: vJob, ...omit(vFailure, ["isLast"]) },
+  returns: v.null(),
+  handler: async (ctx, { job, ...failure }) => {
+    const row = await underWay(ctx, job);
+    if (row !== null) await failed(ctx, row, failure, "failed");
+    return null;
+  },
+});
+
+/** There was nothing to do any more. */
+export const drop = internalMutation({
+  args: { job: vJob },
+  returns: v.null(),
+  handler: async (ctx, { job }) => {
+    await end(ctx, job);
+    return null;
+  },
+});
+
+/**
+ * Takes up what was lost with a server: attempts that ended without a word or whose lease has run out, and rests that
+ * nobody has ended.
+ */
+export const resumeLost = cron("take up lost work", async (ctx) => {
+  const now = Date.now();
+  for (const row of await firstBy(ctx, "running")) {
+    if (await isLost(ctx, row, now)) await failed(ctx, row, INTERRUPTED, "lost");
+  }
+  for (const row of await firstBy(ctx, "resting")) {
+    if (row.at < now - MINUTE) await admit(ctx, row);
+  }
+  await fill(ctx, "service");
+  await fill(ctx, "messages");
+});
+
+async function firstBy(ctx: QueryCtx, state: "running" | "resting"): Promise<Doc<"work">[]> {
+  return ctx.db
+    .query("work")
+    .withIndex("by_state_and_at", (q) => q.eq("state", state))
+    .take(BATCH);
+}
+
+async function isLost(ctx: QueryCtx, { at, scheduled }: Doc<"work">, now: number): Promise<boolean> {
+  if (at <= now) return true;
+  if (scheduled === undefined) return false;
+  const run = await ctx.db.system.get("_scheduled_functions", scheduled);
+  return run?.state.kind !== "pending" && run?.state.kind !== "inProgress";
+}

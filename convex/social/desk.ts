@@ -1,0 +1,72 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { payerOf } from "../lib/payers";
+import { deadlines } from "../lib/deadlines";
+import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
+import { log } from "../lib/log";
+import { worker } from "../lib/work/desk";
+import { completeStructured } from "../providers/structured";
+import { valueOf } from "../wallets/holdings";
+import { TOKENS, type Symbol } from "../wallets/tokens";
+import { settle } from "../wallets/transactions/desk";
+import type { vWanted } from "./execution";
+import type { vOutcome } from "./mentions";
+import { intentQuestion } from "./prompts";
+import type { Intent } from "./tables";
+
+/** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */
+
+export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one) => {
+  const work = await ctx.runMutation(internal.social.mentions.begin, one);
+  if (work === null) return "over";
+  try {
+    const intent = work.intent ?? (await readIntent(ctx, work));
+    const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
+    if (wanted === null) return "over";
+    const prices = await pricesOf(ctx, wanted);
+    const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
+    if (transactionId === null) return "over";
+    // The trade ends without this as well; its author hears of it sooner with somebody looking.
+    await settle(ctx, transactionId, deadlines.transaction);
+  } catch (error) {
+    const failure = failureOf(error);
+    const { mentionId, job } = one;
+    log.warn("social.try failed", { mentionId, attempt: job.attempt, error: messageOf(error) });
+    await ctx.runMutation(internal.social.mentions.postpone, {
+      ...one,
+      reason: failure?.message ?? "Internal error",
+      outcome: outcomeOf(failure?.code),
+    });
+  }
+});
+
+/** A limit of the service's is the order's fault; what may be gone soon is tried again. */
+function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
+  if (code === "invalid_request") return "ignored";
+  return code === undefined || code === "upstream" ? "retry" : "failed";
+}
+
+async function readIntent(
+  ctx: ActionCtx,
+  { text, userId }: { text: string; userId?: string },
+): Promise<Intent> {
+  const payer = payerOf({ ...(userId === undefined ? {} : { userId }), signedIn: true, address: null });
+  const patience = { turnMs: deadlines.llmInteractive, attempts: 1, payer };
+  const { value } = await completeStructured(ctx, intentQuestion(text), patience);
+  return value;
+}
+
+/** @throws AppError `upstream` when the chain does not answer, or has no live price. */
+async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
+  const { fromToken, toToken } = wanted;
+  const price = async (token: Symbol): Promise<string> => {
+    const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
+    const value = await valueOf(ctx, { token, amount });
+    if (value === null || value === "0")
+      throw new AppError("upstream", `There is no live price for ${token}`);
+    return value;
+  };
+  const fromPrice = await price(fromToken);
+  return toToken === null ? { fromPrice } : { fromPrice, toPrice: await price(toToken) };
+}

@@ -1,0 +1,134 @@
+import { v } from "convex/values";
+import { isHash } from "viem";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { purseOf } from "../../lib/budget";
+import { failureOf, messageOf } from "../../lib/errors";
+import { log } from "../../lib/log";
+import { HOUR, MINUTE } from "../../lib/time";
+import { worker } from "../../lib/work/desk";
+import { cancelJob, readJob, sendPrompt } from "../../providers/agentApi";
+import { readOutcomes, type Outcome } from "../../providers/chainReceipts";
+import { worthOf } from "../chain/movements";
+import { coinAt, isCoin } from "../coins";
+import { feedPrices, priceIn, type Prices } from "../valuing";
+import type { Checked } from "./checks";
+import type { Asked, Look } from "./jobs";
+import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
+
+/** What asks the agent, and the chain about what the agent tells. */
+
+/** The agent is asked for so many hours, and may be late. */
+const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
+/** The agent's time of a movement and its block's. */
+const TIME_MS = HOUR;
+/** Clocks may differ a little. */
+const SKEW_MS = 5 * MINUTE;
+/** Of the larger: prices move between the movement, the telling and the check. */
+const AMOUNT = 0.1;
+/** Takes one step of an hour's look: sends its prompt, once, or asks after the job that this has become. */
+export const look = worker({ watchId: v.id("whaleWatches") }, async (ctx, one) => {
+  const step = await ctx.runMutation(internal.whales.agent.jobs.begin, one);
+  if (step === null) return;
+  if (step.kind === "prompt") await prompt(ctx, one);
+  else await poll(ctx, one, step);
+});
+
+async function prompt(ctx: ActionCtx, one: Look): Promise<void> {
+  const now = Date.now();
+  try {
+    const jobId = await sendPrompt(purseOf(ctx, "service"), PROMPT, now);
+    await ctx.runMutation(internal.whales.agent.jobs.accepted, { ...one, jobId });
+  } catch (error) {
+    const wait = failureOf(error)?.retryAfterMs;
+    await ctx.runMutation(internal.whales.agent.jobs.refused, {
+      ...one,
+      note: messageOf(error),
+      ...(wait === undefined ? {} : { pausedUntil: now + wait }),
+    });
+  }
+}
+
+/** Asks after a job once, and goes by what it says. */
+async function poll(ctx: ActionCtx, one: Look, { jobId, isTooOld }: Asked): Promise<void> {
+  const fail = (note: string) => ctx.runMutation(internal.whales.agent.jobs.fail, { ...one, note });
+  try {
+    const job = await readJob(jobId, Date.now());
+    if (job.state === "completed") {
+      await ctx.runMutation(internal.whales.agent.jobs.finish, { ...one, ...readAnswer(job.response) });
+    } else if (job.state !== "working") {
+      await fail(FAILURES[job.state]);
+    } else if (isTooOld) {
+      await cancelJob(jobId, Date.now());
+      await fail("The agent's job did not end in time and was cancelled");
+    } else {
+      await ctx.runMutation(internal.whales.agent.jobs.askAgain, one);
+    }
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) log.error("whales.poll failed", { watchId: one.watchId, reason: messageOf(error) });
+    if (isTooOld) {
+      const reason = failure?.message ?? "Its answer could not be stored";
+      await fail(`The agent's job did not end in time. ${reason}`);
+    } else {
+      const waitMs = failure?.retryAfterMs ?? 0;
+      await ctx.runMutation(internal.whales.agent.jobs.askAgain, { ...one, waitMs });
+    }
+  }
+}
+
+const FAILURES = {
+  failed: "The agent's job failed",
+  cancelled: "The agent's job was cancelled",
+  unknown: "The agent API no longer knows the job",
+};
+
+/**
+ * Asks the chain about a batch of transactions that the agent's alerts name. When it cannot be asked, their next check
+ * does.
+ */
+export const check = worker({}, async (ctx, { job }) => {
+  const due = await ctx.runMutation(internal.whales.agent.checks.claim, { job });
+  const wanted = due.flatMap((alert) =>
+    alert.txHash !== undefined && isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : [],
+  );
+  if (wanted.length === 0) return;
+  try {
+    const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
+    const mined = wanted.flatMap(({ alert }, i) => {
+      const outcome = outcomes[i] ?? null;
+      return outcome === null ? [] : [{ alert, outcome }];
+    });
+    if (mined.length === 0) return;
+    const prices = await feedPrices();
+    const checked = mined.map(({ alert, outcome }) => ({
+      alertId: alert.alertId,
+      verified: agrees(alert, outcome, prices),
+    }));
+    await ctx.runMutation(internal.whales.agent.checks.settle, { checked });
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    log.warn("whales.unchecked", { transactions: wanted.length, reason: failure.message });
+  }
+});
+
+/** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
+function agrees(
+  { token, amount, occurredAt, detectedAt }: Checked,
+  outcome: Outcome,
+  prices: Prices,
+): boolean {
+  const { time } = outcome.block;
+  if (!outcome.succeeded || !isCoin(token)) return false;
+  if (time < detectedAt - OLDEST_MS || time > detectedAt + SKEW_MS) return false;
+  if (occurredAt !== undefined && Math.abs(time - occurredAt) > TIME_MS) return false;
+  const moved =
+    token === "ETH"
+      ? [outcome.payment?.amount ?? 0n]
+      : outcome.transfers.filter((one) => coinAt(one.token) === token).map((one) => one.amount);
+  return moved.some((quantity) => {
+    const worth = worthOf({ coin: token, amount: quantity }, priceIn(prices, token).usd);
+    return Math.abs(worth - amount) <= AMOUNT * Math.max(worth, amount);
+  });
+}

@@ -1,0 +1,134 @@
+import { anyApi, type FunctionReference } from "convex/server";
+import { v } from "convex/values";
+import fc from "fast-check";
+import { describe, expect } from "vitest";
+import { internal } from "../../convex/_generated/api";
+import { internalMutation } from "../../convex/_generated/server";
+import { worker } from "../../convex/lib/work/desk";
+import {
+  end,
+  open,
+  rest,
+  telling,
+  vFailure,
+  vJob,
+  type Failure,
+  type Job as Attempt,
+} from "../../convex/lib/work/jobs";
+import { createApp, test } from "../support/app";
+
+const MINUTE = 60_000;
+/** Longer than any rest. */
+const LATER_MS = 31 * MINUTE;
+
+/**
+ * What an attempt comes to. `dies`: its server is gone before its result was stored. `stores and throws`: the result is
+ * stored, and what comes behind that fails.
+ */
+const HAPPENINGS = ["stores", "throws", "dies", "rests", "stores and throws"] as const;
+type Happening = (typeof HAPPENINGS)[number];
+type Job = { happenings: Happening[]; attempts: number; lane: "service" | "messages" | null };
+
+const anyJob: fc.Arbitrary<Job> = fc.record({
+  happenings: fc.array(fc.constantFrom(...HAPPENINGS), { maxLength: 6 }),
+  attempts: fc.integer({ min: 1, max: 4 }),
+  lane: fc.constantFrom("service" as const, "messages" as const, null),
+});
+
+/** How often a job runs, and how it ends, by the one rule. */
+function promised({ happenings, attempts }: Job): { runs: number; stored: number; told: boolean[] } {
+  const told: boolean[] = [];
+  for (let runs = 1; ; runs++) {
+    const happening = happenings[runs - 1] ?? "stores";
+    if (happening.startsWith("stores")) return { runs, stored: 1, told };
+    if (happening === "rests") continue;
+    told.push(told.length + 1 >= attempts);
+    if (told.length >= attempts) return { runs, stored: 0, told };
+  }
+}
+
+type Of<Kind extends "action" | "mutation", More, Result> = FunctionReference<
+  Kind,
+  "internal",
+  { index: number } & More,
+  Result
+>;
+/** What stands in for a room's functions. */
+const nothing = () => expect.unreachable();
+const { answer = nothing() } = anyApi["bot/desk"] ?? nothing();
+const { store = nothing(), putOff = nothing(), failed = nothing() } = anyApi["bot/jobs"] ?? nothing();
+const names: {
+  answer: Of<"action", { job: Attempt }, null>;
+  store: Of<"mutation", { job: Attempt }, boolean>;
+  putOff: Of<"mutation", { job: Attempt }, boolean>;
+  failed: Of<"mutation", Failure, null>;
+} = { answer, store, putOff, failed };
+
+/** A room whose work goes as a job says; what it did, by the job's place in the list. */
+function room() {
+  const did: { job: Job; runs: number; stored: number; told: boolean[]; late: number }[] = [];
+  const at = (index: number) => did[index] ?? expect.unreachable();
+  const word = { args: { index: v.number(), job: vJob }, returns: v.boolean() };
+  const store = internalMutation({
+    ...word,
+    handler: async (ctx, { index, job }) => {
+      const isUnderWay = await end(ctx, job);
+      if (isUnderWay) at(index).stored++;
+      return isUnderWay;
+    },
+  });
+  const putOff = internalMutation({ ...word, handler: (ctx, { job }) => rest(ctx, job, MINUTE) });
+  const failed = internalMutation({
+    args: { index: v.number(), ...vFailure },
+    returns: v.null(),
+    handler: (_ctx, { index, isLast }) => {
+      at(index).told.push(isLast);
+      return null;
+    },
+  });
+  const answer = worker({ index: v.number() }, async (ctx, { index, job }) => {
+    const own = at(index);
+    const happening = own.job.happenings[own.runs++] ?? "stores";
+    // The word of the attempt before comes late: it changes nothing.
+    const before = { index, job: { ...job, attempt: job.attempt - 1 } };
+    if (await ctx.runMutation(names.store, before)) own.late++;
+    if (happening === "rests") await ctx.runMutation(names.putOff, { index, job });
+    if (happening.startsWith("stores")) await ctx.runMutation(names.store, { index, job });
+    if (happening.endsWith("throws")) throw new Error("Nobody expected this");
+  });
+  return {
+    did,
+    modules: {
+      "bot/desk": () => Promise.resolve({ answer }),
+      "bot/jobs": () => Promise.resolve({ store, putOff, failed }),
+    },
+  };
+}
+
+describe("a piece of work", () => {
+  test("runs as often as promised, and what it has stored is never done again", async () => {
+    const { did, modules } = room();
+    const app = createApp({ replaced: modules });
+    await fc.assert(
+      fc.asyncProperty(fc.array(anyJob, { minLength: 1, maxLength: 7 }), async (jobs) => {
+        did.splice(0, did.length, ...jobs.map((job) => ({ job, runs: 0, stored: 0, told: [], late: 0 })));
+        await app.t.run(async (ctx) => {
+          for (const [index, { attempts, lane }] of jobs.entries()) {
+            const place = lane === null ? {} : { place: { lane, owner: "one", request: false } };
+            const told = telling(names.failed, { index });
+            await open(ctx, names.answer, { index }, { ...place, attempts, told });
+          }
+        });
+        for (let round = 0; round < 20 && (await app.rows("work")).length > 0; round++) {
+          await app.settle(3);
+          await app.advance(LATER_MS);
+          await app.t.mutation(internal.lib.work.turns.resumeLost, {});
+        }
+        expect(await app.rows("work")).toEqual([]);
+        expect(did.map(({ runs, stored, told }) => ({ runs, stored, told }))).toEqual(jobs.map(promised));
+        expect(did.filter(({ late }) => late > 0)).toEqual([]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
