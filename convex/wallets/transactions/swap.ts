@@ -183,9 +183,11 @@ async function requireGenuine({ transaction }: Quote, swap: Swap): Promise<void>
 async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
   const { walletId } = job;
-  const { earlierPermits, notePermit } = internal.wallets.transactions.approvals;
   const call = transaction.data.toLowerCase();
-  const earlier = await ctx.runQuery(earlierPermits, { walletId, now: Date.now() });
+  const earlier = await ctx.runQuery(internal.wallets.transactions.approvals.earlierPermits, {
+    walletId,
+    now: Date.now(),
+  });
   if (earlier.some((r) => call.includes(r)))
     throw new AppError("upstream", "The swap provider's quote uses an earlier permit of this wallet");
   if (!permit2) return transaction.data;
@@ -195,7 +197,10 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
     r: slice(signature, 0, 32).slice(2).toLowerCase(),
     endsAt: Number(message.deadline) * SECOND,
   };
-  await ctx.runMutation(notePermit, { transactionId: job.transaction._id, permit });
+  await ctx.runMutation(internal.wallets.transactions.approvals.notePermit, {
+    transactionId: job.transaction._id,
+    permit,
+  });
   return concat([transaction.data, numberToHex(size(signature), { size: 32 }), signature]);
 }
 
