@@ -6,7 +6,15 @@ import { executions, outside } from "./execution";
  * which others may replace at any time (a test's clock, a stand-in for `fetch`).
  */
 
-const NAMES = ["Date", "fetch", "setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
+const NAMES = [
+  "Date",
+  "fetch",
+  "setTimeout",
+  "clearTimeout",
+  "setInterval",
+  "clearInterval",
+  "console",
+] as const;
 type Name = (typeof NAMES)[number];
 
 type Timer = ReturnType<typeof setTimeout>;
@@ -21,6 +29,10 @@ export const outer = {
 
 const HALTED = "The host was stopped";
 
+/** What a function of a host that has ended says of it is nobody's news: on the platform it would not run at all. */
+const silent = new Proxy(console, { get: () => () => undefined });
+const ALLOWED: readonly string[] = ["Date", "console"];
+
 const refused = (name: Name) => () => {
   throw new Error(
     `\`${name}\` is not supported in Convex queries or mutations. Move this code to an action.`,
@@ -28,7 +40,7 @@ const refused = (name: Name) => () => {
 };
 
 const inTransactions: Partial<Record<Name, unknown>> = Object.fromEntries(
-  NAMES.filter((name) => name !== "Date").map((name) => [name, refused(name)]),
+  NAMES.filter((name) => !ALLOWED.includes(name)).map((name) => [name, refused(name)]),
 );
 
 const inActions: Partial<Record<Name, unknown>> = {
@@ -98,6 +110,7 @@ function seenBy(name: Name, slot: Slot): unknown {
   const execution = executions.getStore();
   if (execution === undefined) return valueIn(slot);
   const { frozen, core } = execution;
+  if (name === "console") return core.isHalted ? silent : valueIn(slot);
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   const { durability } = core;
   if (name === "fetch" && frozen === null && durability !== null) {

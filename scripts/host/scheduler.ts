@@ -86,6 +86,7 @@ export class Scheduler {
       await this.core.action(path, args, { request, work, identity: null });
       this.#finish(component, id, { kind: "success" });
     } catch (error) {
+      if (this.core.isHalted) return;
       console.error(`Error when running scheduled function ${path.udfPath}`, error);
       const message = error instanceof Error ? error.message : String(error);
       this.#finish(component, id, { kind: "failed", error: message.slice(0, 1_000).toWellFormed() });

@@ -241,6 +241,20 @@ test("a stack that has ended runs nothing any more", async () => {
   await expect(application.runMutation("notes:add", { text: "too late" })).rejects.toThrow("was stopped");
 });
 
+test("what runs while a stack ends says nothing of its end", async () => {
+  const { application, stop } = await startStack(quiet);
+  await application.runMutation("notes:startTelling", {});
+  const texts = () => application.dump()[""]?.filter(({ document }) => document.text === "telling") ?? [];
+  await eventually(async () => texts()[0]);
+  const said = vi.spyOn(console, "error").mockReturnValue();
+  onTestFinished(() => said.mockRestore());
+  await stop();
+  const ended = texts().length;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(texts()).toHaveLength(ended);
+  expect(said).not.toHaveBeenCalled();
+});
+
 test("after kill -9 all rows are back, a pending function runs, and an action that was cut off does not", async () => {
   const dataDir = await temporaryDirectory();
   const start = async () => {

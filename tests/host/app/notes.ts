@@ -56,6 +56,27 @@ export const slow = internalActionGeneric({
   },
 });
 
+export const startTelling = mutationGeneric({
+  args: {},
+  handler: async (ctx) => ctx.scheduler.runAfter(0, makeFunctionReference<"action">("notes:telling"), {}),
+});
+
+/** Writes until it cannot, and says so. */
+export const telling = internalActionGeneric({
+  args: {},
+  handler: async (ctx) => {
+    try {
+      for (;;) {
+        await ctx.runMutation(writeLater, { text: "telling" });
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    } catch (error) {
+      console.error("could not write", error);
+      throw error;
+    }
+  },
+});
+
 export const jobs = queryGeneric({
   args: {},
   handler: async (ctx) =>
