@@ -106,7 +106,11 @@ function addAliases(json: JsonSchema, aliases: Record<string, string>): void {
     if (typeof target !== "object") continue;
     json.properties = {
       ...json.properties,
-      [alias]: { ...target, description: `Another name of \`${name}\`, which wins when both are sent.` },
+      [alias]: {
+        ...target,
+        description: `Another name of \`${name}\`, which wins when both are sent.`,
+        deprecated: true,
+      },
     };
     if (json.required?.includes(name) !== true) continue;
     json.required = json.required.filter((one) => one !== name);

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
-import { operations, type Check } from "built:operations";
+import { operations } from "built:operations";
 import * as z from "zod/mini";
 import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
 import { withProgress, type Listener } from "./progress";
@@ -34,15 +34,12 @@ export async function callTool(
   if (inputAsksForKey(input)) return declined(tool, input);
   const refusal = notATextIn(tool, operation.texts, input);
   if (refusal !== null) return failed(refusal);
-  return answered(tool, input, operation.check, surroundings);
+  return answered(tool, input, surroundings);
 }
 
-async function answered(
-  tool: Tool,
-  input: Input,
-  check: Check | null,
-  surroundings: Surroundings,
-): Promise<CallToolResult> {
+const data = z.record(z.string(), z.unknown());
+
+async function answered(tool: Tool, input: Input, surroundings: Surroundings): Promise<CallToolResult> {
   const key = tool.repeats === "keyed" ? keyOf(input) : null;
   const call = callService({
     serviceUrl: surroundings.serviceUrl,
@@ -56,11 +53,7 @@ async function answered(
   try {
     const answer = await withProgress(surroundings, call);
     const content = [{ type: "text" as const, text: tool.text(answer, input) + noticeIn(answer) }];
-    if (check === null) return { content };
-    if (check(answer)) return { content, structuredContent: answer };
-    throw new UnexpectedAnswer(
-      (check.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`).join(", "),
-    );
+    return tool.structured ? { content, structuredContent: data.parse(answer) } : { content };
   } catch (error) {
     if (error instanceof UnexpectedAnswer) {
       return failedIn(key, true, `The service's answer has an unexpected form: ${error.message}.`);

@@ -1,5 +1,5 @@
 import { serve } from "./rpc";
-import { methodsOf } from "./server";
+import { handlerOf } from "./server";
 import { serviceUrlOf, SettingsError } from "./settings";
 
 /** The stdio proxy: speaks the protocol on stdin and stdout, forwards tool calls to the service, and listens nowhere. */
@@ -11,7 +11,7 @@ try {
   const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
   process.stdin.once("end", () => setTimeout(() => process.exit(0), GRACE_MS).unref());
   process.stdout.once("error", () => process.exit(0));
-  serve(process.stdin, process.stdout, methodsOf(BUILT_IN, serviceUrl), () => fail("A message does not end"));
+  serve(process.stdin, process.stdout, handlerOf(BUILT_IN, serviceUrl), () => fail("A message does not end"));
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;
   fail(error.message);

@@ -14,75 +14,102 @@ export type Request = {
   notify: (method: string, params: Record<string, unknown>) => void;
 };
 
-/** What can be asked, by method. A method throws an `RpcError` for what is the caller's fault. */
-export type Methods = ReadonlyMap<string, (request: Request) => object | Promise<object>>;
+/** Answers one request. It throws an `RpcError` for what is the caller's fault. */
+export type Handler = (method: string, request: Request) => object | Promise<object>;
 
 export class RpcError extends Error {
   constructor(
     readonly code: number,
     message: string,
+    readonly data?: object,
   ) {
     super(message);
   }
 }
 
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+export const METHOD_NOT_FOUND = -32_601;
 export const INVALID_PARAMS = -32_602;
-const METHOD_NOT_FOUND = -32_601;
 const INTERNAL_ERROR = -32_603;
 
 /** Longer than any message that makes sense. */
 const MAX_LINE_CHARS = 10_000_000;
 
 const requestId = z.union([z.string(), z.number()]);
-const message = z.object({
-  jsonrpc: z.literal("2.0"),
-  id: z.optional(requestId),
-  method: z.string(),
-  params: z.optional(z.record(z.string(), z.unknown())),
+type Id = z.output<typeof requestId>;
+
+const message = z.record(z.string(), z.unknown());
+const call = z.object({ jsonrpc: z.literal("2.0"), method: z.string() });
+const params = z.optional(z.record(z.string(), z.unknown()));
+const cancellation = z.object({
+  method: z.literal("notifications/cancelled"),
+  params: z.object({ requestId }),
 });
-const cancellation = z.object({ requestId });
+
+/** A response that was written or is to be; `null` where there is none: to notifications, and after a cancellation. */
+type Response = object | null;
 
 /**
- * Answers what arrives until the input ends. Lines that are no requests are passed over.
+ * Answers what arrives until the input ends: each request of a line, or of a batch of them, gets a response.
  * @param onOverlong Called, and nothing read any more, when a line does not end.
  */
-export function serve(input: Readable, output: Writable, methods: Methods, onOverlong: () => void): void {
-  const underWay = new Map<string | number, AbortController>();
-  const write = (body: object) => output.write(`${JSON.stringify({ jsonrpc: "2.0", ...body })}\n`);
-  const notify: Request["notify"] = (method, params) => write({ method, params });
+export function serve(input: Readable, output: Writable, handle: Handler, onOverlong: () => void): void {
+  const underWay = new Map<Id, AbortController>();
+  const write = (body: object) => void output.write(`${JSON.stringify(body)}\n`);
+  const notify: Request["notify"] = (method, given) => write({ jsonrpc: "2.0", method, params: given });
 
-  const answer = async (id: string | number, method: string, params: Record<string, unknown>) => {
+  const answered = async (id: Id, given: Record<string, unknown>): Promise<Response> => {
     const controller = new AbortController();
     const { signal } = controller;
     underWay.set(id, controller);
     try {
-      const handle = methods.get(method);
-      if (handle === undefined) throw new RpcError(METHOD_NOT_FOUND, `There is no method ${method}`);
-      const result = await handle({ params, signal, notify });
-      if (!signal.aborted) write({ id, result });
+      const asked = call.safeParse(given);
+      if (!asked.success) throw new RpcError(INVALID_REQUEST, "This is no JSON-RPC 2.0 request");
+      const named = params.safeParse(given.params);
+      if (!named.success) throw new RpcError(INVALID_PARAMS, "params must be an object");
+      const result = await handle(asked.data.method, { params: named.data ?? {}, signal, notify });
+      return signal.aborted ? null : { jsonrpc: "2.0", id, result };
     } catch (error) {
-      if (!signal.aborted) write({ id, error: failureOf(error) });
+      return signal.aborted ? null : { jsonrpc: "2.0", id, error: failureOf(error) };
     } finally {
       underWay.delete(id);
     }
   };
 
-  const take = (line: string) => {
-    const parsed = message.safeParse(jsonOf(line));
-    if (!parsed.success) return;
-    const { id, method, params = {} } = parsed.data;
-    if (id !== undefined) void answer(id, method, params);
-    else if (method === "notifications/cancelled") {
-      const cancelled = cancellation.safeParse(params);
-      if (cancelled.success) underWay.get(cancelled.data.requestId)?.abort();
+  const responseTo = async (given: unknown): Promise<Response> => {
+    const parsed = message.safeParse(given);
+    if (!parsed.success) return unidentified(INVALID_REQUEST, "A message is an object");
+    const { id, method, result, error } = parsed.data;
+    // It asks nothing, so no response is awaited.
+    if (method === undefined && (result !== undefined || error !== undefined)) return null;
+    const identified = requestId.safeParse(id);
+    if (identified.success) return answered(identified.data, parsed.data);
+    if (id !== undefined || method === undefined) {
+      return unidentified(INVALID_REQUEST, "A request has a method, and a string or a number as id");
     }
+    const cancelled = cancellation.safeParse(parsed.data);
+    if (cancelled.success) underWay.get(cancelled.data.params.requestId)?.abort();
+    return null;
+  };
+
+  const take = async (line: string) => {
+    const given = jsonOf(line);
+    if (!Array.isArray(given) || given.length === 0) {
+      const response =
+        given === undefined ? unidentified(PARSE_ERROR, "This is not JSON") : await responseTo(given);
+      if (response !== null) write(response);
+      return;
+    }
+    const responses = (await Promise.all(given.map(responseTo))).filter((one) => one !== null);
+    if (responses.length > 0) write(responses);
   };
 
   let rest = "";
   const read = (chunk: string) => {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
-    lines.forEach(take);
+    for (const line of lines) if (line.trim() !== "") void take(line);
     if (rest.length <= MAX_LINE_CHARS) return;
     input.off("data", read).pause();
     onOverlong();
@@ -90,9 +117,17 @@ export function serve(input: Readable, output: Writable, methods: Methods, onOve
   input.setEncoding("utf8").on("data", read);
 }
 
-function failureOf(error: unknown): { code: number; message: string } {
-  if (error instanceof RpcError) return { code: error.code, message: error.message };
-  return { code: INTERNAL_ERROR, message: error instanceof Error ? error.message : "Internal error" };
+/** To what has no readable id. The protocol leaves the id out then, where JSON-RPC has `null`: clients refuse that. */
+function unidentified(code: number, text: string): object {
+  return { jsonrpc: "2.0", error: { code, message: text } };
+}
+
+function failureOf(error: unknown): { code: number; message: string; data?: object } {
+  if (!(error instanceof RpcError)) {
+    return { code: INTERNAL_ERROR, message: error instanceof Error ? error.message : "Internal error" };
+  }
+  const { code, message: text, data } = error;
+  return { code, message: text, ...(data === undefined ? {} : { data }) };
 }
 
 function jsonOf(line: string): unknown {

@@ -1,23 +1,45 @@
 import * as z from "zod";
-import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/jsonSchema";
+import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
 import { objectSchema, type ObjectSchema } from "./interface";
 
 /** The endpoints' schemas in the form that suits chat clients: they hand them to models, and some validate by them. */
 
 /**
  * What a model is told to send. The endpoint accepts more spellings of the same (blanks around texts, digits as text,
- * `null` for what is left out); of those a model needs the proper one alone, and of the keywords only such as every
- * client understands.
+ * `null` for what is left out, older names of fields) and measures texts itself; of those a model needs the proper one
+ * alone, and of the keywords only such as every client understands.
  */
 export function inputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
-  const proper = Object.entries(properties).map(([name, property]) => [name, properOf(property)] as const);
+  const proper = Object.entries(properties)
+    .filter(([, { deprecated }]) => deprecated !== true)
+    .map(([name, property]) => [name, { ...properOf(property), ...wordsOf(name, property) }] as const);
   return objectSchema.parse({ ...rest, properties: Object.fromEntries(proper) });
 }
 
-/** What an answer holds. Fields that a newer service adds are no fault. */
-export function outputSchema(schema: z.ZodType): ObjectSchema {
-  return objectSchema.parse(opened(jsonSchemaOf(schema, "output")));
+/** Of fields that many tools have, by what the endpoints say of them: the instructions tell the rest once for all. */
+const SHARED = [
+  {
+    field: "userId",
+    meant: /only credential/,
+    words: "The person's secret id, a bearer secret: the same in every call.",
+  },
+  {
+    field: "idempotencyKey",
+    meant: /first outcome/,
+    words: "Repeating a call with the same key returns its first outcome.",
+  },
+  {
+    field: "token",
+    meant: /whole market\.$/,
+    words: "Symbol or name of the token to focus on; omit for the whole market.",
+  },
+];
+
+function wordsOf(name: string, { description }: Record<string, unknown>): { description?: string } {
+  if (typeof description !== "string") return {};
+  const shared = SHARED.find(({ field, meant }) => field === name && meant.test(description));
+  return shared === undefined ? {} : { description: shared.words };
 }
 
 const anySchema = z.record(z.string(), z.unknown());
@@ -43,21 +65,9 @@ function isBlank({ pattern, enum: values }: Record<string, unknown>): boolean {
 
 /** Without the patterns about blanks, and those in a dialect that only JavaScript reads. */
 function readable(schema: Record<string, unknown>): Record<string, unknown> {
-  const { pattern, allOf: _blanks, ...rest } = schema;
+  const { pattern, allOf: _blanks, minLength: _least, maxLength: _most, ...rest } = schema;
   if (Array.isArray(rest.enum) && rest.type === undefined) rest.type = "string";
   if (typeof pattern !== "string") return rest;
   const plain = pattern.replaceAll(String.raw`\s*`, "");
   return plain === String.raw`\S` || plain.includes(String.raw`\p{`) ? rest : { ...rest, pattern: plain };
-}
-
-function opened(value: JsonSchema): JsonSchema {
-  const copy = (one: unknown): unknown => {
-    if (Array.isArray(one)) return one.map(copy);
-    if (typeof one !== "object" || one === null) return one;
-    const entries = Object.entries(one).filter(
-      ([name, inner]) => !(name === "additionalProperties" && inner === false),
-    );
-    return Object.fromEntries(entries.map(([name, inner]) => [name, copy(inner)]));
-  };
-  return anySchema.parse(copy(value));
 }

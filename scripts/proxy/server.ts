@@ -1,11 +1,13 @@
 import type { InitializeResult, ListToolsResult } from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod/mini";
 import type { BuiltIn } from "./interface";
-import { INVALID_PARAMS, RpcError, type Methods, type Request } from "./rpc";
+import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type Handler, type Request } from "./rpc";
 
 /**
- * The Model Context Protocol as far as a server of tools speaks it. What the first answer does not need is loaded
- * behind it: while the client reads that, the rest gets ready.
+ * The Model Context Protocol as far as a server of tools speaks it, in both of its eras: a request whose `_meta` names
+ * its version is served by itself (https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), any
+ * other as after the handshake of the versions before. What the first answer does not need is loaded behind it: while
+ * the client reads that, the rest gets ready.
  */
 
 const INSTRUCTIONS = [
@@ -16,9 +18,26 @@ const INSTRUCTIONS = [
   "Private keys and seed phrases are never shown by any tool.",
 ].join("\n");
 
-/** Newest first. Tools without tasks look the same in all of them. */
-const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
+/** Those with a handshake, newest first. Tools without tasks look the same in all of them. */
+const LEGACY = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"] as const;
+const MODERN = "2026-07-28";
+const SUPPORTED = [MODERN, ...LEGACY];
 
+const UNSUPPORTED_VERSION = -32_022;
+
+/** Fields of `_meta`. */
+const VERSION_FIELD = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_FIELD = "io.modelcontextprotocol/clientCapabilities";
+const SERVER_FIELD = "io.modelcontextprotocol/serverInfo";
+
+/** The tools change with the version of the proxy alone. */
+const CACHEABLE = { ttlMs: 3_600_000, cacheScope: "public" };
+
+const meta = z.looseObject({ [VERSION_FIELD]: z.optional(z.unknown()) });
+const eraParams = z.object({ _meta: z.optional(meta) });
+const modernParams = z.object({
+  _meta: z.looseObject({ [VERSION_FIELD]: z.string(), [CAPABILITIES_FIELD]: z.looseObject({}) }),
+});
 const initializeParams = z.object({ protocolVersion: z.string() });
 
 const callParams = z.object({
@@ -27,18 +46,22 @@ const callParams = z.object({
   _meta: z.optional(z.looseObject({ progressToken: z.optional(z.union([z.string(), z.number()])) })),
 });
 
-export function methodsOf({ version }: BuiltIn, serviceUrl: string): Methods {
+type Methods = Readonly<Record<string, (request: Request) => object | Promise<object>>>;
+
+export function handlerOf({ version }: BuiltIn, serviceUrl: string): Handler {
+  const serverInfo = {
+    name: "market-research-signals-wallets",
+    title: "Market research, signals and wallets",
+    version,
+  };
+  const offered = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
+  const warmUp = () => void setImmediate(() => void import("./calls"));
   const initialize = (protocolVersion: string): InitializeResult => {
-    setImmediate(() => void import("./calls"));
+    warmUp();
     return {
-      protocolVersion: VERSIONS.find((one) => one === protocolVersion) ?? VERSIONS[0],
-      capabilities: { tools: {} },
-      serverInfo: {
-        name: "market-research-signals-wallets",
-        title: "Market research, signals and wallets",
-        version,
-      },
-      instructions: INSTRUCTIONS,
+      protocolVersion: LEGACY.find((one) => one === protocolVersion) ?? LEGACY[0],
+      ...offered,
+      serverInfo,
     };
   };
   const list = async (): Promise<ListToolsResult> => (await import("built:listing")).listing;
@@ -47,12 +70,46 @@ export function methodsOf({ version }: BuiltIn, serviceUrl: string): Methods {
     const { callTool } = await import("./calls");
     return callTool(name, input, { serviceUrl, signal, notify, progressToken: _meta?.progressToken });
   };
-  return new Map<string, (request: Request) => object | Promise<object>>([
-    ["initialize", ({ params }) => initialize(parsed(initializeParams, params).protocolVersion)],
-    ["ping", () => ({})],
-    ["tools/list", list],
-    ["tools/call", call],
-  ]);
+  const legacy: Methods = {
+    initialize: ({ params }) => initialize(parsed(initializeParams, params).protocolVersion),
+    ping: () => ({}),
+    "tools/list": list,
+    "tools/call": call,
+  };
+  const modern: Methods = {
+    "server/discover": () => {
+      warmUp();
+      return { supportedVersions: SUPPORTED, ...offered, ...CACHEABLE };
+    },
+    "tools/list": async () => ({ ...(await list()), ...CACHEABLE }),
+    "tools/call": call,
+  };
+  return async (method, request) => {
+    if (!isModern(method, request)) return found(legacy, method)(request);
+    refuseOtherVersions(request);
+    const result = await found(modern, method)(request);
+    return { resultType: "complete", ...result, _meta: { [SERVER_FIELD]: serverInfo } };
+  };
+}
+
+function isModern(method: string, { params }: Request): boolean {
+  return method === "server/discover" || parsed(eraParams, params)._meta?.[VERSION_FIELD] !== undefined;
+}
+
+/** @throws RpcError also when a field is missing that every request of this era has. */
+function refuseOtherVersions({ params }: Request): void {
+  const requested = parsed(modernParams, params)._meta[VERSION_FIELD];
+  if (requested === MODERN) return;
+  throw new RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", {
+    supported: SUPPORTED,
+    requested,
+  });
+}
+
+function found(methods: Methods, method: string): Methods[string] {
+  const own = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (own === undefined) throw new RpcError(METHOD_NOT_FOUND, `There is no method ${method}`);
+  return own;
 }
 
 /** @throws RpcError naming the parameter that is wrong. */

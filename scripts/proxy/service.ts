@@ -150,7 +150,8 @@ function bodyOf({ status, text, retryAfter }: Response): unknown {
   const told = failureShape.safeParse(body);
   if (told.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
-    throw new ServiceError(told.data.error + wait, false, passing);
+    // A readable failure of the service may have come after the signature, too.
+    throw new ServiceError(told.data.error + wait, status >= 500, passing);
   }
   throw new ServiceError(
     `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,

@@ -30,7 +30,7 @@ export class UnexpectedAnswer extends Error {}
 
 type Endpoint = { method: "GET" | "POST"; path: `/${string}` };
 
-/** What a client may expect of a call; all four are always told. */
+/** What a client may expect of a call. */
 export type Hints = {
   readOnlyHint: boolean;
   destructiveHint: boolean;

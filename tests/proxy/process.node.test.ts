@@ -1,9 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, readdir, readlink } from "node:fs/promises";
+import { Client as ModernClient } from "@modelcontextprotocol/client";
+import { StdioClientTransport as ModernTransport } from "@modelcontextprotocol/client/stdio";
 import { getDefaultEnvironment } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { JSONRPCMessageSchema, LATEST_PROTOCOL_VERSION } from "@modelcontextprotocol/sdk/types.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
 import { until } from "../support/waiting";
 import { buildProxy, fakeService, hang, HASTENED, json, type Built, type FakeService } from "./support";
 
@@ -122,6 +125,114 @@ describe("the protocol", () => {
     expect(answersOf(stdout)).toHaveLength(5);
   });
 
+  test("answers whatever asks something, also what it cannot read, and batches with one line", async () => {
+    const ping = (id: unknown) => ({ jsonrpc: "2.0", id, method: "ping" });
+    const { stdout } = await run(
+      {},
+      JSON.stringify([ping(1), { jsonrpc: "2.0", method: "notifications/of-nothing" }, 5, ping("two")]),
+      JSON.stringify([{ jsonrpc: "2.0", method: "notifications/of-nothing" }]),
+      "[]",
+      "",
+      "{ half",
+      { ...ping(3), params: null },
+      { ...ping(4), params: [1] },
+      { ...ping(5), jsonrpc: "1.0" },
+      { jsonrpc: "2.0", id: 6 },
+      ping(null),
+      "7",
+    );
+    const lines = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => z.unknown().parse(JSON.parse(line)));
+    const failure = (code: number, id?: number) => ({
+      jsonrpc: "2.0",
+      ...(id === undefined ? {} : { id }),
+      error: { code, message: expect.any(String) },
+    });
+    const pong = (id: number | string) => ({ jsonrpc: "2.0", id, result: {} });
+    expect(lines).toHaveLength(9);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        [pong(1), failure(-32600), pong("two")],
+        failure(-32700),
+        failure(-32602, 3),
+        failure(-32602, 4),
+        failure(-32600, 5),
+        failure(-32600, 6),
+      ]),
+    );
+    const isUnidentified = expect.objectContaining(failure(-32600));
+    expect(lines.filter((one) => isUnidentified.asymmetricMatch(one))).toHaveLength(5);
+  });
+
+  test("serves each request of 2026-07-28 by itself, and the older versions beside it", async () => {
+    const modern = (id: number, method: string, params: object = {}, version = "2026-07-28") => ({
+      jsonrpc: "2.0",
+      id,
+      method,
+      params: {
+        ...params,
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": version,
+          "io.modelcontextprotocol/clientCapabilities": {},
+        },
+      },
+    });
+    const { stdout } = await run(
+      {},
+      modern(1, "tools/list"),
+      modern(2, "server/discover", {}, "1900-01-01"),
+      { jsonrpc: "2.0", id: 3, method: "server/discover" },
+      modern(4, "ping"),
+      modern(5, "initialize", HELLO.params),
+      HELLO,
+    );
+    const answers = new Map(answersOf(stdout).map((one) => ["id" in one ? one.id : null, one]));
+    expect(answers.get(1)).toMatchObject({
+      result: {
+        resultType: "complete",
+        ttlMs: 3_600_000,
+        cacheScope: "public",
+        _meta: { "io.modelcontextprotocol/serverInfo": { name: "market-research-signals-wallets" } },
+      },
+    });
+    expect(answers.get(2)).toMatchObject({
+      error: {
+        code: -32022,
+        data: { supported: expect.arrayContaining(["2026-07-28", "2025-11-25"]), requested: "1900-01-01" },
+      },
+    });
+    expect(answers.get(3)).toMatchObject({ error: { code: -32602 } });
+    expect(answers.get(4)).toMatchObject({ error: { code: -32601 } });
+    expect(answers.get(5)).toMatchObject({ error: { code: -32601 } });
+    expect(answers.get(0)).toMatchObject({ result: { protocolVersion: "2025-06-18" } });
+    expect(answers.get(0)).not.toHaveProperty("result.resultType");
+  });
+
+  test("a client that is pinned to 2026-07-28 discovers, lists and calls", async () => {
+    service.answers(json(200, { success: true, stopped: 2 }));
+    const client = new ModernClient(
+      { name: "tests", version: "1.0.0" },
+      { versionNegotiation: { mode: { pin: "2026-07-28" } } },
+    );
+    await client.connect(
+      new ModernTransport({
+        command: process.execPath,
+        args: [built.file],
+        env: { ...getDefaultEnvironment(), NOELCLAW_CONVEX_URL: service.url },
+      }),
+    );
+    try {
+      expect(client.getDiscoverResult()).toMatchObject({ capabilities: { tools: {} } });
+      expect((await client.listTools()).tools).toHaveLength(19);
+      const result = await client.callTool({ name: "stop_research", arguments: { userId: "u" } });
+      expect(result).toMatchObject({ structuredContent: { success: true, stopped: 2 } });
+    } finally {
+      await client.close();
+    }
+  });
+
   test("takes messages in pieces, cut inside a character too", async () => {
     service.answers(json(200, { success: true, stopped: 1 }));
     const { child, out, ended } = start({ NOELCLAW_CONVEX_URL: service.url });
@@ -163,7 +274,7 @@ describe("the process", () => {
     );
     const messages = stdout.trimEnd().split("\n");
     const parsed = messages.map((line) => JSONRPCMessageSchema.parse(JSON.parse(line)));
-    expect(parsed.map((one) => ("id" in one ? one.id : null)).toSorted()).toEqual([0, 1, 2, 3, 4]);
+    expect(parsed.map((one) => ("id" in one ? one.id : null)).toSorted()).toEqual([0, 1, 2, 3, 4, null]);
     expect(code).toBe(0);
     expect(stderr).toBe("");
   });

@@ -158,7 +158,10 @@ describe("a repeat", () => {
 
     for (const status of [400, 404, 409, 429, 500]) {
       service.answers(json(status, { error: "No" }));
-      expect(textOf(await proxy.call("send_token", order))).toBe("No");
+      const told = textOf(await proxy.call("send_token", order));
+      // It may have failed after the signature: the key is what finds that out.
+      if (status < 500) expect(told).toBe("No");
+      else expect(told).toMatch(/^No Whether it was carried out is not known\..* idempotencyKey "[\w-]+"/);
       expect(service.received).toHaveLength(1);
     }
   });
@@ -213,10 +216,6 @@ describe("a failure", () => {
     service.answers(json(200, { success: true, stopped: "two" }));
     expect(textOf(await proxy.call("stop_research", { userId: "u" }))).toBe(
       "The service's answer has an unexpected form: stopped must be number.",
-    );
-    service.answers(json(200, { stopped: 2 }));
-    expect(textOf(await proxy.call("stop_research", { userId: "u" }))).toMatch(
-      /unexpected form: .*must have required property 'success'/,
     );
   });
 

@@ -63,7 +63,7 @@ const stopResearch = tool({
   name: "stop_research",
   title: "Stop research shifts",
   description:
-    "Stops all active research shifts of the user for good; their unfinished reports are dropped, finished ones stay. userId is the person's secret id.",
+    "Stops all active research shifts of the user for good; their unfinished reports are dropped, finished ones stay.",
   endpoint: { method: "POST", path: "/mcp/research/stop" },
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   repeats: "freely",
@@ -80,7 +80,7 @@ const getResearchStatus = tool({
   name: "get_research_status",
   title: "Research status",
   description:
-    "The user's newest active research shift (null when there is none) with elapsed and remaining minutes, the shift that ended last and how, and their latest three reports. userId is the person's secret id.",
+    "The user's newest active research shift (null when there is none) with elapsed and remaining minutes, the shift that ended last and how, and their latest three reports.",
   endpoint: { method: "GET", path: "/mcp/research/status" },
   hints: reads("stored"),
   repeats: "freely",

@@ -5,9 +5,6 @@ import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 const SECRET_ID =
   "userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and use the same one ever after; whoever knows it controls the wallet.";
 
-const AMOUNTS =
-  'amount is a whole number in the token\'s smallest unit, as a string: "1000000" is 1 USDC or USDT, "1000000000000000000" is 1 ETH, WETH or DAI.';
-
 const CREATES: Hints = {
   readOnlyHint: false,
   destructiveHint: false,
@@ -64,7 +61,7 @@ const connectWallet = tool({
 const createWallet = tool({
   name: "create_wallet",
   title: "Create a basic wallet",
-  description: `Creates the user's basic wallet on Base, or returns the existing one. It is apart from the custody wallet of connect_wallet and has another address. ${SECRET_ID}`,
+  description: `Creates the user's basic wallet on Base, or returns the existing one. It is apart from the custody wallet of connect_wallet and has another address.`,
   endpoint: { method: "POST", path: "/mcp/wallet/create" },
   hints: CREATES,
   repeats: "freely",
@@ -83,7 +80,7 @@ const getWalletBalance = tool({
   name: "get_wallet_balance",
   title: "Wallet balance",
   description:
-    "ETH and USDC of the user's basic wallet and of the custody wallet, as far as there are both, as exact decimals in whole tokens. userId is the person's secret id.",
+    "ETH and USDC of the user's basic wallet and of the custody wallet, as far as there are both, as exact decimals in whole tokens.",
   endpoint: { method: "GET", path: "/mcp/wallet/balance" },
   hints: reads("live"),
   repeats: "freely",
@@ -103,7 +100,7 @@ const getWalletBalance = tool({
 const getPortfolio = tool({
   name: "get_portfolio",
   title: "Portfolio",
-  description: `All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet when there is none. ${SECRET_ID}`,
+  description: `All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet when there is none.`,
   endpoint: { method: "GET", path: "/mcp/defi/portfolio" },
   hints: { ...CREATES, openWorldHint: true },
   repeats: "freely",
@@ -175,8 +172,7 @@ const OUTCOMES = {
   failed: "FAILED on chain: nothing but network fees was spent",
 };
 
-const DRY_RUN =
-  "dryRun: true is a rehearsal that says what it would come to and moves nothing; there is no other word for that.";
+const DRY_RUN = "dryRun: true rehearses it and moves nothing.";
 
 /** What a rehearsal says, whatever it is of. */
 function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof rehearsed>["rehearsal"]) {
@@ -202,7 +198,7 @@ function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof r
 const swapTokens = tool({
   name: "swap_tokens",
   title: "Swap tokens",
-  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. Tokens: ETH, USDC, USDT, DAI, WETH. ${AMOUNTS} slippageBps is in basis points, 100 (the default) is 1 %. ${DRY_RUN} userId is the person's secret id. Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${DRY_RUN} Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
   repeats: "keyed",
@@ -248,7 +244,7 @@ const swapTokens = tool({
 const sendToken = tool({
   name: "send_token",
   title: "Send tokens",
-  description: `Sends ETH, USDC, USDT, DAI or WETH from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. ${AMOUNTS} from says which wallet pays: custody (the default) or basic. ${DRY_RUN} userId is the person's secret id. Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${DRY_RUN} Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
   repeats: "keyed",
