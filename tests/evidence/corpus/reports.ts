@@ -47,7 +47,7 @@ export function factOf(subject: string, kind: Kind, value: number | string, obse
 }
 
 /** What a line of a scene tells: `BTC: price 97250.5; change24h 3.21`. */
-function factsIn(line: string, at: number): Fact[] {
+export function factsIn(line: string, at: number): Fact[] {
   const [subject = "", told = ""] = line.split(/: (.*)/);
   return told.split("; ").flatMap((one) => {
     const [, name = "", value = ""] = /^(\w+) (.*)$/.exec(one) ?? [];
