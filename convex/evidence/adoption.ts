@@ -10,20 +10,43 @@ import { wordingOf, type Wording } from "./wordings";
  * two. It is printed from the facts, so that it cannot be another than theirs. Pure.
  */
 
-/** `said`: what stays of it because it is true, its words or a bound; the bracket says how much it is. */
-export type Adopted = { printed: Printed; said?: string | number };
+/** `said`: a bound that stays because it is true; the bracket says how much it is. */
+export type Adopted = { printed: Printed; said?: number };
 
 /** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
-export type Choice = { facts: readonly Source[]; others: readonly Source[]; isSummed: boolean };
+export type Choice = {
+  facts: readonly Source[];
+  others: readonly Source[];
+  /** Those of its own citation. */
+  own: readonly Source[];
+  isSummed: boolean;
+};
 
 export function adopted(figure: Figure, choice: Choice): Adopted | null {
+  if (figure.readings.length === 0) return inPlaceOf(figure, choice.own);
   const facts = choice.facts.filter(({ value }) => value !== null).map(ofFact);
   return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
 }
 
-/** What a figure may be of what would be printed: a share in words, a bound, its value; the first rule that holds of any. */
+/**
+ * A number in words is not read: the one fact in its unit that its clause cites is printed instead, or the ratio of two; a part
+ * of something is smaller than that.
+ */
+function inPlaceOf({ unit }: Figure, own: readonly Source[]): Adopted | null {
+  const facts = own.filter(({ value }) => value !== null).map(ofFact);
+  const fit = facts.filter(({ unit: shown }) =>
+    unit === "part" ? shown === "percent" || shown === "count" : unit === (shown === "count" ? "none" : WRITTEN[shown]),
+  );
+  const [only, ...more] = fit;
+  if (only !== undefined) return more.length === 0 ? { printed: only } : null;
+  const isShare = unit === "part" || unit === "times";
+  const ratio = isShare && own.length === 2 ? operated([...own], "/") : null;
+  return ratio !== null && ratio.value < 1 === (unit === "part") ? { printed: ratio } : null;
+}
+
+/** What a figure may be of what would be printed: a bound, or its value; the first rule that holds of any. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
-  const rules = figure.isWord ? [shareOf] : figure.bound === null ? [valueOf] : [boundOf, valueOf];
+  const rules = figure.bound === null ? [valueOf] : [boundOf, valueOf];
   for (const rule of rules) {
     for (const printed of all) {
       const found = rule(figure, printed);
@@ -90,44 +113,19 @@ const valueOf: Rule = (figure, made) => {
 };
 
 const MOST_DIGITS = 3;
-/** How many times a bound what is so may be, and how many times it is a multiple in a word. */
+/** How many times a bound what is so may be. */
 const FAR_BOUND = 1.2;
-const FAR_WORD = 1.6;
-const NEAR_WORD = 0.1;
 
 /** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
 const boundOf: Rule = (figure, made) => {
-  const said = figure.readings.find(
-    ({ value }) =>
-      Number(value.toPrecision(MOST_DIGITS)) === value && holds(value, sizeOf(made), figure.bound, FAR_BOUND),
-  );
+  const size = sizeOf(made);
+  const said = figure.readings.find(({ value }) => {
+    const isTrue = figure.bound === "over" ? size > value : size < value;
+    const isNear = Math.max(size / value, value / size) <= FAR_BOUND;
+    return isTrue && isNear && Number(value.toPrecision(MOST_DIGITS)) === value;
+  });
   return said === undefined || !isOfKind(figure, made) ? null : { said: said.value / partOf(made.unit) };
 };
-
-function holds(said: number, size: number, bound: Figure["bound"], far: number): boolean {
-  if (bound === null) return Math.abs(size - said) <= NEAR_WORD * said;
-  return Math.max(size / said, said / size) <= far && (bound === "over" ? size > said : size < said);
-}
-
-/** A multiple or a share in words that is true of what was made, or of a single fact: 38 of 50, 76 %, a fall of 50 %. */
-const shareOf: Rule = ({ readings: [said], unit, bound, text }, made) => {
-  const size = sharedBy(made, unit, said?.value ?? 0);
-  const isTrue = said !== undefined && size !== null && holds(said.value, size, bound, FAR_WORD);
-  return isTrue ? { said: text } : null;
-};
-
-/** What a share in words is compared with. */
-function sharedBy(made: Printed, written: Written, share: number): number | null {
-  const { operation, value, unit } = made;
-  const { about } = made.first;
-  if (about === null) return null;
-  if (written === "percent") return WRITTEN[unit] === "percent" ? sizeOf(made) : null;
-  if (operation !== null) return unit === "times" ? value : null;
-  const { family, aside, isSigned } = wordingOf(about.kind);
-  if (unit === "count") return aside === null ? null : value / aside.value;
-  if (unit === "percent" && isSigned) return share >= 2 || share === 0.5 ? 1 + value / 100 : null;
-  return family === "share" ? value / 100 : null;
-}
 
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
 export const SUMMED =

@@ -45,7 +45,7 @@ export function toldOf({ start, printed: made, said }: Item, around: Around, des
     ? ""
     : labelOf(made, isNamed(first, start, around, desk));
   if (said !== undefined) {
-    const amount = typeof said === "string" ? said : amountOf({ ...made, value: said }, desk, "none");
+    const amount = amountOf({ ...made, value: said }, desk, "none");
     return { amount, sources, label: joined([label, amountOf(made, desk)]) };
   }
   const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);

@@ -1,11 +1,13 @@
-import { namesIn } from "../lib/records";
 import {
-  MULTIPLES,
-  NUMBER_ENDS,
+  MULTIPLIED,
   NUMBERS,
+  OF,
   OVER,
   OVER_BEHIND,
+  PARTS,
   SCALES,
+  SPANS,
+  TIMES,
   UNDER,
   UNDER_BEHIND,
   UNITS,
@@ -22,15 +24,13 @@ type Reading = { value: number; place: number };
 
 export type Figure = Place & {
   text: string;
-  /** As both conventions of writing numbers have it; none where it cannot be read. */
+  /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
   readings: readonly Reading[];
   unit: Written;
   /** The capitals behind it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
-  /** Whether it is a multiple or a share in words, such as "twice", "four in five". */
-  isWord: boolean;
 };
 
 /** In the place of what is read already: no letter, no digit, no mark. */
@@ -87,7 +87,7 @@ function unitIn(text: string): { unit: Written; times: number } {
 function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
   const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
   const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
-  return { unit: unit?.unit ?? "none", times: 10 ** (scale?.power ?? 0) * (unit?.times ?? 1) };
+  return { unit: unit?.unit ?? "none", times: (scale?.times ?? 1) * (unit?.times ?? 1) };
 }
 
 const SIGN =
@@ -95,7 +95,7 @@ const SIGN =
 const FRONT =
   "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
   "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
-const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*(?:[万億亿]\\d+)*";
+const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*";
 const IN_DIGITS = new RegExp(
   `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?${ANY_SCALE})?` +
     `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
@@ -114,7 +114,7 @@ function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figur
   const said = sign + inner;
   return {
     ...placed(text, found),
-    ...{ unit: front ?? behind, ticker, isWord: false },
+    ...{ unit: front ?? behind, ticker },
     readings: readingsOf(number, point).map(({ value, place }) => ({
       value: value * times,
       place: place * times,
@@ -125,8 +125,7 @@ function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figur
 
 /** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
 function readingsOf(number: string, point: "." | ","): Reading[] {
-  const [first = "", ...more] = number.replace(/[\s'’]/g, "").split(/(?<=[万億亿])/);
-  if (more.length > 0) return [{ value: inMyriads([first, ...more]), place: 1 }];
+  const first = number.replace(/[\s'’]/g, "");
   const marks = first.match(/[.,]/g) ?? [];
   const mark = marks.at(-1) ?? "";
   const digits = first.replace(/[.,]/g, "");
@@ -141,12 +140,6 @@ function readingsOf(number: string, point: "." | ","): Reading[] {
     ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
     ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),
   ];
-}
-
-const MYRIADS: Readonly<Record<string, number>> = { 万: 1e4, 億: 1e8, 亿: 1e8 };
-
-function inMyriads(parts: readonly string[]): number {
-  return parts.reduce((sum, part) => sum + Number.parseFloat(part) * (MYRIADS[part.at(-1) ?? ""] ?? 1), 0);
 }
 
 /** Where a figure stands, and whether a word beside it makes it a bound. */
@@ -164,35 +157,32 @@ const BOUND_BEFORE = new RegExp(
 );
 const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
 
-const KNOWN = namesIn(NUMBERS).join("|");
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
-  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
-/** A multiple, a share, a number in words with its unit, or a unit alone. */
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
+/** "Six of the fifty": small numbers of others are words of the language. */
+const COUNTED = `(?<!\\p{L})(?!(?:one|two|eine?m?|zwei|uno?|dos|deux|um|dois|duas|half|halb|medio|demi|meia?) )\\p{Script=Latin}{0,20}(?:${NUMBERS})(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest)? (?:\\d|\\p{Script=Latin}{0,20}(?:${NUMBERS})(?!\\p{L})))`;
+/** A multiple, a share, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
-    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+  `(?<part>${PARTS})(?: of (?:a|one) (?<cent>per ?cent|basis point))?|(?<times>${TIMES})|${MULTIPLIED}|(?<count>${COUNTED})|` +
+    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${NUMBERS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
+const SPELT = Object.entries(SPANS).map(([span, list]) => ({ span, pattern: new RegExp(`^(?:${list})[ -]?$`, "iu") }));
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 function inWords(text: string, found: RegExpExecArray): Figure {
-  const groups = found.groups ?? {};
-  const { amount = "", part = "", all = "", cent, point } = groups;
-  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
-  const share = multiple ?? numberOf(part) / numberOf(all);
+  const { amount = "", part, times: multiple, count, cent, ...groups } = found.groups ?? {};
   const { unit, times } = unitOf(groups);
-  const told = Number.isNaN(share) ? numberOf(amount) : share;
-  const isPart = cent !== undefined || point !== undefined;
-  const value = told * (point === undefined ? times : 0.01);
+  const span = SPELT.find(({ pattern }) => pattern.test(amount))?.span;
+  const shared = part === undefined ? (multiple === undefined ? null : "times") : cent === undefined ? "part" : "percent";
+  const whole = unit === "none" ? (count === undefined ? "other" : "none") : unit;
+  const place = placed(text, found);
   return {
-    ...placed(text, found),
-    readings: Number.isNaN(value) ? [] : [{ value, place: Math.min(1, told / 2) * times }],
-    unit: isPart ? "percent" : Number.isNaN(share) ? (unit === "none" ? "other" : unit) : "times",
-    ...{ ticker: null, sign: 0, isWord: !Number.isNaN(share) },
+    ...place,
+    // What takes its place is exact.
+    start: place.start - (place.bound === null ? 0 : (BOUND_BEFORE.exec(text.slice(0, place.start))?.[0].length ?? 0)),
+    readings: span === undefined ? [] : [{ value: Number(span) * times, place: 1 }],
+    ...{ unit: shared ?? whole, ticker: null, sign: 0 },
   };
-}
-
-function numberOf(told: string): number {
-  return NUMBERS[told.toLowerCase().replace(/[ -]{1,3}(?:a[ -]{1,3})?$/, "")] ?? Number.NaN;
 }

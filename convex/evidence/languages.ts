@@ -53,49 +53,49 @@ export function words(list: string): RegExp {
 }
 
 /** In what a figure may be written. */
-export type Written = "percent" | "times" | "money" | "gwei" | "hours" | "place" | "coins" | "other" | "none";
+const WRITTEN = [
+  ...["percent", "times", "part", "money", "gwei", "hours", "place", "coins", "other", "none"] as const,
+];
+export type Written = (typeof WRITTEN)[number];
+
+/** Rows of a table by unit and size: `money 0.01`. */
+function rowsOf(table: Readonly<Record<string, string>>) {
+  return Object.entries(table).map(([row, list]) => {
+    const [name = "", times = ""] = row.split(" ");
+    return { unit: WRITTEN.find((unit) => unit === name) ?? "other", times: Number(times), list };
+  });
+}
 
 /** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
-export const UNITS: readonly { unit: Written; times: number; list: string }[] = [
-  {
-    unit: "percent",
-    times: 1,
-    list: "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
-  },
-  {
-    unit: "percent",
-    times: 0.01,
-    list: "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
-  },
-  { unit: "times", times: 1, list: "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍" },
-  {
-    unit: "money",
-    times: 1,
-    list: "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル",
-  },
-  { unit: "money", times: 0.01, list: "¢|(?:US )?cents?" },
-  { unit: "gwei", times: 1, list: "[Gg]wei" },
-  { unit: "hours", times: 1 / 60, list: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間" },
-  { unit: "hours", times: 1, list: "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間" },
-  { unit: "hours", times: 24, list: "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間" },
-  { unit: "hours", times: 168, list: "weeks?|Wochen?|semanas?|semaines?|周|週間?" },
-  { unit: "hours", times: 720, list: "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月" },
-  { unit: "hours", times: 8_760, list: "years?|Jahren?|años?|ans?|anos?|年間" },
-  { unit: "other", times: 1, list: "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円" },
-];
+export const UNITS = rowsOf({
+  "percent 1":
+    "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
+  "percent 0.01":
+    "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
+  "times 1": "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
+  "money 1":
+    "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル",
+  "money 0.01": "¢|(?:US )?cents?",
+  "gwei 1": "[Gg]wei",
+  [`hours ${1 / 60}`]: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間",
+  "hours 1": "h|hrs?|hours?|Stunden?|Std\\.?|horas?|heures?|小时|時間",
+  "hours 24": "d|days?|Tag(?:en?)?|d[íi]as?|jours?|天|日間",
+  "hours 168": "weeks?|Wochen?|semanas?|semaines?|周|週間?",
+  "hours 720": "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月",
+  "hours 8760": "years?|Jahren?|años?|ans?|anos?|年間",
+  "other 1": "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円",
+});
 
 /** Words for powers of ten behind a number. */
-export const SCALES = [
-  {
-    power: 12,
-    list: "[Tt]n?|trn|trillions?|Billionen|bill[óo]n(?:es)?(?= de)|billones|Bio\\.?|trilh(?:ão|ões)|tri|万亿|兆",
-  },
-  { power: 9, list: "[Bb]n?|bln|billions?|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi" },
-  { power: 8, list: "[亿億]" },
-  { power: 6, list: "[Mm]|mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)" },
-  { power: 4, list: "万" },
-  { power: 3, list: "[kK]|thousand|Tsd\\.?|Tausend|mil|mille" },
-];
+export const SCALES = rowsOf({
+  "none 1e12":
+    "[Tt]n?|trn|trillions?|Billionen|bill[óo]n(?:es)?(?= de)|billones|Bio\\.?|trilh(?:ão|ões)|tri|万亿|兆",
+  "none 1e9": "[Bb]n?|bln|billions?|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi",
+  "none 1e8": "[亿億]",
+  "none 1e6": "[Mm]|mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)",
+  "none 1e4": "万",
+  "none 1e3": "[kK]|thousand|Tsd\\.?|Tausend|mil|mille",
+});
 
 /** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
 export const OVER =
@@ -107,12 +107,12 @@ export const UNDER_BEHIND = "以下|未満|を下回|以内";
 
 /** Right before a change: it says the direction, so that the sign need not. */
 export const UP =
-  "up|higher|r[io]se|rises|risen|rising|gain(?:s|ed|ing)?|climb(?:s|ed)?|advanc(?:e|es|ed)|jump(?:s|ed)?|adds|added|rall(?:y|ied|ies)|surg(?:e|es|ed)|increas(?:e|es|ed)|grew|grown|growth|expand(?:s|ed)|plus|" +
+  "(?<!g[ai]ves? |giving |given )up|higher|r[io]se|rises|risen|rising|gain(?:s|ed|ing)?|climb(?:s|ed)?|advanc(?:e|es|ed)|jump(?:s|ed)?|adds|added|rall(?:y|ied|ies)|surg(?:e|es|ed)|increas(?:e|es|ed)|grew|grown|growth|expand(?:s|ed)|plus|" +
   "stieg(?:en)?|steigt|gestiegen|legte|legt|gewann|gewonnen|zugelegt|kletterte|höher|Anstieg|Zuwachs|Gewinn|Plus|" +
   "subió|sube|subida|ganó|gana|avanzó|avanza|alza|aumentó|creció|hausse|gagn[eé]|progress[eé]|mont[eé]|grimp[eé]|augment[eé]|" +
   "subiu|sobe|alta|ganhou|ganha|avançou|avança|cresceu|aumentou|上涨|涨(?!跌|幅)|上升|增长|走高|攀升|增加|上昇|値上がり";
 export const DOWN =
-  "down|off|lower|f[ea]ll|falls|fallen|falling|los[et]|loses|loss|losing|declin(?:e|es|ed)|drop(?:s|ped)?|slid|slides?|slip(?:s|ped)?|sheds?|dip(?:s|ped)?|retreat(?:s|ed)?|decreas(?:e|es|ed)|shr[aiu]nk|shrinks|contracted|erased|bled|minus|" +
+  "down|off|lower|g[ai]ves? (?:up|back)|surrender(?:s|ed)|f[ea]ll|falls|fallen|falling|los[et]|loses|loss|losing|declin(?:e|es|ed)|drop(?:s|ped)?|slid|slides?|slip(?:s|ped)?|sheds?|dip(?:s|ped)?|retreat(?:s|ed)?|decreas(?:e|es|ed)|shr[aiu]nk|shrinks|contracted|erased|bled|minus|" +
   "fiel(?:en)?|fällt|gefallen|verlor(?:en)?|verliert|sank|gesunken|niedriger|Rückgang|Verlust|Minus|" +
   "cayó|cae|caída|bajó|baja|perdió|pierde|retrocedió|retrocede|descenso|baisse|perd|perdu|recul[eé]|chut[eé]|cède|cédé|repli|" +
   "caiu|cai|queda|perdeu|perde|recuou|recua|baixa|下跌|下降|走低|回落|减少|跌(?!幅)|下落|値下がり";
@@ -129,40 +129,30 @@ export const OF =
 export const WITHIN =
   "within|inside|±|innerhalb(?: von)?|binnen|dentro d[eo]l?|a menos del?|à moins de|até|上下|前后";
 
-/** Numbers in words: only with a unit, and known only where one word says them. */
-export const NUMBERS: Readonly<Record<string, number>> = {
-  ...counted(
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty",
-  ),
-  ...counted("ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"),
-  ...counted("uno dos tres cuatro cinco seis siete ocho nueve diez once doce"),
-  ...counted("un deux trois quatre cinq six sept huit neuf dix onze douze"),
-  ...counted("um dois três quatro cinco seis sete oito nove dez onze doze"),
-  ...counted("一 二 三 四 五 六 七 八 九 十"),
-  ...{ thirty: 30, forty: 40, fifty: 50, sixty: 60, seventy: 70, eighty: 80, ninety: 90 },
-  ...{ half: 0.5, eine: 1, einem: 1, 两: 2 },
+/** Numbers in words, the ends of longer ones among them: they are found for figures, and none is computed. */
+export const NUMBERS =
+  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|half|hundred|thousand|" +
+  "eine?m?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zig|ßig|hundert|tausend|halb|" +
+  "uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|séis|cientos?|cien|mil|medio|" +
+  "un|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingts?|trente|quarante|cinquante|soixante|cents?|mille|demi|" +
+  "um|dois|duas|três|quatro|sete|oito|nove|dez|doze|treze|inta|enta|cento|meia?";
+/** What kinds have in their names, in words: times over which facts are measured, "within one percent". */
+export const SPANS: Readonly<Record<number, string>> = {
+  1: "one|a|eine?[mnr]?|un[ae]?|uma?|一",
+  2: "two|zwei|dos|deux|dois|duas|两|二",
+  7: "seven|sieben|siete|sept|sete|七",
+  24: "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四",
+  48: "forty-eight|achtundvierzig|cuarenta y ocho|quarante-huit|quarenta e oito|四十八",
 };
 
-function counted(list: string): Record<string, number> {
-  return Object.fromEntries(list.split(" ").map((word, index) => [word, index + 1]));
-}
-/** The ends of longer numbers in words, which are known for figures and not read. */
-export const NUMBER_ENDS =
-  "hundred|thousand|zig|zehn|hundert|tausend|halb|eine?m?|enta|ciento|cien|mil|medio|vingts?|trente|quarante|cinquante|soixante|cents?|mille|demi|inta|cento|meia?";
-
-/** What one amount is of another, in a word. */
-export const MULTIPLES = Object.entries({
-  2: "twice|doubl(?:ed|ing)|double(?= (?:that|its|the|of))|doppelt(?= so)|verdoppel\\p{L}+|el doble|duplic\\p{L}+|le double|doublé|o dobro|dobrou|两倍|翻倍|翻番|倍増",
-  3: "tripl(?:ed|ing)|triple(?= (?:that|its|the|of))|verdreifach\\p{L}+|el triple|triplic\\p{L}+|triplé|o triplo|三倍",
-  4: "quadrupl(?:ed|ing)|vervierfach\\p{L}+|四倍",
-  0.5: "halv(?:ed|es)|by half|half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|die Hälfte|halbier\\p{L}+|la mitad|la moitié|a metade|减半|一半|半分|半減",
-  "1/3": "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一",
-  "2/3": "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
-  0.25: "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
-  0.75: "three[- ]quarters|drei Viertel|tres cuartos|trois quarts|três quartos|四分之三",
-  0.2: "(?:a|one)[- ]fifth(?= of)|ein Fünftel|un quinto|un cinquième|um quinto|五分之一",
-  0.1: "(?:a|one)[- ]tenth(?= of)|ein Zehntel|una décima|un dixième|um décimo|十分之一",
-}).map(([key, list]) => {
-  const [over = "", under = "1"] = key.split("/");
-  return { words: list, value: Number(over) / Number(under) };
-});
+/** What one amount is of another, in a word that a figure can take the place of: a part of it, or a multiple. */
+export const PARTS =
+  `half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|(?:a|one)[- ](?:third|quarter|fifth|tenth)(?= of)|(?:two[- ]thirds|three[- ]quarters)|(?:${NUMBERS}) (?:in|out of) (?:every )?(?:${NUMBERS})|` +
+  "die Hälfte|(?:ein|zwei|drei) (?:Drittel|Viertel|Fünftel|Zehntel)|la mitad|(?:un|dos|tres) (?:tercios?|cuartos?|quintos?)|una décima|" +
+  "la moitié|(?:un|deux|trois) (?:tiers|quarts?(?= d)|cinquièmes?|dixièmes?)|a metade|(?:um|dois|três) (?:terços?|quartos?|quintos?|décimos?)|一半|半分|[二三四五十]分之[一二三四]";
+export const TIMES =
+  `twice|double(?= (?:that|its|the|of))|triple(?= (?:that|its|the|of))|(?:${NUMBERS}) to one|doppelt(?= so)|(?:${NUMBERS}) zu eins|el doble|el triple|(?:${NUMBERS}) a uno|le double|(?:${NUMBERS}) contre un|o dobro|o triplo|[两三四]倍`;
+/** The same as verbs: no figure can take their place. */
+export const MULTIPLIED =
+  `(?:${NUMBERS}) \\p{L}+ (?:for|to) (?:one|each|every)|` +
+  "doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|by half|(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|減半|减半|倍増|半減";
