@@ -32,3 +32,14 @@ export function alteredFigure(told: string, chance: Random): string {
   const grouped = /\d[,.\s]\d{3}/.test(digits) ? front.replace(/\B(?=(?:\d{3})+$)/g, group) : front;
   return told.replace(digits, back === "" ? grouped : `${grouped}${point}${back}`);
 }
+
+const SLIPS = 0.1;
+
+/** The text of a writer that slips: some citations are missing, some are another fact's. */
+export function slipped(text: string, seed: string): string {
+  const chance = random("slips", seed);
+  const all = text.match(/\[f\d+\]/g) ?? [];
+  return text.replace(/\[f\d+\]/g, (own) =>
+    chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all]),
+  );
+}
