@@ -15,38 +15,21 @@ export type Adopted = { printed: Printed; said?: number };
 
 /** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
 export type Choice = {
+  isUncited: boolean;
   facts: readonly Source[];
   others: readonly Source[];
-  /** Those of its own citation. */
-  own: readonly Source[];
   isSummed: boolean;
 };
 
 export function adopted(figure: Figure, choice: Choice): Adopted | null {
-  if (figure.readings.length === 0) return inPlaceOf(figure, choice.own);
   const facts = choice.facts.filter(({ value }) => value !== null).map(ofFact);
+  if (choice.isUncited && isDoubtful(figure, facts)) return null;
   return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
-}
-
-/**
- * A number in words is not read: the one fact in its unit that its clause cites is printed instead, or the ratio of two; a part
- * of something is smaller than that.
- */
-function inPlaceOf({ unit }: Figure, own: readonly Source[]): Adopted | null {
-  const facts = own.filter(({ value }) => value !== null).map(ofFact);
-  const fit = facts.filter(({ unit: shown }) =>
-    unit === "part" ? shown === "percent" || shown === "count" : unit === (shown === "count" ? "none" : WRITTEN[shown]),
-  );
-  const [only, ...more] = fit;
-  if (only !== undefined) return more.length === 0 ? { printed: only } : null;
-  const isShare = unit === "part" || unit === "times";
-  const ratio = isShare && own.length === 2 ? operated([...own], "/") : null;
-  return ratio !== null && ratio.value < 1 === (unit === "part") ? { printed: ratio } : null;
 }
 
 /** What a figure may be of what would be printed: a bound, or its value; the first rule that holds of any. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
-  const rules = figure.bound === null ? [valueOf] : [boundOf, valueOf];
+  const rules = figure.bound === null ? [valueOf] : [boundOf, levelOf];
   for (const rule of rules) {
     for (const printed of all) {
       const found = rule(figure, printed);
@@ -112,20 +95,42 @@ const valueOf: Rule = (figure, made) => {
   return isSaid && isOfKind(figure, made) ? {} : null;
 };
 
+/** A bound that is false of a fact is no rounding of it: only a level itself may stand behind such a word. */
+const levelOf: Rule = (figure, made) => {
+  const size = sizeOf(made);
+  const isLevel = figure.readings.some(({ value }) => Math.abs(value - size) <= size * LEVEL_OFF);
+  return isLevel ? valueOf(figure, made) : null;
+};
+const LEVEL_OFF = 0.001;
+
 const MOST_DIGITS = 3;
 /** How many times a bound what is so may be. */
 const FAR_BOUND = 1.2;
 
+/** How a bound stands to a fact: on its side, on the other, or too far from it to be of it. */
+function standing({ bound }: Figure, value: number, size: number): "true" | "false" | "far" {
+  if (Math.max(size / value, value / size) > FAR_BOUND) return "far";
+  return (bound === "over" ? size > value : size < value) ? "true" : "false";
+}
+
 /** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
 const boundOf: Rule = (figure, made) => {
-  const size = sizeOf(made);
-  const said = figure.readings.find(({ value }) => {
-    const isTrue = figure.bound === "over" ? size > value : size < value;
-    const isNear = Math.max(size / value, value / size) <= FAR_BOUND;
-    return isTrue && isNear && Number(value.toPrecision(MOST_DIGITS)) === value;
-  });
+  const said = figure.readings.find(
+    ({ value }) =>
+      Number(value.toPrecision(MOST_DIGITS)) === value && standing(figure, value, sizeOf(made)) === "true",
+  );
   return said === undefined || !isOfKind(figure, made) ? null : { said: said.value / partOf(made.unit) };
 };
+
+/** Where nothing says which fact is meant: a bound holds for all that are near, or for none; "12" may be of anything. */
+const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
+  (figure.unit === "none" && figure.text.replace(/\D/g, "").length < MOST_DIGITS) ||
+  all.some(
+    (made) =>
+      figure.bound !== null &&
+      isOfKind(figure, made) &&
+      figure.readings.some(({ value }) => standing(figure, value, sizeOf(made)) === "false"),
+  );
 
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
 export const SUMMED =

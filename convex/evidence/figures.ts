@@ -1,16 +1,15 @@
 import {
-  MULTIPLIED,
-  NUMBERS,
+  MULTIPLES,
+  NUMBER_ENDS,
   OF,
   OVER,
   OVER_BEHIND,
-  PARTS,
+  READ,
   SCALES,
-  SPANS,
-  TIMES,
   UNDER,
   UNDER_BEHIND,
   UNITS,
+  UNREAD,
   words,
   type Written,
 } from "./languages";
@@ -159,30 +158,41 @@ const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "
 
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
-  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
-/** "Six of the fifty": small numbers of others are words of the language. */
-const COUNTED = `(?<!\\p{L})(?!(?:one|two|eine?m?|zwei|uno?|dos|deux|um|dois|duas|half|halb|medio|demi|meia?) )\\p{Script=Latin}{0,20}(?:${NUMBERS})(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest)? (?:\\d|\\p{Script=Latin}{0,20}(?:${NUMBERS})(?!\\p{L})))`;
-/** A multiple, a share, a count, a number in words with its unit, or a unit alone. */
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
+const KNOWN = READ.map(({ list }) => list).join("|");
+const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
+/** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
+const COUNTED =
+  `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
+  `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
+  "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
+/** A multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?<part>${PARTS})(?: of (?:a|one) (?<cent>per ?cent|basis point))?|(?<times>${TIMES})|${MULTIPLIED}|(?<count>${COUNTED})|` +
-    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${NUMBERS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+  `${UNREAD}|(?:${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<count>${COUNTED})|` +
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
-const SPELT = Object.entries(SPANS).map(([span, list]) => ({ span, pattern: new RegExp(`^(?:${list})[ -]?$`, "iu") }));
+const SPELT = READ.map(({ value, list }) => ({
+  value,
+  pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+}));
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 function inWords(text: string, found: RegExpExecArray): Figure {
-  const { amount = "", part, times: multiple, count, cent, ...groups } = found.groups ?? {};
+  const { amount, count, cent, point, ...groups } = found.groups ?? {};
   const { unit, times } = unitOf(groups);
-  const span = SPELT.find(({ pattern }) => pattern.test(amount))?.span;
-  const shared = part === undefined ? (multiple === undefined ? null : "times") : cent === undefined ? "part" : "percent";
-  const whole = unit === "none" ? (count === undefined ? "other" : "none") : unit;
-  const place = placed(text, found);
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
+  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ""))?.value;
+  const value = multiple ?? number;
+  const scale = point === undefined ? times : 0.01;
+  // A multiple in a word may be a tenth off, a small number half of one.
+  const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
+  const isPart = cent !== undefined || point !== undefined;
+  const whole = unit === "none" && count === undefined ? "other" : unit;
   return {
-    ...place,
-    // What takes its place is exact.
-    start: place.start - (place.bound === null ? 0 : (BOUND_BEFORE.exec(text.slice(0, place.start))?.[0].length ?? 0)),
-    readings: span === undefined ? [] : [{ value: Number(span) * times, place: 1 }],
-    ...{ unit: shared ?? whole, ticker: null, sign: 0 },
+    ...placed(text, found),
+    readings: value === undefined ? [] : [{ value: value * scale, place: place * scale }],
+    ...{ unit: isPart ? "percent" : multiple === undefined ? whole : "times", ticker: null, sign: 0 },
   };
 }

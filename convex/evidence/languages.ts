@@ -54,7 +54,7 @@ export function words(list: string): RegExp {
 
 /** In what a figure may be written. */
 const WRITTEN = [
-  ...["percent", "times", "part", "money", "gwei", "hours", "place", "coins", "other", "none"] as const,
+  ...(["percent", "times", "money", "gwei", "hours", "place", "coins", "other", "none"] as const),
 ];
 export type Written = (typeof WRITTEN)[number];
 
@@ -69,12 +69,12 @@ function rowsOf(table: Readonly<Record<string, string>>) {
 /** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
 export const UNITS = rowsOf({
   "percent 1":
-    "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント",
+    "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント|процент\\p{L}*",
   "percent 0.01":
     "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
   "times 1": "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
   "money 1":
-    "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル",
+    "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル|доллар\\p{L}*",
   "money 0.01": "¢|(?:US )?cents?",
   "gwei 1": "[Gg]wei",
   [`hours ${1 / 60}`]: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間",
@@ -83,23 +83,25 @@ export const UNITS = rowsOf({
   "hours 168": "weeks?|Wochen?|semanas?|semaines?|周|週間?",
   "hours 720": "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月",
   "hours 8760": "years?|Jahren?|años?|ans?|anos?|年間",
-  "other 1": "‰|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円",
+  "other 1": "‰|per ?mille|Promille|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円",
 });
 
 /** Words for powers of ten behind a number. */
 export const SCALES = rowsOf({
   "none 1e12":
     "[Tt]n?|trn|trillions?|Billionen|bill[óo]n(?:es)?(?= de)|billones|Bio\\.?|trilh(?:ão|ões)|tri|万亿|兆",
-  "none 1e9": "[Bb]n?|bln|billions?|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi",
+  "none 1e9":
+    "[Bb]n?|bln|billions?|mil millones|Milliarden?|Mrd\\.?|milliards?|Md|bilh(?:ão|ões)|bi|миллиард\\p{L}*|млрд",
   "none 1e8": "[亿億]",
-  "none 1e6": "[Mm]|mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)",
+  "none 1e6":
+    "[Mm]|mm|mn|mln|Mio\\.?|mi|millions?|Millionen|mill[óo]n(?:es)?|milh(?:ão|ões)|миллион\\p{L}*|млн",
   "none 1e4": "万",
-  "none 1e3": "[kK]|thousand|Tsd\\.?|Tausend|mil|mille",
+  "none 1e3": "[kK]|thousand|Tsd\\.?|Tausend|mil|mille|тыс\\p{L}*",
 });
 
 /** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
 export const OVER =
-  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
+  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut(?= ein)|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
 export const UNDER =
   "under|below|less than|fewer than|at most|up to|south of|nearly|almost|just shy of|<|≤|unter|weniger als|höchstens|knapp|fast|menos de|por debajo de(?: los)?|casi|moins de|au-dessous de|sous|presque|abaixo d[eo]s?|quase|低于|不到|不足|近";
 export const OVER_BEHIND = "以上|を上回|超";
@@ -129,30 +131,53 @@ export const OF =
 export const WITHIN =
   "within|inside|±|innerhalb(?: von)?|binnen|dentro d[eo]l?|a menos del?|à moins de|até|上下|前后";
 
-/** Numbers in words, the ends of longer ones among them: they are found for figures, and none is computed. */
-export const NUMBERS =
-  "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|half|hundred|thousand|" +
-  "eine?m?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|zig|ßig|hundert|tausend|halb|" +
-  "uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince|séis|cientos?|cien|mil|medio|" +
-  "un|deux|trois|quatre|cinq|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize|vingts?|trente|quarante|cinquante|soixante|cents?|mille|demi|" +
-  "um|dois|duas|três|quatro|sete|oito|nove|dez|doze|treze|inta|enta|cento|meia?";
-/** What kinds have in their names, in words: times over which facts are measured, "within one percent". */
-export const SPANS: Readonly<Record<number, string>> = {
-  1: "one|a|eine?[mnr]?|un[ae]?|uma?|一",
-  2: "two|zwei|dos|deux|dois|duas|两|二",
-  7: "seven|sieben|siete|sept|sete|七",
-  24: "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四",
-  48: "forty-eight|achtundvierzig|cuarenta y ocho|quarante-huit|quarenta e oito|四十八",
-};
+/** Small numbers in words, from one: they are read as digits are. */
+const SMALL = [
+  "one two three four five six seven eight nine ten eleven twelve",
+  "eine?[mnrs]? zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+  "un[ao]? dos tres cuatro cinco seis siete ocho nueve diez once doce",
+  "une deux trois quatre cinq six sept huit neuf dix onze douze",
+  "uma? dois|duas três quatro cinco seis sete oito nove dez onze doze",
+  "一 二|两 三 四 五 六 七 八 九 十",
+].map((list) => list.split(" "));
+export const READ: readonly { value: number; list: string }[] = [
+  ...Array.from({ length: 12 }, (_, index) => index).map((index) => ({
+    value: index + 1,
+    list: SMALL.flatMap((list) => list[index] ?? []).join("|"),
+  })),
+  { value: 0.5, list: "half|halb\\p{L}*|medio|demi|meio" },
+  { value: 24, list: "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四" },
+  { value: 48, list: "forty-eight|achtundvierzig|cuarenta y ocho|quarante-huit|quarenta e oito|四十八" },
+  { value: 50, list: "fifty|fünfzig|cincuenta|cinquante|cinquenta|五十" },
+];
+/** Ends of longer ones, which are found and not read. */
+export const NUMBER_ENDS =
+  "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
+  "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
-/** What one amount is of another, in a word that a figure can take the place of: a part of it, or a multiple. */
-export const PARTS =
-  `half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|(?:a|one)[- ](?:third|quarter|fifth|tenth)(?= of)|(?:two[- ]thirds|three[- ]quarters)|(?:${NUMBERS}) (?:in|out of) (?:every )?(?:${NUMBERS})|` +
-  "die Hälfte|(?:ein|zwei|drei) (?:Drittel|Viertel|Fünftel|Zehntel)|la mitad|(?:un|dos|tres) (?:tercios?|cuartos?|quintos?)|una décima|" +
-  "la moitié|(?:un|deux|trois) (?:tiers|quarts?(?= d)|cinquièmes?|dixièmes?)|a metade|(?:um|dois|três) (?:terços?|quartos?|quintos?|décimos?)|一半|半分|[二三四五十]分之[一二三四]";
-export const TIMES =
-  `twice|double(?= (?:that|its|the|of))|triple(?= (?:that|its|the|of))|(?:${NUMBERS}) to one|doppelt(?= so)|(?:${NUMBERS}) zu eins|el doble|el triple|(?:${NUMBERS}) a uno|le double|(?:${NUMBERS}) contre un|o dobro|o triplo|[两三四]倍`;
-/** The same as verbs: no figure can take their place. */
-export const MULTIPLIED =
-  `(?:${NUMBERS}) \\p{L}+ (?:for|to) (?:one|each|every)|` +
-  "doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|by half|(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|減半|减半|倍増|半減";
+/** What one amount is of another, in a word. */
+export const MULTIPLES: readonly { value: number; list: string }[] = [
+  {
+    value: 2,
+    list: "twice|double(?= (?:that|its|the|of))|doppelt(?= so)|el doble|le double|o dobro|两倍",
+  },
+  { value: 3, list: "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍" },
+  { value: 4, list: "quadruple(?= (?:that|its|the|of))|四倍" },
+  {
+    value: 0.5,
+    list: "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+  },
+  { value: 1 / 3, list: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一" },
+  { value: 2 / 3, list: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二" },
+  {
+    value: 0.25,
+    list: "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
+  },
+  { value: 0.75, list: "three[- ]quarters|drei Viertel|tres cuartos|trois quarts|três quartos|四分之三" },
+  { value: 0.2, list: "(?:a|one)[- ]fifth(?= of)|ein Fünftel|un quinto|un cinquième|um quinto|五分之一" },
+  { value: 0.1, list: "(?:a|one)[- ]tenth(?= of)|ein Zehntel|una décima|un dixième|um décimo|十分之一" },
+];
+/** What says one besides, and is not read: no figure can take its place. */
+export const UNREAD =
+  "half again|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";

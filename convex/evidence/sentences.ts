@@ -11,7 +11,10 @@ export function plain(text: string): string {
     )
     .replace(/(?<=\d)(?:，|٬)(?=\d)/g, ",")
     .replace(/(?<=\d)(?:٫|·)(?=\d)/g, ".")
-    .replace(/[兆億亿](\d{1,4})(?=[億亿万])|万(\d{1,4})(?![\d.,]*\d|[億亿万千])/g, (_whole, a: string, b?: string) => (b ?? a).padStart(4, "0"))
+    .replace(
+      /[兆億亿](\d{1,4})(?=[億亿万])|万(\d{1,4})(?![\d.,]*\d|[億亿万千])/g,
+      (_whole, a: string, b?: string) => (b ?? a).padStart(4, "0"),
+    )
     .replace(/[٪﹪]/g, "%")
     .replace(/[\u2212\u2010-\u2012\uFE63]/g, "-")
     .replace(/[\u00A0\u2007\u2009\u202F\t]/g, " ");

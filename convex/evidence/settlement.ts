@@ -132,7 +132,7 @@ function readFigures(rest: string, read: Read, context: Context, { ledger, how, 
   for (const figure of figures) {
     const { start, end, unit } = figure;
     const near = isUncited ? ofNamed(start, read, context) : inOrder(facts, figure, read);
-    const own = adopted(figure, { facts: near, others, own: ownOf(figure, figures, read, ledger), isSummed });
+    const own = adopted(figure, { facts: near, others, isSummed, isUncited });
     const shown = items.flatMap(({ printed: { sources } }) => sources);
     if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
     if (own !== null) items.push({ start, end, ...own });
@@ -150,20 +150,6 @@ function ofNamed(start: number, { mentions, told }: Read, { named }: Context): S
   const subject = mentions.findLast(({ end }) => end <= start)?.subject ?? named;
   return subject === "" ? told : told.filter(({ about }) => about?.subject === subject);
 }
-
-/** The facts of the citation that ends a figure's clause, where no other figure of its unit is that one's. */
-function ownOf({ unit, start, end }: Figure, figures: readonly Figure[], read: Read, { facts }: Ledger): Source[] {
-  const { pieces, open } = read;
-  const behind = (from: number) => pieces.find((one) => !one.isSlot && one.start >= from);
-  const own = behind(end);
-  const rivals = figures.filter((one) => one.unit === unit && behind(one.end) === own);
-  if (own === undefined || rivals.length > 1 || !CLAUSE.test(open.slice(end, own.start))) return [];
-  // "Twice Ether's" is of what was told before.
-  const before = pieces.findLast((one) => one.end <= start)?.ids.slice(-1) ?? [];
-  const isPair = own.ids.length === 1 && (unit === "times" || unit === "part");
-  return [...(isPair ? before : []), ...own.ids].flatMap((id) => facts.get(id) ?? []);
-}
-const CLAUSE = /^(?:[^,;:()|—–，、；：（）]|,(?= (?:to|auf|a|à|para) [$\d])){0,60}$/u;
 
 /** The facts of the citation behind a figure, and then the others. */
 function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): Source[] {

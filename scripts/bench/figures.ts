@@ -42,7 +42,15 @@ export function run(progress: Progress): Promise<Table> {
       "Slips: a tenth of the citations are missing or another's. Altered: one figure of a text, by 6 % to ten times, in the form it had.",
       "A figure is false that its bracket does not bear out. Of whole true texts the targets are: no false figure, 98 % of the words, 0.2 second questions.",
     ],
-    columns: ["texts", "sentences", "of them kept", "words kept", "second questions", "refused", "false figures shown"],
+    columns: [
+      "texts",
+      "sentences",
+      "of them kept",
+      "words kept",
+      "second questions",
+      "refused",
+      "false figures shown",
+    ],
     rows: rows.map(([name, one]) => [
       `${figure(one.reports)} ${name}`,
       figure(one.sentences),
@@ -85,7 +93,12 @@ export function countsOf(texts: readonly (Report & Partial<Altered>)[]): Counts 
 }
 
 /** A text as readers get it, with every figure that its bracket does not bear out, and the altered one without any. */
-export function held({ text: told, scene, point, figure: altered }: Pick<Report, "text" | "scene" | "point"> & Partial<Altered>) {
+export function held({
+  text: told,
+  scene,
+  point,
+  figure: altered,
+}: Pick<Report, "text" | "scene" | "point"> & Partial<Altered>) {
   const numbers: number[] = [];
   const settled = settle(told, scene.ledger, { kept: numbers });
   const cited = numbers.flatMap((id) => scene.ledger.facts.get(id) ?? []);

@@ -29,7 +29,9 @@ test("an altered figure is shown nowhere but where another fact has it, or as a 
 });
 
 test("a writer that slips, with citations missing or another's, shows no false figure", () =>
-  expect(countsOf(mixtures().map((one) => ({ ...one, text: slipped(one.text, one.name) }))).falseShown).toEqual([]));
+  expect(
+    countsOf(mixtures().map((one) => ({ ...one, text: slipped(one.text, one.name) }))).falseShown,
+  ).toEqual([]));
 
 describe("a false sentence", () => {
   const all = [...partsOf("falsehoods"), ...partsOf("lies")].flatMap(({ title, text }) => {

@@ -39,7 +39,5 @@ const SLIPS = 0.1;
 export function slipped(text: string, seed: string): string {
   const chance = random("slips", seed);
   const all = text.match(/\[f\d+\]/g) ?? [];
-  return text.replace(/\[f\d+\]/g, (own) =>
-    chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all]),
-  );
+  return text.replace(/\[f\d+\]/g, (own) => (chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all])));
 }

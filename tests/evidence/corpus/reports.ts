@@ -72,8 +72,15 @@ function sceneOf({ title, text }: { title: string; text: string }): [string, Sce
 
 /** The coins besides the majors, and what a model says of the mood: `mood: SOL bearish 8 Words. ETH …`. */
 function readingsIn(facts: readonly Fact[], text: string, at: number) {
-  const others = new Set(facts.filter(({ kind }) => /^(?:price|change24h)$/.test(kind)).map((one) => one.subject));
-  const movers = [...others].map((symbol) => ({ symbol, price: 0, change24h: 0, source: "coingecko" as const }));
+  const others = new Set(
+    facts.filter(({ kind }) => /^(?:price|change24h)$/.test(kind)).map((one) => one.subject),
+  );
+  const movers = [...others].map((symbol) => ({
+    symbol,
+    price: 0,
+    change24h: 0,
+    source: "coingecko" as const,
+  }));
   const [, moods = ""] = /^mood: (.*)$/m.exec(text) ?? [];
   const tokens = [...moods.matchAll(/([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/g)].flatMap(
     ([, token = "", word, buzz, narrative = ""]) =>
@@ -118,7 +125,13 @@ export type Report = { name: string; language: string; scene: Scene; point: "." 
 function reportOf(language: string, scene: string, name: string, text: string): Report {
   const found = sceneNamed(scene);
   const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
-  return { name: `${language} ${scene}, ${name}`, language, scene: found, point, text: numbered(text, found) };
+  return {
+    name: `${language} ${scene}, ${name}`,
+    language,
+    scene: found,
+    point,
+    text: numbered(text, found),
+  };
 }
 
 /** Each by one hand, as it was written. */
