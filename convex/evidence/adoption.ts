@@ -29,7 +29,7 @@ export function adopted(figure: Figure, choice: Choice): Adopted | null {
 
 /** What a figure may be of what would be printed: a bound, or its value; the first rule that holds of any. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
-  const rules = figure.bound === null ? [valueOf] : [boundOf, levelOf];
+  const rules = figure.bound === null ? [valueOf] : [levelOf, boundOf];
   for (const rule of rules) {
     for (const printed of all) {
       const found = rule(figure, printed);
@@ -66,15 +66,19 @@ const WRITTEN: Readonly<Record<Shown, Written>> = {
 };
 
 /** What one in a printed unit is in the unit that it is written in. */
-const partOf = (unit: Shown): number => (unit === "bps" ? 0.01 : 1);
-const sizeOf = ({ value, unit }: Printed): number => Math.abs(value) * partOf(unit);
+const partOf = (shown: Shown, unit: Written): number =>
+  shown === "bps" || (shown === "percent" && unit === "times") ? 0.01 : 1;
+const sizeOf = ({ value, unit: shown }: Printed, { unit }: Figure): number =>
+  Math.abs(value) * partOf(shown, unit);
 
 /** Whether a figure can be of this fact at all, by its unit and sign. */
 function isOfKind(
   { unit, ticker, sign }: Figure,
   { value, unit: shown, operation, first }: Printed,
 ): boolean {
-  const isUnit = unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
+  const isPart = unit === "times" && shown === "percent" && operation === null;
+  const isUnit =
+    isPart || unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
   const isCoin = ticker === null || shown === "ratio" || first.about?.subject === ticker;
   // Of a difference only how large it is, is said.
   const isSigned = sign === 0 || operation === "-" || operation === "gap" || Math.sign(value) === sign;
@@ -85,7 +89,7 @@ function isOfKind(
 const MOST_OFF = 0.05;
 
 const valueOf: Rule = (figure, made) => {
-  const size = sizeOf(made);
+  const size = sizeOf(made, figure);
   const isWhole = made.unit === "count" || made.unit === "place";
   const isSaid = figure.readings.some(({ value, place }) => {
     const off = Math.abs(value - size);
@@ -97,7 +101,7 @@ const valueOf: Rule = (figure, made) => {
 
 /** A bound that is false of a fact is no rounding of it: only a level itself may stand behind such a word. */
 const levelOf: Rule = (figure, made) => {
-  const size = sizeOf(made);
+  const size = sizeOf(made, figure);
   const isLevel = figure.readings.some(({ value }) => Math.abs(value - size) <= size * LEVEL_OFF);
   return isLevel ? valueOf(figure, made) : null;
 };
@@ -117,9 +121,12 @@ function standing({ bound }: Figure, value: number, size: number): "true" | "fal
 const boundOf: Rule = (figure, made) => {
   const said = figure.readings.find(
     ({ value }) =>
-      Number(value.toPrecision(MOST_DIGITS)) === value && standing(figure, value, sizeOf(made)) === "true",
+      Number(value.toPrecision(MOST_DIGITS)) === value &&
+      standing(figure, value, sizeOf(made, figure)) === "true",
   );
-  return said === undefined || !isOfKind(figure, made) ? null : { said: said.value / partOf(made.unit) };
+  return said === undefined || !isOfKind(figure, made)
+    ? null
+    : { said: said.value / partOf(made.unit, figure.unit) };
 };
 
 /** Where nothing says which fact is meant: a bound holds for all that are near, or for none; "12" may be of anything. */
@@ -129,7 +136,7 @@ const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
     (made) =>
       figure.bound !== null &&
       isOfKind(figure, made) &&
-      figure.readings.some(({ value }) => standing(figure, value, sizeOf(made)) === "false"),
+      figure.readings.some(({ value }) => standing(figure, value, sizeOf(made, figure)) === "false"),
   );
 
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */

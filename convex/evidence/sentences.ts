@@ -61,7 +61,8 @@ function sentencesOf(line: string): string[] {
     const end = found.index + found[0].length;
     const told = line.slice(start, found.index + 1);
     const next = line.slice(end).trimStart();
-    const goesOn = found[0].startsWith(".") && (ABBREVIATIONS.test(told.trimEnd()) || /^[a-z\d]/.test(next));
+    const isShort = ABBREVIATIONS.test(told.trimEnd()) || (/^[a-z\d]/.test(next) && !/[\]}%]\.$/.test(told));
+    const goesOn = found[0].startsWith(".") && isShort;
     if (goesOn) continue;
     sentences.push(line.slice(start, end).trim());
     start = end;

@@ -148,7 +148,7 @@ export function writings(): Report[] {
     const [language = "", scene = ""] = file.split("-");
     return partsOf(file).map(({ title, text }, at) => reportOf(language, scene, `${title} ${at}`, text));
   });
-  return [...paragraphs, ...["reports", "heldout", "blind"].flatMap(reportsIn)];
+  return [...paragraphs, ...["reports", "heldout", "blind", "second"].flatMap(reportsIn)];
 }
 
 /** Whole reports, put together of a paragraph on each subject, no two alike. */
