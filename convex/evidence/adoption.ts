@@ -1,4 +1,4 @@
-import type { Shown } from "./amounts";
+import type { Shown } from "../lib/locales";
 import type { Source } from "./facts";
 import { figuresIn, type Figure } from "./figures";
 import { AHEAD, OF, WITHIN, type Written } from "./languages";

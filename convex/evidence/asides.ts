@@ -1,8 +1,8 @@
 import { lazy } from "../lib/once";
 import type { Place } from "./figures";
-import { LOCALES } from "./languages";
+import { LOCALES } from "../lib/locales";
 import { escaped } from "./names";
-import { plain } from "./sentences";
+import { plain } from "../lib/sentences";
 
 /** Digits that state no figure: names, the date, what is quoted. Pure. */
 

@@ -1,9 +1,9 @@
 import type { Adopted } from "./adoption";
-import { amountIn } from "./amounts";
+import { amountIn, SCRIPTS, words, type Locale } from "../lib/locales";
 import { isModels, type Ledger, type Source } from "./facts";
 import type { Place } from "./figures";
 import { wordingOf } from "./wordings";
-import { DOWN, NOT, OVER, SCRIPTS, UNDER, UP, words, type Locale } from "./languages";
+import { DOWN, NOT, OVER, UNDER, UP } from "./languages";
 import type { Mention } from "./names";
 import { ofFact, type Operation, type Printed } from "./slots";
 

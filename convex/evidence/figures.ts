@@ -10,9 +10,9 @@ import {
   UNDER_BEHIND,
   UNITS,
   UNREAD,
-  words,
   type Written,
 } from "./languages";
+import { words } from "../lib/locales";
 
 /** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
@@ -172,7 +172,7 @@ const IN_WORDS = words(
     `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<count>${COUNTED})|` +
     `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
-const SPELT = READ.map(({ value, list }) => ({
+const SPELT = READ.map(({ times: value, list }) => ({
   value,
   pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
 }));
@@ -182,7 +182,7 @@ const OTHER_DIGITS = /\p{N}{1,40}/gu;
 function inWords(text: string, found: RegExpExecArray): Figure {
   const { amount, count, cent, point, ...groups } = found.groups ?? {};
   const { unit, times } = unitOf(groups);
-  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
   const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ""))?.value;
   const value = multiple ?? number;
   const scale = point === undefined ? times : 0.01;

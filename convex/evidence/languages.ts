@@ -1,56 +1,7 @@
 /**
- * The languages served: how each writes figures, and the few words by which a writer's own figures are read. A word that
- * is missing costs style (a sign too many, a question back), never truth. Pure.
+ * The few words by which a writer's own figures are read, in the languages served. A word that is missing costs style (a
+ * sign too many, a question back), never truth. Pure.
  */
-
-export const LOCALES = ["en", "de", "es", "fr", "pt", "zh", "ja"] as const;
-export type Locale = (typeof LOCALES)[number];
-
-/**
- * How each writes figures: its marks, money, shares, points, places and quotations (`#` stands for what is said), and the powers of
- * ten that it has names for, largest first. An underscore is a space at which no line ends.
- */
-export const SCRIPTS: Readonly<Record<Locale, ReturnType<typeof script>>> = {
-  en: script(". $# #% #_pp # “#” 12:T 9:B 6:M"),
-  de: script(", #_$ #_% #_Prozentpunkte # „#“ 12:_Bio. 9:_Mrd. 6:_Mio."),
-  es: script(", #_$ #_% #_p._p. # «#» 12:_billones 6:_millones"),
-  fr: script(", #_$ #_% #_pt # «_#_» 9:_Md 6:_M"),
-  pt: script(", US$_# #% #_p.p. # “#” 12:_tri 9:_bi 6:_mi"),
-  zh: script(". #美元 #% #个百分点 第 “#” 12:万亿 8:亿 4:万"),
-  ja: script(". #ドル #% #ポイント 第 「#」 12:兆 8:億 4:万"),
-};
-
-function script(forms: string) {
-  const [mark, money = "", percent = "", points = "", place = "", quote = "", ...named] = forms
-    .replaceAll("_", "\u00A0")
-    .split(" ");
-  const large = named.map((one) => ({ power: Number.parseInt(one), name: one.replace(/^\d+:/, "") }));
-  const point: "." | "," = mark === "," ? "," : ".";
-  return { point, money, percent, points, place, quote, large };
-}
-
-/** Common words, by which a text's language is known. */
-const COMMON = Object.entries({
-  en: "the|and|of|is|are|has|at|with|to|its|over|in|on|a|by|for|from|as|no|do|up|while",
-  de: "der|die|das|und|ist|bei|mit|auf|den|im|von|liegt",
-  es: "el|la|los|las|de|del|y|es|con|en|una?|por|se|que|su|más",
-  fr: "le|la|les|de|des|du|et|est|avec|une?|dans|au|à|sur|en",
-  pt: "o|a|os|as|de|d[oa]s?|e|é|com|em|uma?|n[oa]s?|está|para",
-}).map(([locale, list]) => ({ locale, pattern: words(list) }));
-
-/** The language of a text, by its script and its commonest words; English where nothing tells. */
-export function localeOf(text: string): Locale {
-  if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text)) return "ja";
-  if (/\p{Script=Han}/u.test(text)) return "zh";
-  const counts = COMMON.map(({ locale, pattern }) => ({ locale, count: text.match(pattern)?.length ?? 0 }));
-  const most = counts.reduce((first, one) => (one.count > first.count ? one : first));
-  return LOCALES.find((locale) => locale === most.locale) ?? "en";
-}
-
-/** Words as a pattern that finds them whole; those of scripts without spaces as they are. */
-export function words(list: string): RegExp {
-  return new RegExp(`(?<!\\p{Script=Latin})(?:${list})(?!\\p{Script=Latin})`, "giu");
-}
 
 /** In what a figure may be written. */
 const WRITTEN = [
@@ -140,15 +91,21 @@ const SMALL = [
   "uma? dois|duas três quatro cinco seis sete oito nove dez onze doze",
   "一 二|两 三 四 五 六 七 八 九 十",
 ].map((list) => list.split(" "));
-export const READ: readonly { value: number; list: string }[] = [
-  ...Array.from({ length: 12 }, (_, index) => index).map((index) => ({
-    value: index + 1,
-    list: SMALL.flatMap((list) => list[index] ?? []).join("|"),
-  })),
-  { value: 0.5, list: "half|halb\\p{L}*|medio|demi|meio" },
-  { value: 24, list: "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四" },
-  { value: 48, list: "forty-eight|achtundvierzig|cuarenta y ocho|quarante-huit|quarenta e oito|四十八" },
-  { value: 50, list: "fifty|fünfzig|cincuenta|cinquante|cinquenta|五十" },
+export const READ = [
+  ...rowsOf(
+    Object.fromEntries(
+      Array.from({ length: 12 }, (_, at) => [
+        `none ${at + 1}`,
+        SMALL.flatMap((list) => list[at] ?? []).join("|"),
+      ]),
+    ),
+  ),
+  ...rowsOf({
+    "none 0.5": "half|halb\\p{L}*|medio|demi|meio",
+    "none 24": "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四",
+    "none 48": "forty-eight|achtundvierzig|cuarenta y ocho|quarante-huit|quarenta e oito|四十八",
+    "none 50": "fifty|fünfzig|cincuenta|cinquante|cinquenta|五十",
+  }),
 ];
 /** Ends of longer ones, which are found and not read. */
 export const NUMBER_ENDS =
@@ -156,27 +113,19 @@ export const NUMBER_ENDS =
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
 /** What one amount is of another, in a word. */
-export const MULTIPLES: readonly { value: number; list: string }[] = [
-  {
-    value: 2,
-    list: "twice|double(?= (?:that|its|the|of))|doppelt(?= so)|el doble|le double|o dobro|两倍",
-  },
-  { value: 3, list: "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍" },
-  { value: 4, list: "quadruple(?= (?:that|its|the|of))|四倍" },
-  {
-    value: 0.5,
-    list: "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
-  },
-  { value: 1 / 3, list: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一" },
-  { value: 2 / 3, list: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二" },
-  {
-    value: 0.25,
-    list: "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
-  },
-  { value: 0.75, list: "three[- ]quarters|drei Viertel|tres cuartos|trois quarts|três quartos|四分之三" },
-  { value: 0.2, list: "(?:a|one)[- ]fifth(?= of)|ein Fünftel|un quinto|un cinquième|um quinto|五分之一" },
-  { value: 0.1, list: "(?:a|one)[- ]tenth(?= of)|ein Zehntel|una décima|un dixième|um décimo|十分之一" },
-];
+export const MULTIPLES = rowsOf({
+  "times 2": "twice|double(?= (?:that|its|the|of))|doppelt(?= so)|el doble|le double|o dobro|两倍",
+  "times 3": "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍",
+  "times 4": "quadruple(?= (?:that|its|the|of))|四倍",
+  "times 0.5":
+    "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+  [`times ${1 / 3}`]: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一",
+  [`times ${2 / 3}`]: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
+  "times 0.25": "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
+  "times 0.75": "three[- ]quarters|drei Viertel|tres cuartos|trois quarts|três quartos|四分之三",
+  "times 0.2": "(?:a|one)[- ]fifth(?= of)|ein Fünftel|un quinto|un cinquième|um quinto|五分之一",
+  "times 0.1": "(?:a|one)[- ]tenth(?= of)|ein Zehntel|una décima|un dixième|um décimo|十分之一",
+});
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
   "half again|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +

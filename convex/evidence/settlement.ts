@@ -13,9 +13,9 @@ import {
 } from "./brackets";
 import type { Ledger, Source } from "./facts";
 import { figuresIn, without, type Figure, type Place } from "./figures";
-import { localeOf, SCRIPTS } from "./languages";
+import { localeOf, SCRIPTS } from "../lib/locales";
 import { mentionsIn, type Mention } from "./names";
-import { linesOf, plain } from "./sentences";
+import { linesOf, plain } from "../lib/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 
 /**

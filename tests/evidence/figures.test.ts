@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { amountIn } from "../../convex/evidence/amounts";
+import { amountIn } from "../../convex/lib/locales";
 import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/facts";
 import { figuresIn } from "../../convex/evidence/figures";
-import { LOCALES, localeOf, SCRIPTS } from "../../convex/evidence/languages";
-import { plain } from "../../convex/evidence/sentences";
+import { LOCALES, localeOf, SCRIPTS } from "../../convex/lib/locales";
+import { plain } from "../../convex/lib/sentences";
 import { leftoverProblem, settle } from "../../convex/evidence/settlement";
 import { countWords } from "../../convex/research/result";
 import { reportOf } from "../../scripts/bench/briefs";
