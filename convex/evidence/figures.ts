@@ -21,11 +21,18 @@ export type Place = { start: number; end: number };
 /** What a figure may say, and what one in its last place is worth. */
 type Reading = { value: number; place: number };
 
+const scaled = ({ value, place }: Reading, times: number): Reading => ({
+  value: value * times,
+  place: place * times,
+});
+
 export type Figure = Place & {
   text: string;
   /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
   readings: readonly Reading[];
   unit: Written;
+  /** What its scale and its unit multiply it by. */
+  times: number;
   /** The capitals behind it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
@@ -59,30 +66,22 @@ export function figuresIn(text: string, point: "." | ","): Figure[] {
 
 /** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
 function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
-  if (next === undefined || SCALED.test(figure.text)) return figure;
+  if (next === undefined || figure.times !== 1) return figure;
   const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
   if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
     return figure;
-  const { times } = unitIn(next.text);
-  const readings = figure.readings.map(({ value, place }) => ({
-    value: value * times,
-    place: place * times,
-  }));
-  return { ...figure, unit: figure.unit === "none" ? next.unit : figure.unit, readings };
+  return {
+    ...figure,
+    unit: figure.unit === "none" ? next.unit : figure.unit,
+    readings: figure.readings.map((one) => scaled(one, next.times)),
+  };
 }
 
 const END = "(?!\\p{Script=Latin})";
 const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
 const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
-const BEHIND = `(?:[\\s-]?(?:de )?${ANY_SCALE})?(?:[\\s-]?(?:de )?${ANY_UNIT})?`;
-const SCALED = new RegExp(`\\d[\\s-]?${ANY_SCALE}`, "u");
-const LAST = new RegExp(`\\d${BEHIND}$`, "u");
 
 /** The unit and the scale behind a number, as what it is multiplied by. */
-function unitIn(text: string): { unit: Written; times: number } {
-  return unitOf(LAST.exec(text)?.groups ?? {});
-}
-
 function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
   const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
   const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
@@ -114,10 +113,7 @@ function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figur
   return {
     ...placed(text, found),
     ...{ unit: front ?? behind, ticker },
-    readings: readingsOf(number, point).map(({ value, place }) => ({
-      value: value * times,
-      place: place * times,
-    })),
+    ...{ times, readings: readingsOf(number, point).map((one) => scaled(one, times)) },
     sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
   };
 }
@@ -185,14 +181,19 @@ function inWords(text: string, found: RegExpExecArray): Figure {
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
   const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ""))?.value;
   const value = multiple ?? number;
-  const scale = point === undefined ? times : 0.01;
+  const by = point === undefined ? times : 0.01;
   // A multiple in a word may be a tenth off, a small number half of one.
   const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
   const isPart = cent !== undefined || point !== undefined;
   const whole = unit === "none" && count === undefined ? "other" : unit;
   return {
     ...placed(text, found),
-    readings: value === undefined ? [] : [{ value: value * scale, place: place * scale }],
-    ...{ unit: isPart ? "percent" : multiple === undefined ? whole : "times", ticker: null, sign: 0 },
+    readings: value === undefined ? [] : [scaled({ value, place }, by)],
+    ...{
+      unit: isPart ? "percent" : multiple === undefined ? whole : "times",
+      times: by,
+      ticker: null,
+      sign: 0,
+    },
   };
 }

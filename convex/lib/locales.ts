@@ -100,7 +100,7 @@ function roundingOf(size: number, unit: Rounded): Intl.NumberFormatOptions {
 
 const FORMS = new Map<string, Intl.NumberFormat>();
 
-function numberIn(locale: Locale, size: number, rounding: Intl.NumberFormatOptions): string {
+export function numberIn(locale: Locale, size: number, rounding: Intl.NumberFormatOptions): string {
   const key = locale + JSON.stringify(rounding);
   const form = FORMS.get(key) ?? new Intl.NumberFormat(locale, { useGrouping: "always", ...rounding });
   FORMS.set(key, form);
