@@ -52,12 +52,7 @@ export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fa
 }
 
 /** Who says it, of whom, when and where. */
-function saidBy(
-  source: keyof typeof SOURCE_NAMES,
-  subject: string,
-  observedAt: number,
-  url: string,
-) {
+function saidBy(source: keyof typeof SOURCE_NAMES, subject: string, observedAt: number, url: string) {
   return { subject, observedAt, source: SOURCE_NAMES[source], url };
 }
 
@@ -73,7 +68,12 @@ async function collectMarkets(ctx: Asking): Promise<Fact[]> {
     return factsOf(saidBy("coingecko", subject, observedAt, url), told);
   });
   const observedAt = Math.min(...told.map((coin) => coin.observedAt));
-  return [...facts, ...factsOf(saidBy("coingecko", "market", observedAt, "https://www.coingecko.com"), { rising: risingOf(told) })];
+  return [
+    ...facts,
+    ...factsOf(saidBy("coingecko", "market", observedAt, "https://www.coingecko.com"), {
+      rising: risingOf(told),
+    }),
+  ];
 }
 
 async function collectTrending(ctx: Asking): Promise<Fact[]> {

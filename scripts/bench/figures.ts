@@ -20,7 +20,6 @@ export type Counts = {
   /** Reports that go back to their writer once, and those of which too little is left. */
   back: number;
   refused: number;
-  altered: number;
   falseShown: string[];
 };
 
@@ -73,7 +72,7 @@ export function alteredOf(report: Report, times: number): (Report & Altered)[] {
 
 export function countsOf(texts: readonly (Report & Partial<Altered>)[]): Counts {
   const counts: Counts = {
-    ...{ reports: 0, sentences: 0, kept: 0, words: 0, wordsKept: 0, back: 0, refused: 0, altered: 0 },
+    ...{ reports: 0, sentences: 0, kept: 0, words: 0, wordsKept: 0, back: 0, refused: 0 },
     falseShown: [],
   };
   for (const one of texts) {
