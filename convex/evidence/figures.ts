@@ -165,7 +165,7 @@ const COUNTED =
 /** A multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
   `${UNREAD}|(?:${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
-    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<count>${COUNTED})|` +
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
     `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
 const SPELT = READ.map(({ times: value, list }) => ({
@@ -176,16 +176,16 @@ const SPELT = READ.map(({ times: value, list }) => ({
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 function inWords(text: string, found: RegExpExecArray): Figure {
-  const { amount, count, cent, point, ...groups } = found.groups ?? {};
+  const { amount, count, ranked, cent, point, ...groups } = found.groups ?? {};
   const { unit, times } = unitOf(groups);
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
-  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ""))?.value;
+  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ranked ?? ""))?.value;
   const value = multiple ?? number;
   const by = point === undefined ? times : 0.01;
   // A multiple in a word may be a tenth off, a small number half of one.
   const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
   const isPart = cent !== undefined || point !== undefined;
-  const whole = unit === "none" && count === undefined ? "other" : unit;
+  const whole = unit === "none" && count === undefined ? (ranked === undefined ? "other" : "place") : unit;
   return {
     ...placed(text, found),
     readings: value === undefined ? [] : [scaled({ value, place }, by)],

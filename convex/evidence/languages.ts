@@ -34,7 +34,8 @@ export const UNITS = rowsOf({
   "hours 168": "weeks?|Wochen?|semanas?|semaines?|周|週間?",
   "hours 720": "months?|Monaten?|mes(?:es)?|mois|mês|个月|[かヶ]月",
   "hours 8760": "years?|Jahren?|años?|ans?|anos?|年間",
-  "other 1": "‰|per ?mille|Promille|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|euros?|pounds?|yen|元|円",
+  "other 1":
+    "‰|per ?mille|Promille|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|CHF|[Ee]uros?|[Pp]ounds?|[Yy]en|Pfund|Franken|евро|руб\\p{L}*|元|円",
 });
 
 /** Words for powers of ten behind a number. */
@@ -118,7 +119,7 @@ export const MULTIPLES = rowsOf({
   "times 3": "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍",
   "times 4": "quadruple(?= (?:that|its|the|of))|四倍",
   "times 0.5":
-    "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+    "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
   [`times ${1 / 3}`]: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一",
   [`times ${2 / 3}`]: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
   "times 0.25": "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
@@ -128,5 +129,5 @@ export const MULTIPLES = rowsOf({
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "half again|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";

@@ -21,7 +21,7 @@ export function alteredTexts(text: string, seed: string, times: number): Altered
 }
 
 /** A figure as somebody else would have it, in the form it had. */
-export function alteredFigure(told: string, chance: Random): string {
+function alteredFigure(told: string, chance: Random): string {
   const digits = /\d[\d.,\s]*\d|\d/.exec(told)?.[0] ?? "";
   const places = /[.,](\d{1,2}|\d{4,})$/.exec(digits)?.[1]?.length ?? 0;
   const point = places > 0 ? digits.charAt(digits.length - places - 1) : "";

@@ -135,7 +135,7 @@ function reportOf(language: string, scene: string, name: string, text: string): 
 }
 
 /** Each by one hand, as it was written. */
-export const reportsIn = (file: string): Report[] =>
+const reportsIn = (file: string): Report[] =>
   partsOf(file).map(({ title, text }, index) => {
     const [language = "", scene = ""] = title.split(" ");
     return reportOf(language, scene, `${file} ${index}`, text);
