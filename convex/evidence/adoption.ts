@@ -1,4 +1,4 @@
-import type { Shown } from "./amounts";
+import type { Shown } from "../lib/locales";
 import type { Source } from "./facts";
 import { figuresIn, type Figure } from "./figures";
 import { AHEAD, OF, WITHIN, type Written } from "./languages";
@@ -10,20 +10,26 @@ import { wordingOf, type Wording } from "./wordings";
  * two. It is printed from the facts, so that it cannot be another than theirs. Pure.
  */
 
-/** `said`: what stays of it because it is true, its words or a bound; the bracket says how much it is. */
-export type Adopted = { printed: Printed; said?: string | number };
+/** `said`: a bound that stays because it is true; the bracket says how much it is. */
+export type Adopted = { printed: Printed; said?: number };
 
 /** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
-export type Choice = { facts: readonly Source[]; others: readonly Source[]; isSummed: boolean };
+export type Choice = {
+  isUncited: boolean;
+  facts: readonly Source[];
+  others: readonly Source[];
+  isSummed: boolean;
+};
 
 export function adopted(figure: Figure, choice: Choice): Adopted | null {
   const facts = choice.facts.filter(({ value }) => value !== null).map(ofFact);
+  if (choice.isUncited && isDoubtful(figure, facts)) return null;
   return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
 }
 
-/** What a figure may be of what would be printed: a share in words, a bound, its value; the first rule that holds of any. */
+/** What a figure may be of what would be printed: a bound, or its value; the first rule that holds of any. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
-  const rules = figure.isWord ? [shareOf] : figure.bound === null ? [valueOf] : [boundOf, valueOf];
+  const rules = figure.bound === null ? [valueOf] : [levelOf, boundOf];
   for (const rule of rules) {
     for (const printed of all) {
       const found = rule(figure, printed);
@@ -60,15 +66,19 @@ const WRITTEN: Readonly<Record<Shown, Written>> = {
 };
 
 /** What one in a printed unit is in the unit that it is written in. */
-const partOf = (unit: Shown): number => (unit === "bps" ? 0.01 : 1);
-const sizeOf = ({ value, unit }: Printed): number => Math.abs(value) * partOf(unit);
+const partOf = (shown: Shown, unit: Written): number =>
+  shown === "bps" || (shown === "percent" && unit === "times") ? 0.01 : 1;
+const sizeOf = ({ value, unit: shown }: Printed, { unit }: Figure): number =>
+  Math.abs(value) * partOf(shown, unit);
 
 /** Whether a figure can be of this fact at all, by its unit and sign. */
 function isOfKind(
   { unit, ticker, sign }: Figure,
   { value, unit: shown, operation, first }: Printed,
 ): boolean {
-  const isUnit = unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
+  const isPart = unit === "times" && shown === "percent" && operation === null;
+  const isUnit =
+    isPart || unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
   const isCoin = ticker === null || shown === "ratio" || first.about?.subject === ticker;
   // Of a difference only how large it is, is said.
   const isSigned = sign === 0 || operation === "-" || operation === "gap" || Math.sign(value) === sign;
@@ -79,7 +89,7 @@ function isOfKind(
 const MOST_OFF = 0.05;
 
 const valueOf: Rule = (figure, made) => {
-  const size = sizeOf(made);
+  const size = sizeOf(made, figure);
   const isWhole = made.unit === "count" || made.unit === "place";
   const isSaid = figure.readings.some(({ value, place }) => {
     const off = Math.abs(value - size);
@@ -89,45 +99,45 @@ const valueOf: Rule = (figure, made) => {
   return isSaid && isOfKind(figure, made) ? {} : null;
 };
 
+/** A bound that is false of a fact is no rounding of it: only a level itself may stand behind such a word. */
+const levelOf: Rule = (figure, made) => {
+  const size = sizeOf(made, figure);
+  const isLevel = figure.readings.some(({ value }) => Math.abs(value - size) <= size * LEVEL_OFF);
+  return isLevel ? valueOf(figure, made) : null;
+};
+const LEVEL_OFF = 0.001;
+
 const MOST_DIGITS = 3;
-/** How many times a bound what is so may be, and how many times it is a multiple in a word. */
+/** How many times a bound what is so may be. */
 const FAR_BOUND = 1.2;
-const FAR_WORD = 1.6;
-const NEAR_WORD = 0.1;
+
+/** How a bound stands to a fact: on its side, on the other, or too far from it to be of it. */
+function standing({ bound }: Figure, value: number, size: number): "true" | "false" | "far" {
+  if (Math.max(size / value, value / size) > FAR_BOUND) return "far";
+  return (bound === "over" ? size > value : size < value) ? "true" : "false";
+}
 
 /** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
 const boundOf: Rule = (figure, made) => {
   const said = figure.readings.find(
     ({ value }) =>
-      Number(value.toPrecision(MOST_DIGITS)) === value && holds(value, sizeOf(made), figure.bound, FAR_BOUND),
+      Number(value.toPrecision(MOST_DIGITS)) === value &&
+      standing(figure, value, sizeOf(made, figure)) === "true",
   );
-  return said === undefined || !isOfKind(figure, made) ? null : { said: said.value / partOf(made.unit) };
+  return said === undefined || !isOfKind(figure, made)
+    ? null
+    : { said: said.value / partOf(made.unit, figure.unit) };
 };
 
-function holds(said: number, size: number, bound: Figure["bound"], far: number): boolean {
-  if (bound === null) return Math.abs(size - said) <= NEAR_WORD * said;
-  return Math.max(size / said, said / size) <= far && (bound === "over" ? size > said : size < said);
-}
-
-/** A multiple or a share in words that is true of what was made, or of a single fact: 38 of 50, 76 %, a fall of 50 %. */
-const shareOf: Rule = ({ readings: [said], unit, bound, text }, made) => {
-  const size = sharedBy(made, unit, said?.value ?? 0);
-  const isTrue = said !== undefined && size !== null && holds(said.value, size, bound, FAR_WORD);
-  return isTrue ? { said: text } : null;
-};
-
-/** What a share in words is compared with. */
-function sharedBy(made: Printed, written: Written, share: number): number | null {
-  const { operation, value, unit } = made;
-  const { about } = made.first;
-  if (about === null) return null;
-  if (written === "percent") return WRITTEN[unit] === "percent" ? sizeOf(made) : null;
-  if (operation !== null) return unit === "times" ? value : null;
-  const { family, aside, isSigned } = wordingOf(about.kind);
-  if (unit === "count") return aside === null ? null : value / aside.value;
-  if (unit === "percent" && isSigned) return share >= 2 || share === 0.5 ? 1 + value / 100 : null;
-  return family === "share" ? value / 100 : null;
-}
+/** Where nothing says which fact is meant: a bound holds for all that are near, or for none; "12" may be of anything. */
+const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
+  (figure.unit === "none" && figure.text.replace(/\D/g, "").length < MOST_DIGITS) ||
+  all.some(
+    (made) =>
+      figure.bound !== null &&
+      isOfKind(figure, made) &&
+      figure.readings.some(({ value }) => standing(figure, value, sizeOf(made, figure)) === "false"),
+  );
 
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
 export const SUMMED =

@@ -1,9 +1,9 @@
 import type { Adopted } from "./adoption";
-import { amountIn } from "./amounts";
+import { amountIn, SCRIPTS, words, type Locale } from "../lib/locales";
 import { isModels, type Ledger, type Source } from "./facts";
 import type { Place } from "./figures";
 import { wordingOf } from "./wordings";
-import { DOWN, NOT, OVER, SCRIPTS, UNDER, UP, words, type Locale } from "./languages";
+import { DOWN, NOT, OVER, UNDER, UP } from "./languages";
 import type { Mention } from "./names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
@@ -45,7 +45,7 @@ export function toldOf({ start, printed: made, said }: Item, around: Around, des
     ? ""
     : labelOf(made, isNamed(first, start, around, desk));
   if (said !== undefined) {
-    const amount = typeof said === "string" ? said : amountOf({ ...made, value: said }, desk, "none");
+    const amount = amountOf({ ...made, value: said }, desk, "none");
     return { amount, sources, label: joined([label, amountOf(made, desk)]) };
   }
   const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);

@@ -51,6 +51,11 @@ export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fa
   return COLLECTIONS[collector].collect(ctx, subject);
 }
 
+/** Who says it, of whom, when and where. */
+function saidBy(source: keyof typeof SOURCE_NAMES, subject: string, observedAt: number, url: string) {
+  return { subject, observedAt, source: SOURCE_NAMES[source], url };
+}
+
 /** So many of the largest coins have facts of their own. */
 const LISTED = 50;
 
@@ -59,31 +64,29 @@ async function collectMarkets(ctx: Asking): Promise<Fact[]> {
   const coins = told.slice(0, LISTED);
   const facts = coins.flatMap((coin): Fact[] => {
     const { symbol: subject, observedAt, url, name, rank, price, change24h, marketCap, volume24h } = coin;
-    const by = { subject, observedAt, source: SOURCE_NAMES.coingecko, url };
-    return factsOf(by, { name, rank, price, change24h, marketCap, volume24h });
+    const told = { name, rank, price, change24h, marketCap, volume24h };
+    return factsOf(saidBy("coingecko", subject, observedAt, url), told);
   });
   const observedAt = Math.min(...told.map((coin) => coin.observedAt));
-  const by = {
-    subject: "market",
-    observedAt,
-    source: SOURCE_NAMES.coingecko,
-    url: "https://www.coingecko.com",
-  };
-  return [...facts, ...factsOf(by, { rising: risingOf(told) })];
+  return [
+    ...facts,
+    ...factsOf(saidBy("coingecko", "market", observedAt, "https://www.coingecko.com"), {
+      rising: risingOf(told),
+    }),
+  ];
 }
 
 async function collectTrending(ctx: Asking): Promise<Fact[]> {
   const coins = await askTrending(ctx, deadlines.publicData);
   const observedAt = Date.now();
   return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) => {
-    const by = { subject, observedAt, source: SOURCE_NAMES.coingecko, url };
-    return factsOf(by, { name, trendingPlace, trendingChange });
+    return factsOf(saidBy("coingecko", subject, observedAt, url), { name, trendingPlace, trendingChange });
   });
 }
 
 async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value: day } = await askForDay(ctx, subject, deadlines.publicData);
-  const by = { subject, observedAt: day.observedAt, source: SOURCE_NAMES[source], url };
+  const by = saidBy(source, subject, day.observedAt, url);
   const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume } = day;
   return factsOf(by, { lastTrade, dayChange: (lastTrade / open - 1) * 100, dayHigh, dayLow, dayVolume });
 }
@@ -107,8 +110,11 @@ async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
   const name = SOURCE_NAMES[source];
   if (depth === null)
     throw new AppError("upstream", `${name}'s order book does not reach 1 % from the price`);
-  const by = { subject, observedAt: book.observedAt, source: name, url };
-  return factsOf(by, { bidDepth: depth.bid, askDepth: depth.ask, spread: depth.spreadBps });
+  return factsOf(saidBy(source, subject, book.observedAt, url), {
+    bidDepth: depth.bid,
+    askDepth: depth.ask,
+    spread: depth.spreadBps,
+  });
 }
 
 const CANDLE_HOURS = 48;
@@ -125,7 +131,7 @@ async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
   }
   const high48h = Math.max(...candles.map(({ high }) => high));
   const low48h = Math.min(...candles.map(({ low }) => low));
-  return factsOf({ subject, observedAt: to, source: name, url }, { high48h, low48h });
+  return factsOf(saidBy(source, subject, to, url), { high48h, low48h });
 }
 
 /** Perpetual markets that reports may speak of: the largest by open interest. */
@@ -139,8 +145,7 @@ async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
     .slice(0, PERPETUALS)
     .flatMap(({ symbol: subject, fundingPercent: funding, openInterest }) => {
       const url = `https://app.hyperliquid.xyz/trade/${subject}`;
-      const by = { subject, observedAt, source: SOURCE_NAMES.hyperliquid, url };
-      return factsOf(by, { funding, openInterest });
+      return factsOf(saidBy("hyperliquid", subject, observedAt, url), { funding, openInterest });
     });
 }
 
@@ -148,12 +153,8 @@ async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
   const facts = await Promise.all(
     (["all", "Base"] as const).map(async (chain): Promise<Fact[]> => {
       const supply = await askStablecoins(ctx, chain, deadlines.publicData);
-      const by = {
-        subject: chain === "all" ? "market" : chain,
-        observedAt: supply.observedAt,
-        source: SOURCE_NAMES.defillama,
-        url: STABLECOIN_PAGES[chain],
-      };
+      const subject = chain === "all" ? "market" : chain;
+      const by = saidBy("defillama", subject, supply.observedAt, STABLECOIN_PAGES[chain]);
       const stablecoinWeek = (supply.now / supply.weekAgo - 1) * 100;
       return factsOf(by, { stablecoinSupply: supply.now, stablecoinWeek });
     }),

@@ -1,17 +1,18 @@
-import { namesIn } from "../lib/records";
 import {
   MULTIPLES,
   NUMBER_ENDS,
-  NUMBERS,
+  OF,
   OVER,
   OVER_BEHIND,
+  READ,
   SCALES,
   UNDER,
   UNDER_BEHIND,
   UNITS,
-  words,
+  UNREAD,
   type Written,
 } from "./languages";
+import { words } from "../lib/locales";
 
 /** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
@@ -20,17 +21,22 @@ export type Place = { start: number; end: number };
 /** What a figure may say, and what one in its last place is worth. */
 type Reading = { value: number; place: number };
 
+const scaled = ({ value, place }: Reading, times: number): Reading => ({
+  value: value * times,
+  place: place * times,
+});
+
 export type Figure = Place & {
   text: string;
-  /** As both conventions of writing numbers have it; none where it cannot be read. */
+  /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
   readings: readonly Reading[];
   unit: Written;
+  /** What its scale and its unit multiply it by. */
+  times: number;
   /** The capitals behind it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
-  /** Whether it is a multiple or a share in words, such as "twice", "four in five". */
-  isWord: boolean;
 };
 
 /** In the place of what is read already: no letter, no digit, no mark. */
@@ -60,34 +66,26 @@ export function figuresIn(text: string, point: "." | ","): Figure[] {
 
 /** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
 function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
-  if (next === undefined || SCALED.test(figure.text)) return figure;
+  if (next === undefined || figure.times !== 1) return figure;
   const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
   if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
     return figure;
-  const { times } = unitIn(next.text);
-  const readings = figure.readings.map(({ value, place }) => ({
-    value: value * times,
-    place: place * times,
-  }));
-  return { ...figure, unit: figure.unit === "none" ? next.unit : figure.unit, readings };
+  return {
+    ...figure,
+    unit: figure.unit === "none" ? next.unit : figure.unit,
+    readings: figure.readings.map((one) => scaled(one, next.times)),
+  };
 }
 
 const END = "(?!\\p{Script=Latin})";
 const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
 const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
-const BEHIND = `(?:[\\s-]?(?:de )?${ANY_SCALE})?(?:[\\s-]?(?:de )?${ANY_UNIT})?`;
-const SCALED = new RegExp(`\\d[\\s-]?${ANY_SCALE}`, "u");
-const LAST = new RegExp(`\\d${BEHIND}$`, "u");
 
 /** The unit and the scale behind a number, as what it is multiplied by. */
-function unitIn(text: string): { unit: Written; times: number } {
-  return unitOf(LAST.exec(text)?.groups ?? {});
-}
-
 function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
   const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
   const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
-  return { unit: unit?.unit ?? "none", times: 10 ** (scale?.power ?? 0) * (unit?.times ?? 1) };
+  return { unit: unit?.unit ?? "none", times: (scale?.times ?? 1) * (unit?.times ?? 1) };
 }
 
 const SIGN =
@@ -95,7 +93,7 @@ const SIGN =
 const FRONT =
   "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
   "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
-const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*(?:[万億亿]\\d+)*";
+const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*";
 const IN_DIGITS = new RegExp(
   `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?${ANY_SCALE})?` +
     `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
@@ -114,19 +112,15 @@ function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figur
   const said = sign + inner;
   return {
     ...placed(text, found),
-    ...{ unit: front ?? behind, ticker, isWord: false },
-    readings: readingsOf(number, point).map(({ value, place }) => ({
-      value: value * times,
-      place: place * times,
-    })),
+    ...{ unit: front ?? behind, ticker },
+    ...{ times, readings: readingsOf(number, point).map((one) => scaled(one, times)) },
     sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
   };
 }
 
 /** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
 function readingsOf(number: string, point: "." | ","): Reading[] {
-  const [first = "", ...more] = number.replace(/[\s'’]/g, "").split(/(?<=[万億亿])/);
-  if (more.length > 0) return [{ value: inMyriads([first, ...more]), place: 1 }];
+  const first = number.replace(/[\s'’]/g, "");
   const marks = first.match(/[.,]/g) ?? [];
   const mark = marks.at(-1) ?? "";
   const digits = first.replace(/[.,]/g, "");
@@ -141,12 +135,6 @@ function readingsOf(number: string, point: "." | ","): Reading[] {
     ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
     ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),
   ];
-}
-
-const MYRIADS: Readonly<Record<string, number>> = { 万: 1e4, 億: 1e8, 亿: 1e8 };
-
-function inMyriads(parts: readonly string[]): number {
-  return parts.reduce((sum, part) => sum + Number.parseFloat(part) * (MYRIADS[part.at(-1) ?? ""] ?? 1), 0);
 }
 
 /** Where a figure stands, and whether a word beside it makes it a bound. */
@@ -164,35 +152,48 @@ const BOUND_BEFORE = new RegExp(
 );
 const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
 
-const KNOWN = namesIn(NUMBERS).join("|");
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
-  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント";
-/** A multiple, a share, a number in words with its unit, or a unit alone. */
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
+const KNOWN = READ.map(({ list }) => list).join("|");
+const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
+/** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
+const COUNTED =
+  `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
+  `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
+  "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
+/** A multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `(?:${MULTIPLES.map(({ words: list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|(?<part>${KNOWN}) (?:in|out of) (?:every )?(?<all>${KNOWN})|` +
-    `(?<amount>(?:\\p{Script=Latin}{0,20}(?:${KNOWN}|${NUMBER_ENDS})[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+  `${UNREAD}|(?:${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
+const SPELT = READ.map(({ times: value, list }) => ({
+  value,
+  pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+}));
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 function inWords(text: string, found: RegExpExecArray): Figure {
-  const groups = found.groups ?? {};
-  const { amount = "", part = "", all = "", cent, point } = groups;
-  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.value;
-  const share = multiple ?? numberOf(part) / numberOf(all);
+  const { amount, count, ranked, cent, point, ...groups } = found.groups ?? {};
   const { unit, times } = unitOf(groups);
-  const told = Number.isNaN(share) ? numberOf(amount) : share;
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
+  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ranked ?? ""))?.value;
+  const value = multiple ?? number;
+  const by = point === undefined ? times : 0.01;
+  // A multiple in a word may be a tenth off, a small number half of one.
+  const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
   const isPart = cent !== undefined || point !== undefined;
-  const value = told * (point === undefined ? times : 0.01);
+  const whole = unit === "none" && count === undefined ? (ranked === undefined ? "other" : "place") : unit;
   return {
     ...placed(text, found),
-    readings: Number.isNaN(value) ? [] : [{ value, place: Math.min(1, told / 2) * times }],
-    unit: isPart ? "percent" : Number.isNaN(share) ? (unit === "none" ? "other" : unit) : "times",
-    ...{ ticker: null, sign: 0, isWord: !Number.isNaN(share) },
+    readings: value === undefined ? [] : [scaled({ value, place }, by)],
+    ...{
+      unit: isPart ? "percent" : multiple === undefined ? whole : "times",
+      times: by,
+      ticker: null,
+      sign: 0,
+    },
   };
-}
-
-function numberOf(told: string): number {
-  return NUMBERS[told.toLowerCase().replace(/[ -]{1,3}(?:a[ -]{1,3})?$/, "")] ?? Number.NaN;
 }

@@ -13,9 +13,9 @@ import {
 } from "./brackets";
 import type { Ledger, Source } from "./facts";
 import { figuresIn, without, type Figure, type Place } from "./figures";
-import { localeOf, SCRIPTS } from "./languages";
+import { localeOf, SCRIPTS } from "../lib/locales";
 import { mentionsIn, type Mention } from "./names";
-import { linesOf, plain } from "./sentences";
+import { linesOf, plain } from "../lib/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 
 /**
@@ -132,7 +132,7 @@ function readFigures(rest: string, read: Read, context: Context, { ledger, how, 
   for (const figure of figures) {
     const { start, end, unit } = figure;
     const near = isUncited ? ofNamed(start, read, context) : inOrder(facts, figure, read);
-    const own = adopted(figure, { facts: near, others, isSummed });
+    const own = adopted(figure, { facts: near, others, isSummed, isUncited });
     const shown = items.flatMap(({ printed: { sources } }) => sources);
     if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
     if (own !== null) items.push({ start, end, ...own });

@@ -1,4 +1,4 @@
-import { type Shown } from "./amounts";
+import type { Shown } from "../lib/locales";
 import type { Source } from "./facts";
 import type { Place } from "./figures";
 import { wordingOf } from "./wordings";

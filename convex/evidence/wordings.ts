@@ -1,4 +1,4 @@
-import { lazy } from "../lib/once";
+import { numberIn } from "../lib/locales";
 import { namesIn } from "../lib/records";
 import { KINDS, UNITS, type Unit } from "./kinds";
 import type { Fact, Kind } from "./tables";
@@ -49,21 +49,11 @@ export function factsOf(
 }
 
 /** A fact in words: `BTC price: 97,250.50 USD`. */
-export function sayingOf({
-  subject,
-  kind,
-  value,
-  unit,
-}: Pick<Fact, "subject" | "kind" | "value" | "unit">): string {
+export function sayingOf(fact: Pick<Fact, "subject" | "kind" | "value" | "unit">): string {
+  const { subject, kind, value, unit } = fact;
   const told = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
   const whose = subject === "market" ? "Market" : subject;
   return `${whose} ${wordingOf(kind).label}: ${told}`;
-}
-
-/** A number with its unit, in as many places as matter. */
-export function amountOf(value: number, unit: Fact["unit"]): string {
-  const [most, behind] = SAID[unit] ?? [6, ""];
-  return (unit === "percent" && value > 0 ? "+" : "") + decimal(value, most) + behind;
 }
 
 /** How many digits of a small number count, and what is written behind it. */
@@ -71,15 +61,14 @@ const SAID: Partial<Record<Unit, readonly [digits: number, behind: string]>> = {
   ...{ USD: [6, " USD"], percent: [4, " %"], bps: [3, " bps"], gwei: [4, " gwei"] },
 };
 
-const formOf = (options: Intl.NumberFormatOptions) => lazy(() => new Intl.NumberFormat("en-US", options));
-const WHOLE = formOf({ maximumFractionDigits: 0 });
-const CENTS = formOf({ minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const SMALL = new Map([3, 4, 6].map((digits) => [digits, formOf({ maximumSignificantDigits: digits })]));
-
-/** With thousands apart: two places from 100 up. */
-function decimal(value: number, digits: number): string {
+/** A number with its unit, in as many places as matter: two from 100 up, with thousands apart. */
+export function amountOf(value: number, unit: Fact["unit"]): string {
+  const [digits, behind] = SAID[unit] ?? [6, ""];
   const size = Math.abs(value);
-  const isWhole = size >= 1_000_000 || (size >= 100 && Number.isInteger(value));
-  const form = isWhole ? WHOLE : size >= 100 ? CENTS : (SMALL.get(digits) ?? CENTS);
-  return form().format(value);
+  const places = size >= 1_000_000 || (size >= 100 && Number.isInteger(value)) ? 0 : 2;
+  const rounding =
+    size < 100
+      ? { maximumSignificantDigits: digits }
+      : { minimumFractionDigits: places, maximumFractionDigits: places };
+  return (unit === "percent" && value > 0 ? "+" : "") + numberIn("en", value, rounding) + behind;
 }

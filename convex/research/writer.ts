@@ -1,6 +1,6 @@
 import type { ActionCtx } from "../_generated/server";
 import { citedOf, ledgerOf, type CitedSource, type Ledger } from "../evidence/facts";
-import { localeOf } from "../evidence/languages";
+import { localeOf } from "../lib/locales";
 import { leftoverProblem, settle, type Leftover } from "../evidence/settlement";
 import type { Payer } from "../lib/budget";
 import { AppError } from "../lib/errors";

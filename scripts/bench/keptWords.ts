@@ -4,13 +4,17 @@ const SEGMENTER = new Intl.Segmenter("und", { granularity: "word" });
 
 /** Scales and units stand beside a figure and go with it: code writes its own. */
 const UNITS =
-  /(?<=\p{N}[^\p{L}]{0,3}(?:\p{L}+\.? )?)(?:millions?|billions?|trillion|percent|prozent|mi[ol]\.?|mrd\.?|milliards?(?: de)?|millones(?: de)?|milhões|bilhões|bps|basis points?|cents?|dollars?|dólares|de dollars|de dólares|gwei|bn|美元|[万亿]+(?:美元)?|(?<=\p{N} ?)[km])(?!\p{L})/giu;
+  /(?<=\p{N}[^\p{L}]{0,3}(?:\p{L}+\.? (?:de )?)?)(?:millions?|billions?|trillion|percent|prozent|usd|mi[ol]\.?|mrd\.?|milliards?(?: de)?|millones(?: de)?|milhões|bilhões|bps|basis points?|cents?|dollars?|dólares|de dollars|de dólares|gwei|bn|美元|[万亿]+(?:美元)?|(?<=\p{N} ?)[km])(?!\p{L})/giu;
+
+/** "Ten percent" is a figure as well. */
+const SPELT = /\p{L}+(?: a)? (?:percent|Prozent)(?!\p{L})/gu;
 
 /** The words of a text without figures, citations and slots, in their order. */
 export function wordsOf(text: string): string[] {
   const bare = text
     .replace(/\[[^\]]*\]|\{[^}]*\}/g, " ")
     .replace(UNITS, " ")
+    .replace(SPELT, " ")
     .replace(/US\$/g, "$");
   return [...SEGMENTER.segment(bare)].flatMap(({ segment, isWordLike }) =>
     isWordLike === true && !/\p{N}/u.test(segment) ? [segment.toLowerCase()] : [],

@@ -56,7 +56,7 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
       const count = open.slice(0, index).split(BRACKET).length - 1;
       const { ids = null, label = "" } = (isFollowed ? brackets[count] : undefined) ?? {};
       const before =
-        /(\p{L}+)(?: de)?[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
+        /((?:less )?\p{L}+)(?: de)?[^\p{L}]*$/u.exec(open.slice(Math.max(0, index - 30), index))?.[1] ?? "";
       return [
         { text: told, before: before.toLowerCase(), value: Number(decimal) * times, place, ids, label },
       ];
@@ -66,7 +66,7 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
 
 const BRACKET = "\uE123";
 /** Words that say a figure to be no less, or no more, than the truth. */
-const BELOW = /^(?:almost|nearly|under|below|fast|knapp|casi|presque|quase|moins|menos)$/;
+const BELOW = /^(?:less than|almost|nearly|under|below|fast|knapp|casi|presque|quase|moins|menos)$/;
 const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
 
 /**

@@ -74,6 +74,8 @@ test("finds the local stack fit, and shows no secret", async () => {
   }
   // It answers an address every five seconds: the tests before this one may have had its turn.
   expect(output).toMatch(/✓ GDELT: tells \d+ headlines|! GDELT: GDELT is limiting/);
+  for (const source of ["CoinGecko", "Coinbase", "Binance"])
+    expect(output).toMatch(new RegExp(`${source}: .*Its terms: .*SOURCES_OFF leaves it out`));
   expect(output).toMatch(/✓ chain RPC: is on Base/);
   expect(output).toMatch(/✓ LLM gateway: answers in the shape it is asked for, as simulated/);
   expect(output).toMatch(/✓ swap provider: quotes 1 USDC for at least \d+ wei of WETH/);

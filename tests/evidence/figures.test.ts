@@ -1,18 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { amountIn } from "../../convex/evidence/amounts";
+import { amountIn } from "../../convex/lib/locales";
 import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/facts";
 import { figuresIn } from "../../convex/evidence/figures";
-import { LOCALES, localeOf, SCRIPTS } from "../../convex/evidence/languages";
-import { plain } from "../../convex/evidence/sentences";
+import { LOCALES, localeOf, SCRIPTS } from "../../convex/lib/locales";
+import { plain } from "../../convex/lib/sentences";
 import { leftoverProblem, settle } from "../../convex/evidence/settlement";
+import { describeBrief } from "../../convex/research/brief";
 import { countWords } from "../../convex/research/result";
-import { reportOf } from "../../scripts/bench/briefs";
+import { createMarket } from "../../scripts/standins/market";
+import { researchResult } from "../../scripts/standins/research";
 import { factOf, numbered, partsOf, sceneNamed } from "./corpus/reports";
 
 /** Figures by form: what a writer may send, what readers see of it, and what nobody can make them see. */
 
 const DESK = sceneNamed("desk");
+const SCENES = ["up", "down", "surge", "slide", "calm"];
 const { ledger: LEDGER, at: NOW } = DESK;
 const written = (text: string) => numbered(text, DESK);
 const sentencesOf = (file: string, part: string) =>
@@ -105,9 +108,11 @@ describe("a figure is printed", () => {
 });
 
 test("reports of the gateway's stand-in are kept whole, on any market", () => {
-  for (let index = 0; index < 40; index++) {
-    const { brief, result, now, focus } = reportOf(`figures ${index}`);
-    const ledger = ledgerOf(brief.sources, now, { names: brief.names, focus });
+  for (const [index, name] of [...SCENES, ...SCENES, ...SCENES].entries()) {
+    const { brief, at, ledger } = sceneNamed(name);
+    const seed = `figures ${index}`;
+    const prompt = `A report.\n\nEvidence:\n${describeBrief(brief)}`;
+    const result = researchResult(prompt, { seed, market: createMarket({ seed, now: () => at }), at });
     const kept: number[] = [];
     const texts = [result.fullAnalysis, ...result.impacts.map(({ detail }) => detail)];
     const settled = texts.map((text) => settle(text, ledger, { kept, locale: "en" }));

@@ -41,6 +41,7 @@ describe("the first page", () => {
     for (const { symbol, price, change24h } of top20.slice(0, 10)) {
       says(words, symbol, usd(price), signed(change24h));
     }
+    says(words, "Data provided by CoinGecko");
     says(words, "Entry 100.00", "TP1 101.00", "TP2 102.00", "SL 99.00", "▲ BUY", "“Up.”");
     says(words, `PEPE ${bigUsd(7_300_000)} into an exchange`, "bearish");
   });

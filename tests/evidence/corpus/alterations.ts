@@ -21,7 +21,7 @@ export function alteredTexts(text: string, seed: string, times: number): Altered
 }
 
 /** A figure as somebody else would have it, in the form it had. */
-export function alteredFigure(told: string, chance: Random): string {
+function alteredFigure(told: string, chance: Random): string {
   const digits = /\d[\d.,\s]*\d|\d/.exec(told)?.[0] ?? "";
   const places = /[.,](\d{1,2}|\d{4,})$/.exec(digits)?.[1]?.length ?? 0;
   const point = places > 0 ? digits.charAt(digits.length - places - 1) : "";
@@ -31,4 +31,13 @@ export function alteredFigure(told: string, chance: Random): string {
   const group = point === "." ? "," : point === "," ? "." : (/[,.\s]/.exec(digits)?.[0] ?? "");
   const grouped = /\d[,.\s]\d{3}/.test(digits) ? front.replace(/\B(?=(?:\d{3})+$)/g, group) : front;
   return told.replace(digits, back === "" ? grouped : `${grouped}${point}${back}`);
+}
+
+const SLIPS = 0.1;
+
+/** The text of a writer that slips: some citations are missing, some are another fact's. */
+export function slipped(text: string, seed: string): string {
+  const chance = random("slips", seed);
+  const all = text.match(/\[f\d+\]/g) ?? [];
+  return text.replace(/\[f\d+\]/g, (own) => (chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all])));
 }

@@ -1,33 +1,22 @@
 import { readFileSync } from "node:fs";
-import {
-  counted,
-  ledgerOf,
-  modelNamed,
-  sourceOfFact,
-  sourceOfWords,
-  type Ledger,
-  type Source,
-  type Uncounted,
-} from "../../../convex/evidence/facts";
+import { ledgerOf, type Ledger } from "../../../convex/evidence/facts";
 import { KINDS } from "../../../convex/evidence/kinds";
-import { factsOf } from "../../../convex/evidence/wordings";
-import { namesOf } from "../../../convex/evidence/names";
 import type { Fact, Kind } from "../../../convex/evidence/tables";
+import { factsOf } from "../../../convex/evidence/wordings";
 import { namesIn } from "../../../convex/lib/records";
+import { briefOf, type Brief } from "../../../convex/research/brief";
 
 /**
- * Texts written by hand, without a look at the code that reads them, and the mornings that they were written from:
+ * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:
  * `[BTC.price]` cites a fact, `{BTC.price/ETH.price}` is a slot.
  */
 
-export type Scene = { at: number; sources: Source[]; ledger: Ledger; keys: Map<string, number> };
+export type Scene = { at: number; brief: Brief; ledger: Ledger; keys: Map<string, number> };
 
 /** A file's parts, `== title` before each. */
 export function partsOf(file: string): { title: string; text: string }[] {
-  const parts = readFileSync(new URL(`${file}.txt`, import.meta.url), "utf8")
-    .split(/^== /m)
-    .slice(1);
-  return parts.map((part) => {
+  const parts = readFileSync(new URL(`${file}.txt`, import.meta.url), "utf8").split(/^== /m);
+  return parts.slice(1).map((part) => {
     const end = part.indexOf("\n");
     return { title: part.slice(0, end), text: part.slice(end + 1).trimEnd() };
   });
@@ -51,43 +40,64 @@ function factsIn(line: string, at: number): Fact[] {
   const [subject = "", told = ""] = line.split(/: (.*)/);
   return told.split("; ").flatMap((one) => {
     const [, name = "", value = ""] = /^(\w+) (.*)$/.exec(one) ?? [];
-    const kind = namesIn(KINDS).find((known) => known === name);
-    return kind === undefined
-      ? []
-      : factOf(subject, kind, /^-?[\d.]+$/.test(value) ? Number(value) : value, at);
+    const number = /^-?[\d.]+$/.test(value) ? Number(value) : value;
+    return namesIn(KINDS).flatMap((kind) => (kind === name ? factOf(subject, kind, number, at) : []));
   });
 }
 
-/** What only some sentences need: changes since a shift began, and a model's words. */
-function extras(at: number): [key: string, source: Uncounted][] {
-  const started = (value: number, says: string, unit: "percent" | "USD") =>
-    factOf("BTC", "price", value, at).map((one) => ({ ...sourceOfFact(one, "start"), unit, says }));
-  const says = "SOL sentiment: bullish, buzz 8/10. Traders expect an ETF.";
-  const mood = sourceOfWords({ says, observedAt: at, name: modelNamed("social sentiment") });
-  const told = {
-    since: started(2.344, "BTC price since the shift began: +2.344 %", "percent"),
-    sinceFrom: started(103_025, "BTC price when the shift began: 103,025 USD", "USD"),
-    mood: [mood],
-  };
-  return Object.entries(told).flatMap(([key, sources]) =>
-    sources.map((one): [string, Uncounted] => [key, one]),
-  );
+const HOUR = 3_600_000;
+
+/** `start` and `report` begin lines of what was so when a shift began and when its last report was written. */
+function sceneOf({ title, text }: { title: string; text: string }): [string, Scene] {
+  const [name = "", stamp = "", focus = ""] = title.split(" ");
+  const at = Date.parse(stamp);
+  const told = (word: string, when: number) =>
+    [...text.matchAll(new RegExp(`^${word}([A-Za-z]+: .*)$`, "gm"))].flatMap(([, line = ""]) =>
+      factsIn(line, when),
+    );
+  const facts = told("", at).filter(({ subject }) => subject !== "mood");
+  const brief = briefOf({
+    ...{ focus, facts, previous: null, missing: [], readings: readingsIn(facts, text, at) },
+    ...{ atStart: told("start ", at - 5 * HOUR), atReport: told("report ", at - 2.5 * HOUR) },
+  });
+  const keys = new Map<string, number>();
+  for (const source of brief.sources) {
+    const key = keyOf(source);
+    // A second headline is `market.headline2`.
+    keys.set(keys.has(key) ? `${key}2` : key, source.id);
+  }
+  const ledger = ledgerOf(brief.sources, at, { names: brief.names, focus });
+  return [name, { at, brief, keys, ledger }];
 }
 
-function sceneOf({ title, text }: { title: string; text: string }): [string, Scene] {
-  const [name = "", stamp = ""] = title.split(" ");
-  const at = Date.parse(stamp);
-  const facts = text.split("\n").flatMap((line) => factsIn(line, at));
-  const told = facts.filter(({ kind }) => kind !== "name");
-  const keyed: [string, Uncounted][] = [
-    ...told.map((fact): [string, Uncounted] => [`${fact.subject}.${fact.kind}`, sourceOfFact(fact)]),
-    ...extras(at),
-  ];
-  const sources = counted(keyed.map(([, source]) => source));
-  const keys = new Map<string, number>();
-  // A second headline is `market.headline2`.
-  for (const [index, [key]] of keyed.entries()) keys.set(keys.has(key) ? `${key}2` : key, index + 1);
-  return [name, { at, sources, keys, ledger: ledgerOf(sources, at, { names: namesOf(facts) }) }];
+/** The coins besides the majors, and what a model says of the mood: `mood: SOL bearish 8 Words. ETH …`. */
+function readingsIn(facts: readonly Fact[], text: string, at: number) {
+  const others = new Set(
+    facts.filter(({ kind }) => /^(?:price|change24h)$/.test(kind)).map((one) => one.subject),
+  );
+  const movers = [...others].map((symbol) => ({
+    symbol,
+    price: 0,
+    change24h: 0,
+    source: "coingecko" as const,
+  }));
+  const [, moods = ""] = /^mood: (.*)$/m.exec(text) ?? [];
+  const tokens = [...moods.matchAll(/([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/g)].flatMap(
+    ([, token = "", word, buzz, narrative = ""]) =>
+      (["bullish", "bearish", "neutral"] as const)
+        .filter((mood) => mood === word)
+        .map((sentiment) => ({ token, sentiment, buzz: Number(buzz), narrative })),
+  );
+  const output = { overall: "The mood is as the coins say.", tokens, degraded: false, citations: [] };
+  const sentiment = tokens.length === 0 ? [] : [{ at, output }];
+  return { persistent: [], movers, market: null, sentiment, onchain: [], cycles: 0 };
+}
+
+/** `BTC.price`, `BTC.priceStart` for its change since the shift began, `BTC.priceStartFrom` for what it was then. */
+function keyOf({ about, unit, says }: Brief["sources"][number]): string {
+  if (about === null) return `${says.split(" ")[0] ?? ""}.mood`;
+  const since = { start: "Start", report: "Report", "": "" }[about.since ?? ""];
+  return `${about.subject}.${about.kind}${since}${since !== "" && unit !== "percent" ? "From" : ""}`;
 }
 
 const SCENES = new Map(partsOf("scenes").map(sceneOf));
@@ -109,7 +119,7 @@ export function numbered(text: string, { keys }: Scene): string {
   );
 }
 
-/** `isWhole`: a report; others are paragraphs of one. */
+/** A whole report, or a paragraph of one. */
 export type Report = { name: string; language: string; scene: Scene; point: "." | ","; text: string };
 
 function reportOf(language: string, scene: string, name: string, text: string): Report {
@@ -124,21 +134,21 @@ function reportOf(language: string, scene: string, name: string, text: string): 
   };
 }
 
+/** Each by one hand, as it was written. */
+const reportsIn = (file: string): Report[] =>
+  partsOf(file).map(({ title, text }, index) => {
+    const [language = "", scene = ""] = title.split(" ");
+    return reportOf(language, scene, `${file} ${index}`, text);
+  });
+
 const FILES = ["en-up", "en-down", "de-up", "es-up", "fr-down", "pt-up", "zh-down"] as const;
 
-/** Each by one hand, as it was written. */
 export function writings(): Report[] {
   const paragraphs = FILES.flatMap((file) => {
     const [language = "", scene = ""] = file.split("-");
-    return partsOf(file).map(({ title, text }, index) =>
-      reportOf(language, scene, `${title} ${index}`, text),
-    );
+    return partsOf(file).map(({ title, text }, at) => reportOf(language, scene, `${title} ${at}`, text));
   });
-  const others = [...partsOf("reports"), ...partsOf("heldout")].map(({ title, text }, index) => {
-    const [language = "", scene = ""] = title.split(" ");
-    return reportOf(language, scene, `report ${index}`, text);
-  });
-  return [...paragraphs, ...others];
+  return [...paragraphs, ...["reports", "heldout", "blind", "second"].flatMap(reportsIn)];
 }
 
 /** Whole reports, put together of a paragraph on each subject, no two alike. */

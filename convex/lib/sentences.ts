@@ -11,6 +11,10 @@ export function plain(text: string): string {
     )
     .replace(/(?<=\d)(?:，|٬)(?=\d)/g, ",")
     .replace(/(?<=\d)(?:٫|·)(?=\d)/g, ".")
+    .replace(
+      /[兆億亿](\d{1,4})(?=[億亿万])|万(\d{1,4})(?![\d.,]*\d|[億亿万千])/g,
+      (_whole, a: string, b?: string) => (b ?? a).padStart(4, "0"),
+    )
     .replace(/[٪﹪]/g, "%")
     .replace(/[\u2212\u2010-\u2012\uFE63]/g, "-")
     .replace(/[\u00A0\u2007\u2009\u202F\t]/g, " ");
@@ -57,7 +61,8 @@ function sentencesOf(line: string): string[] {
     const end = found.index + found[0].length;
     const told = line.slice(start, found.index + 1);
     const next = line.slice(end).trimStart();
-    const goesOn = found[0].startsWith(".") && (ABBREVIATIONS.test(told.trimEnd()) || /^[a-z\d]/.test(next));
+    const isShort = ABBREVIATIONS.test(told.trimEnd()) || (/^[a-z\d]/.test(next) && !/[\]}%]\.$/.test(told));
+    const goesOn = found[0].startsWith(".") && isShort;
     if (goesOn) continue;
     sentences.push(line.slice(start, end).trim());
     start = end;
