@@ -203,6 +203,14 @@ describe("the house", () => {
     }
   });
 
+  test("only the signer has anything signed for a user's wallet", () => {
+    const signs = modules.filter(({ imports, source }) => {
+      const fromCustody = imports.includes("wallets/custody/signing");
+      return fromCustody && /import \{[^}]*\bsign(?:Transaction|TypedData)\b/.test(source);
+    });
+    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/signer"]);
+  });
+
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {
     const byPath = new Map(modules.map((one) => [one.path, one]));
     const reach = (path: string, seen: Set<string>): Set<string> => {

@@ -440,6 +440,7 @@ import type * as wallets_holdings from "../wallets/holdings.js";
 import type * as wallets_http from "../wallets/http.js";
 import type * as wallets_inputs from "../wallets/inputs.js";
 import type * as wallets_model from "../wallets/model.js";
+import type * as wallets_permits from "../wallets/permits.js";
 import type * as wallets_policies from "../wallets/policies.js";
 import type * as wallets_tables from "../wallets/tables.js";
 import type * as wallets_tokens from "../wallets/tokens.js";
@@ -456,6 +457,7 @@ import type * as wallets_transactions_nonces from "../wallets/transactions/nonce
 import type * as wallets_transactions_orders from "../wallets/transactions/orders.js";
 import type * as wallets_transactions_outcome from "../wallets/transactions/outcome.js";
 import type * as wallets_transactions_permission from "../wallets/transactions/permission.js";
+import type * as wallets_transactions_permissions from "../wallets/transactions/permissions.js";
 import type * as wallets_transactions_plan from "../wallets/transactions/plan.js";
 import type * as wallets_transactions_queue from "../wallets/transactions/queue.js";
 import type * as wallets_transactions_quote from "../wallets/transactions/quote.js";
@@ -465,6 +467,7 @@ import type * as wallets_transactions_replacement from "../wallets/transactions/
 import type * as wallets_transactions_serviceAccounts from "../wallets/transactions/serviceAccounts.js";
 import type * as wallets_transactions_settler from "../wallets/transactions/settler.js";
 import type * as wallets_transactions_shapes from "../wallets/transactions/shapes.js";
+import type * as wallets_transactions_signer from "../wallets/transactions/signer.js";
 import type * as wallets_transactions_signing from "../wallets/transactions/signing.js";
 import type * as wallets_transactions_standing from "../wallets/transactions/standing.js";
 import type * as wallets_transactions_states from "../wallets/transactions/states.js";
@@ -934,6 +937,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/http": typeof wallets_http;
   "wallets/inputs": typeof wallets_inputs;
   "wallets/model": typeof wallets_model;
+  "wallets/permits": typeof wallets_permits;
   "wallets/policies": typeof wallets_policies;
   "wallets/tables": typeof wallets_tables;
   "wallets/tokens": typeof wallets_tokens;
@@ -950,6 +954,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/orders": typeof wallets_transactions_orders;
   "wallets/transactions/outcome": typeof wallets_transactions_outcome;
   "wallets/transactions/permission": typeof wallets_transactions_permission;
+  "wallets/transactions/permissions": typeof wallets_transactions_permissions;
   "wallets/transactions/plan": typeof wallets_transactions_plan;
   "wallets/transactions/queue": typeof wallets_transactions_queue;
   "wallets/transactions/quote": typeof wallets_transactions_quote;
@@ -959,6 +964,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/serviceAccounts": typeof wallets_transactions_serviceAccounts;
   "wallets/transactions/settler": typeof wallets_transactions_settler;
   "wallets/transactions/shapes": typeof wallets_transactions_shapes;
+  "wallets/transactions/signer": typeof wallets_transactions_signer;
   "wallets/transactions/signing": typeof wallets_transactions_signing;
   "wallets/transactions/standing": typeof wallets_transactions_standing;
   "wallets/transactions/states": typeof wallets_transactions_states;

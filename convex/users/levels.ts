@@ -40,6 +40,31 @@ export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promi
   return setting.level === "open" && !isOpen ? DEFAULT : setting;
 }
 
+/** What of an owner's rules every permission to sign depends on. */
+export type Rules = {
+  /** Counts their changes. */
+  version: number;
+  isFrozen: boolean;
+};
+
+export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
+  const row = await levelRowOf(ctx, userId);
+  return { version: row?.version ?? 0, isFrozen: row?.frozenAt !== undefined };
+}
+
+/** Makes void what the rules of before have allowed and nobody has signed yet. */
+export async function changeRules(
+  ctx: MutationCtx,
+  userId: string,
+  changes: Partial<Pick<Doc<"accountLevels">, "setting" | "next" | "linked" | "frozenAt">> = {},
+): Promise<void> {
+  const row = await levelRowOf(ctx, userId);
+  const version = (row?.version ?? 0) + 1;
+  if (row !== null) return ctx.db.patch("accountLevels", row._id, { ...changes, version });
+  const fresh = { userId, setting: DEFAULT, setAt: Date.now(), linked: false };
+  await ctx.db.insert("accountLevels", { ...fresh, ...changes, version });
+}
+
 /** Notes at an account that may be or become open that a messenger account was linked to it. */
 export async function noteLink(ctx: MutationCtx, userId: string): Promise<void> {
   const row = await levelRowOf(ctx, userId);
