@@ -9,6 +9,8 @@ import type { vSetting } from "./tables";
 /** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
 
 export type LevelSetting = Infer<typeof vSetting>;
+/** What holds, and until when the owner has blocked orders by `userId` alone (epoch ms). */
+export type Standing = LevelSetting & { blockedUntil: number | null };
 export type Level = LevelSetting["level"];
 
 /** What an owner who has set nothing has. */
@@ -33,11 +35,12 @@ export function openRefusal(userId: string, isLinked: boolean): string | null {
 }
 
 /** What holds at `now`: `open` counts as `guarded` where it is not for this account any more. */
-export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<LevelSetting> {
+export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<Standing> {
   const row = await levelRowOf(ctx, userId);
   const setting = settingAt(row, now);
   const isOpen = setting.level === "open" && openRefusal(userId, row?.linked === true) === null;
-  return setting.level === "open" && !isOpen ? DEFAULT : setting;
+  const blockedUntil = (row?.blockedUntil ?? 0) > now ? (row?.blockedUntil ?? null) : null;
+  return { ...(setting.level === "open" && !isOpen ? DEFAULT : setting), blockedUntil };
 }
 
 /** What of an owner's rules every permission to sign depends on. */
@@ -56,17 +59,21 @@ export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
 export async function changeRules(
   ctx: MutationCtx,
   userId: string,
-  changes: Partial<Pick<Doc<"accountLevels">, "setting" | "next" | "linked" | "frozenAt">> = {},
+  changes: RuleChanges = {},
 ): Promise<void> {
   const row = await levelRowOf(ctx, userId);
-  const version = (row?.version ?? 0) + 1;
-  if (row !== null) return ctx.db.patch("accountLevels", row._id, { ...changes, version });
   const fresh = { userId, setting: DEFAULT, setAt: Date.now(), linked: false };
-  await ctx.db.insert("accountLevels", { ...fresh, ...changes, version });
+  const id = row?._id ?? (await ctx.db.insert("accountLevels", fresh));
+  await ctx.db.patch("accountLevels", id, { ...changes, version: (row?.version ?? 0) + 1 });
 }
 
-/** Notes at an account that may be or become open that a messenger account was linked to it. */
+/** What is `undefined` ends. */
+type RuleChanges = Partial<Pick<Doc<"accountLevels">, "setting" | "linked" | "setAt">> & {
+  [Field in "next" | "frozenAt" | "blockedUntil"]?: Doc<"accountLevels">[Field] | undefined;
+};
+
+/** Notes that a messenger account was linked: what was asked of another one's owner is void. */
 export async function noteLink(ctx: MutationCtx, userId: string): Promise<void> {
   const row = await levelRowOf(ctx, userId);
-  if (row !== null) await ctx.db.patch("accountLevels", row._id, { linked: true });
+  await changeRules(ctx, userId, row === null ? {} : { linked: true });
 }

@@ -41,6 +41,8 @@ export const userTables = {
     version: v.optional(v.number()),
     /** Epoch ms: since when nothing is signed for the account. */
     frozenAt: v.optional(v.number()),
+    /** Epoch ms: until then orders and delivery settings by `userId` alone are refused without asking. */
+    blockedUntil: v.optional(v.number()),
   }).index("by_userId", ["userId"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */

@@ -45,7 +45,7 @@ const OTHER = "The transaction is not what was ordered: nothing was signed";
 
 /** A swap's permission also covers the approval that it needs first: Permit2's, for no more than it sells. */
 function isOrdered(
-  { request, minBuyAmount = "0" }: Terms,
+  { request, minBuyAmount }: Terms,
   call: Transaction,
   owner: Address,
   least: bigint | undefined,
@@ -59,8 +59,10 @@ function isOrdered(
       if (isApprovalOf(request, call)) return true;
       const swap = { ...request, amount: BigInt(request.amount) };
       const guaranteed = guaranteedBy(call, swap, owner, { isSigned: true });
-      if (guaranteed === null || least === undefined) return false;
-      return guaranteed >= least && guaranteed >= BigInt(minBuyAmount);
+      if (guaranteed === null || least === undefined || guaranteed < least) return false;
+      if (minBuyAmount !== undefined && guaranteed < BigInt(minBuyAmount))
+        throw new AppError("upstream", "The price has moved since it was approved: nothing was signed");
+      return true;
     }
     case "approve":
     case "fill":

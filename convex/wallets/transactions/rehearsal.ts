@@ -12,7 +12,7 @@ import { valueOf } from "../holdings";
 import { PERMIT2 } from "../tokens";
 import { MOST_GAS, sendable, type Affordable, type Payer } from "./plan";
 import { costBps } from "./quote";
-import type { vStanding } from "./standing";
+import type { vRefusal, vStanding } from "./standing";
 import { affordableApproval, affordableSwap, offerOf, simulateSwap, type Offer } from "./swap";
 import type { TransactionRequest } from "./tables";
 
@@ -24,13 +24,14 @@ import type { TransactionRequest } from "./tables";
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 type OrderRequest = Extract<TransactionRequest, { kind: "send" | "swap" }>;
 
-type Refusal = { status: number; error: string };
+type Refusal = Infer<typeof vRefusal>;
 
 export type Rehearsal = {
   /** What the order would be answered; `null` where nothing speaks against it. */
   refusal: Refusal | null;
-  /** What is sent or sold is worth, in USD; `null` without a live price. */
+  /** What is sent or sold is worth, in USD, and as digits in micro-USD; `null` without a live price. */
   valueUsd: number | null;
+  valueMicroUsd: string | null;
   limits: Infer<typeof vStanding>["limits"];
   fees: Fees | null;
   swap: SwapRehearsal | null;
@@ -87,6 +88,7 @@ export const rehearse = counted(
     const rehearsal: Rehearsal = {
       refusal: standing.refusal,
       valueUsd: micro === null ? null : usdValue(BigInt(micro)),
+      valueMicroUsd: micro,
       limits: standing.limits,
       fees: null,
       swap: null,
@@ -167,5 +169,5 @@ function feesOf(kind: "send" | "swap", all: readonly Affordable[]): Fees {
 }
 
 function asRefusal({ code, message }: { code: ErrorCode; message: string }): Refusal {
-  return { status: STATUS[code], error: message };
+  return { status: STATUS[code], code, error: message };
 }
