@@ -63,7 +63,7 @@ export function helpCard(commands: readonly Described[], introduction?: string):
   ]);
   return [
     ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
-    ["I follow crypto markets, run research, and show your wallet. I never move money."],
+    ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
     [{ bold: "Commands" }, ...lines],
   ];
 }

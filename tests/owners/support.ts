@@ -42,7 +42,9 @@ export async function cards(app: WalletApp, chat = ALICE) {
   await app.settle();
   return app.standins
     .sent("messenger")
-    .filter(({ chatId, method }) => chatId === String(chat) && /^(?:sendMessage|editMessageText)$/.test(method));
+    .filter(
+      ({ chatId, method }) => chatId === String(chat) && /^(?:sendMessage|editMessageText)$/.test(method),
+    );
 }
 
 let lastUpdateId = 5_000_000;

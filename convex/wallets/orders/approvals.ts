@@ -24,7 +24,13 @@ const MOST_A_DAY = 10;
 const REFUSALS = 2;
 
 export type Standing =
-  "awaiting_approval" | "approved" | "refused" | "failed" | "expired" | "void" | "undelivered";
+  | "awaiting_approval"
+  | "approved"
+  | "refused"
+  | "failed"
+  | "expired"
+  | "void"
+  | "undelivered";
 
 /** The account whose tap decides for a user: of a link that it has confirmed. `null` where nobody can be asked. */
 export async function askedAccount(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
@@ -60,9 +66,7 @@ export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Pro
 /** @throws AppError `rate_limited` where the owner is asked enough. */
 export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
   const asked = await rowsBy(ctx.db.query("approvals"), "userId", userId).order("desc").take(MOST_A_DAY);
-  const refused = asked.filter(
-    ({ state, decidedAt = 0 }) => state === "refused" && decidedAt > now - HOUR,
-  );
+  const refused = asked.filter(({ state, decidedAt = 0 }) => state === "refused" && decidedAt > now - HOUR);
   const last = Math.max(...refused.map(({ decidedAt = 0 }) => decidedAt));
   const quota = (name: string, most: number, windowMs: number, againAt: number) =>
     usedUp(name, { name: "approvals", most, windowMs, left: 0, againMs: Math.max(1, againAt - now) });
@@ -94,9 +98,7 @@ export async function decide(
   const now = Date.now();
   const standing = await standingOf(ctx, approval, now);
   if (standing !== "awaiting_approval") return { approval, standing };
-  const ended = isYes
-    ? await begun(ctx, approval)
-    : ({ state: "refused" } satisfies Partial<Approval>);
+  const ended = isYes ? await begun(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
   await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now });
   return { approval: { ...approval, ...ended }, standing: ended.state };
 }

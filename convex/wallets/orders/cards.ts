@@ -63,10 +63,7 @@ export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Parag
   ];
 }
 
-function orderLines(
-  request: TransactionRequest,
-  { found, recipient, movedUsd }: Facts,
-): Paragraph[] {
+function orderLines(request: TransactionRequest, { found, recipient, movedUsd }: Facts): Paragraph[] {
   const lines: string[] = [];
   if (request.kind === "send") lines.push(`To ${request.toAddress}`, recipientWords(recipient));
   if (found !== null) {

@@ -168,7 +168,12 @@ async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Pr
 export async function rehearse(ctx: ActionCtx, order: Order) {
   const { userId, request, call } = order;
   const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });
-  const { swap, refusal, valueMicroUsd: _, ...rehearsal } = await waitingAs(
+  const {
+    swap,
+    refusal,
+    valueMicroUsd: _,
+    ...rehearsal
+  } = await waitingAs(
     ctx,
     call.caller,
     async () => {
@@ -193,4 +198,3 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
 export function shownStatus(state: TransactionState): "confirmed" | "submitted" | "failed" {
   return state === "confirmed" || state === "failed" ? state : "submitted";
 }
-

@@ -28,15 +28,7 @@ import { vWish, type Wish } from "./tables";
 
 export const vAsked = v.object({
   approvalId: v.id("approvals"),
-  status: literals(
-    "awaiting_approval",
-    "approved",
-    "refused",
-    "failed",
-    "expired",
-    "void",
-    "undelivered",
-  ),
+  status: literals("awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"),
   idempotencyKey: v.string(),
   /** Epoch ms. */
   expiresAt: v.number(),
@@ -117,7 +109,8 @@ export const propose = internalMutation({
   },
 });
 
-const NOBODY_TO_ASK = "This order needs its owner, and no messenger account is linked where they could be asked";
+const NOBODY_TO_ASK =
+  "This order needs its owner, and no messenger account is linked where they could be asked";
 
 /** Whether the limits let an order through that its owner approves. @returns What has moved in 24 hours, decimal USD. */
 async function judged(

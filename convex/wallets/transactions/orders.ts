@@ -108,6 +108,13 @@ export const wallet = internalQuery({
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
-    return { walletId: row.walletId, address: row.address, isRepeat, isLimited: needValue(limits), isAsked, isAskedBeyond };
+    return {
+      walletId: row.walletId,
+      address: row.address,
+      isRepeat,
+      isLimited: needValue(limits),
+      isAsked,
+      isAskedBeyond,
+    };
   },
 });

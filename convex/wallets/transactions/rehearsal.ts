@@ -99,7 +99,9 @@ export const rehearse = counted(
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      rehearsal.refusal ??= asRefusal(failure);
+      // What waits for its owner may be refused all the same.
+      if (rehearsal.refusal === null || rehearsal.refusal.code === null)
+        rehearsal.refusal = asRefusal(failure);
     }
     return rehearsal;
   },

@@ -9,7 +9,11 @@ import { pauseOf } from "./model";
 import { vRequest } from "./tables";
 
 /** `code` is `null` for what only waits. */
-export const vRefusal = v.object({ status: v.number(), code: v.union(vErrorCode, v.null()), error: v.string() });
+export const vRefusal = v.object({
+  status: v.number(),
+  code: v.union(vErrorCode, v.null()),
+  error: v.string(),
+});
 
 /** How an order would fare with the operator's switch and the limits. */
 export const vStanding = v.object({
@@ -70,7 +74,11 @@ export const of = internalQuery({
     ];
     return {
       refusal:
-        told !== null ? { status: STATUS[told.code], code: told.code, error: told.message } : isAsked ? WAITS : null,
+        told !== null
+          ? { status: STATUS[told.code], code: told.code, error: told.message }
+          : isAsked
+            ? WAITS
+            : null,
       limits: all.map(({ of, about, address, most, used }) => ({
         of,
         whose: address === "" ? ("userId" as const) : ("address" as const),

@@ -169,6 +169,22 @@ const rehearsed = z.object({
   }),
 });
 
+/** What waits for the owner's tap. */
+const waiting = z.object({
+  status: z.enum(["awaiting_approval", "approved"]),
+  error: z.string(),
+  approvalId: z.string(),
+  idempotencyKey: z.string(),
+  expiresAt: z.string(),
+  ...weakId,
+});
+
+function waitingText(what: string, { status, idempotencyKey, expiresAt }: z.output<typeof waiting>) {
+  return status === "approved"
+    ? `${what}: approved, and on its way. Call again with the same input and idempotencyKey "${idempotencyKey}" for its outcome.`
+    : `${what}: NOTHING was moved yet. The owner of this userId was asked in their chat and has until ${time(expiresAt)}: ask the person to approve it there, then call again with the same input and idempotencyKey "${idempotencyKey}" for its outcome.`;
+}
+
 const OUTCOMES = {
   confirmed: "confirmed",
   submitted: "submitted; its confirmation is still to come",
@@ -202,7 +218,7 @@ function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof r
 const swapTokens = tool({
   name: "swap_tokens",
   title: "Swap tokens",
-  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. Tokens: ETH, USDC, USDT, DAI, WETH. ${AMOUNTS} slippageBps is in basis points, 100 (the default) is 1 %. ${DRY_RUN} userId is the person's secret id. Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. Tokens: ETH, USDC, USDT, DAI, WETH. ${AMOUNTS} slippageBps is in basis points, 100 (the default) is 1 %. ${DRY_RUN} userId is the person's secret id. Where the userId has an owner, the answer may be that the owner was asked in their chat: nothing has moved then; once they have approved, call again with the same input. Every other call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
   repeats: "keyed",
@@ -224,9 +240,12 @@ const swapTokens = tool({
       buyAmount: z.optional(z.string()),
       minBuyAmount: z.optional(z.string()),
     }),
+    z.extend(waiting, { fromToken: z.string(), toToken: z.string(), sellAmount: z.string() }),
   ]),
   text: (swap) => {
     const sold = tokenAmount(swap.sellAmount, swap.fromToken);
+    if ("approvalId" in swap)
+      return lines(waitingText(`Swap of ${sold} to ${swap.toToken}`, swap), warned(swap));
     if (swap.status === "rehearsed") {
       const { buyAmount, minBuyAmount, toToken } = swap;
       const bought =
@@ -248,7 +267,7 @@ const swapTokens = tool({
 const sendToken = tool({
   name: "send_token",
   title: "Send tokens",
-  description: `Sends ETH, USDC, USDT, DAI or WETH from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. ${AMOUNTS} from says which wallet pays: custody (the default) or basic. ${DRY_RUN} userId is the person's secret id. Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Sends ETH, USDC, USDT, DAI or WETH from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. ${AMOUNTS} from says which wallet pays: custody (the default) or basic. ${DRY_RUN} userId is the person's secret id. Where the userId has an owner, the answer may be that the owner was asked in their chat: nothing has moved then; once they have approved, call again with the same input. Every other call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
   repeats: "keyed",
@@ -257,9 +276,11 @@ const sendToken = tool({
   view: z.union([
     z.extend(signed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
     z.extend(rehearsed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
+    z.extend(waiting, { token: z.string(), toAddress: z.string(), amount: z.string() }),
   ]),
   text: (sent) => {
     const what = `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}`;
+    if ("approvalId" in sent) return lines(waitingText(what, sent), warned(sent));
     return sent.status === "rehearsed"
       ? lines(`${what}.`, rehearsal(sent.rehearsal), warned(sent))
       : lines(`${what}: ${OUTCOMES[sent.status]}.`, sent.explorerUrl, warned(sent));
