@@ -9,30 +9,27 @@ import { test } from "../support/world";
 /** What an owner approves, freezes and changes, in any order, against the plain rules of it. */
 
 const MINUTE = 60_000;
-const CAP_USD = 1_000;
 
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ ask: fc.integer({ min: 1, max: 600 }) }) },
-  { weight: 4, arbitrary: fc.record({ tap: fc.nat({ max: 5 }), isYes: fc.boolean() }) },
-  { weight: 2, arbitrary: fc.record({ stranger: fc.nat({ max: 5 }) }) },
-  { weight: 2, arbitrary: fc.record({ wait: fc.integer({ min: 1, max: 700 }) }) },
+  { weight: 4, arbitrary: fc.record({ tap: fc.nat({ max: 2 }), isYes: fc.constantFrom(true, true, true, false) }) },
+  { weight: 2, arbitrary: fc.record({ stranger: fc.nat({ max: 2 }) }) },
+  { weight: 2, arbitrary: fc.record({ wait: fc.constantFrom(1, 60, 300, 601) }) },
   { weight: 1, arbitrary: fc.constantFrom({ freeze: true }, { freeze: false }) },
   { weight: 1, arbitrary: fc.constant({ level: "guarded" as const }) },
 );
 
-test("a permission is written by the linked account's tap alone, once, in time, under the same rules and below the cap", async () => {
-  const app = createBotApp({ env: { DAILY_TRANSFER_LIMIT_USD: String(CAP_USD) } });
+test("a permission is written by the linked account's tap alone, once, in time and under the same rules", async () => {
+  const app = createBotApp();
   const { browser, userId } = await linkedUser(app, "alice", 42);
   const [wallet] = await app.rows("wallets");
   if (wallet === undefined) throw new Error("A linked account has a wallet");
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), async (steps) => {
       // Each run begins where nothing of the one before counts any more.
-      await app.t.mutation(internal.lib.work.turns.resumeLost, {}).catch(() => null);
       await browser.mutation(api.account.freezes.unfreeze, {});
       await app.pass(26 * 60 * MINUTE, { cronsRun: false });
-      const asked: { id: string; at: number; rules: number; usd: number; isEnded: boolean }[] = [];
-      const moved: { at: number; usd: number }[] = [];
+      const asked: { id: string; at: number; rules: number; isEnded: boolean }[] = [];
       let rules = 0;
       let isFrozen = false;
       for (const one of steps) {
@@ -55,7 +52,7 @@ test("a permission is written by the linked account's tap alone, once, in time, 
             .catch(() => null);
           if (proposal !== null) {
             expect(isFrozen).toBe(false);
-            asked.push({ id: proposal.approvalId, at: Date.now(), rules, usd: one.ask, isEnded: false });
+            asked.push({ id: proposal.approvalId, at: Date.now(), rules, isEnded: false });
           }
         } else if ("tap" in one || "stranger" in one) {
           const isOwners = "tap" in one;
@@ -70,15 +67,8 @@ test("a permission is written by the linked account's tap alone, once, in time, 
             which.rules === rules &&
             !isFrozen &&
             Date.now() < which.at + 10 * MINUTE;
-          const used = moved
-            .filter(({ at }) => at > Date.now() - 24 * 60 * MINUTE)
-            .reduce((sum, { usd }) => sum + usd, 0);
-          const fits = used + which.usd <= CAP_USD;
           if (isOpen) which.isEnded = true;
-          if (isOpen && isYes && fits) {
-            allowed = 1;
-            moved.push({ at: Date.now(), usd: which.usd });
-          }
+          if (isOpen && isYes) allowed = 1;
         } else if ("wait" in one) await app.pass(one.wait * 1_000, { cronsRun: false, settles: false });
         else if ("freeze" in one) {
           const { freeze, unfreeze } = api.account.freezes;
@@ -99,12 +89,10 @@ test("a permission is written by the linked account's tap alone, once, in time, 
           const [row] = await app.rows("accountLevels");
           if (live !== null) expect([row?.frozenAt, row?.version]).toEqual([undefined, policyVersion]);
         }
-        const inADay = moved
-          .filter(({ at }) => at > Date.now() - 24 * 60 * MINUTE)
-          .reduce((sum, { usd }) => sum + usd, 0);
-        expect(inADay).toBeLessThanOrEqual(CAP_USD);
       }
     }),
     { numRuns: 25 },
   );
+  // The rules let something through, too.
+  expect((await app.rows("permissions")).length).toBeGreaterThan(5);
 });
