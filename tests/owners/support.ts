@@ -2,18 +2,14 @@ import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/deadlines";
 import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
 import type { Chain } from "../../scripts/chain";
-import { ALICE, deliver, SECRET, updateOf } from "../bot/support";
+import { ALICE, SECRET, updateOf } from "../bot/support";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
-import type { WorldOptions } from "../support/world";
 import { browserOf } from "../web/support";
 
 /** A person with a phone: an account with an owner, a linked chat, and a wallet with money in it. */
 
-export const LIMITS = { WEAK_ID_DAILY_USD: "0", UNCLAIMED_DAILY_USD: "0" };
-export const SETTINGS: WorldOptions = { env: { MESSENGER_WEBHOOK_SECRET: SECRET } };
-
 export function createOwnersApp(chain: Chain, env: Record<string, string> = {}) {
-  const app = createWalletApp(chain, { env: { ...SETTINGS.env, ...env } });
+  const app = createWalletApp(chain, { env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...env } });
   // Who waits is told at once that it waits, unless a test says otherwise.
   deadlines.tap = 1;
   return app;
@@ -59,7 +55,7 @@ export async function tap(app: WalletApp, words: string, { from = ALICE, chat = 
   await tapOn(app, { data: String(button.callback_data), messageId: card.messageId, from });
 }
 
-export async function tapOn(
+async function tapOn(
   app: Pick<WalletApp, "post" | "settle">,
   { data, messageId, from }: { data: string; messageId: unknown; from: number },
 ) {
@@ -86,5 +82,3 @@ async function deliverTo(app: Pick<WalletApp, "post" | "settle">, update: unknow
   if (status !== 200) throw new Error(`The webhook answered ${status}`);
   await app.settle();
 }
-
-export { deliver };

@@ -52,16 +52,24 @@ export async function askOwner(
   { userId, wish: rough, idempotencyKey }: { userId: string; wish: Wish; idempotencyKey: string | undefined },
   find: () => Promise<{ wish: Wish; found: Found | null }>,
 ): Promise<Asked> {
-  const { earlier, propose, view } = internal.wallets.orders.proposals;
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
-  const known = await ctx.runQuery(earlier, { userId, wish: rough, ...key, now: Date.now() });
-  let asked = known ?? (await ctx.runMutation(propose, { userId, ...key, ...(await find()) }));
+  const known = await ctx.runQuery(internal.wallets.orders.proposals.earlier, {
+    userId,
+    wish: rough,
+    ...key,
+    now: Date.now(),
+  });
+  let asked =
+    known ??
+    (await ctx.runMutation(internal.wallets.orders.proposals.propose, { userId, ...key, ...(await find()) }));
   const { approvalId } = asked;
   const deadline = AbortSignal.timeout(deadlines.tap);
   const pause = createPauses(LOOK_MS);
   while (asked.status === "awaiting_approval" && !deadline.aborted) {
     await pause();
-    asked = (await ctx.runQuery(view, { userId, approvalId, now: Date.now() })) ?? asked;
+    asked =
+      (await ctx.runQuery(internal.wallets.orders.proposals.view, { userId, approvalId, now: Date.now() })) ??
+      asked;
   }
   if (asked.status === "failed") throw new AppError("forbidden", asked.error ?? "It could not be begun");
   if (asked.status !== "awaiting_approval" && asked.status !== "approved")

@@ -26,12 +26,12 @@ export type Recipient = { knownSince: number | null; looksLike: string | null };
 
 type Facts = { found: Found | null; recipient: Recipient | null; movedUsd: string | null };
 
-export function amountOf(amount: string, token: Symbol): string {
+function amountOf(amount: string, token: Symbol): string {
   return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
 }
 
 /** What is wanted, in one line. */
-export function wishWords(wish: Wish): string {
+function wishWords(wish: Wish): string {
   if (wish.kind === "order") return orderWords(wish.request, wish.minBuyAmount);
   const chat = wish.chatId === null ? "no chat of its own" : `the chat ${wish.chatId ?? "that is set"}`;
   const bot =

@@ -12,7 +12,6 @@ import { NO_WALLET, type WalletKind } from "../model";
 import { shortfallOf } from "../transactions/states";
 import type { TransactionRequest, TransactionState } from "../transactions/tables";
 import { askOwner } from "./asking";
-import type { Asked } from "./proposals";
 import type { Wish } from "./tables";
 
 /** An order from its endpoint to its answer: carried out, asked of its owner, or only rehearsed. For actions. */

@@ -26,7 +26,7 @@ import { vWish, type Wish } from "./tables";
 
 /** Asking an owner, and how that stands, for actions. */
 
-export const vAsked = v.object({
+const vAsked = v.object({
   approvalId: v.id("approvals"),
   status: literals("awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"),
   idempotencyKey: v.string(),
