@@ -204,6 +204,15 @@ describe("delivery settings by userId alone", () => {
   });
 });
 
+test("another's bot never takes the place of one that is asked for", async ({ app }) => {
+  const { userId } = await owner(app);
+  const bot = (letter: string) => ({ userId, messengerBotToken: `777777:${letter.repeat(30)}` });
+  const first = await app.post("/user/messenger", bot("a"));
+  const second = await app.post("/user/messenger", bot("b"));
+  expect([first.status, second.status]).toEqual([202, 202]);
+  expect(first.body.approvalId).not.toBe(second.body.approvalId);
+});
+
 describe("an account that is frozen", () => {
   test("signs nothing, whoever asks, until its signed-in owner ends it", async ({ app }) => {
     const { userId, browser } = await owner(app);

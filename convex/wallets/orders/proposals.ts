@@ -66,8 +66,11 @@ async function earlierOf(
   { userId, wish, idempotencyKey }: Asking,
   now: number,
 ): Promise<Doc<"approvals"> | null> {
-  if (idempotencyKey === undefined)
+  if (idempotencyKey === undefined) {
+    // Of two sealed tokens nobody can say here whether they are one: another's must not take the place of this one.
+    if (wish.kind === "delivery" && typeof wish.sealedBotToken === "string") return null;
     return (await openOf(ctx, userId, now)).find((row) => sameWish(row.wish, wish)) ?? null;
+  }
   const row = await askedWith(ctx, userId, idempotencyKey);
   if (row !== null) requireSameWish(row, wish);
   return row;
