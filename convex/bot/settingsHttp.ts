@@ -110,7 +110,10 @@ export function settingsEndpoint(named: {
     needs: [],
     limit: "settings",
     // Whoever sets the chat reads the reports.
-    access: credentialShown,
+    access: async (ctx, { userId }) => {
+      await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
+      return credentialShown(ctx, { userId });
+    },
     accepted: WAITING,
     errors: { ...USER_TOKEN_ERRORS, conflict: "The idempotency key was used for another request." },
     headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
