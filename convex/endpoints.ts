@@ -6,7 +6,7 @@ import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
 import type { MountedEndpoint } from "./lib/http";
 import { marketEndpoints } from "./market/http";
-import { messengerEndpoints } from "./messenger/http";
+import { messengerEndpoints } from "./bot/settingsHttp";
 import { opsEndpoints } from "./ops/http";
 import { referenceEndpoints } from "./ops/referenceHttp";
 import { pageEndpoints } from "./pages/http";
@@ -18,7 +18,8 @@ import { signalEndpoints } from "./signals/http";
 import { labEndpoints } from "./signals/lab";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
-import { transactionEndpoints } from "./wallets/transactions/http";
+import { approvalEndpoints } from "./wallets/orders/approvalHttp";
+import { transactionEndpoints } from "./wallets/orders/http";
 import { whaleEndpoints } from "./whales/http";
 
 /**
@@ -38,7 +39,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   alerts: alertEndpoints,
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
-  wallets: [...walletEndpoints, ...transactionEndpoints],
+  wallets: [...walletEndpoints, ...transactionEndpoints, ...approvalEndpoints],
   social: socialEndpoints,
   compat: [...compatEndpoints, ...compatMessengerEndpoints],
   service: [...opsEndpoints, ...referenceEndpoints(() => domains)],

@@ -3,6 +3,8 @@ import { idNotice } from "./account/idNotices";
 import { mount, type Routes } from "./lib/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
+const approvals = () =>
+  import("./wallets/orders/approvalHttp").then(({ approvalEndpoints }) => approvalEndpoints);
 const bot = () => import("./bot/http").then(({ botEndpoints }) => botEndpoints);
 const chat = () => import("./chat/http").then(({ chatEndpoints }) => chatEndpoints);
 const compat = () => import("./compat/http").then(({ compatEndpoints }) => compatEndpoints);
@@ -12,7 +14,7 @@ const deposits = () => import("./payments/deposits/http").then(({ depositEndpoin
 const lab = () => import("./signals/lab").then(({ labEndpoints }) => labEndpoints);
 const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
-const messenger = () => import("./messenger/http").then(({ messengerEndpoints }) => messengerEndpoints);
+const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () =>
@@ -24,7 +26,7 @@ const research = () => import("./research/http").then(({ researchEndpoints }) =>
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
 const social = () => import("./social/http").then(({ socialEndpoints }) => socialEndpoints);
 const transactions = () =>
-  import("./wallets/transactions/http").then(({ transactionEndpoints }) => transactionEndpoints);
+  import("./wallets/orders/http").then(({ transactionEndpoints }) => transactionEndpoints);
 const wallets = () => import("./wallets/http").then(({ walletEndpoints }) => walletEndpoints);
 const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleEndpoints);
 
@@ -70,6 +72,7 @@ const routes: Routes = {
   "/mcp/defi/send": { POST: transactions },
   "/mcp/defi/swap": { POST: transactions },
   "/mcp/defi/transaction": { GET: transactions },
+  "/mcp/defi/approval": { GET: approvals },
   "/social/mention": { GET: social, POST: social },
   "/signals/latest": { GET: compat },
   "/signals/history": { GET: compat },

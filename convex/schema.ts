@@ -20,6 +20,7 @@ import { signalRecords, signalTables } from "./signals/record/tables";
 import { userRecords, userTables } from "./users/tables";
 import { custodyRecords, custodyTables } from "./wallets/custody/tables";
 import { walletRecords, walletTables } from "./wallets/tables";
+import { orderRecords, orderTables } from "./wallets/orders/tables";
 import { transactionRecords, transactionTables } from "./wallets/transactions/tables";
 import { whaleRecords, whaleTables } from "./whales/tables";
 
@@ -37,6 +38,7 @@ export default defineSchema({
   ...botTables,
   ...walletTables,
   ...transactionTables,
+  ...orderTables,
   ...transferTables,
   ...paidTables,
   ...depositTables,
@@ -63,6 +65,7 @@ export const records: Records = {
   ...botRecords,
   ...walletRecords,
   ...transactionRecords,
+  ...orderRecords,
   ...transferRecords,
   ...paidRecords,
   ...depositRecords,

@@ -15,7 +15,8 @@ const FLOORS = [
   ["providers"],
   ["evidence", "prices"],
   ["market", "users"],
-  ["wallets", "messenger", "credits", "runs"],
+  ["messenger"],
+  ["wallets", "credits", "runs"],
   ["whales"],
   ["research", "signals", "social"],
   ["alerts", "chat", "payments"],
@@ -201,6 +202,14 @@ describe("the house", () => {
         /viem\/accounts|walletKeys|keySeal|required\("(?:X402_RELAYER|ANCHOR)_PRIVATE_KEY"/.test(source),
       ]).toEqual([path, false]);
     }
+  });
+
+  test("only the signer has anything signed for a user's wallet", () => {
+    const signs = modules.filter(({ imports, source }) => {
+      const fromCustody = imports.includes("wallets/custody/signing");
+      return fromCustody && /import \{[^}]*\bsign(?:Transaction|TypedData)\b/.test(source);
+    });
+    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/signer"]);
   });
 
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {

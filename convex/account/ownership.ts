@@ -7,6 +7,7 @@ import { isGuessable } from "../lib/ids";
 import { userId as userIdShape } from "../lib/input";
 import { tablesOf, type Facts } from "../lib/records";
 import { records } from "../schema";
+import { changeRules } from "../users/levels";
 import { findUser, ownerOf, userOfToken } from "../users/model";
 import { walletOf } from "../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
@@ -80,6 +81,8 @@ export async function bind(
 ): Promise<Infer<typeof vLeftovers>> {
   const found = await leftoversOf(ctx, userId);
   await endLeftovers(ctx, userId, keep);
+  // What was allowed while the id was nobody's, and is not signed yet, is void.
+  await changeRules(ctx, userId);
   const user = await userOfToken(ctx, tokenIdentifier);
   if (user !== null) await ctx.db.patch("users", user._id, { userId, claimed: true });
   else await ctx.db.insert("users", { tokenIdentifier, userId, claimed: true, createdAt: Date.now() });

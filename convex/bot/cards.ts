@@ -51,18 +51,19 @@ export const WRONG_CODE: Paragraph = [
   " to drop it.",
 ];
 
-type Described = { name: string; argument?: string; summary: string };
+type Described = { name: string; argument?: string; summary: string; hidden?: true };
 
 /** The commands, a line each, behind an introduction. */
 export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
-  const lines = commands.flatMap(({ name, argument, summary }): Paragraph => [
+  const told = commands.filter(({ hidden }) => hidden !== true);
+  const lines = told.flatMap(({ name, argument, summary }): Paragraph => [
     "\n",
     { command: name },
     `${argument === undefined ? "" : ` ${argument}`}: ${summary}`,
   ]);
   return [
     ...(introduction === undefined ? [] : [[{ bold: introduction }]]),
-    ["I follow crypto markets, run research, and show your wallet. I never move money."],
+    ["I follow crypto markets, run research, and show your wallet. I move nothing without your tap."],
     [{ bold: "Commands" }, ...lines],
   ];
 }

@@ -45,6 +45,8 @@ type Base = {
   summary: string;
   /** Tapped, its answer takes the place of the message with the button. */
   inPlace?: true;
+  /** For buttons: neither help nor menu names it. */
+  hidden?: true;
   /** It binds who sends it to somebody: nothing that is passed on from another message does that. */
   binds?: true;
 };

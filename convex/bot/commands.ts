@@ -23,6 +23,7 @@ import {
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./marketCommands";
 import { unconfirmedLinkOf } from "./model";
+import { ownerCommands } from "./ownerCommands";
 import { researchCommands } from "./researchCommands";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -78,6 +79,7 @@ export const commands: readonly Command[] = [
     // It ends in a picture, which cannot take the place of a notice.
     run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
   },
+  ...ownerCommands,
   ...researchCommands,
   ...marketCommands,
   {

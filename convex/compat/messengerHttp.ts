@@ -4,7 +4,7 @@ import { EXAMPLE_USER } from "../lib/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http";
 import { text, userId } from "../lib/input";
-import { settingsEndpoint } from "../messenger/http";
+import { settingsEndpoint } from "../bot/settingsHttp";
 import { awaitDelivery } from "../messenger/arrivals";
 import { assertMay } from "../users/access";
 

@@ -41,6 +41,8 @@ export const deadlines = {
   /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
   transaction: 24 * SECOND,
   receipt: 15 * SECOND,
+  /** How long an order waits for its owner's tap before its caller is told that it does. */
+  tap: 20 * SECOND,
   /** How long a swap waits for the approval before it to be mined. */
   approval: 20 * SECOND,
   /** How long a caller waits for a payment that no node has heard of: most such hashes are made up. */

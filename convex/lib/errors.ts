@@ -1,3 +1,4 @@
+import { literals } from "convex-helpers/validators";
 import { ConvexError, type Value } from "convex/values";
 
 /** Every failure a caller can be told about, and its HTTP status. */
@@ -19,6 +20,9 @@ export const STATUS = {
 } as const;
 
 export type ErrorCode = keyof typeof STATUS;
+
+/** A code on its way between functions. */
+export const vErrorCode = literals(...Object.keys(STATUS).filter(isErrorCode));
 
 /** What a repeated `Idempotency-Key` is told that came with another request (`conflict`). */
 export const KEY_USED = "This idempotency key was used for another request";

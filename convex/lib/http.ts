@@ -26,11 +26,12 @@ export type Call = {
   caller: Caller;
 };
 
-/** An answer with headers of its own; a handler that needs none returns the bare value. */
+/** An answer with headers or a status of its own; a handler that needs none returns the bare value. */
 export class Reply<Value> {
   constructor(
     readonly value: Value,
     readonly headers: Record<string, string>,
+    readonly status: 200 | 202 = 200,
   ) {}
 }
 
@@ -53,6 +54,8 @@ export type Failure = {
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   /** What the summary leaves out: what it costs, what continues in the background, what a field means for others. */
   description?: string;
+  /** When it answers 202, in the same form: what is asked for waits. */
+  accepted?: string;
   /** One request and its answer, as they are on the wire. */
   example?: { input: z.input<Input>; output: z.output<Output> };
   /** When it fails in ways of its own. What every endpoint, its limit and its keys can answer goes without saying. */
@@ -151,7 +154,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
         ...reply.headers,
         ...(await leftFor(ctx, caller)),
       };
-      return respond(200, asText ? "text/html" : media, text, requestId, headers);
+      return respond(reply.status, asText ? "text/html" : media, text, requestId, headers);
     },
   };
 }

@@ -6,6 +6,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsBy, rowsByBoth } from "../lib/rows";
 import { keyIdOf } from "../lib/sealing";
 import { cancel, open } from "../lib/work/jobs";
+import { changeRules } from "../users/levels";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -172,15 +173,17 @@ export async function countUnconfirmed(ctx: QueryCtx, most: number): Promise<num
 /** The account says that the link which somebody made for it is right. */
 export async function confirmLink(
   ctx: MutationCtx,
-  { _id }: Doc<"messengerLinks">,
+  { _id, userId }: Doc<"messengerLinks">,
   now: number,
 ): Promise<void> {
   await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
+  await changeRules(ctx, userId);
 }
 
 /** Unlinks an account, and withdraws the open code of its user. */
 export async function dropLink(ctx: MutationCtx, { _id, userId }: Doc<"messengerLinks">): Promise<void> {
   await ctx.db.delete("messengerLinks", _id);
+  await changeRules(ctx, userId);
   const code = await codeOf(ctx, userId);
   if (code !== null) await ctx.db.delete("linkCodes", code._id);
 }

@@ -114,7 +114,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
           },
         }
       : {}),
-    responses: { "200": success(one, name), ...failures(one) },
+    responses: { "200": success(one, name), ...accepted(one, name), ...failures(one) },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
 }
@@ -193,6 +193,14 @@ function success(one: MountedEndpoint, name: string): Answer {
     headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
     content: { ...(isJson(one) ? json : page), ...(one.hasPage ? page : {}) },
   };
+}
+
+/** What waits for somebody is told in the form of what is done. */
+function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
+  if (one.accepted === undefined) return {};
+  const { headers } = success(one, name);
+  const content = { [JSON_TYPE]: { schema: ref(`${name}Answer`) } };
+  return { "202": { description: one.accepted, headers, content } };
 }
 
 /** What any endpoint can answer, what its limit and its keys imply, and what it says of itself; by status. */

@@ -15,8 +15,6 @@ export type FeeMarket = {
 };
 
 const GWEI = 10n ** 9n;
-/** What one transaction may pay for gas and its L1 data at most, in wei: 0.02 ETH, whatever its gas. */
-export const MOST_FEE = 20_000_000n * GWEI;
 const ABSOLUTE_CEILING = 50n * GWEI;
 /** Below this the multiple does not count: a chain that costs next to nothing may well cost ten times that. */
 const FREE_RANGE = 20n * GWEI;

@@ -5,7 +5,8 @@ import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/ids";
 import { vCredential, type Credential } from "../lib/limits";
-import { levelOf, type LevelSetting } from "./levels";
+import { dateTime } from "../lib/time";
+import { levelOf, type Standing } from "./levels";
 import { ownerOf, requireUser } from "./model";
 import { vLevel } from "./tables";
 
@@ -21,23 +22,27 @@ import { vLevel } from "./tables";
 const vDeed = v.union(v.literal("order"), v.literal("delivery"), v.literal("holdings"), v.literal("shifts"));
 export type Deed = Infer<typeof vDeed>;
 
-type Verdict =
-  | {
-      kind: "allowed";
-      by: Credential;
-      /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` where the level bounds nothing. */
-      cap: bigint | null;
-    }
-  | { kind: "refused"; code: "unauthorized" | "forbidden"; message: string };
-export type Permit = Extract<Verdict, { kind: "allowed" }>;
+type Allowed<By> = {
+  kind: "allowed";
+  by: By;
+  /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` where the level bounds nothing. */
+  cap: bigint | null;
+};
+/** `asks`: the owner's tap in their chat decides, where there is one to ask; without it a refusal. */
+type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; message: string };
+type Verdict = Allowed<Credential> | Refused;
+export type Permit = Allowed<Credential | "approval">;
 
 /** What somebody is allowed who has shown to be the owner in another way than by a token: their post, their chat. */
 export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
 
+/** What the owner has approved by a tap in their chat, whoever asked for it. */
+export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
+
 /** The verdict on a deed. Pure. */
 function verdictOf(
   by: Credential,
-  { level, capMicroUsd }: LevelSetting,
+  { level, capMicroUsd, blockedUntil }: Standing,
   deed: Deed,
   isWeak: boolean,
 ): Verdict {
@@ -47,18 +52,21 @@ function verdictOf(
   if (level === "closed")
     return { kind: "refused", code: moves ? "forbidden" : "unauthorized", message: CLOSED };
   if (!moves) return allowed;
-  if (level === "guarded") return { kind: "refused", code: "forbidden", message: guarded(isWeak) };
+  if (blockedUntil !== null)
+    return { kind: "refused", code: "forbidden", message: `${BLOCKED} until ${dateTime(blockedUntil)}` };
+  if (level === "guarded") return { kind: "asks", code: "forbidden", message: guarded(isWeak) };
   return { ...allowed, cap: deed === "order" ? BigInt(capMicroUsd ?? 0) : null };
 }
 
 /** How an owner shows to be one. */
 export const TOKEN = "the owner's token (Authorization: Bearer <token>)";
+const BLOCKED = "The owner has blocked orders and delivery settings by userId alone";
 const CLOSED = `This userId has an owner, and its level is closed: this needs ${TOKEN}`;
 /** The ways out that there are: an id that could be guessed cannot be `open`. */
 function guarded(isWeak: boolean): string {
-  const owner = `This userId has an owner, and its level is guarded: orders and delivery settings need ${TOKEN}`;
+  const owner = `This userId has an owner, and its level is guarded: orders and delivery settings need ${TOKEN}, or a tap in the owner's chat, which has to be linked with the service's bot`;
   if (isWeak) return owner;
-  return `${owner}, or the owner sets the level to open in the web application (account/levels:set)`;
+  return `${owner}; or the owner sets the level to open in the web application (account/levels:set)`;
 }
 
 /**
@@ -113,9 +121,14 @@ export const level = internalQuery({
  * changed, since the caller was let in is judged by what holds now.
  * @throws AppError `unauthorized`, `forbidden`
  */
-export async function permitNow(ctx: QueryCtx, userId: string, deed: Deed, now: number): Promise<Permit> {
+export async function permitNow(
+  ctx: QueryCtx,
+  userId: string,
+  deed: Deed,
+  now: number,
+): Promise<Allowed<Credential>> {
   const verdict = await verdictNow(ctx, userId, deed, now);
-  if (verdict.kind === "refused") throw new AppError(verdict.code, verdict.message);
+  if (verdict.kind !== "allowed") throw new AppError(verdict.code, verdict.message);
   return verdict;
 }
 

@@ -9,6 +9,8 @@ import type { vSetting } from "./tables";
 /** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
 
 export type LevelSetting = Infer<typeof vSetting>;
+/** What holds, and until when the owner has blocked orders by `userId` alone (epoch ms). */
+export type Standing = LevelSetting & { blockedUntil: number | null };
 export type Level = LevelSetting["level"];
 
 /** What an owner who has set nothing has. */
@@ -33,15 +35,45 @@ export function openRefusal(userId: string, isLinked: boolean): string | null {
 }
 
 /** What holds at `now`: `open` counts as `guarded` where it is not for this account any more. */
-export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<LevelSetting> {
+export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<Standing> {
   const row = await levelRowOf(ctx, userId);
   const setting = settingAt(row, now);
   const isOpen = setting.level === "open" && openRefusal(userId, row?.linked === true) === null;
-  return setting.level === "open" && !isOpen ? DEFAULT : setting;
+  const blockedUntil = (row?.blockedUntil ?? 0) > now ? (row?.blockedUntil ?? null) : null;
+  return { ...(setting.level === "open" && !isOpen ? DEFAULT : setting), blockedUntil };
 }
 
-/** Notes at an account that may be or become open that a messenger account was linked to it. */
+/** What of an owner's rules every permission to sign depends on. */
+export type Rules = {
+  /** Counts their changes. */
+  version: number;
+  isFrozen: boolean;
+};
+
+export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
+  const row = await levelRowOf(ctx, userId);
+  return { version: row?.version ?? 0, isFrozen: row?.frozenAt !== undefined };
+}
+
+/** Makes void what the rules of before have allowed and nobody has signed yet. */
+export async function changeRules(
+  ctx: MutationCtx,
+  userId: string,
+  changes: RuleChanges = {},
+): Promise<void> {
+  const row = await levelRowOf(ctx, userId);
+  const fresh = { userId, setting: DEFAULT, setAt: Date.now(), linked: false };
+  const id = row?._id ?? (await ctx.db.insert("accountLevels", fresh));
+  await ctx.db.patch("accountLevels", id, { ...changes, version: (row?.version ?? 0) + 1 });
+}
+
+/** What is `undefined` ends. */
+type RuleChanges = Partial<Pick<Doc<"accountLevels">, "setting" | "linked" | "setAt">> & {
+  [Field in "next" | "frozenAt" | "blockedUntil"]?: Doc<"accountLevels">[Field] | undefined;
+};
+
+/** Notes that a messenger account was linked: what was asked of another one's owner is void. */
 export async function noteLink(ctx: MutationCtx, userId: string): Promise<void> {
   const row = await levelRowOf(ctx, userId);
-  if (row !== null) await ctx.db.patch("accountLevels", row._id, { linked: true });
+  await changeRules(ctx, userId, row === null ? {} : { linked: true });
 }

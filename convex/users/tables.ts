@@ -37,6 +37,12 @@ export const userTables = {
     setAt: v.number(),
     /** A messenger account was linked when the level was set, or has been since. */
     linked: v.boolean(),
+    /** How often the rules have changed: what was allowed under others, and is not signed, is void. */
+    version: v.optional(v.number()),
+    /** Epoch ms: since when nothing is signed for the account. */
+    frozenAt: v.optional(v.number()),
+    /** Epoch ms: until then orders and delivery settings by `userId` alone are refused without asking. */
+    blockedUntil: v.optional(v.number()),
   }).index("by_userId", ["userId"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */

@@ -40,7 +40,7 @@ export async function callTool(
 const data = z.record(z.string(), z.unknown());
 
 async function answered(tool: Tool, input: Input, surroundings: Surroundings): Promise<CallToolResult> {
-  const key = tool.repeats === "keyed" ? keyOf(input) : null;
+  const key = tool.repeats === "keyed" ? keyOf(tool, input) : null;
   const call = callService({
     serviceUrl: surroundings.serviceUrl,
     ...tool.endpoint,
@@ -52,6 +52,7 @@ async function answered(tool: Tool, input: Input, surroundings: Surroundings): P
   });
   try {
     const answer = await withProgress(surroundings, call);
+    if (key !== null) keepWaiting(tool, input, key, waits.safeParse(answer).success);
     const content = [{ type: "text" as const, text: tool.text(answer, input) + noticeIn(answer) }];
     return tool.structured ? { content, structuredContent: data.parse(answer) } : { content };
   } catch (error) {
@@ -88,11 +89,32 @@ function failedIn(key: string | null, inDoubt: boolean, message: string): CallTo
   );
 }
 
-/** Of this call alone, unless the caller repeats an earlier one. */
-function keyOf({ idempotencyKey }: Input): string {
-  return typeof idempotencyKey === "string" && idempotencyKey.trim() !== ""
-    ? idempotencyKey.trim()
-    : crypto.randomUUID();
+/** Of this call alone, unless the caller repeats an earlier one: by its key, or by its terms while it waits for its owner. */
+function keyOf(tool: Tool, input: Input): string {
+  const { idempotencyKey } = input;
+  if (typeof idempotencyKey === "string" && idempotencyKey.trim() !== "") return idempotencyKey.trim();
+  const asked = waiting.get(termsOf(tool, input));
+  return asked !== undefined && asked.until > Date.now() ? asked.key : crypto.randomUUID();
+}
+
+const waits = z.object({ status: z.enum(["awaiting_approval", "approved"]), approvalId: z.string() });
+
+/** The keys of what waits for its owner, by its terms. */
+const waiting = new Map<string, { key: string; until: number }>();
+/** An owner has so long to approve. */
+const ASKED_MS = 600_000;
+const MOST_WAITING = 100;
+
+function keepWaiting(tool: Tool, input: Input, key: string, isWaiting: boolean): void {
+  const terms = termsOf(tool, input);
+  if (!isWaiting) return void waiting.delete(terms);
+  if (waiting.has(terms)) return;
+  if (waiting.size >= MOST_WAITING) waiting.clear();
+  waiting.set(terms, { key, until: Date.now() + ASKED_MS });
+}
+
+function termsOf({ name }: Tool, { idempotencyKey: _, ...terms }: Input): string {
+  return JSON.stringify([name, Object.entries(terms).sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
 /** A query turns numbers into texts, a body does not: what is no text is refused here alike. */

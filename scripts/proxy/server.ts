@@ -15,6 +15,7 @@ const INSTRUCTIONS = [
   "A userId is the only credential and a bearer secret: choose a long random one per person (a UUID), keep it, use the same one in every call, and never show it to others. Losing it is losing what belongs to it.",
   "Amounts of tokens are whole numbers in the smallest unit, as strings: 1 USDC is 1000000, 1 ETH is 1000000000000000000.",
   "Ask the person before swap_tokens and send_token: they move real money and cannot be undone.",
+  "Where a userId has an owner, an order or a messenger setting may wait for the owner's approval in their chat: nothing has moved then; once they have approved, call again with the same input.",
   "Private keys and seed phrases are never shown by any tool.",
 ].join("\n");
 

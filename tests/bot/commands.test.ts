@@ -27,7 +27,7 @@ const LONG = { answers: 2 };
 describe("every command", () => {
   test("can be put into the messenger's menu, and is told of by /help", async ({ app }) => {
     const [help = ""] = await say(app, "/help");
-    for (const { name, summary } of commands) {
+    for (const { name, summary } of commands.filter(({ hidden }) => hidden !== true)) {
       expect(name).toMatch(/^[a-z0-9_]{1,32}$/);
       expect(summary.length).toBeLessThanOrEqual(256);
       expect(help).toContain(summary.replaceAll("&", "&amp;"));
@@ -40,7 +40,19 @@ describe("every command", () => {
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access }) => access === "linked");
     expect(own.map(({ name }) => name)).toEqual([
-      ...["wallet", "portfolio", "follow", "alert", "alerts", "status", "stop"],
+      ...[
+        "wallet",
+        "portfolio",
+        "freeze",
+        "block",
+        "approve",
+        "refuse",
+        "follow",
+        "alert",
+        "alerts",
+        "status",
+        "stop",
+      ],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);

@@ -15,6 +15,9 @@ const PUBLIC_FUNCTIONS = [
   "account/deletion:request",
   "account/deletion:status",
   "account/export:page",
+  "account/freezes:freeze",
+  "account/freezes:mine",
+  "account/freezes:unfreeze",
   "account/levels:mine",
   "account/levels:set",
   // By the code that was told on the id's channels, and by no token.

@@ -52,7 +52,7 @@ describe("a level", () => {
     expect(await byIdAlone(app, LONG)).toEqual({ ...READS, ...refused(403) });
     const { body } = await app.post("/mcp/defi/send", { userId: LONG, ...send });
     expect(body.error).toBe(
-      "This userId has an owner, and its level is guarded: orders and delivery settings need the owner's token (Authorization: Bearer <token>), or the owner sets the level to open in the web application (account/levels:set)",
+      "This userId has an owner, and its level is guarded: orders and delivery settings need the owner's token (Authorization: Bearer <token>), or a tap in the owner's chat, which has to be linked with the service's bot; or the owner sets the level to open in the web application (account/levels:set)",
     );
     expect((await app.post("/mcp/defi/send", { userId: LONG, ...send }, { as: "alice" })).status).toBe(404);
   });
@@ -120,7 +120,7 @@ describe("a level", () => {
   ] as const)("%j is refused", async ([wish, code], { app }) => {
     const alice = await owner(app);
     await expect(alice.mutation(api.account.levels.set, wish)).rejects.toMatchObject({ data: { code } });
-    expect(await app.rows("accountLevels")).toEqual([]);
+    expect(await app.rows("accountLevels")).toMatchObject([{ setting: { level: "guarded" } }]);
   });
 });
 

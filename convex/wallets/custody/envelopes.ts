@@ -4,6 +4,7 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { OPERATOR, recordAudit } from "../../lib/audit";
 import { AppError } from "../../lib/errors";
+import { livePermission } from "../permits";
 import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/sealing";
 
 /** The sealed keys of users' wallets: kept, and read by `custody/signing`. */
@@ -27,14 +28,18 @@ export async function keepKey(
   });
 }
 
-/** A wallet's sealed key, for `custody/signing` alone. */
+/**
+ * The sealed key of a permission's wallet, for `custody/signing` alone.
+ * @throws AppError as `livePermission`.
+ */
 export const sealed = internalQuery({
-  args: { walletId: v.string() },
-  returns: v.string(),
-  handler: async (ctx, { walletId }) => {
+  args: { permissionId: v.id("permissions"), isFirst: v.boolean(), now: v.number() },
+  returns: v.object({ walletId: v.string(), envelope: v.string() }),
+  handler: async (ctx, { permissionId, ...asked }) => {
+    const { walletId } = await livePermission(ctx, permissionId, asked);
     const row = await keyOf(ctx, walletId);
     if (row === null) throw new AppError("internal", "This wallet has no key");
-    return row.sealedKey;
+    return { walletId, envelope: row.sealedKey };
   },
 });
 

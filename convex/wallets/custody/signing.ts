@@ -7,6 +7,7 @@ import {
   type PrivateKeyAccount,
 } from "viem/accounts";
 import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { CHAIN_ID } from "../../lib/base";
 import { optional, required } from "../../lib/env";
@@ -18,7 +19,7 @@ import { keySeal } from "./envelopes";
 import { serviceAccountOf, type ServiceRole } from "./services";
 
 /**
- * The custody provider: wallet id in, signature out. The only place where a key is ever in clear, for the moment of one
+ * The custody provider: a permission's id in, signature out. The only place where a key is ever in clear, for the moment of one
  * signature; a hosted provider with the same verbs can take its place. For actions.
  */
 
@@ -41,19 +42,24 @@ export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transacti
 /** Bytes that take a nonce, and the hash under which they are mined. */
 export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
 
-/** Signs a transaction. */
-export async function signTransaction(
-  ctx: ActionCtx,
-  walletId: string,
-  { nonce, gas, fees, call }: Unsigned,
-): Promise<Signed> {
-  const transaction = { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
-  const own = ownAccount(walletId);
-  const rawTransaction =
-    own === null
-      ? await signTransactionWith({ privateKey: await openKey(ctx, walletId), transaction })
-      : await own.signTransaction(transaction);
-  return { nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+/** Under which permission something is signed, and whether for the first time. No key opens without one. */
+export type Under = { permissionId: Id<"permissions">; isFirst: boolean };
+
+/** Signs a transaction of a user's wallet. For `wallets/transactions/signer` alone, which holds it against the terms. */
+export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
+  const privateKey = await openKey(ctx, under);
+  const rawTransaction = await signTransactionWith({ privateKey, transaction: transactionOf(unsigned) });
+  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+}
+
+/** Signs a transaction of a service account's. */
+export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
+  const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
+  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+}
+
+function transactionOf({ nonce, gas, fees, call }: Unsigned) {
+  return { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
 }
 
 export type TypedData = {
@@ -63,25 +69,24 @@ export type TypedData = {
   message: Record<string, unknown>;
 };
 
-/** Signs EIP-712 typed data; returns the 65-byte signature. */
-export async function signTypedData(ctx: ActionCtx, walletId: string, data: TypedData): Promise<Hex> {
-  const own = ownAccount(walletId);
-  if (own !== null) return own.signTypedData(data);
-  return signTypedDataWith({ ...data, privateKey: await openKey(ctx, walletId) });
+/** Signs EIP-712 typed data for a user's wallet; returns the 65-byte signature. For the signer alone. */
+export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedData): Promise<Hex> {
+  return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
-/** The service's own account, with its configured key; `null` for a wallet of a user's. */
-function ownAccount(walletId: string): PrivateKeyAccount | null {
+/** The service's own account, with its configured key. */
+function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);
-  if (account === null) return null;
+  if (account === null) throw new AppError("internal", "A user's wallet signs under a permission alone");
   if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   return serviceAccount(account.role);
 }
 
 /** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
-async function openKey(ctx: ActionCtx, walletId: string): Promise<Hex> {
-  const sealedKey = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, { walletId });
-  const key = await open(sealedKey, keySeal(walletId));
+async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
+  const asked = { ...under, now: Date.now() };
+  const { walletId, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
+  const key = await open(envelope, keySeal(walletId));
   if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
   return key;
 }

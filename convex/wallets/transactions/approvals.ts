@@ -3,7 +3,7 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
 import { byWalletId } from "../model";
-import { byId, insertSigned, takeNonce, vSigned } from "./model";
+import { byId, insertSigned, requireLive, takeNonce, vSigned } from "./model";
 import { vRequest } from "./tables";
 
 /** What a swap has signed before itself: an approval, or a permit. */
@@ -15,8 +15,9 @@ export const storeApproval = internalMutation({
   handler: async (ctx, { parentId, request, signed }) => {
     const parent = await byId(ctx, parentId);
     if (parent.state !== "prepared" || !(await takeNonce(ctx, signed))) return null;
+    const permissionId = await requireLive(ctx, parent);
     await ctx.db.patch("transactions", parentId, { approvalTxHash: signed.txHash });
-    return insertSigned(ctx, parent, { request, parentId, signed });
+    return insertSigned(ctx, parent, { request, parentId, permissionId, signed });
   },
 });
 
@@ -31,7 +32,9 @@ export const notePermit = internalMutation({
   args: { transactionId: v.id("transactions"), permit: v.object({ r: v.string(), endsAt: v.number() }) },
   returns: v.null(),
   handler: async (ctx, { transactionId, permit }) => {
-    const { userId, request, walletId } = await byId(ctx, transactionId);
+    const transaction = await byId(ctx, transactionId);
+    const { userId, request, walletId } = transaction;
+    await requireLive(ctx, transaction);
     const wallet = await byWalletId(ctx, walletId);
     const permits = [...livePermits(wallet, Date.now()), permit].slice(-MOST_PERMITS);
     await ctx.db.patch("wallets", wallet._id, { permits });

@@ -86,6 +86,7 @@ async function valueForLimits(
  * @param waitMs What is left of the caller's patience, in ms of real time.
  * @param term The caller's own as the wallet's driver, with its first piece of work; without one, another driver does the
  * work.
+ * @param drops Left out: what is not even signed by the deadline is dropped. What an owner has approved goes on.
  */
 export const settle = counted(
   async (
@@ -93,6 +94,7 @@ export const settle = counted(
     transactionId: Id<"transactions">,
     waitMs: number,
     term?: Term & { first: Next },
+    { drops = true }: { drops?: boolean } = {},
   ): Promise<Doc<"transactions">> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
@@ -112,7 +114,7 @@ export const settle = counted(
       await pause();
       row = await look();
     }
-    if (row.state === "prepared") {
+    if (row.state === "prepared" && drops) {
       row = await advance({ to: "failed", onlyFrom: "prepared", error: NOT_SENT, errorCode: "upstream" });
     }
     await endTerm();

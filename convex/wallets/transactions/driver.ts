@@ -83,8 +83,10 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
   }
 }
 
-function callerCode(code: ErrorCode | undefined): "invalid_request" | "upstream" | "internal" {
-  return code === "invalid_request" || code === "upstream" ? code : "internal";
+function callerCode(code: ErrorCode | undefined): NonNullable<Step["errorCode"]> {
+  return code === "invalid_request" || code === "upstream" || code === "paused" || code === "forbidden"
+    ? code
+    : "internal";
 }
 
 async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {

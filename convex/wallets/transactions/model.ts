@@ -1,9 +1,11 @@
 import { v, type Infer, type ObjectType } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx, MutationCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/audit";
+import { MOST_FEE } from "../../lib/base";
 import { isOn } from "../../lib/env";
 import { AppError, KEY_USED, type ErrorCode } from "../../lib/errors";
 import { NOBODY } from "../../lib/ids";
@@ -12,12 +14,15 @@ import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { asHex } from "../addresses";
 import type { Permit } from "../../users/access";
+import { rulesOf } from "../../users/levels";
 import { byWalletId } from "../model";
+import { FROZEN, livePermission } from "../permits";
 import { release, reserve, reserveAgain } from "../policies";
 import type { Source } from "../tables";
 import { openTrade, settleTrade, type Mentioned } from "../trades";
 import {
   PREPARED_FOR_MS,
+  SIGNED_WITHIN_MS,
   DRIVER_LEASE_MS,
   nextCheck,
   mayFollow,
@@ -89,6 +94,8 @@ type Order = {
   address: string | null;
   /** The social mention that asked for it. */
   mentioned?: Mentioned;
+  /** Of a swap that its owner has seen: the least that it may bring. */
+  minBuyAmount?: string | undefined;
 };
 
 /**
@@ -105,6 +112,7 @@ export async function openTransaction(
   begin: (ctx: MutationCtx, wallet: Doc<"wallets">, now: number) => Promise<void> = startDriver,
 ): Promise<Id<"transactions">> {
   const { userId, walletId, request, source, idempotencyKey, value, permit, address, mentioned } = order;
+  const { minBuyAmount } = order;
   const earlier = await openedWith(ctx, userId, idempotencyKey);
   if (earlier !== null) {
     if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {
@@ -117,11 +125,13 @@ export async function openTransaction(
   const wallet = await byWalletId(ctx, walletId);
   const reserved = await reserve(ctx, { userId, permit, address, request }, value);
   const now = Date.now();
+  const permissionId = await allow(ctx, { walletId, userId, by: permit.by, request, minBuyAmount });
   const transactionId = await ctx.db.insert("transactions", {
     walletId,
     userId,
     address: wallet.address,
     request,
+    permissionId,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     state: "prepared",
     ...(reserved === null ? {} : { reserved }),
@@ -132,6 +142,30 @@ export async function openTransaction(
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   await begin(ctx, wallet, now);
   return transactionId;
+}
+
+/**
+ * Writes down what may be signed, under the owner's rules as they are now.
+ * @throws AppError `paused` while the account is frozen.
+ */
+export async function allow(
+  ctx: MutationCtx,
+  {
+    minBuyAmount,
+    ...asked
+  }: Pick<Doc<"permissions">, "walletId" | "userId" | "by" | "request"> & {
+    minBuyAmount?: string | undefined;
+  },
+): Promise<Id<"permissions">> {
+  const { version: policyVersion, isFrozen } = await rulesOf(ctx, asked.userId);
+  if (isFrozen) throw new AppError("paused", FROZEN);
+  return ctx.db.insert("permissions", {
+    ...asked,
+    ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
+    mostFee: MOST_FEE.toString(),
+    policyVersion,
+    until: Date.now() + SIGNED_WITHIN_MS,
+  });
 }
 
 /** Why nothing is sent or swapped at all; `null` where the operator has not paused it. */
@@ -181,11 +215,24 @@ export async function takeNonce(
   return true;
 }
 
+/**
+ * Asks once more in the transaction that lets signed bytes out: what was frozen or changed since the signature stays in.
+ * @throws AppError as `livePermission`.
+ */
+export async function requireLive(
+  ctx: QueryCtx,
+  { permissionId }: Pick<Transaction, "permissionId">,
+): Promise<Id<"permissions">> {
+  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
+  await livePermission(ctx, permissionId, { isFirst: true, now: Date.now() });
+  return permissionId;
+}
+
 /** Begins a transaction with its signed bytes: one that nobody has ordered by itself. */
 export async function insertSigned(
   ctx: MutationCtx,
   { walletId, userId, address }: Pick<Transaction, "walletId" | "userId" | "address">,
-  { signed, ...row }: Pick<Transaction, "request" | "parentId"> & { signed: SignedBytes },
+  { signed, ...row }: Pick<Transaction, "request" | "parentId" | "permissionId"> & { signed: SignedBytes },
 ): Promise<Id<"transactions">> {
   const fresh = { walletId, userId, address, ...row, createdAt: Date.now(), checks: 0 };
   const transactionId = await ctx.db.insert("transactions", { ...fresh, ...signedFields(signed) });
@@ -223,7 +270,7 @@ type Step = {
 export const vStep = {
   to: vState,
   error: v.optional(v.string()),
-  errorCode: v.optional(v.union(v.literal("invalid_request"), v.literal("upstream"), v.literal("internal"))),
+  errorCode: v.optional(literals("invalid_request", "upstream", "internal", "paused", "forbidden")),
   /** Only out of this state: for dropping what was not signed. */
   onlyFrom: v.optional(vState),
   minedAs: v.optional(v.string()),

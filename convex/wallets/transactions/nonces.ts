@@ -8,7 +8,8 @@ import { log } from "../../lib/log";
 import { rowsByBoth } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
 import { byWalletId, walletById } from "../model";
-import { auditSigning, byId, insertSigned, moveOn, vSignedBytes } from "./model";
+import { livePermission } from "../permits";
+import { allow, auditSigning, byId, insertSigned, moveOn, requireLive, vSignedBytes } from "./model";
 import { DROPPED, FURTHEST_AHEAD, isOpen, isReverted, OPEN_STATES } from "./states";
 import { vReplacement, vTransaction } from "./tables";
 
@@ -65,23 +66,39 @@ async function heldBy(ctx: QueryCtx, walletId: string, nonce: number): Promise<O
 }
 
 /**
- * Stores bytes that take a nonce nobody holds, and move nothing.
- * @returns `null` when somebody holds it by now, or the account has paid for enough of them this hour: the bytes are void.
+ * Lets a nonce that nobody holds be taken by bytes that move nothing.
+ * @returns `null` when somebody holds it by now, or the account has paid for enough of them this hour.
  */
-export const storeFill = internalMutation({
-  args: { walletId: v.string(), ...vSignedBytes.fields },
-  returns: v.union(v.id("transactions"), v.null()),
-  handler: async (ctx, { walletId, ...signed }) => {
-    const wallet = await byWalletId(ctx, walletId);
-    if (signed.nonce >= (wallet.nextNonce ?? 0)) return null;
-    if ((await heldBy(ctx, walletId, signed.nonce)).transaction !== null) return null;
+export const allowFill = internalMutation({
+  args: { walletId: v.string(), nonce: v.number() },
+  returns: v.union(v.id("permissions"), v.null()),
+  handler: async (ctx, { walletId, nonce }) => {
+    const { userId } = await byWalletId(ctx, walletId);
+    if (!(await isNobodys(ctx, walletId, nonce))) return null;
     if (!(await takeFill(ctx, walletId))) {
-      log.error("wallets.too many fills", { walletId, nonce: signed.nonce });
+      log.error("wallets.too many fills", { walletId, nonce });
       return null;
     }
-    return insertSigned(ctx, wallet, { request: { kind: "fill" }, signed });
+    return allow(ctx, { walletId, userId, by: "repair", request: { kind: "fill" } });
   },
 });
+
+/** Stores those bytes. @returns `null` when somebody holds the nonce by now: the bytes are void. */
+export const storeFill = internalMutation({
+  args: { walletId: v.string(), permissionId: v.id("permissions"), ...vSignedBytes.fields },
+  returns: v.union(v.id("transactions"), v.null()),
+  handler: async (ctx, { walletId, permissionId, ...signed }) => {
+    if (!(await isNobodys(ctx, walletId, signed.nonce))) return null;
+    const wallet = await byWalletId(ctx, walletId);
+    await requireLive(ctx, { permissionId });
+    return insertSigned(ctx, wallet, { request: { kind: "fill" }, permissionId, signed });
+  },
+});
+
+async function isNobodys(ctx: QueryCtx, walletId: string, nonce: number): Promise<boolean> {
+  const { nextNonce = 0 } = await byWalletId(ctx, walletId);
+  return nonce < nextNonce && (await heldBy(ctx, walletId, nonce)).transaction === null;
+}
 
 /**
  * Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not: a next nonce that
@@ -185,6 +202,8 @@ export const replace = internalMutation({
   returns: v.boolean(),
   handler: async (ctx, { transactionId, outpriced, replacement }) => {
     const row = await byId(ctx, transactionId);
+    if (row.permissionId !== undefined)
+      await livePermission(ctx, row.permissionId, { isFirst: false, now: Date.now() });
     if (!isOpen(row.state) || (row.replacement?.txHash ?? row.txHash) !== outpriced) return false;
     const earlier =
       row.replacement === undefined

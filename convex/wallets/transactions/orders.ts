@@ -1,7 +1,9 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/rows";
-import { OWNER, permitNow } from "../../users/access";
+import { AppError } from "../../lib/errors";
+import { linkedChat } from "../../messenger/model";
+import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
 import { limitsOf, needValue } from "../policies";
 import { vSource, vWalletKind } from "../tables";
@@ -88,15 +90,31 @@ export const wallet = internalQuery({
       isRepeat: v.boolean(),
       /** A limit asks what the order is worth. */
       isLimited: v.boolean(),
+      /** The owner has to be asked. */
+      isAsked: v.boolean(),
+      /** The owner can be asked beyond the cap that they have set. */
+      isAskedBeyond: v.boolean(),
     }),
     v.null(),
   ),
   handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, now }) => {
-    const permit = await permitNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
+    const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
+    const hasChat = (await linkedChat(ctx, userId)) !== null;
+    const isAsked = verdict.kind === "asks" && hasChat;
+    const isAskedBeyond = verdict.kind === "allowed" && verdict.by === "id" && hasChat;
+    if (verdict.kind !== "allowed" && !isAsked) throw new AppError(verdict.code, verdict.message);
+    const permit = verdict.kind === "allowed" ? verdict : APPROVED;
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
     const isRepeat = (await openedWith(ctx, userId, idempotencyKey)) !== null;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
-    return { walletId: row.walletId, address: row.address, isRepeat, isLimited: needValue(limits) };
+    return {
+      walletId: row.walletId,
+      address: row.address,
+      isRepeat,
+      isLimited: needValue(limits),
+      isAsked,
+      isAskedBeyond,
+    };
   },
 });

@@ -6,6 +6,7 @@ import {
   auditSigning,
   byId,
   oldest,
+  requireLive,
   signedFields,
   startDriver,
   take,
@@ -111,6 +112,7 @@ export const storeSigned = internalMutation({
   handler: async (ctx, { transactionId, signed, terms }) => {
     const row = await byId(ctx, transactionId);
     if (row.state !== "prepared" || !(await takeNonce(ctx, signed))) return false;
+    await requireLive(ctx, row);
     await ctx.db.patch("transactions", transactionId, {
       ...signedFields(signed),
       ...(terms === undefined ? {} : { terms }),

@@ -166,7 +166,7 @@ const TYPES = {
   ],
 };
 
-type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
+export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
 
 /** What is signed for a permit whose message was checked. */
 export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {

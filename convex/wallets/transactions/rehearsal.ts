@@ -2,17 +2,17 @@ import type { Infer } from "convex/values";
 import { concat, numberToHex, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
+import { MOST_FEE } from "../../lib/base";
 import { failureOf, STATUS, type ErrorCode } from "../../lib/errors";
 import { formatUnits, usdValue } from "../../lib/money";
 import { counted } from "../../lib/providerCalls";
 import { FEED_DECIMALS } from "../../prices/feeds";
-import { MOST_FEE } from "../../providers/chainFees";
 import { asAddress } from "../addresses";
 import { valueOf } from "../holdings";
 import { PERMIT2 } from "../tokens";
 import { MOST_GAS, sendable, type Affordable, type Payer } from "./plan";
 import { costBps } from "./quote";
-import type { vStanding } from "./standing";
+import type { vRefusal, vStanding } from "./standing";
 import { affordableApproval, affordableSwap, offerOf, simulateSwap, type Offer } from "./swap";
 import type { TransactionRequest } from "./tables";
 
@@ -24,13 +24,14 @@ import type { TransactionRequest } from "./tables";
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
 type OrderRequest = Extract<TransactionRequest, { kind: "send" | "swap" }>;
 
-type Refusal = { status: number; error: string };
+type Refusal = Infer<typeof vRefusal>;
 
 export type Rehearsal = {
   /** What the order would be answered; `null` where nothing speaks against it. */
   refusal: Refusal | null;
-  /** What is sent or sold is worth, in USD; `null` without a live price. */
+  /** What is sent or sold is worth, in USD, and as digits in micro-USD; `null` without a live price. */
   valueUsd: number | null;
+  valueMicroUsd: string | null;
   limits: Infer<typeof vStanding>["limits"];
   fees: Fees | null;
   swap: SwapRehearsal | null;
@@ -87,6 +88,7 @@ export const rehearse = counted(
     const rehearsal: Rehearsal = {
       refusal: standing.refusal,
       valueUsd: micro === null ? null : usdValue(BigInt(micro)),
+      valueMicroUsd: micro,
       limits: standing.limits,
       fees: null,
       swap: null,
@@ -97,7 +99,9 @@ export const rehearse = counted(
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      rehearsal.refusal ??= asRefusal(failure);
+      // What waits for its owner may be refused all the same.
+      if (rehearsal.refusal === null || rehearsal.refusal.code === null)
+        rehearsal.refusal = asRefusal(failure);
     }
     return rehearsal;
   },
@@ -167,5 +171,5 @@ function feesOf(kind: "send" | "swap", all: readonly Affordable[]): Fees {
 }
 
 function asRefusal({ code, message }: { code: ErrorCode; message: string }): Refusal {
-  return { status: STATUS[code], error: message };
+  return { status: STATUS[code], code, error: message };
 }

@@ -2,15 +2,17 @@ import { keccak256, parseTransaction, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
+import { MOST_FEE } from "../../lib/base";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { MOST_FEE, raisedFees, type FeeMarket, type Fees } from "../../providers/chainFees";
+import { raisedFees, type FeeMarket, type Fees } from "../../providers/chainFees";
 import { prepareTransaction, type Transaction } from "../../providers/chainPreparation";
 import { broadcast, saysAgain } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
-import { canSign, signTransaction } from "../custody/signing";
+import { canSign } from "../custody/signing";
 import { bytesOf } from "./model";
 import type { Held } from "./nonces";
+import { signAnew } from "./signer";
 import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS } from "./states";
 
 /** Transactions that are stuck, and nonces that nobody holds (`nonces.ts`): other bytes take their place. For actions. */
@@ -122,8 +124,10 @@ async function handOutReplacement(
   earlier: Hex,
   { kind, call, gas, fees }: Offer,
 ): Promise<boolean> {
-  const { nonce = 0, walletId } = row;
-  const { rawTransaction, txHash } = await signTransaction(ctx, walletId, { nonce, gas, fees, call });
+  const { nonce = 0 } = row;
+  const signed = await signAnew(ctx, row, { nonce, gas, fees, call }, readBytes(earlier).call);
+  if (signed === null) return false;
+  const { rawTransaction, txHash } = signed;
   // Stored first, like all signed bytes: what was mined is always known by one of the transaction's hashes.
   const stored = await ctx.runMutation(internal.wallets.transactions.nonces.replace, {
     transactionId: row._id,
@@ -205,9 +209,13 @@ async function fill(
   if (now === null) return false;
   const fees = earlier === null ? now.fees : raisedFees(readBytes(earlier).fees, now.market);
   if (fees === null || now.native < GAS_OF_NOTHING * fees.maxFeePerGas + 2n * now.l1Fee) return false;
-  const signed = await signTransaction(ctx, walletId, { nonce, gas: GAS_OF_NOTHING, fees, call });
   const { nonces, outcome } = internal.wallets.transactions;
-  const transactionId = await ctx.runMutation(nonces.storeFill, { walletId, ...signed });
+  const permissionId = await ctx.runMutation(nonces.allowFill, { walletId, nonce });
+  if (permissionId === null) return false;
+  const account = { walletId, address, permissionId };
+  const signed = await signAnew(ctx, account, { nonce, gas: GAS_OF_NOTHING, fees, call }, null);
+  if (signed === null) return false;
+  const transactionId = await ctx.runMutation(nonces.storeFill, { walletId, permissionId, ...signed });
   if (transactionId === null) return false;
   log.warn("wallets.nonce filled", { walletId, nonce });
   await broadcast(signed.rawTransaction);

@@ -8,15 +8,14 @@ import { UPSTREAM } from "../../providers/chain";
 import type { Preparation, Transaction } from "../../providers/chainPreparation";
 import { broadcast, saysAgain, type Broadcast } from "../../providers/chainTransactions";
 import { asAddress } from "../addresses";
-import { signTransaction, type Signed } from "../custody/signing";
+import { signAsService, type Signed, type Unsigned as Bytes } from "../custody/signing";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { bytesOf } from "./model";
-import { requireOrdered } from "./permission";
 import type { Job, Plan } from "./plan";
 import type { Term } from "./queue";
 import { mendGap } from "./replacement";
+import { signOrdered } from "./signer";
 import { nonceAfter } from "./states";
-import type { TransactionRequest } from "./tables";
 
 /** Signing with an account's next nonce, and handing stored bytes to the chain: what every transaction goes through. */
 
@@ -24,50 +23,45 @@ import type { TransactionRequest } from "./tables";
 type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call: Transaction };
 
 /**
- * Signs an account's call with its next nonce, which is only taken when the bytes are stored. For actions.
+ * Gives an account's call its next nonce, which is only taken when the bytes are stored. For actions.
  * @param next The next nonce as far as this service has given them out.
  * @param isNew Whether the account may have signed elsewhere: so much is believed when the chain says it twice.
  * @param unlikely What to say when the chain names a nonce that cannot be.
  * @throws AppError `upstream`
  */
-async function signNext(
+async function nextBytes(
   ctx: ActionCtx,
   { address, preparation, gas, call }: Unsigned,
   { walletId, next, isNew, unlikely }: { walletId: string; next: number; isNew: boolean; unlikely: string },
-): Promise<Signed> {
+): Promise<Bytes> {
   const { mined, fees } = preparation;
   const nonce = nonceAfter(mined, next) ?? (isNew && (await saysAgain(address, mined)) ? mined : null);
   if (nonce === null) throw new AppError("upstream", unlikely);
   // What was mined and is not any more would hold up all that comes behind it.
   if (mined < nonce) await mendGap(ctx, { walletId, address, mined, only: "ended" });
-  return signTransaction(ctx, walletId, { nonce, gas, fees, call });
+  return { nonce, gas, fees, call };
 }
 
-/**
- * The same for a wallet's driver, for nothing but what was ordered.
- * @param request What the call carries out: the job's own request, or an approval for it.
- */
-export async function signInTerm(
-  ctx: ActionCtx,
-  job: Job,
-  plan: Plan,
-  request: TransactionRequest = job.transaction.request,
-): Promise<Signed & Term> {
+/** Signs for a wallet's driver, under the order's permission: the order's own call, or the approval that it needs first. */
+export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed & Term> {
   const { walletId, driver, transaction } = job;
+  const { permissionId } = transaction;
+  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
   const { preparation, gas, transaction: call } = plan;
   const address = asAddress(transaction.address);
-  requireOrdered(request, call, address, plan.terms);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   const account = { walletId, next: plan.nextNonce ?? 0, isNew: false, unlikely };
-  return { walletId, driver, ...(await signNext(ctx, { address, preparation, gas, call }, account)) };
+  const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);
+  const least = plan.terms === undefined ? undefined : BigInt(plan.terms.minBuyAmount);
+  return { walletId, driver, ...(await signOrdered(ctx, permissionId, { address, unsigned, least })) };
 }
 
-/** The same for a service account, whose nonces several take side by side. */
+/** Signs for a service account, whose nonces several take side by side. */
 export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned: Unsigned): Promise<Signed> {
   const walletId = serviceWalletId(role, unsigned.address);
   const given = await ctx.runQuery(internal.wallets.transactions.nonces.next, { walletId });
   const unlikely = `${UPSTREAM} reports transactions that the ${role} has not made: nothing was signed`;
-  return signNext(ctx, unsigned, { walletId, ...given, unlikely });
+  return signAsService(walletId, await nextBytes(ctx, unsigned, { walletId, ...given, unlikely }));
 }
 
 type Outgoing = Pick<Doc<"transactions">, "_id" | "rawTransaction" | "replacement">;

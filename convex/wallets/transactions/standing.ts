@@ -1,15 +1,23 @@
 import { v } from "convex/values";
 import { internalQuery } from "../../_generated/server";
-import { failureOf, STATUS } from "../../lib/errors";
+import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
 import { usdValue } from "../../lib/money";
+import { linkedChat } from "../../messenger/model";
 import { OWNER, verdictNow } from "../../users/access";
 import { limitsOf, refusalOf } from "../policies";
 import { pauseOf } from "./model";
 import { vRequest } from "./tables";
 
+/** `code` is `null` for what only waits. */
+export const vRefusal = v.object({
+  status: v.number(),
+  code: v.union(vErrorCode, v.null()),
+  error: v.string(),
+});
+
 /** How an order would fare with the operator's switch and the limits. */
 export const vStanding = v.object({
-  refusal: v.union(v.object({ status: v.number(), error: v.string() }), v.null()),
+  refusal: v.union(vRefusal, v.null()),
   /**
    * USD; `leftUsd` before the order. `transfer` is of one order, `day` what may move in any 24 hours; whose, and which
    * orders count, `about` says.
@@ -24,6 +32,9 @@ export const vStanding = v.object({
     }),
   ),
 });
+
+/** What an order is answered that waits for its owner. */
+const WAITS = { status: 202, code: null, error: "Waiting for your approval in the chat that is linked" };
 
 /**
  * Only reads: what an order would be refused for before anything is asked of the chain, the caller's credential included.
@@ -43,10 +54,13 @@ export const of = internalQuery({
   returns: vStanding,
   handler: async (ctx, { userId, request, caller, now, valueMicroUsd }) => {
     const verdict = await verdictNow(ctx, userId, "order", now);
+    // Who is not allowed is told of the owner's limits, which an approval has as well.
     const permit = verdict.kind === "allowed" ? verdict : OWNER;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
-    const told = verdict.kind === "refused" ? verdict : failureOf(pauseOf() ?? refusalOf(limits, value));
+    const isAsked = verdict.kind === "asks" && (await linkedChat(ctx, userId)) !== null;
+    const ruled = verdict.kind === "allowed" || isAsked ? null : verdict;
+    const told = ruled ?? failureOf(pauseOf() ?? refusalOf(limits, value));
     const { perTransfer, rolling } = limits;
     const ofOne = { of: "transfer" as const, about: "one transfer", address: "", used: 0n };
     const once = perTransfer === null ? [] : [{ ...ofOne, most: perTransfer }];
@@ -59,7 +73,12 @@ export const of = internalQuery({
       })),
     ];
     return {
-      refusal: told === null ? null : { status: STATUS[told.code], error: told.message },
+      refusal:
+        told !== null
+          ? { status: STATUS[told.code], code: told.code, error: told.message }
+          : isAsked
+            ? WAITS
+            : null,
       limits: all.map(({ of, about, address, most, used }) => ({
         of,
         whose: address === "" ? ("userId" as const) : ("address" as const),

@@ -35,6 +35,9 @@ export function shortfallOf({
 /** A driver that was silent for this long has died. */
 export const DRIVER_LEASE_MS = 60 * SECOND;
 
+/** Behind this nothing of an order is signed for the first time: an approval may have to be mined before its swap. */
+export const SIGNED_WITHIN_MS = 3 * MINUTE;
+
 /** A request that was not signed by then is dropped: its caller went away long ago. */
 export const PREPARED_FOR_MS = MINUTE;
 

@@ -12,12 +12,12 @@ import { judgeSettler } from "../../providers/settlers";
 import { simulate } from "../../providers/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
-import { signTypedData } from "../custody/signing";
 import { toleratedBps } from "../policies";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./effects";
 import { affordable, approval, refuseFor, type Affordable, type Job, type Payer, type Plan } from "./plan";
-import { checkPrice, checkQuote, isWrapping, permitData, type SidePrices, type Swap } from "./quote";
+import { checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./quote";
+import { signPermit } from "./signer";
 import { handOut, signInTerm } from "./signing";
 import type { TransactionRequest } from "./tables";
 
@@ -192,7 +192,9 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
     throw new AppError("upstream", "The swap provider's quote uses an earlier permit of this wallet");
   if (!permit2) return transaction.data;
   const { message } = permit2.eip712;
-  const signature = await signTypedData(ctx, walletId, permitData(message));
+  const { permissionId } = job.transaction;
+  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
+  const signature = await signPermit(ctx, permissionId, message);
   const permit = {
     r: slice(signature, 0, 32).slice(2).toLowerCase(),
     endsAt: Number(message.deadline) * SECOND,
@@ -222,7 +224,7 @@ async function approve(ctx: ActionCtx, job: Job, token: Symbol, amount: bigint):
   const from = asAddress(transaction.address);
   const request = { kind: "approve" as const, token, spender: PERMIT2, amount: amount.toString() };
   const plan = { ...(await affordableApproval(ctx, transaction, token, amount)), nextNonce };
-  const signed = await signInTerm(ctx, job, plan, request);
+  const signed = await signInTerm(ctx, job, plan);
   const transactionId = await ctx.runMutation(internal.wallets.transactions.approvals.storeApproval, {
     parentId,
     request,

@@ -1,6 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { withSystemFields } from "convex-helpers/validators";
+import { vCredential } from "../../lib/limits";
 import { vMeasure, vSymbol } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records";
 
@@ -63,6 +64,27 @@ export const vReplacement = v.object({
   outpriced: v.array(v.object(replaced)),
 });
 
+/** What else a wallet may be held to, in whatever is signed for an order. */
+const permissionFields = {
+  walletId: v.string(),
+  /** Whose wallet it is, "" for a service account's. */
+  userId: v.string(),
+  /** What whoever asked for it had shown. */
+  by: v.union(vCredential, v.literal("approval"), v.literal("repair")),
+  request: vRequest,
+  /** Of a swap that its owner has seen: the least that it may bring. Digits. */
+  minBuyAmount: v.optional(v.string()),
+  /** What the network may take at most for one transaction of it, in wei. */
+  mostFee: v.string(),
+  /** How often the owner's rules had changed when they allowed it (`users/levels`). */
+  policyVersion: v.number(),
+  /** Nothing is signed for the first time from then on, epoch ms. */
+  until: v.number(),
+};
+
+/** A permission as it leaves a query. */
+export const vPermission = v.object(withSystemFields("permissions", permissionFields));
+
 export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
 export type SwapTerms = Infer<typeof vSwapTerms>;
@@ -83,6 +105,8 @@ const transactionFields = {
   userId: v.string(),
   address: v.string(),
   request: vRequest,
+  /** Under which it is signed; absent on a service account's, and on rows of earlier versions. */
+  permissionId: v.optional(v.id("permissions")),
   /** An approval's swap. */
   parentId: v.optional(v.id("transactions")),
   idempotencyKey: v.optional(v.string()),
@@ -128,6 +152,12 @@ export const transactionTables = {
     .index("by_userId_and_txHash", ["userId", "txHash"])
     .index("by_nextCheckAt", ["nextCheckAt"])
     .index("by_shortAt", ["shortAt"]),
+
+  /**
+   * What may be signed for a wallet: one row for each order, or for a nonce that nothing holds. Written in the transaction
+   * that reserves (`wallets/transactions/model`, `nonces`); no key opens without one. Kept.
+   */
+  permissions: defineTable(permissionFields).index("by_userId", ["userId"]),
 };
 
 export const transactionRecords: RecordsOf<typeof transactionTables> = {
@@ -137,5 +167,9 @@ export const transactionRecords: RecordsOf<typeof transactionTables> = {
     final: { field: "state", states: ["confirmed", "failed"] },
     openWhen: { transactions: due("nextCheckAt") },
     withheld: ["rawTransaction"],
+  },
+  permissions: {
+    keep: "why something was signed",
+    ownedBy: { rows: ofUser("by_userId"), section: "permissions", onDeletion: "stay" },
   },
 };

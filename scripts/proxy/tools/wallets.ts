@@ -166,6 +166,22 @@ const rehearsed = z.object({
   }),
 });
 
+/** What waits for the owner's tap. */
+const waiting = z.object({
+  status: z.enum(["awaiting_approval", "approved"]),
+  error: z.string(),
+  approvalId: z.string(),
+  idempotencyKey: z.string(),
+  expiresAt: z.string(),
+  ...weakId,
+});
+
+function waitingText(what: string, { status, idempotencyKey, expiresAt }: z.output<typeof waiting>) {
+  return status === "approved"
+    ? `${what}: approved, and on its way. Call again with the same input and idempotencyKey "${idempotencyKey}" for its outcome.`
+    : `${what}: NOTHING was moved yet. The owner of this userId was asked in their chat and has until ${time(expiresAt)}: ask the person to approve it there, then call again with the same input and idempotencyKey "${idempotencyKey}" for its outcome.`;
+}
+
 const OUTCOMES = {
   confirmed: "confirmed",
   submitted: "submitted; its confirmation is still to come",
@@ -220,9 +236,12 @@ const swapTokens = tool({
       buyAmount: z.optional(z.string()),
       minBuyAmount: z.optional(z.string()),
     }),
+    z.extend(waiting, { fromToken: z.string(), toToken: z.string(), sellAmount: z.string() }),
   ]),
   text: (swap) => {
     const sold = tokenAmount(swap.sellAmount, swap.fromToken);
+    if ("approvalId" in swap)
+      return lines(waitingText(`Swap of ${sold} to ${swap.toToken}`, swap), warned(swap));
     if (swap.status === "rehearsed") {
       const { buyAmount, minBuyAmount, toToken } = swap;
       const bought =
@@ -253,9 +272,11 @@ const sendToken = tool({
   view: z.union([
     z.extend(signed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
     z.extend(rehearsed, { token: z.string(), toAddress: z.string(), amount: z.string() }),
+    z.extend(waiting, { token: z.string(), toAddress: z.string(), amount: z.string() }),
   ]),
   text: (sent) => {
     const what = `Transfer of ${tokenAmount(sent.amount, sent.token)} to ${sent.toAddress}`;
+    if ("approvalId" in sent) return lines(waitingText(what, sent), warned(sent));
     return sent.status === "rehearsed"
       ? lines(`${what}.`, rehearsal(sent.rehearsal), warned(sent))
       : lines(`${what}: ${OUTCOMES[sent.status]}.`, sent.explorerUrl, warned(sent));

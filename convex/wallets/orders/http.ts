@@ -1,15 +1,12 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import type { ActionCtx } from "../../_generated/server";
-import { refuseCrowd, waitingAs } from "../../lib/crowd";
-import { AppError, isErrorCode } from "../../lib/errors";
+import { AppError } from "../../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
-import { endpoint, type Call, type MountedEndpoint } from "../../lib/http";
+import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
 import { closedInput, idempotencyKey, userId } from "../../lib/input";
 import { countGuess, refuseGuessing } from "../../lib/limits";
-import { once } from "../../lib/once";
 import {
   acceptUnpriced,
   addressInput,
@@ -21,17 +18,11 @@ import {
   walletChoice,
 } from "../inputs";
 import { assertMay, credentialShown } from "../../users/access";
-import { NO_WALLET, type WalletKind } from "../model";
 import { warned, weakId } from "../warnings";
+import { WAITING, waitingBody } from "./asking";
+import { carryOut, EXPLORER, rehearse, shownStatus } from "./carrying";
 import { explorerUrl, orderFields, status } from "./shapes";
-import { shortfallOf } from "./states";
-import type { TransactionRequest, TransactionState } from "./tables";
-
-/** Heavy with the chain's library: loaded by the first request that needs it. */
-const desk = once(() => import("./desk"));
-const rehearsals = once(() => import("./rehearsal"));
-
-const EXPLORER = "https://basescan.org/tx/";
+import { shortfallOf } from "../transactions/states";
 
 /** What both calls that move funds can answer. */
 const moving = {
@@ -48,6 +39,7 @@ const send: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
     "The transfer is simulated before it is signed; what it lacks (balance, network fee), and what would take more than 250,000 gas, is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
+  accepted: WAITING,
   limit: "transfer",
   access: credentialShown,
   errors: { ...moving, upstream: "The chain's RPC node failed or did not answer." },
@@ -87,8 +79,10 @@ const send: MountedEndpoint = endpoint({
       const { outcome } = await rehearse(ctx, { userId, from, request, call });
       return { ...outcome, token, toAddress, amount, ...warned(userId) };
     }
-    const { outcome } = await carryOut(ctx, { userId, from, request, call });
-    return { ...outcome, token, toAddress, amount, ...warned(userId, call.idempotencyKey) };
+    const done = await carryOut(ctx, { userId, from, request, call });
+    const told = { token, toAddress, amount, ...warned(userId, call.idempotencyKey) };
+    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
+    return { ...done.outcome, ...told };
   },
 });
 
@@ -99,6 +93,7 @@ const swap: MountedEndpoint = endpoint({
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
     "The quote is checked before anything is signed: it must sell exactly what was asked and call the provider's own contract as its on-chain registry names it. That call is decoded: the contract itself has to guarantee this wallet the ordered token and a minimum, which may be worse than the price feeds by no more than `slippageBps` and the operator's allowance (together 2 % by default). The signed call is simulated first: it changes nothing else of the wallet. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
+  accepted: WAITING,
   limit: "transfer",
   access: credentialShown,
   errors: {
@@ -163,7 +158,6 @@ const swap: MountedEndpoint = endpoint({
       .boolean()
       .optional()
       .describe("Whether price feeds were there to check the quote against; as buyAmount"),
-    error: z.string().optional().describe("What is wrong with a swap that was mined and is no success"),
     ...weakId,
   }),
   handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
@@ -173,7 +167,12 @@ const swap: MountedEndpoint = endpoint({
       const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
       return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(userId) };
     }
-    const { outcome, view } = await carryOut(ctx, { userId, from: "custody", request, call });
+    const done = await carryOut(ctx, { userId, from: "custody", request, call });
+    if (done.waits !== null) {
+      const told = { fromToken, toToken, sellAmount: amount, ...warned(userId, call.idempotencyKey) };
+      return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
+    }
+    const { outcome, view } = done;
     if (view.terms === undefined) throw new Error("A signed swap has its terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
@@ -241,119 +240,9 @@ const transaction: MountedEndpoint = endpoint({
   },
 });
 
-type Order = {
-  userId: string;
-  from: WalletKind;
-  request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
-  call: Call;
-};
-
-/**
- * The user's wallet, for whoever may move it, or see it where the order is only rehearsed.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
- * without a wallet.
- */
-async function walletFor(
-  ctx: ActionCtx,
-  { userId, from, request, call }: Order,
-  { isRehearsal }: { isRehearsal: boolean },
-) {
-  const { caller, idempotencyKey } = call;
-  const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
-    ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
-    ...(idempotencyKey === undefined || isRehearsal ? {} : { idempotencyKey }),
-  });
-  if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
-  return wallet;
-}
-
-/**
- * Opens a transaction and waits for its outcome.
- * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
- */
-async function carryOut(ctx: ActionCtx, asked: Order) {
-  const startedAt = performance.now();
-  const { userId, request, call } = asked;
-  const { idempotencyKey } = call;
-  const { walletId, isRepeat, isLimited } = await walletFor(ctx, asked, { isRehearsal: false });
-  const order = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
-  const { view, maxFeeEth } = await waitingAs(
-    ctx,
-    call.caller,
-    async () => {
-      const { seeThrough, mostFeeOf } = await desk();
-      const { address } = call.caller;
-      const view = await seeThrough(ctx, { ...order, address, requestId: call.requestId, startedAt });
-      return { view, maxFeeEth: mostFeeOf(view) };
-    },
-    refuseCrowd,
-    "moving",
-  );
-  if (view.txHash === undefined || maxFeeEth === null) {
-    const code = view.errorCode ?? "internal";
-    throw new AppError(
-      isErrorCode(code) ? code : "internal",
-      view.error ?? "The transaction could not be sent",
-    );
-  }
-  const shown = shownStatus(view.state);
-  const { txHash } = view;
-  const short = shortfallOf(view);
-  const outcome = {
-    success: shown !== "failed" && short === null,
-    txHash,
-    status: shown,
-    maxFeeEth,
-    explorerUrl: EXPLORER + txHash,
-    ...(short === null ? {} : { error: short }),
-  };
-  return { view, outcome };
-}
-
-/** A user without the wallet that would pay may have the other one. */
-async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Promise<string> {
-  const kind = from === "custody" ? "basic" : "custody";
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
-  return wallet === null
-    ? ""
-    : `. There is a ${kind} wallet, ${wallet.address}: a send with from: "${kind}" spends it`;
-}
-
-/**
- * What an order would come to.
- * @throws AppError what `walletFor` throws, `upstream` when the chain cannot be asked at all.
- */
-async function rehearse(ctx: ActionCtx, order: Order) {
-  const { userId, request, call } = order;
-  const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });
-  const { swap, ...rehearsal } = await waitingAs(
-    ctx,
-    call.caller,
-    async () => {
-      const { rehearse } = await rehearsals();
-      const payer = { userId, walletId, address };
-      return rehearse(ctx, { payer, request, caller: call.caller.address });
-    },
-    refuseCrowd,
-    "moving",
-  );
-  const { approvals, price, ...quoted } = swap ?? {};
-  const shown = {
-    ...rehearsal,
-    ...(approvals === undefined ? {} : { approvals }),
-    ...(price === undefined ? {} : { price }),
-  };
-  const outcome = { success: rehearsal.refusal === null, status: "rehearsed" as const, rehearsal: shown };
-  return { outcome, quoted };
-}
-
 /** What a user is told of a transaction that has not come to what was ordered. */
 function faultOf(row: Doc<"transactions">): string | null {
   return row.state === "failed" ? (row.error ?? null) : shortfallOf(row);
-}
-
-function shownStatus(state: TransactionState): "confirmed" | "submitted" | "failed" {
-  return state === "confirmed" || state === "failed" ? state : "submitted";
 }
 
 export const transactionEndpoints: MountedEndpoint[] = [send, swap, transaction];

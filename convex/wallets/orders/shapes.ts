@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { askedFields } from "./asking";
 
 /** What callers see of orders, their rehearsals and transactions. */
 
@@ -17,12 +18,13 @@ export const orderFields = {
     .describe(
       "false when the chain took the transaction and it failed there, or brought less than it guaranteed; of a rehearsal: whether the order would be carried out",
     ),
-  txHash: z.string().optional().describe("Always, but in a rehearsal"),
+  txHash: z.string().optional().describe("Always, but in a rehearsal, and while it waits for its owner"),
   status: z
-    .enum(["confirmed", "submitted", "failed", "rehearsed"])
+    .enum(["confirmed", "submitted", "failed", "rehearsed", "awaiting_approval", "approved"])
     .describe(
-      "submitted: signed and handed to the chain, its receipt is still to come; rehearsed: it was a dry run, and nothing was moved",
+      "submitted: signed and handed to the chain, its receipt is still to come; rehearsed: it was a dry run, and nothing was moved; awaiting_approval: the owner was asked, and nothing was moved; approved: the owner has approved it, and it is on its way",
     ),
+  ...askedFields,
   maxFeeEth: digits
     .optional()
     .describe(

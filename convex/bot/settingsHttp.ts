@@ -2,15 +2,17 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
+import { refuseCrowd, waitingAs } from "../lib/crowd";
 import { equalBytes } from "../lib/crypto";
 import { EXAMPLE_USER } from "../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
+import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http";
 import { chatId, userId, withAliases } from "../lib/input";
-import type { Caller } from "../lib/limits";
 import { holdersOf } from "../lib/shares";
-import { assertMay } from "../users/access";
-import { botTokenSeal } from "./seals";
+import { credentialShown } from "../users/access";
+import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/asking";
+import type { Asked } from "../wallets/orders/proposals";
+import { botTokenSeal } from "../messenger/seals";
 
 /** A user's own bot and chat, as endpoints take them. */
 
@@ -41,24 +43,45 @@ const settingsInput = withAliases(
   }),
 );
 
+type Settings = z.output<typeof settingsInput>;
+
 /**
- * Stores what a user set, the bot token sealed.
+ * Stores what a user set, the bot token sealed; asks the owner first where that is theirs to say.
+ * @returns What waits for the owner; `null` once it is stored.
  * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it: whoever sets the chat reads
  * the reports; `not_configured` when a token is set without a key; `rate_limited`.
  */
-async function configure(
+async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promise<Asked | null> {
+  const { caller, idempotencyKey } = call;
+  const { userId } = settings;
+  const changes = { ...(await changesOf(ctx, settings)), setBy: holdersOf(caller) };
+  const asks = await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
+  if (!asks) {
+    const signedIn = caller.signedIn === true;
+    await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
+    return null;
+  }
+  const wish = { kind: "delivery" as const, ...changes };
+  const find = () => Promise.resolve({ wish, found: null });
+  const asked = await waitingAs(
+    ctx,
+    caller,
+    () => askOwner(ctx, { userId, wish, idempotencyKey }, find),
+    refuseCrowd,
+    "moving",
+  );
+  return asked.status === "approved" ? null : asked;
+}
+
+async function changesOf(
   ctx: ActionCtx,
-  { userId, messengerBotToken, messengerChatId }: z.output<typeof settingsInput>,
-  caller: Caller,
-): Promise<void> {
+  { userId, messengerBotToken, messengerChatId }: Settings,
+): Promise<{ sealedBotToken?: string | null; chatId?: string | null }> {
   const sealed = messengerBotToken ? await sealedToken(ctx, userId, messengerBotToken) : null;
-  await ctx.runMutation(internal.messenger.configs.save, {
-    userId,
-    setBy: holdersOf(caller),
-    signedIn: caller.signedIn === true,
+  return {
     ...(messengerBotToken === undefined || sealed === undefined ? {} : { sealedBotToken: sealed }),
     ...(messengerChatId === undefined ? {} : { chatId: messengerChatId === "" ? null : messengerChatId }),
-  });
+  };
 }
 
 /** `undefined` for the token that is set already. What seals is loaded where there is something to seal. */
@@ -87,15 +110,23 @@ export function settingsEndpoint(named: {
     needs: [],
     limit: "settings",
     // Whoever sets the chat reads the reports.
-    access: (ctx, { userId }) => assertMay(ctx, userId, "delivery"),
-    errors: USER_TOKEN_ERRORS,
-    headers: USER_TOKEN,
+    access: async (ctx, { userId }) => {
+      await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
+      return credentialShown(ctx, { userId });
+    },
+    accepted: WAITING,
+    errors: { ...USER_TOKEN_ERRORS, conflict: "The idempotency key was used for another request." },
+    headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
     example: { input: named.example, output: { success: true } },
     input: settingsInput,
-    returns: z.object({ success: z.literal(true) }),
-    handler: async (ctx, input, { caller }) => {
-      await configure(ctx, input, caller);
-      return { success: true as const };
+    returns: z.object({
+      success: z.boolean(),
+      status: z.enum(["awaiting_approval", "approved"]).optional().describe("While it waits for its owner"),
+      ...askedFields,
+    }),
+    handler: async (ctx, input, call) => {
+      const waits = await configure(ctx, input, call);
+      return waits === null ? { success: true } : new Reply(waitingBody(waits), {}, 202);
     },
   });
 }

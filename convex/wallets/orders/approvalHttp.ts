@@ -1,0 +1,69 @@
+import * as z from "zod";
+import { internal } from "../../_generated/api";
+import { AppError } from "../../lib/errors";
+import { EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
+import { endpoint, type MountedEndpoint } from "../../lib/http";
+import { text, userId } from "../../lib/input";
+import { iso } from "../../lib/time";
+import { assertMay } from "../../users/access";
+import { shortfallOf } from "../transactions/states";
+import { shownStatus } from "./carrying";
+import { status } from "./shapes";
+
+/** How what waits for its owner stands. */
+
+const approval: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/mcp/defi/approval",
+  summary: "How something stands that waits for its owner's approval.",
+  description:
+    "For an order or a change of delivery settings that was answered with 202. It is read as it stands; to wait for the owner as well, repeat the request with its idempotency key.",
+  needs: [],
+  limit: "settings",
+  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  headers: USER_TOKEN,
+  errors: { ...USER_TOKEN_ERRORS, not_found: "This user was asked nothing under this id." },
+  example: {
+    input: { userId: EXAMPLE_USER, approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y" },
+    output: {
+      approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y",
+      status: "approved",
+      kind: "send",
+      expiresAt: EXAMPLE_TIME,
+      txHash: EXAMPLE_TX,
+      transaction: "confirmed",
+    },
+  },
+  input: z.object({ userId, approvalId: text(64).describe("As the answer named it.") }),
+  returns: z.object({
+    approvalId: z.string(),
+    status: z
+      .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"])
+      .describe(
+        "failed: approved, and it could not be begun; expired: not answered within 10 minutes; void: the owner's rules or link have changed since; undelivered: the owner's chat did not take the question",
+      ),
+    kind: z.enum(["send", "swap", "delivery"]),
+    expiresAt: z.iso.datetime(),
+    txHash: z.string().optional().describe("Once what was approved is signed"),
+    transaction: status.optional(),
+    error: z.string().optional().describe("Why it has come to nothing"),
+  }),
+  handler: async (ctx, { userId, approvalId }) => {
+    const asked = await ctx.runQuery(internal.wallets.orders.proposals.view, {
+      ...{ userId, approvalId, now: Date.now() },
+    });
+    if (asked === null) throw new AppError("not_found", "This user was asked nothing under this id");
+    const { transactionId, expiresAt, idempotencyKey: _, error, ...told } = asked;
+    const { orders } = internal.wallets.transactions;
+    const view = transactionId === null ? null : await ctx.runQuery(orders.view, { transactionId });
+    const fault = view === null ? error : (view.error ?? shortfallOf(view) ?? error);
+    return {
+      ...{ ...told, expiresAt: iso(expiresAt) },
+      ...(view?.txHash === undefined ? {} : { txHash: view.txHash, transaction: shownStatus(view.state) }),
+      ...(fault === null ? {} : { error: fault }),
+    };
+  },
+});
+
+export const approvalEndpoints: MountedEndpoint[] = [approval];

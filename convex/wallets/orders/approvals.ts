@@ -1,0 +1,145 @@
+import type { Doc, Id } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { AppError, failureOf } from "../../lib/errors";
+import { rowsBy, rowsByBoth } from "../../lib/rows";
+import { usedUp } from "../../lib/refusals";
+import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { linkOf, saveConfig } from "../../messenger/model";
+import { APPROVED } from "../../users/access";
+import { rulesOf } from "../../users/levels";
+import { openTransaction, pauseOf } from "../transactions/model";
+import type { Wish } from "./tables";
+
+/** What an owner is asked, and their tap: plain functions, steps of their caller's mutation. */
+
+type Approval = Doc<"approvals">;
+
+/** How long the owner has. */
+export const ASKED_MS = 10 * MINUTE;
+
+/** So many may be open at once, and so many are asked in a day: whoever knows the id could go on for ever. */
+const MOST_OPEN = 3;
+const MOST_A_DAY = 10;
+/** So many refusals within an hour are an answer: nobody asks for an hour. */
+const REFUSALS = 2;
+
+export type Standing =
+  | "awaiting_approval"
+  | "approved"
+  | "refused"
+  | "failed"
+  | "expired"
+  | "void"
+  | "undelivered";
+
+/** The account whose tap decides for a user: of a link that it has confirmed. `null` where nobody can be asked. */
+export async function askedAccount(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
+  const link = await linkOf(ctx, userId);
+  return link?.confirmedAt === undefined ? null : link;
+}
+
+export async function askedWith(ctx: QueryCtx, userId: string, key: string): Promise<Approval | null> {
+  const rows = ctx.db.query("approvals");
+  return rowsByBoth(rows, "userId", userId, "idempotencyKey", key).unique();
+}
+
+/** What still waits for the owner, of the newest. */
+export async function openOf(ctx: QueryCtx, userId: string, now: number): Promise<Approval[]> {
+  const open = await rowsByBoth(ctx.db.query("approvals"), "userId", userId, "state", "open")
+    .order("desc")
+    .take(MOST_A_DAY);
+  const standing = await Promise.all(open.map((row) => standingOf(ctx, row, now)));
+  return open.filter((_, i) => standing[i] === "awaiting_approval");
+}
+
+/** Where it stands at `now`: one that its owner has not decided ends by itself. */
+export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Promise<Standing> {
+  if (row.state !== "open") return row.state;
+  if (row.expiresAt <= now) return "expired";
+  const { version, isFrozen } = await rulesOf(ctx, row.userId);
+  if (isFrozen || version !== row.policyVersion) return "void";
+  if ((await askedAccount(ctx, row.userId))?._id !== row.linkId) return "void";
+  const card = row.card === undefined ? null : await ctx.db.get("messages", row.card);
+  return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
+}
+
+/** @throws AppError `rate_limited` where the owner is asked enough. */
+export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
+  const asked = await rowsBy(ctx.db.query("approvals"), "userId", userId).order("desc").take(MOST_A_DAY);
+  const refused = asked.filter(({ state, decidedAt = 0 }) => state === "refused" && decidedAt > now - HOUR);
+  const last = Math.max(...refused.map(({ decidedAt = 0 }) => decidedAt));
+  const quota = (name: string, most: number, windowMs: number, againAt: number) =>
+    usedUp(name, { name: "approvals", most, windowMs, left: 0, againMs: Math.max(1, againAt - now) });
+  if (refused.length >= REFUSALS)
+    throw quota("what the owner is asked, who has refused twice,", REFUSALS, HOUR, last + HOUR);
+  const [first] = asked.slice(MOST_A_DAY - 1);
+  if (first !== undefined && first._creationTime > now - DAY)
+    throw quota("what the owner is asked in a day", MOST_A_DAY, DAY, first._creationTime + DAY);
+  const open = await openOf(ctx, userId, now);
+  if (open.length >= MOST_OPEN)
+    throw quota("what the owner is asked at a time", MOST_OPEN, ASKED_MS, open.at(-1)?.expiresAt ?? now);
+}
+
+export type Decision = { approval: Approval; standing: Standing };
+
+/**
+ * The owner's tap: once, by the account that is linked now, under the rules under which it was asked. What was asked is
+ * begun in the same transaction.
+ * @returns `null` for what this account was not asked.
+ */
+export async function decide(
+  ctx: MutationCtx,
+  which: string,
+  { messengerId, isYes }: { messengerId: string; isYes: boolean },
+): Promise<Decision | null> {
+  const id = ctx.db.normalizeId("approvals", which);
+  const approval = id === null ? null : await ctx.db.get("approvals", id);
+  if (approval?.messengerId !== messengerId) return null;
+  const now = Date.now();
+  const standing = await standingOf(ctx, approval, now);
+  if (standing !== "awaiting_approval") return { approval, standing };
+  const ended = isYes ? await begun(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
+  await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now });
+  return { approval: { ...approval, ...ended }, standing: ended.state };
+}
+
+type Begun = { state: "approved" | "failed"; transactionId?: Id<"transactions">; error?: string };
+
+async function begun(ctx: MutationCtx, { userId, wish, idempotencyKey }: Approval): Promise<Begun> {
+  if (wish.kind === "delivery") {
+    const { kind: _, ...changes } = wish;
+    await saveConfig(ctx, userId, changes);
+    return { state: "approved" };
+  }
+  const paused = pauseOf();
+  if (paused !== null) return { state: "failed", error: paused.message };
+  const { walletId, request, valueMicroUsd, minBuyAmount } = wish;
+  try {
+    const transactionId = await openTransaction(ctx, {
+      ...{ userId, walletId, request, idempotencyKey, minBuyAmount },
+      ...{ source: "web", permit: APPROVED, address: null },
+      value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
+    });
+    return { state: "approved", transactionId };
+  } catch (error) {
+    // The limits are judged before anything is written.
+    const failure = failureOf(error);
+    if (failure === null) throw error;
+    return { state: "failed", error: failure.message };
+  }
+}
+
+/** @throws AppError `conflict` for a key that was used for another wish. */
+export function requireSameWish(row: Approval, wish: Wish): void {
+  if (sameWish(row.wish, wish)) return;
+  throw new AppError("conflict", "This idempotency key was used for another request");
+}
+
+/** By what its caller said: not by what it was worth, nor by the sealed form of a token. */
+export function sameWish(a: Wish, b: Wish): boolean {
+  const said = (wish: Wish) =>
+    wish.kind === "order"
+      ? [wish.walletId, Object.entries(wish.request).sort()]
+      : [wish.chatId ?? null, wish.chatId === undefined, typeof wish.sealedBotToken];
+  return a.kind === b.kind && JSON.stringify(said(a)) === JSON.stringify(said(b));
+}

@@ -1,0 +1,91 @@
+import * as z from "zod";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { deadlines } from "../../lib/deadlines";
+import { AppError } from "../../lib/errors";
+import { createPauses, iso } from "../../lib/time";
+import type { Found } from "./cards";
+import type { Asked } from "./proposals";
+import type { Wish } from "./tables";
+
+/** Asking an owner on behalf of a caller who has named their `userId` alone. For actions. */
+
+/** Between two looks at the owner's answer. */
+const LOOK_MS = 250;
+
+const ENDED = {
+  refused: "The owner has refused this",
+  expired: "The owner has not answered within 10 minutes: ask again with another idempotency key",
+  void: "The owner's rules have changed since: ask again with another idempotency key",
+  undelivered:
+    "The owner could not be asked: the linked account has to start the service's bot. Ask again with another idempotency key",
+} as const;
+
+/** What an answer says of a question to the owner, beside what would move. */
+export const askedFields = {
+  approvalId: z
+    .string()
+    .optional()
+    .describe("While it waits for its owner: follow it with GET /mcp/defi/approval"),
+  idempotencyKey: z
+    .string()
+    .optional()
+    .describe("While it waits for its owner: repeat the request with this key for its outcome"),
+  expiresAt: z.iso.datetime().optional().describe("Until when the owner can approve it"),
+  error: z
+    .string()
+    .optional()
+    .describe("What it waits for; or what is wrong with a swap that was mined and is no success"),
+};
+
+/** When an endpoint answers 202. */
+export const WAITING =
+  "The `userId` has an owner, who was asked in their chat and has not answered within 20 seconds (`awaiting_approval`), or has approved it just now (`approved`). Nothing moves before the owner's tap. Repeat the request with the `idempotencyKey` that the answer names to get its outcome.";
+
+/**
+ * Asks the owner, once for a key or the same terms, and waits for their tap.
+ * @param find What the card shows besides the wish; asked for only where the owner is.
+ * @throws AppError `forbidden` where they refused or let the time pass; what `proposals.propose` throws.
+ */
+export async function askOwner(
+  ctx: ActionCtx,
+  { userId, wish: rough, idempotencyKey }: { userId: string; wish: Wish; idempotencyKey: string | undefined },
+  find: () => Promise<{ wish: Wish; found: Found | null }>,
+): Promise<Asked> {
+  const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const known = await ctx.runQuery(internal.wallets.orders.proposals.earlier, {
+    userId,
+    wish: rough,
+    ...key,
+    now: Date.now(),
+  });
+  let asked =
+    known ??
+    (await ctx.runMutation(internal.wallets.orders.proposals.propose, { userId, ...key, ...(await find()) }));
+  const { approvalId } = asked;
+  const deadline = AbortSignal.timeout(deadlines.tap);
+  const pause = createPauses(LOOK_MS);
+  while (asked.status === "awaiting_approval" && !deadline.aborted) {
+    await pause();
+    asked =
+      (await ctx.runQuery(internal.wallets.orders.proposals.view, { userId, approvalId, now: Date.now() })) ??
+      asked;
+  }
+  if (asked.status === "failed") throw new AppError("forbidden", asked.error ?? "It could not be begun");
+  if (asked.status !== "awaiting_approval" && asked.status !== "approved")
+    throw new AppError("forbidden", ENDED[asked.status]);
+  return asked;
+}
+
+/** What a caller is told whose order waits. */
+export function waitingBody({ status, approvalId, idempotencyKey, expiresAt }: Asked) {
+  const error =
+    status === "approved"
+      ? "Approved, and on its way: repeat the request with this idempotencyKey for its outcome"
+      : "Waiting for your approval in the chat that is linked: approve it there, then repeat the request with this idempotencyKey";
+  return {
+    success: false,
+    status: status === "approved" ? ("approved" as const) : ("awaiting_approval" as const),
+    ...{ error, approvalId, idempotencyKey, expiresAt: iso(expiresAt) },
+  };
+}

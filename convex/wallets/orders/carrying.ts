@@ -1,0 +1,199 @@
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import { refuseCrowd, waitingAs } from "../../lib/crowd";
+import { deadlines } from "../../lib/deadlines";
+import { AppError, failureOf, isErrorCode } from "../../lib/errors";
+import type { Call } from "../../lib/http";
+import { BPS } from "../../lib/money";
+import { once } from "../../lib/once";
+import { SECOND } from "../../lib/time";
+import { NO_WALLET, type WalletKind } from "../model";
+import { shortfallOf } from "../transactions/states";
+import type { TransactionRequest, TransactionState } from "../transactions/tables";
+import { askOwner } from "./asking";
+import type { Wish } from "./tables";
+
+/** An order from its endpoint to its answer: carried out, asked of its owner, or only rehearsed. For actions. */
+
+/** Heavy with the chain's library: loaded by the first request that needs it. */
+const desk = once(() => import("../transactions/desk"));
+const rehearsals = once(() => import("../transactions/rehearsal"));
+
+export const EXPLORER = "https://basescan.org/tx/";
+
+export type Order = {
+  userId: string;
+  from: WalletKind;
+  request: Extract<TransactionRequest, { kind: "send" | "swap" }>;
+  call: Call;
+};
+
+/**
+ * The user's wallet, for whoever may move it, or see it where the order is only rehearsed.
+ * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
+ * without a wallet.
+ */
+async function walletFor(
+  ctx: ActionCtx,
+  { userId, from, request, call }: Order,
+  { isRehearsal }: { isRehearsal: boolean },
+) {
+  const { caller, idempotencyKey } = call;
+  const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
+    ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
+    ...(idempotencyKey === undefined || isRehearsal ? {} : { idempotencyKey }),
+  });
+  if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
+  return wallet;
+}
+
+type Wallet = Awaited<ReturnType<typeof walletFor>>;
+
+/**
+ * Opens a transaction and waits for its outcome; asks the owner first where that is theirs to say.
+ * @returns `waits`: nothing has come of it yet.
+ * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
+ */
+export async function carryOut(ctx: ActionCtx, order: Order) {
+  const startedAt = performance.now();
+  const wallet = await walletFor(ctx, order, { isRehearsal: false });
+  return waitingAs(
+    ctx,
+    order.call.caller,
+    async () => {
+      if (wallet.isAsked) return asked(ctx, order, wallet, startedAt);
+      try {
+        return { waits: null, ...(await outcomeOf(await ordered(ctx, order, wallet, startedAt))) };
+      } catch (error) {
+        if (!wallet.isAskedBeyond || failureOf(error)?.code !== "forbidden") throw error;
+        return asked(ctx, order, wallet, startedAt);
+      }
+    },
+    refuseCrowd,
+    "moving",
+  );
+}
+
+async function ordered(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: number) {
+  const { seeThrough } = await desk();
+  const { userId, request, call } = order;
+  const { idempotencyKey, requestId } = call;
+  const { walletId, isRepeat, isLimited } = wallet;
+  const { address } = call.caller;
+  const opened = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
+  return seeThrough(ctx, { ...opened, address, requestId, startedAt });
+}
+
+/** Asks the owner; what they have approved has its outcome, as far as there is time for it. */
+async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: number) {
+  const { userId, request, call } = order;
+  const wish = { kind: "order" as const, walletId: wallet.walletId, request };
+  const { idempotencyKey } = call;
+  const answer = await askOwner(ctx, { userId, wish, idempotencyKey }, () => foundFor(ctx, order, wallet));
+  if (answer.transactionId === null) return { waits: answer };
+  const { settle } = await desk();
+  const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
+  const view = await settle(ctx, answer.transactionId, waitMs, undefined, { drops: false });
+  if (view.txHash === undefined && view.state !== "failed") return { waits: answer };
+  return { waits: null, ...(await outcomeOf(view)) };
+}
+
+/**
+ * What the owner is shown, as a rehearsal finds it.
+ * @throws AppError for what would be refused whatever the owner says.
+ */
+async function foundFor(ctx: ActionCtx, { userId, request, call }: Order, { walletId, address }: Wallet) {
+  const { rehearse } = await rehearsals();
+  const caller = call.caller.address;
+  const found = await rehearse(ctx, { payer: { userId, walletId, address }, request, caller });
+  const { refusal, valueMicroUsd, valueUsd, fees, swap } = found;
+  if (refusal !== null && refusal.status !== 202 && refusal.code !== null)
+    throw new AppError(refusal.code, refusal.error);
+  const least = swap === null ? null : lessSlippage(swap.minBuyAmount, request);
+  const wish: Wish = {
+    ...{ kind: "order", walletId, request },
+    ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
+    ...(least === null ? {} : { minBuyAmount: least }),
+  };
+  const shown = { valueUsd, mostFeeEth: fees?.mostEth ?? null, costBps: swap?.price.costBps ?? null };
+  return { wish, found: shown };
+}
+
+/** What an owner approves is quoted anew: the price may move by as much again as the order lets it. */
+function lessSlippage(least: string, request: Order["request"]): string {
+  const bps = request.kind === "swap" ? BigInt(request.slippageBps) : 0n;
+  return ((BigInt(least) * (BPS - bps)) / BPS).toString();
+}
+
+/** @throws AppError what ended it before it was signed. */
+async function outcomeOf(view: Doc<"transactions">) {
+  const { mostFeeOf } = await desk();
+  const maxFeeEth = mostFeeOf(view);
+  if (view.txHash === undefined || maxFeeEth === null) {
+    const code = view.errorCode ?? "internal";
+    throw new AppError(
+      isErrorCode(code) ? code : "internal",
+      view.error ?? "The transaction could not be sent",
+    );
+  }
+  const shown = shownStatus(view.state);
+  const { txHash } = view;
+  const short = shortfallOf(view);
+  const outcome = {
+    success: shown !== "failed" && short === null,
+    txHash,
+    status: shown,
+    maxFeeEth,
+    explorerUrl: EXPLORER + txHash,
+    ...(short === null ? {} : { error: short }),
+  };
+  return { view, outcome };
+}
+
+/** A user without the wallet that would pay may have the other one. */
+async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Promise<string> {
+  const kind = from === "custody" ? "basic" : "custody";
+  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
+  return wallet === null
+    ? ""
+    : `. There is a ${kind} wallet, ${wallet.address}: a send with from: "${kind}" spends it`;
+}
+
+/**
+ * What an order would come to.
+ * @throws AppError what `walletFor` throws, `upstream` when the chain cannot be asked at all.
+ */
+export async function rehearse(ctx: ActionCtx, order: Order) {
+  const { userId, request, call } = order;
+  const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });
+  const {
+    swap,
+    refusal,
+    valueMicroUsd: _,
+    ...rehearsal
+  } = await waitingAs(
+    ctx,
+    call.caller,
+    async () => {
+      const { rehearse } = await rehearsals();
+      const payer = { userId, walletId, address };
+      return rehearse(ctx, { payer, request, caller: call.caller.address });
+    },
+    refuseCrowd,
+    "moving",
+  );
+  const { approvals, price, ...quoted } = swap ?? {};
+  const shown = {
+    ...rehearsal,
+    refusal: refusal === null ? null : { status: refusal.status, error: refusal.error },
+    ...(approvals === undefined ? {} : { approvals }),
+    ...(price === undefined ? {} : { price }),
+  };
+  const outcome = { success: refusal === null, status: "rehearsed" as const, rehearsal: shown };
+  return { outcome, quoted };
+}
+
+export function shownStatus(state: TransactionState): "confirmed" | "submitted" | "failed" {
+  return state === "confirmed" || state === "failed" ? state : "submitted";
+}

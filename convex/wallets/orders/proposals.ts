@@ -1,0 +1,201 @@
+import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
+import { formatUnits } from "../../lib/money";
+import { rowsBy } from "../../lib/rows";
+import { enqueueCard } from "../../messenger/model";
+import { APPROVED, verdictNow } from "../../users/access";
+import { rulesOf } from "../../users/levels";
+import { FROZEN } from "../permits";
+import { limitsOf, refusalOf } from "../policies";
+import { openedWith, pauseOf } from "../transactions/model";
+import {
+  ASKED_MS,
+  askedAccount,
+  askedWith,
+  openOf,
+  refuseTooMany,
+  requireSameWish,
+  sameWish,
+  standingOf,
+} from "./approvals";
+import { questionButtons, questionCard, vFound, type Recipient } from "./cards";
+import { vWish, type Wish } from "./tables";
+
+/** Asking an owner, and how that stands, for actions. */
+
+const vAsked = v.object({
+  approvalId: v.id("approvals"),
+  status: literals("awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"),
+  idempotencyKey: v.string(),
+  /** Epoch ms. */
+  expiresAt: v.number(),
+  kind: literals("send", "swap", "delivery"),
+  transactionId: v.union(v.id("transactions"), v.null()),
+  error: v.union(v.string(), v.null()),
+});
+export type Asked = Infer<typeof vAsked>;
+
+async function shown(ctx: QueryCtx, row: Doc<"approvals">, now: number): Promise<Asked> {
+  const { _id: approvalId, wish, idempotencyKey, expiresAt, transactionId = null, error = null } = row;
+  const kind = wish.kind === "delivery" ? wish.kind : wish.request.kind === "swap" ? "swap" : "send";
+  const status = await standingOf(ctx, row, now);
+  return { approvalId, status, idempotencyKey, expiresAt, kind, transactionId, error };
+}
+
+/**
+ * What an owner was asked before, by its key or, where none came along, of the same terms and still open; `null` for
+ * something new.
+ * @throws AppError `conflict` for a key that was used for something else.
+ */
+export const earlier = internalQuery({
+  args: { userId: v.string(), wish: vWish, idempotencyKey: v.optional(v.string()), now: v.number() },
+  returns: v.union(vAsked, v.null()),
+  handler: async (ctx, { now, ...asked }) => {
+    const row = await earlierOf(ctx, asked, now);
+    return row === null ? null : shown(ctx, row, now);
+  },
+});
+
+type Asking = { userId: string; wish: Wish; idempotencyKey?: string };
+
+async function earlierOf(
+  ctx: QueryCtx,
+  { userId, wish, idempotencyKey }: Asking,
+  now: number,
+): Promise<Doc<"approvals"> | null> {
+  if (idempotencyKey === undefined) {
+    // Of two sealed tokens nobody can say here whether they are one: another's must not take the place of this one.
+    if (wish.kind === "delivery" && typeof wish.sealedBotToken === "string") return null;
+    return (await openOf(ctx, userId, now)).find((row) => sameWish(row.wish, wish)) ?? null;
+  }
+  const row = await askedWith(ctx, userId, idempotencyKey);
+  if (row !== null) requireSameWish(row, wish);
+  return row;
+}
+
+/**
+ * Asks the owner, in the transaction that decides whether they are asked.
+ * @throws AppError `forbidden` where nobody can be asked, `paused`, `rate_limited`, and what the limits say.
+ */
+export const propose = internalMutation({
+  args: {
+    userId: v.string(),
+    wish: vWish,
+    idempotencyKey: v.optional(v.string()),
+    found: v.union(vFound, v.null()),
+  },
+  returns: vAsked,
+  handler: async (ctx, { found, ...asked }) => {
+    const now = Date.now();
+    const { userId, wish } = asked;
+    const before = await earlierOf(ctx, asked, now);
+    if (before !== null) return shown(ctx, before, now);
+    const deed = wish.kind === "order" ? "order" : "delivery";
+    const verdict = await verdictNow(ctx, userId, deed, now);
+    const key = asked.idempotencyKey ?? `approval_${crypto.randomUUID()}`;
+    const account = await askedAccount(ctx, userId);
+    const isRefused = verdict.kind === "refused" || account === null;
+    // What was ordered with this key is the owner's, or of before the id had one.
+    if (isRefused || (await openedWith(ctx, userId, key)) !== null)
+      throw new AppError(
+        verdict.kind === "allowed" ? "forbidden" : verdict.code,
+        verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message,
+      );
+    const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
+    if (isFrozen) throw new AppError("paused", FROZEN);
+    const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, now) : null;
+    await refuseTooMany(ctx, userId, now);
+    return shown(ctx, await ask(ctx, { userId, wish, account, policyVersion, key, found, movedUsd }), now);
+  },
+});
+
+const NOBODY_TO_ASK =
+  "This order needs its owner, and no messenger account is linked where they could be asked";
+
+/** Whether the limits let an order through that its owner approves. @returns What has moved in 24 hours, decimal USD. */
+async function judged(
+  ctx: QueryCtx,
+  userId: string,
+  { request, valueMicroUsd }: Extract<Wish, { kind: "order" }>,
+  now: number,
+): Promise<string | null> {
+  const limits = await limitsOf(ctx, { userId, permit: APPROVED, address: null, request }, now);
+  const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
+  const refusal = pauseOf() ?? refusalOf(limits, value);
+  if (refusal !== null) throw refusal;
+  const moved = limits.rolling.find(({ measure }) => measure === "moved");
+  return moved === undefined ? null : formatUnits(moved.used / 10_000n, 2);
+}
+
+async function ask(
+  ctx: MutationCtx,
+  {
+    userId,
+    wish,
+    account: { _id: linkId, messengerId },
+    policyVersion,
+    key: idempotencyKey,
+    found,
+    movedUsd,
+  }: {
+    userId: string;
+    wish: Wish;
+    account: Doc<"messengerLinks">;
+    policyVersion: number;
+    key: string;
+    found: Infer<typeof vFound> | null;
+    movedUsd: string | null;
+  },
+): Promise<Doc<"approvals">> {
+  const expiresAt = Date.now() + ASKED_MS;
+  const recipient = await recipientOf(ctx, userId, wish);
+  const id = await ctx.db.insert("approvals", {
+    ...{ userId, linkId, messengerId, wish, idempotencyKey, policyVersion, expiresAt },
+    state: "open",
+  });
+  const card = await enqueueCard(ctx, {
+    ...{ userId, chatId: messengerId, bot: "default", kind: "approval" },
+    paragraphs: questionCard(wish, { found, recipient, movedUsd }, expiresAt),
+    buttons: questionButtons(id),
+  });
+  await ctx.db.patch("approvals", id, { card });
+  const row = await ctx.db.get("approvals", id);
+  if (row === null) throw new AppError("internal", "The approval is gone");
+  return row;
+}
+
+/** So many of a user's latest trades say whom they know. */
+const KNOWN_FROM = 200;
+
+async function recipientOf(ctx: QueryCtx, userId: string, wish: Wish): Promise<Recipient | null> {
+  if (wish.kind !== "order" || wish.request.kind !== "send") return null;
+  const to = wish.request.toAddress;
+  const trades = await rowsBy(ctx.db.query("trades"), "userId", userId).order("desc").take(KNOWN_FROM);
+  const sent = trades.filter(({ status, toAddress }) => status === "confirmed" && toAddress !== undefined);
+  const known = sent.findLast(({ toAddress }) => toAddress === to);
+  const alike = sent.find(({ toAddress = "" }) => toAddress !== to && ends(toAddress) === ends(to));
+  return {
+    knownSince: known?.createdAt ?? null,
+    looksLike: known === undefined ? (alike?.toAddress ?? null) : null,
+  };
+}
+
+/** What people compare of an address. */
+function ends(address: string): string {
+  const digits = address.slice(2).toLowerCase();
+  return digits.slice(0, 4) + digits.slice(-4);
+}
+
+/** How a question to an owner stands; `null` for an id that is none of this user's. */
+export const view = internalQuery({
+  args: { userId: v.string(), approvalId: v.string(), now: v.number() },
+  returns: v.union(vAsked, v.null()),
+  handler: async (ctx, { userId, approvalId, now }) => {
+    const id = ctx.db.normalizeId("approvals", approvalId);
+    const row = id === null ? null : await ctx.db.get("approvals", id);
+    return row?.userId === userId ? shown(ctx, row, now) : null;
+  },
+});

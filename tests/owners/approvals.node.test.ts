@@ -1,0 +1,243 @@
+import { describe, expect, test as base } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import { real } from "../../scripts/real";
+import { chain, useChain } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { cards, createOwnersApp, owner, say, tap } from "./support";
+
+/** An order by `userId` alone on a guarded account: asked of its owner, whose tap decides, once. */
+
+useChain();
+
+const test = base.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => {
+    await use(createOwnersApp(chain));
+    closeApp();
+  },
+});
+
+const order = (userId: string, fields: object = {}) => ({
+  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
+  ...fields,
+});
+
+const held = async (app: WalletApp, userId: string) => {
+  const { body } = await app.get(`/mcp/wallet/balance?userId=${userId}`);
+  return body.usdc;
+};
+
+describe("a send by userId alone", () => {
+  test("waits for a tap, and a repeat with its key returns the outcome", async ({ app }) => {
+    const { userId } = await owner(app);
+    const wanted = order(userId);
+    const asked = await app.post("/mcp/defi/send", wanted);
+    expect([asked.status, asked.body]).toMatchObject([
+      202,
+      {
+        success: false,
+        status: "awaiting_approval",
+        error: expect.stringMatching(/^Waiting for your approval in the chat/),
+        approvalId: expect.any(String),
+        idempotencyKey: expect.any(String),
+        expiresAt: expect.any(String),
+        ...{ token: "USDC", amount: "25000000" },
+      },
+    ]);
+    const [card] = await cards(app);
+    expect(card?.text).toContain("Send 25 USDC");
+    expect(card?.text.toLowerCase()).toContain(wanted.toAddress);
+    expect(card?.text).toContain("New: you have never sent to it");
+    expect(card?.keyboard?.map((row) => row.map(({ text }) => text))).toEqual([
+      ["✅ Approve", "✖ Refuse"],
+      ["🧊 Freeze", "Block 24 h"],
+    ]);
+    expect(await app.rows("transactions")).toEqual([]);
+    const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
+    expect((await app.get(follow)).body).toMatchObject({ status: "awaiting_approval", kind: "send" });
+    // The same terms once more are the same question.
+    const again = await app.post("/mcp/defi/send", wanted);
+    expect([again.status, again.body.approvalId]).toEqual([202, asked.body.approvalId]);
+
+    await tap(app, "✅ Approve");
+    const { idempotencyKey } = asked.body;
+    const done = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
+    expect([done.status, done.body]).toMatchObject([200, { success: true, status: "confirmed" }]);
+    expect(await held(app, userId)).toBe("975");
+    expect((await app.get(follow)).body).toMatchObject({
+      ...{ status: "approved", txHash: done.body.txHash, transaction: "confirmed" },
+    });
+    // A second tap, and another repeat, move nothing.
+    await app.settle();
+    const [, decided] = await cards(app);
+    expect(decided?.text).toContain("✅ Approved");
+    const repeat = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
+    expect(repeat.body.txHash).toBe(done.body.txHash);
+    expect(await held(app, userId)).toBe("975");
+    const other = await app.post("/mcp/defi/send", { ...order(userId), idempotencyKey });
+    expect(other.status).toBe(409);
+    expect(await app.rows("permissions")).toMatchObject([{ by: "approval", request: { kind: "send" } }]);
+  });
+
+  test("is answered with its outcome where the owner taps while it waits", async ({ app }) => {
+    deadlines.tap = 3_600_000;
+    const { userId } = await owner(app);
+    const waiting = app.post("/mcp/defi/send", order(userId));
+    while ((await cards(app)).length === 0) await new Promise((go) => real.setTimeout(go, 20));
+    await tap(app, "✅ Approve");
+    expect(await waiting).toMatchObject({ status: 200, body: { success: true, status: "confirmed" } });
+  });
+
+  test("refused, expired, frozen or under other rules moves nothing", async ({ app }) => {
+    const { userId, browser } = await owner(app);
+    const wanted = order(userId, { idempotencyKey: "one" });
+    await app.post("/mcp/defi/send", wanted);
+    await tap(app, "✖ Refuse");
+    const refused = await app.post("/mcp/defi/send", wanted);
+    expect([refused.status, refused.body.error]).toEqual([403, "The owner has refused this"]);
+
+    const second = order(userId, { idempotencyKey: "two" });
+    await app.post("/mcp/defi/send", second);
+    await browser.mutation(api.account.levels.set, { level: "closed" });
+    await tap(app, "✅ Approve");
+    expect((await cards(app)).at(-1)?.text).toContain("Void");
+    expect((await app.rows("transactions")).length).toBe(0);
+    expect((await app.rows("approvals")).map(({ state }) => state)).toEqual(["refused", "open"]);
+  });
+
+  test("is nobody's to approve but the linked account's, by the account that is linked now", async ({
+    app,
+  }) => {
+    const { userId, browser } = await owner(app);
+    await app.post("/mcp/defi/send", order(userId));
+    const [approval] = await app.rows("approvals");
+    await say(app, `/approve ${String(approval?._id)}`, 666);
+    await owner(app, { ETH: 1n }, 43);
+    await say(app, `/approve ${String(approval?._id)}`, 43);
+    await browser.mutation(api.messenger.linking.unlink, {});
+    await say(app, `/approve ${String(approval?._id)}`);
+    expect(await app.rows("transactions")).toEqual([]);
+    expect(await app.rows("permissions")).toEqual([]);
+    // Without a chat nobody can be asked.
+    const { status, body } = await app.post("/mcp/defi/send", order(userId));
+    expect([status, body.error]).toEqual([403, expect.stringContaining("level is guarded")]);
+  });
+
+  test("is asked for three at a time, and two refusals end it for an hour", async ({ app }) => {
+    const { userId } = await owner(app);
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i++) statuses.push((await app.post("/mcp/defi/send", order(userId))).status);
+    expect(statuses).toEqual([202, 202, 202, 429]);
+    await tap(app, "✖ Refuse");
+    const [first] = await app.rows("approvals");
+    await say(app, `/refuse ${String(first?._id)}`);
+    const { status, body } = await app.post("/mcp/defi/send", order(userId));
+    expect([status, body.error]).toEqual([429, expect.stringContaining("refused twice")]);
+  });
+
+  test("races of taps open one transaction", async ({ app }) => {
+    const { userId } = await owner(app);
+    await app.post("/mcp/defi/send", order(userId));
+    const [approval] = await app.rows("approvals");
+    await Promise.all(Array.from({ length: 10 }, () => say(app, `/approve ${String(approval?._id)}`)));
+    expect((await app.rows("transactions")).length).toBe(1);
+    expect(await held(app, userId)).toBe("975");
+  });
+
+  test("that could not be carried out is refused at once, and asks nobody", async ({ app }) => {
+    const { userId } = await owner(app);
+    const { status, body } = await app.post("/mcp/defi/send", order(userId, { amount: "2000000000" }));
+    expect([status, body.error]).toEqual([400, expect.stringContaining("Insufficient USDC")]);
+    expect(await app.rows("approvals")).toEqual([]);
+  });
+
+  test("of a look-alike address says so", async ({ app }) => {
+    const { userId } = await owner(app);
+    const known = freshAddress();
+    const headers = { as: `person-42` };
+    expect((await app.post("/mcp/defi/send", order(userId, { toAddress: known }), headers)).status).toBe(200);
+    const alike = known.slice(0, 6) + "5".repeat(32) + known.slice(-4);
+    await app.post("/mcp/defi/send", order(userId, { toAddress: alike }));
+    const card = (await cards(app)).at(-1);
+    expect(card?.text.toLowerCase()).toContain(`made to look like ${known}`);
+    await app.post("/mcp/defi/send", order(userId, { toAddress: known }));
+    expect((await cards(app)).at(-1)?.text).toContain("Known: you have sent to it since");
+  });
+});
+
+describe("a swap by userId alone", () => {
+  test("is approved with the least that it may bring, and carried out", async ({ app }) => {
+    const { userId } = await owner(app);
+    const swap = { userId, fromToken: "USDC", toToken: "WETH", amount: "100000000", idempotencyKey: "s" };
+    const asked = await app.post("/mcp/defi/swap", swap);
+    expect([asked.status, asked.body]).toMatchObject([
+      202,
+      { status: "awaiting_approval", fromToken: "USDC", sellAmount: "100000000" },
+    ]);
+    const [card] = await cards(app);
+    expect(card?.text).toMatch(/Swap 100 USDC to WETH, for at least 0\.\d+ WETH/);
+    await tap(app, "✅ Approve");
+    const done = await app.post("/mcp/defi/swap", swap);
+    expect([done.status, done.body]).toMatchObject([200, { success: true, status: "confirmed" }]);
+    const [permission] = await app.rows("permissions");
+    expect(BigInt(String(done.body.minBuyAmount))).toBeGreaterThanOrEqual(
+      BigInt(permission?.minBuyAmount ?? "0"),
+    );
+  });
+});
+
+describe("delivery settings by userId alone", () => {
+  test("wait for a tap as well", async ({ app }) => {
+    const { userId } = await owner(app);
+    const wanted = { userId, messengerChatId: "-777" };
+    const headers = { "Idempotency-Key": "chat" };
+    const asked = await app.post("/user/messenger", wanted, { headers });
+    expect([asked.status, asked.body]).toMatchObject([202, { success: false, status: "awaiting_approval" }]);
+    expect((await cards(app)).at(-1)?.text).toContain("Your cards: to the chat -777");
+    expect(await app.rows("messengerConfigs")).toEqual([]);
+    await tap(app, "✅ Approve");
+    expect(await app.post("/user/messenger", wanted, { headers })).toMatchObject({
+      ...{ status: 200, body: { success: true } },
+    });
+    expect(await app.rows("messengerConfigs")).toMatchObject([{ chatId: "-777" }]);
+  });
+});
+
+test("another's bot never takes the place of one that is asked for", async ({ app }) => {
+  const { userId } = await owner(app);
+  const bot = (letter: string) => ({ userId, messengerBotToken: `777777:${letter.repeat(30)}` });
+  const first = await app.post("/user/messenger", bot("a"));
+  const second = await app.post("/user/messenger", bot("b"));
+  expect([first.status, second.status]).toEqual([202, 202]);
+  expect(first.body.approvalId).not.toBe(second.body.approvalId);
+});
+
+describe("an account that is frozen", () => {
+  test("signs nothing, whoever asks, until its signed-in owner ends it", async ({ app }) => {
+    const { userId, browser } = await owner(app);
+    await app.post("/mcp/defi/send", order(userId));
+    await tap(app, "🧊 Freeze");
+    expect((await cards(app)).at(-1)?.text).toContain("Your account is frozen");
+    const [approval] = await app.rows("approvals");
+    await say(app, `/approve ${String(approval?._id)}`);
+    const byToken = await app.post("/mcp/defi/send", order(userId), { as: "person-42" });
+    expect([byToken.status, byToken.body.error]).toEqual([503, "The owner has frozen this account"]);
+    expect((await app.post("/mcp/defi/send", order(userId))).status).toBe(503);
+    expect(await app.rows("permissions")).toEqual([]);
+    await browser.mutation(api.account.freezes.unfreeze, {});
+    expect((await app.post("/mcp/defi/send", order(userId), { as: "person-42" })).status).toBe(200);
+    // What was asked before stays void.
+    await say(app, `/approve ${String(approval?._id)}`);
+    expect((await app.rows("permissions")).length).toBe(1);
+  });
+
+  test("by a block of a day refuses orders by the id alone, and nobody is asked", async ({ app }) => {
+    const { userId } = await owner(app);
+    await app.post("/mcp/defi/send", order(userId));
+    await tap(app, "Block 24 h");
+    const { status, body } = await app.post("/mcp/defi/send", order(userId));
+    expect([status, body.error]).toEqual([403, expect.stringContaining("has blocked orders")]);
+    expect((await app.post("/mcp/defi/send", order(userId), { as: "person-42" })).status).toBe(200);
+  });
+});

@@ -1,0 +1,84 @@
+import { api } from "../../convex/_generated/api";
+import { deadlines } from "../../convex/lib/deadlines";
+import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
+import type { Chain } from "../../scripts/chain";
+import { ALICE, SECRET, updateOf } from "../bot/support";
+import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { browserOf } from "../web/support";
+
+/** A person with a phone: an account with an owner, a linked chat, and a wallet with money in it. */
+
+export function createOwnersApp(chain: Chain, env: Record<string, string> = {}) {
+  const app = createWalletApp(chain, { env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...env } });
+  // Who waits is told at once that it waits, unless a test says otherwise.
+  deadlines.tap = 1;
+  return app;
+}
+
+/** A signed-in user whose account is linked and confirmed, with a funded wallet. */
+export async function owner(
+  app: WalletApp,
+  amounts: Parameters<WalletApp["fundedWallet"]>[1] = { ETH: 10n ** 18n, USDC: 1_000_000_000n },
+  messengerId = ALICE,
+) {
+  const browser = browserOf(app, `person-${messengerId}`);
+  const { userId } = await browser.mutation(api.users.profile.signIn, {});
+  const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+  await app.post("/messenger/connect", { linkToken: code, messengerId: String(messengerId) });
+  await app.t.run(async (ctx) => {
+    const link = await linkOfAccount(ctx, String(messengerId));
+    if (link !== null) await confirmLink(ctx, link, Date.now());
+  });
+  const address = await app.fundedWallet(userId, amounts);
+  return { browser, userId, address };
+}
+
+/** What the chat was sent, the newest last. */
+export async function cards(app: WalletApp, chat = ALICE) {
+  await app.settle();
+  return app.standins
+    .sent("messenger")
+    .filter(
+      ({ chatId, method }) => chatId === String(chat) && /^(?:sendMessage|editMessageText)$/.test(method),
+    );
+}
+
+let lastUpdateId = 5_000_000;
+
+/** Taps a button of the newest card that has it. @param from Who taps; the card's own account unless said. */
+export async function tap(app: WalletApp, words: string, { from = ALICE, chat = ALICE } = {}) {
+  const card = (await cards(app, chat)).findLast(({ keyboard }) =>
+    keyboard?.flat().some(({ text }) => text === words),
+  );
+  const button = card?.keyboard?.flat().find(({ text }) => text === words);
+  if (card === undefined || button === undefined) throw new Error(`There is no button ${words}`);
+  await tapOn(app, { data: String(button.callback_data), messageId: card.messageId, from });
+}
+
+async function tapOn(
+  app: Pick<WalletApp, "post" | "settle">,
+  { data, messageId, from }: { data: string; messageId: unknown; from: number },
+) {
+  const id = ++lastUpdateId;
+  await deliverTo(app, {
+    update_id: id,
+    callback_query: {
+      id: `query-${id}`,
+      from: { id: from, is_bot: false, first_name: "A" },
+      message: { message_id: messageId, chat: { id: from, type: "private" }, text: "as it stands" },
+      chat_instance: "1",
+      data,
+    },
+  });
+}
+
+export async function say(app: WalletApp, text: string, from = ALICE) {
+  await deliverTo(app, updateOf(text, { from }));
+}
+
+async function deliverTo(app: Pick<WalletApp, "post" | "settle">, update: unknown) {
+  const headers = { "X-Telegram-Bot-Api-Secret-Token": SECRET };
+  const { status } = await app.post("/messenger/webhook", update, { headers });
+  if (status !== 200) throw new Error(`The webhook answered ${status}`);
+  await app.settle();
+}
