@@ -206,6 +206,7 @@ import type * as ops_about from "../ops/about.js";
 import type * as ops_audit from "../ops/audit.js";
 import type * as ops_backlog from "../ops/backlog.js";
 import type * as ops_budget from "../ops/budget.js";
+import type * as ops_due from "../ops/due.js";
 import type * as ops_health from "../ops/health.js";
 import type * as ops_housekeeping from "../ops/housekeeping.js";
 import type * as ops_html from "../ops/html.js";
@@ -700,6 +701,7 @@ declare const fullApi: ApiFromModules<{
   "ops/audit": typeof ops_audit;
   "ops/backlog": typeof ops_backlog;
   "ops/budget": typeof ops_budget;
+  "ops/due": typeof ops_due;
   "ops/health": typeof ops_health;
   "ops/housekeeping": typeof ops_housekeeping;
   "ops/html": typeof ops_html;

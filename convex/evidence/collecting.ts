@@ -5,7 +5,7 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/providerCalls";
-import { awaitRefresh, beginRefresh, finishRefresh } from "../lib/refreshes";
+import { awaitRefresh, beginRefresh, doneAt, finishRefresh } from "../lib/refreshes";
 import { MINUTE, unlessLate } from "../lib/time";
 import type { Asking } from "../providers/publicData";
 import { collect, deadlineOf, goodForMs } from "./collectors";
@@ -107,9 +107,9 @@ export const claim = internalMutation({
     const now = Date.now();
     const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
-      const stored = await latestOf(ctx, one);
-      if (stored !== null && now - stored.collectedAt <= Math.max(freshMs, goodForMs(one.collector)))
-        continue;
+      // The facts themselves are long.
+      const at = (await doneAt(ctx, refreshKey(one))) ?? (await latestOf(ctx, one))?.collectedAt;
+      if (at !== undefined && now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
       let whose: keyof typeof claims = "others";
       const work = { key: refreshKey(one), leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
       const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((whose = "mine")));

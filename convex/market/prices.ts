@@ -83,7 +83,7 @@ export const sample = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const { found, failures } = await findPrices(PRICED_TOKENS);
-    for (const price of found) await ctx.runMutation(internal.prices.samples.store, price);
+    if (found.length > 0) await ctx.runMutation(internal.prices.samples.storeAll, { samples: found });
     if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
     for (const token of PRICED_TOKENS) {
       if (found.some((price) => price.token === token)) continue;
