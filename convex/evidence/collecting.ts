@@ -107,9 +107,10 @@ export const claim = internalMutation({
     const now = Date.now();
     const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
-      // The facts themselves are long.
-      const at = (await doneAt(ctx, refreshKey(one))) ?? (await latestOf(ctx, one))?.collectedAt;
-      if (at !== undefined && now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
+      const isFresh = (at = 0) => now - at <= Math.max(freshMs, goodForMs(one.collector));
+      // The facts themselves are long, and read last.
+      if (isFresh(await doneAt(ctx, refreshKey(one)))) continue;
+      if (isFresh((await latestOf(ctx, one))?.collectedAt)) continue;
       let whose: keyof typeof claims = "others";
       const work = { key: refreshKey(one), leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
       const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((whose = "mine")));

@@ -122,9 +122,9 @@ export async function finishRefresh(
   return true;
 }
 
-/** When the key's latest result was stored, in epoch ms; null where none is known: what it is about is not read for that. */
-export async function doneAt(ctx: QueryCtx, key: string): Promise<number | null> {
-  return (await find(ctx, key))?.doneAt ?? null;
+/** When the key's latest result was stored, in epoch ms, where that is known: the result itself is not read for it. */
+export async function doneAt(ctx: QueryCtx, key: string): Promise<number | undefined> {
+  return (await find(ctx, key))?.doneAt;
 }
 
 function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {

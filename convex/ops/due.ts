@@ -49,8 +49,11 @@ const DUE: Record<string, Due> = {
 
 /** What has been due for so long is not being done. */
 const OVERDUE_MS = 15 * MINUTE;
-/** Base is read for whales every so many minutes. */
-const WHALES_EVERY = 2;
+/** What is begun every so many minutes, in this very transaction: a call of its own would be as many again. */
+const BEGUN = [
+  { every: 2, begin: internal.whales.chain.cursor.begin },
+  { every: 5, begin: internal.market.samples.takeDue },
+];
 
 /** For the cron, every minute. It counts as having run only where nothing has been left undone: health tells of that. */
 export const takeUp = internalMutation({
@@ -65,21 +68,25 @@ export const takeUp = internalMutation({
       await ctx.scheduler.runAfter(0, due.takeUp, {});
       if (since < now - OVERDUE_MS) overdue.push(name);
     }
-    await measureWhales(ctx, now);
+    overdue.push(...(await beginTimely(ctx, now)));
     if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
     else log.error("due.overdue", { what: overdue.join(", ") });
     return null;
   },
 });
 
-/** Its run is begun in this transaction: a call of its own would be as many again. */
-async function measureWhales(ctx: MutationCtx, now: number): Promise<void> {
-  if (Math.floor(now / MINUTE) % WHALES_EVERY !== 0) return;
-  try {
-    await ctx.runMutation(internal.whales.chain.cursor.begin, {});
-  } catch (error) {
-    log.error("due.whales", { reason: messageOf(error) });
+/** @returns Why what did not begin. */
+async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
+  const failures: string[] = [];
+  for (const { every, begin } of BEGUN) {
+    if (Math.floor(now / MINUTE) % every !== 0) continue;
+    try {
+      await ctx.runMutation(begin, {});
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
   }
+  return failures;
 }
 
 /** What somebody watches is compared every minute. */

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { keepCounts, vCounts } from "../lib/providerCalls";
 import { DAY, HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
 import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
@@ -51,11 +52,12 @@ export const store = internalMutation({
   handler: keep,
 });
 
-/** Those of several tokens together. */
+/** Those of several tokens together, and how their sources answered. */
 export const storeAll = internalMutation({
-  args: { samples: v.array(v.object(vSample)) },
+  args: { samples: v.array(v.object(vSample)), counts: vCounts },
   returns: v.null(),
-  handler: async (ctx, { samples }) => {
+  handler: async (ctx, { samples, counts }) => {
+    await keepCounts(ctx, counts);
     for (const sample of samples) await keep(ctx, sample);
     return null;
   },
