@@ -49,7 +49,6 @@ const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
   "alerts/deliveries": "open",
-  "evidence/collecting": "open",
 };
 
 const modules: Module[] = await Promise.all(

@@ -6,7 +6,13 @@ import type {
 } from "convex/server";
 import { v, type GenericValidator, type Infer, type PropertyValidators } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalAction,
+  internalMutation,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { messageOf } from "./errors";
 import { log } from "./log";
 import { vProvider } from "./tables";

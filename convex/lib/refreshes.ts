@@ -112,9 +112,7 @@ export async function finishRefresh(
     beganAt: row.beganAt,
     leaseUntil: 0,
     restMs: row.restMs,
-    ...(failure === null
-      ? { doneAt: Date.now() }
-      : { ...doneOf(row), failure, failedAt: Date.now() }),
+    ...(failure === null ? { doneAt: Date.now() } : { ...doneOf(row), failure, failedAt: Date.now() }),
     ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });

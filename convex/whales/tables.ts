@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import { waiting, type RecordsOf } from "../lib/records";
-import type { ALERT_TYPES, DIRECTIONS } from "./shapes";
+import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
 import { vMovement, vPublicAlert } from "./stored";
 
 /** What is told of one movement, by whomever. */

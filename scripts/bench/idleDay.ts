@@ -30,9 +30,9 @@ export async function idleDay(hours: number, progress: (what: string) => void): 
       runCrons(world);
       for (let minute = 0; minute < hours * 60; minute++) {
         if (minute % 60 === 0) progress(`idle hour ${minute / 60 + 1} of ${hours}`);
-        await moves.mine(BLOCKS_A_MINUTE); 
-        if (minute % 15 === 0) await chain.feeds.tick(); 
-        await world.clock.advance(MINUTE); 
+        await moves.mine(BLOCKS_A_MINUTE);
+        if (minute % 15 === 0) await chain.feeds.tick();
+        await world.clock.advance(MINUTE);
       }
       return world.host.core.billing.told();
     } finally {

@@ -192,9 +192,7 @@ export class Core {
     assertFits(found.checkArgs(args), path);
     const bill = this.billing.of(path);
     const outcome = await this.commits.read((transaction) =>
-      bill(transaction, () =>
-        invoke(this.execution(path, "query", run, transaction), found.handler, args),
-      ),
+      bill(transaction, () => invoke(this.execution(path, "query", run, transaction), found.handler, args)),
     );
     return returned(outcome, found, path);
   }

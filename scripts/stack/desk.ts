@@ -28,7 +28,12 @@ const ASKED = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
 /** The stand-ins, with the desk beside them. */
 export function withDesk(
   standins: Pick<Standins, "handle">,
-  desk: { issuer: Issuer; facts: () => Promise<Facts>; work: () => Promise<unknown>; usage: () => Promise<unknown> },
+  desk: {
+    issuer: Issuer;
+    facts: () => Promise<Facts>;
+    work: () => Promise<unknown>;
+    usage: () => Promise<unknown>;
+  },
 ): Pick<Standins, "handle"> {
   return {
     handle: async (request) => {
