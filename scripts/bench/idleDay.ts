@@ -1,16 +1,14 @@
-import { MINUTE, SECOND } from "../../convex/lib/time";
+import { HOUR, MINUTE, SECOND } from "../../convex/lib/time";
 import { startChain } from "../chain/index";
-import { createMoves } from "../chain/moves";
 import type { Bill } from "../host/bill";
 import { nextDue, scheduleShape } from "../stack/crontab";
 import { pricesOf } from "../stack/localChain";
 import { createMarket } from "../standins/market";
+import { withQuickBlocks } from "./quickBlocks";
 import { createWorld, START, type World } from "./world";
 
 /** What the platform bills for a deployment that nobody uses, with a chain on Base's pace. */
 
-/** Base's blocks come every two seconds. */
-const BLOCKS_A_MINUTE = 30;
 const ANSWER_MS = { llm: 10_000, sentiment: 45_000, messenger: 1_000, tickers: 200, chain: 50 };
 
 export async function idleDay(hours: number, progress: (what: string) => void): Promise<Bill> {
@@ -22,15 +20,13 @@ export async function idleDay(hours: number, progress: (what: string) => void): 
     log: () => undefined,
   });
   try {
-    const moves = await createMoves(chain);
-    await moves.mine(BLOCKS_A_MINUTE);
     const world = await createWorld({ chain, answerMs: ANSWER_MS, seed: "idle" });
     now = world.clock.now;
+    globalThis.fetch = withQuickBlocks(globalThis.fetch, { url: chain.url, start: START - HOUR, now });
     try {
       runCrons(world);
       for (let minute = 0; minute < hours * 60; minute++) {
         if (minute % 60 === 0) progress(`idle hour ${minute / 60 + 1} of ${hours}`);
-        await moves.mine(BLOCKS_A_MINUTE);
         if (minute % 15 === 0) await chain.feeds.tick();
         await world.clock.advance(MINUTE);
       }
@@ -44,7 +40,7 @@ export async function idleDay(hours: number, progress: (what: string) => void): 
 }
 
 /** Each cron at its times; no two begin in the same second, since what they ask the chain would share a batch here. */
-function runCrons({ crons, clock }: World): void {
+export function runCrons({ crons, clock }: World): void {
   for (const [index, { schedule, tick }] of crons.entries()) {
     const timetable = scheduleShape.parse(schedule);
     const arm = (due: number) =>
