@@ -39,7 +39,13 @@ export async function run(progress: Progress): Promise<Table> {
   const retries = await shareOfRetries(progress);
   const rows: Row[] = [
     { what: "idle calls a day", measured: idle.calls, goal: 6_000 },
-    { what: "idle traffic a month", measured: (30 * trafficOf(idle)) / 1e9, goal: 0.15, digits: 3, unit: "GB" },
+    {
+      what: "idle traffic a month",
+      measured: (30 * trafficOf(idle)) / 1e9,
+      goal: 0.15,
+      digits: 3,
+      unit: "GB",
+    },
     { what: "calls a shift", measured: shift.calls, goal: 250 },
     { what: "traffic a shift", measured: trafficOf(shift) / MB, goal: 1.5, digits: 1, unit: "MB" },
     {
@@ -77,7 +83,10 @@ export async function run(progress: Progress): Promise<Table> {
       "Not measured here: action time of a model call, processor time of sends.",
       ...Object.entries(idle.byFunction)
         .slice(0, 5)
-        .map(([name, cost]) => `idle: ${name}, ${figure(cost.calls)} calls, ${figure(trafficOf(cost) / MB, 2)} MB a day`),
+        .map(
+          ([name, cost]) =>
+            `idle: ${name}, ${figure(cost.calls)} calls, ${figure(trafficOf(cost) / MB, 2)} MB a day`,
+        ),
     ],
   };
 }

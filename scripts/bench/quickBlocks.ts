@@ -37,7 +37,11 @@ export function withQuickBlocks(
 
 async function answersOf(inner: typeof fetch, url: string, calls: readonly Call[]): Promise<unknown[]> {
   const body = JSON.stringify(calls.map((call) => ({ jsonrpc: "2.0", ...call })));
-  const response = await inner(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+  const response = await inner(url, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json" },
+  });
   return z.array(z.unknown()).parse(await response.json());
 }
 

@@ -5,7 +5,7 @@ import type { Transaction } from "./transaction";
 /** What one function, or all of them together, cost. */
 export type Cost = {
   calls: number;
-  /** Bytes of documents, without those of indexes. */
+  /** Bytes of documents: without those of indexes, and of the platform's own tables. */
   readBytes: number;
   writtenBytes: number;
   /** How long actions and HTTP actions ran, also while they waited for an answer. */
@@ -35,7 +35,8 @@ export class Billing {
       try {
         return await work();
       } finally {
-        const { bytesRead: readBytes, bytesWritten: writtenBytes } = meter.used;
+        const readBytes = meter.used.bytesRead - meter.unbilled.bytesRead;
+        const writtenBytes = meter.used.bytesWritten - meter.unbilled.bytesWritten;
         this.#add(udfPath, { calls, readBytes, writtenBytes, actionMs: 0 });
         calls = 0;
       }
