@@ -3,9 +3,9 @@ import { posix } from "node:path";
 /** What a module with queries or mutations may evaluate: the platform does it anew at every call of one. */
 
 /** In bytes, with all that is imported. */
-export const TRANSACTION_BUDGET = 300_000;
+const TRANSACTION_BUDGET = 300_000;
 /** Half of them stay below. */
-export const MEDIAN_BUDGET = 205_000;
+const MEDIAN_BUDGET = 205_000;
 /** What has to know every table, and the rooms whose commands or figures need more; each may shrink, and not grow. */
 const NAMED: Readonly<Record<string, number>> = {
   "account/recovery.js": 425_000,
