@@ -4,7 +4,7 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { DAY, HOUR, MINUTE, SECOND } from "../lib/time";
+import { DAY, HOUR, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
 import { depthWithin } from "../providers/exchangeShapes";

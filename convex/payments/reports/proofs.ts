@@ -2,7 +2,7 @@ import * as z from "zod";
 import { CHAIN_ID } from "../../lib/base";
 import { parseJson } from "../../lib/json";
 import { refusal, type Refusal } from "../terms";
-import type { Authorization, Order, Proof } from "./tables";
+import type { Order, Proof } from "./tables";
 
 /** Proofs of payment as callers write them. Pure. */
 
