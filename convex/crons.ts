@@ -5,22 +5,7 @@ const crons = cronJobs();
 
 crons.interval("collect data for research shifts", { minutes: 5 }, internal.research.shifts.collectDue, {});
 crons.interval("write due research reports", { minutes: 5 }, internal.research.syntheses.claimDue, {});
-crons.interval("sample live prices", { minutes: 5 }, internal.market.samples.takeDue, {});
-crons.interval(
-  "settle open transactions",
-  { minutes: 1 },
-  internal.wallets.transactions.outcome.followUpDue,
-  {},
-);
-crons.interval("check named deposits", { minutes: 1 }, internal.payments.deposits.checks.checkDue, {});
-crons.interval("match deposits to users", { minutes: 5 }, internal.payments.deposits.owners.matchDue, {});
 crons.daily("recompute the ledger", { hourUTC: 3, minuteUTC: 17 }, internal.credits.reconciliation.run, {});
-crons.interval(
-  "forget old paid reports",
-  { minutes: 5 },
-  internal.payments.reports.progress.forgetReports,
-  {},
-);
 // The contract names the minute.
 // oxlint-disable-next-line @convex-dev/no-top-of-hour-crons
 crons.daily("issue the day's signals", { hourUTC: 8, minuteUTC: 0 }, internal.signals.desk.runs.openDay, {});
@@ -35,10 +20,8 @@ crons.weekly(
   {},
 );
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
-crons.interval("measure whales on Base", { minutes: 1 }, internal.whales.chain.cursor.begin, {});
-crons.interval("watch for alerts", { minutes: 1 }, internal.alerts.watch.tick, {});
-crons.interval("take up lost work", { minutes: 1 }, internal.lib.work.turns.resumeLost, {});
-crons.interval("watch the budget", { minutes: 5 }, internal.ops.budget.watch, {});
+crons.interval("take up what is due", { minutes: 1 }, internal.ops.due.takeUp, {});
+crons.interval("watch the budget", { minutes: 10 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});
 
 export default crons;

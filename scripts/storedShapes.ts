@@ -1,11 +1,22 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import { conditionShape } from "../convex/alerts/grammar";
+import * as z from "zod";
+import { conditionShape } from "../convex/alerts/conditions";
 import { citedSource } from "../convex/evidence/shapes";
 import { change, checkedCounts } from "../convex/research/checks";
 import { onchainShape, sentimentShape } from "../convex/research/prompts";
-import { resultShape } from "../convex/research/result";
-import { coin, marketFigures, marketSource, rowSource, tokenFigures } from "../convex/market/shapes";
+import { ownChecks } from "../convex/ops/shapes";
+import { answerShape } from "../convex/payments/deposits/payloads";
+import { resultShape } from "../convex/research/resultShape";
+import {
+  coin,
+  marketFigures,
+  marketSnapshot,
+  marketSource,
+  rowSource,
+  tokenFigures,
+} from "../convex/market/shapes";
+import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
@@ -18,7 +29,7 @@ export const STORED: Readonly<
   Record<string, { from: string; validators: Record<string, GenericValidator> }>
 > = {
   "alerts/stored": {
-    from: "alerts/grammar",
+    from: "alerts/conditions",
     validators: { vCondition: zodOutputToConvex(conditionShape) },
   },
   "evidence/stored": {
@@ -33,16 +44,26 @@ export const STORED: Readonly<
       vTokenFigures: zodOutputToConvex(tokenFigures),
       vMarketFigures: zodOutputToConvex(marketFigures),
       vMarketSource: zodOutputToConvex(marketSource),
+      vMarketSnapshot: zodOutputToConvex(marketSnapshot),
     },
   },
+  "ops/stored": {
+    from: "ops/shapes",
+    validators: { vOwnChecks: zodOutputToConvex(ownChecks) },
+  },
+  "payments/deposits/stored": {
+    from: "payments/deposits/payloads",
+    validators: { vDepositAnswer: zodOutputToConvex(answerShape.extend({ unsettled: z.boolean() })) },
+  },
   "research/stored": {
-    from: "research/{checks,prompts,result}",
+    from: "research/{checks,prompts,resultShape,views}",
     validators: {
       vReportText: zodOutputToConvex(resultShape),
       vChange: zodOutputToConvex(change),
       vCheckedCounts: zodOutputToConvex(checkedCounts),
       vSentiment: zodOutputToConvex(sentimentShape),
       vOnchainOutput: zodOutputToConvex(onchainShape),
+      vShiftStatus: zodOutputToConvex(shiftStatus),
     },
   },
   "signals/stored": {

@@ -50,7 +50,6 @@ const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
   "alerts/deliveries": "open",
-  "evidence/collecting": "open",
 };
 
 const modules: Module[] = await Promise.all(
@@ -107,7 +106,7 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron|dueWork)$/;
   const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }

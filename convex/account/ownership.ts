@@ -3,8 +3,7 @@ import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/auth";
 import { AppError } from "../lib/errors";
-import { isGuessable } from "../lib/ids";
-import { userId as userIdShape } from "../lib/input";
+import { isGuessable, userIdFrom } from "../lib/ids";
 import { tablesOf, type Facts } from "../lib/records";
 import { records } from "../schema";
 import { changeRules } from "../users/levels";
@@ -28,7 +27,7 @@ export const leftovers = internalQuery({
   args: { userId: v.string() },
   returns: vLeftovers,
   handler: async (ctx, args) => {
-    const userId = userIdOf(args.userId);
+    const userId = userIdFrom(args.userId);
     const owner = await ownerOf(ctx, userId);
     if (owner !== null && owner._id !== (await findUser(ctx))?._id) throw new AppError("conflict", ANOTHERS);
     return leftoversOf(ctx, userId);
@@ -41,7 +40,7 @@ export const claim = internalMutation({
   returns: vClaimed,
   handler: async (ctx, { keep, ...args }) => {
     const { tokenIdentifier } = await requireIdentity(ctx);
-    const userId = userIdOf(args.userId);
+    const userId = userIdFrom(args.userId);
     const user = await findUser(ctx);
     if (user?.userId === userId) {
       await ctx.db.patch("users", user._id, { claimed: true });
@@ -87,13 +86,6 @@ export async function bind(
   if (user !== null) await ctx.db.patch("users", user._id, { userId, claimed: true });
   else await ctx.db.insert("users", { tokenIdentifier, userId, claimed: true, createdAt: Date.now() });
   return found;
-}
-
-/** @throws AppError `invalid_request` */
-function userIdOf(text: string): string {
-  const parsed = userIdShape.safeParse(text);
-  if (parsed.success) return parsed.data;
-  throw new AppError("invalid_request", `userId ${parsed.error.issues[0]?.message ?? "is malformed"}`);
 }
 
 async function hasWallet(ctx: QueryCtx, userId: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Condition } from "./grammar";
+import type { Condition } from "./conditions";
 import { NUMBER, numberOf, PERCENT_SIGN } from "./numbers";
 import { COIN_NAMES, plainly, sensesOf, WORD, type Coin, type Sense } from "./vocabulary";
 

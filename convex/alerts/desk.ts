@@ -10,7 +10,7 @@ import { payerOf } from "../lib/payers";
 import { counted, providerAction } from "../lib/providerCalls";
 import { wellFormed } from "../lib/text";
 import { MINUTE } from "../lib/time";
-import type { Condition } from "./grammar";
+import type { Condition } from "./conditions";
 import type { Alert } from "./model";
 import { readPhrase } from "./phrases";
 import { replayOf, type Replay } from "./replays";

@@ -1,4 +1,5 @@
-import { conditionShape, WINDOWS, type Condition } from "./grammar";
+import { conditionShape, type Condition } from "./conditions";
+import { WINDOWS } from "./grammar";
 import { hasAmbiguousNumber, NUMBER, numberOf } from "./numbers";
 import { ambiguityOf, nearest } from "./refusals";
 import { timeOf, zoneOf } from "./times";

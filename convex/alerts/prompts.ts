@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Question } from "../providers/structured";
-import { conditionShape, FUNDED, MOVED, PRICED, WINDOWS, type Condition } from "./grammar";
+import { conditionShape, type Condition } from "./conditions";
+import { FUNDED, MOVED, PRICED, WINDOWS } from "./grammar";
 import { isSaid } from "./agreement";
 
 /** How the model is asked what an alert's words mean, and what of its answer is believed. */

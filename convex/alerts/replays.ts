@@ -5,7 +5,7 @@ import { DAY, HOUR } from "../lib/time";
 import { priceOf } from "../prices/model";
 import { vPrice, vPricedToken } from "../prices/tables";
 import { digestTimes } from "./digests";
-import type { Condition } from "./grammar";
+import type { Condition } from "./conditions";
 import {
   lastObservation,
   neededSince,

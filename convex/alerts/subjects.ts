@@ -1,5 +1,5 @@
-import * as z from "zod";
-import { FUNDED, MOVED, PRICED, type Condition } from "./grammar";
+import type { Condition } from "./conditions";
+import { FUNDED, MOVED, PRICED } from "./grammar";
 
 /** What alerts are compared with, as the tables name it. */
 
@@ -42,20 +42,25 @@ export function watchOf(condition: Condition): Watch {
   }
 }
 
-const subjectShape = z.union([
-  z.tuple([z.literal("price"), z.enum(PRICED)]).transform(([kind, token]) => ({ kind, token })),
-  z
-    .tuple([z.literal("change"), z.enum(PRICED), z.coerce.number()])
-    .transform(([kind, token, windowHours]) => ({ kind, token, windowHours })),
-  z.tuple([z.literal("funding"), z.enum(FUNDED)]).transform(([kind, token]) => ({ kind, token })),
-  z
-    .tuple([z.literal("flow"), z.enum(MOVED), z.enum(["in", "out"])])
-    .transform(([kind, token, direction]) => ({ kind, token, direction })),
-]);
 /** A subject's parts, with their types. */
-export type Subject = z.output<typeof subjectShape>;
+export type Subject =
+  | { kind: "price"; token: (typeof PRICED)[number] }
+  | { kind: "change"; token: (typeof PRICED)[number]; windowHours: number }
+  | { kind: "funding"; token: (typeof FUNDED)[number] }
+  | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
 
 /** Reads what `watchOf` wrote, the clock aside. */
 export function subjectOf(text: string): Subject {
-  return subjectShape.parse(text.split(":"));
+  const [kind, token, rest] = text.split(":");
+  const priced = PRICED.find((one) => one === token);
+  const funded = FUNDED.find((one) => one === token);
+  const moved = MOVED.find((one) => one === token);
+  const direction = (["in", "out"] as const).find((one) => one === rest);
+  if (kind === "price" && priced !== undefined) return { kind, token: priced };
+  if (kind === "change" && priced !== undefined && Number(rest) > 0)
+    return { kind, token: priced, windowHours: Number(rest) };
+  if (kind === "funding" && funded !== undefined) return { kind, token: funded };
+  if (kind === "flow" && moved !== undefined && direction !== undefined)
+    return { kind, token: moved, direction };
+  throw new Error(`${text} is no subject of an alert`);
 }

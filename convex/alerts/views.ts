@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { iso } from "../lib/time";
-import { conditionShape } from "./grammar";
+import { conditionShape } from "./conditions";
 
 /** Alerts and webhooks as the HTTP interface answers them. */
 

@@ -1,5 +1,5 @@
 import { withoutTrailing } from "../lib/text";
-import type { Condition } from "./grammar";
+import type { Condition } from "./conditions";
 import { spelledOut } from "./numbers";
 
 /**

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { cron } from "../lib/cronRuns";
+import { dueWork } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
@@ -26,7 +26,7 @@ const OBSERVATIONS = 20;
 const FUNDING_EVERY_MS = 10 * MINUTE;
 
 /** For the cron, every minute. */
-export const tick = cron("watch for alerts", async (ctx) => {
+export const tick = dueWork(async (ctx) => {
   const now = Date.now();
   const stale: string[] = [];
   for (const subject of await subjectsInUse(ctx)) {

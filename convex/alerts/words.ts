@@ -2,7 +2,7 @@ import { sourceName } from "../lib/publicSources";
 import { dollars } from "../lib/text";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
-import type { Condition } from "./grammar";
+import type { Condition } from "./conditions";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */

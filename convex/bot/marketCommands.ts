@@ -7,10 +7,9 @@ import { DAILY } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS } from "../signals/trade/rules";
 import { edgeLines } from "../signals/views/cards";
-import { signalToken } from "../signals/views/shapes";
 import { alertCard } from "../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../whales/model";
-import { hours } from "../whales/shapes";
+import { hoursIn, tokenIn } from "./arguments";
 import { latestShortCard, notice, recordCard } from "./cards";
 import type { Command } from "./command";
 
@@ -24,6 +23,8 @@ const SIGNALS: readonly Button[] = [
 
 /** Alerts on one page of /whales. */
 const PAGE = 8;
+/** As far as /whales looks back where it is not told. */
+const SHOWN_HOURS = 6;
 
 export const marketCommands: readonly Command[] = [
   {
@@ -33,12 +34,12 @@ export const marketCommands: readonly Command[] = [
     access: "anywhere",
     inPlace: true,
     run: async (ctx, { argument }) => {
-      const token = signalToken.safeParse(argument);
-      if (!token.success)
+      const token = tokenIn(TOKENS, argument);
+      if (token === null)
         return {
           answer: notice("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC."),
         };
-      const signals = await latestSignals(ctx, token.data === undefined ? TOKENS : [token.data]);
+      const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
       if (signals.length === 0)
         return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
       return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
@@ -64,19 +65,19 @@ export const marketCommands: readonly Command[] = [
     run: async (ctx, { argument }) => {
       // Behind the hours a button names a page, from 1.
       const [asked = "", named] = argument.split(/\s+/);
-      const window = hours.safeParse(asked);
+      const hours = hoursIn(asked, SHOWN_HOURS);
       const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
-      if (!window.success || Number.isNaN(page)) {
+      if (hours === null || Number.isNaN(page)) {
         return {
           answer: notice("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24"),
         };
       }
       const now = Date.now();
-      const alerts = await latestAlerts(ctx, now - window.data * HOUR);
+      const alerts = await latestAlerts(ctx, now - hours * HOUR);
       if (alerts.length === 0 && !(await hasLooked(ctx))) {
         return {
           answer: notice(
-            "I have not looked for whales yet: I read Base every minute and ask an agent every hour.",
+            "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
           ),
         };
       }
@@ -84,9 +85,9 @@ export const marketCommands: readonly Command[] = [
       const to = (target: number, text: string): Button[] =>
         target < 1 || (target - 1) * PAGE >= alerts.length
           ? []
-          : [{ text, command: `whales ${window.data} ${target}` }];
+          : [{ text, command: `whales ${hours} ${target}` }];
       const answer = alertCard({
-        ...{ hours: window.data, at: now, alerts: alerts.map(publicAlert) },
+        ...{ hours, at: now, alerts: alerts.map(publicAlert) },
         page: { number: shown, size: PAGE },
       });
       return { answer, buttons: [[...to(shown - 1, "◀ Larger"), ...to(shown + 1, "Smaller ▶")]] };

@@ -1,8 +1,8 @@
+import { focusIn } from "./arguments";
 import { internal } from "../_generated/api";
 import type { MutationCtx } from "../_generated/server";
 import { payerOf } from "../lib/payers";
 import { listedSymbol } from "../market/lists";
-import { optionalToken } from "../lib/input";
 import { isSymbol } from "../lib/tokens";
 import type { Button, Paragraph } from "../messenger/format";
 import { configOf } from "../messenger/model";
@@ -90,8 +90,7 @@ async function onToken(
   command: string,
   run: (focus: string) => Outcome | Promise<Outcome>,
 ): Promise<Outcome> {
-  const token = optionalToken.safeParse(argument);
-  const asked = token.success ? (token.data ?? "") : "?";
+  const asked = focusIn(argument) ?? "?";
   if (asked === "") return run("");
   // The exchanges may know a symbol that no list has; a name they do not know.
   const focus = (await listedSymbol(ctx, asked)) ?? asked;

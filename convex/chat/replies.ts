@@ -54,7 +54,7 @@ export const answer = counted(
       userId: personal ? own : null,
     });
     const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS };
-    const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+    const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
     const sources = citable(question, facts, { ...told, portfolio }, Date.now());
     const system = systemPrompt(agentId, iso(Date.now()), {
       market: told.market,

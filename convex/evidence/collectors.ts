@@ -4,7 +4,7 @@ import { deadlines } from "../lib/deadlines";
 import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { DAY, HOUR, MINUTE, SECOND } from "../lib/time";
+import { DAY, HOUR, SECOND } from "../lib/time";
 import { askMarkets, askTrending } from "../providers/coingecko";
 import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
 import { depthWithin } from "../providers/exchangeShapes";
@@ -21,21 +21,18 @@ import type { Collector, Fact, Wanted } from "./tables";
 
 type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
-/** `goodForMs`: what a source does not tell anew before this is not asked for again, however young it is wanted. */
-const COLLECTIONS: Record<Collector, { collect: Collection; goodForMs: number }> = {
-  markets: { collect: collectMarkets, goodForMs: MINUTE },
-  trending: { collect: collectTrending, goodForMs: 5 * MINUTE },
-  listing: { collect: collectListing, goodForMs: HOUR },
-  day: { collect: collectDay, goodForMs: MINUTE },
-  book: { collect: collectBook, goodForMs: MINUTE },
-  candles: { collect: collectCandles, goodForMs: MINUTE },
-  perpetuals: { collect: collectPerpetuals, goodForMs: MINUTE },
-  stablecoins: { collect: collectStablecoins, goodForMs: HOUR },
-  news: { collect: collectNews, goodForMs: 15 * MINUTE },
-  base: { collect: collectBase, goodForMs: MINUTE },
+const COLLECTIONS: Record<Collector, Collection> = {
+  markets: collectMarkets,
+  trending: collectTrending,
+  listing: collectListing,
+  day: collectDay,
+  book: collectBook,
+  candles: collectCandles,
+  perpetuals: collectPerpetuals,
+  stablecoins: collectStablecoins,
+  news: collectNews,
+  base: collectBase,
 };
-
-export const goodForMs = (collector: Collector): number => COLLECTIONS[collector].goodForMs;
 
 /** How long a turn may have to be waited for: the longest queue of a source that is asked seldom, and of the others. */
 const LONG_QUEUE_MS = 50 * SECOND;
@@ -48,7 +45,7 @@ export function deadlineOf(collector: Collector): number {
 
 /** @throws AppError `upstream`, `not_found` */
 export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fact[]> {
-  return COLLECTIONS[collector].collect(ctx, subject);
+  return COLLECTIONS[collector](ctx, subject);
 }
 
 /** Who says it, of whom, when and where. */
@@ -176,7 +173,7 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (isMajor(subject)) return [...MAJOR_NAMES[subject], subject];
   const [markets] = LISTS;
   const wanted = { wanted: [markets], withinMs: DAY };
-  const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
   const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
   return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];
 }

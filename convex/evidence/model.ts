@@ -1,8 +1,8 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { MINUTE } from "../lib/time";
+import { HOUR, MINUTE } from "../lib/time";
 import { COIN_NAMES } from "../lib/tokens";
-import type { Wanted } from "./tables";
+import type { Collector, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
 
@@ -10,6 +10,24 @@ const SLOT_MS = 30 * MINUTE;
 export const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
 
 export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:${subject}`;
+
+/** Under which `lib/refreshes` knows a collection. */
+export const refreshKey = (wanted: Wanted): string => `evidence:${keyOf(wanted)}`;
+
+/** What a source does not tell anew before this is not asked for again, however young it is wanted. */
+const GOOD_FOR_MS: Record<Collector, number> = {
+  markets: MINUTE,
+  trending: 5 * MINUTE,
+  listing: HOUR,
+  day: MINUTE,
+  book: MINUTE,
+  candles: MINUTE,
+  perpetuals: MINUTE,
+  stablecoins: HOUR,
+  news: 15 * MINUTE,
+  base: MINUTE,
+};
+export const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector];
 
 /** The latest facts of a collection, of the half hours up to the one `at` is in. */
 export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {

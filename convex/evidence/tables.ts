@@ -26,6 +26,10 @@ export const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.l
 /** One thing that a collector collects: `subject` is "" where it collects for everybody. */
 export const vWanted = v.object({ collector: vCollector, subject: v.string() });
 
+/** An attempt at a collection. */
+export const vClaim = v.object({ collector: vCollector, subject: v.string(), attempt: v.number() });
+export type Claim = Infer<typeof vClaim>;
+
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
 export type Fact = Infer<typeof vFact>;
@@ -36,7 +40,7 @@ export type Missing = Infer<typeof vMissing>;
 
 export const evidenceTables = {
   /**
-   * What a collector last observed in each half hour, shared by whoever needs it. Written by `evidence/collecting`; a
+   * What a collector last observed in each half hour, shared by whoever needs it. Written by `evidence/collections`; a
    * later collection of the same half hour takes the place of the earlier one. Dies after eight days.
    */
   facts: defineTable({

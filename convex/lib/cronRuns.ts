@@ -7,12 +7,7 @@ import { DAY, HOUR, MINUTE } from "./time";
 export const CRON_PERIODS = {
   "collect data for research shifts": 5 * MINUTE,
   "write due research reports": 5 * MINUTE,
-  "sample live prices": 5 * MINUTE,
-  "settle open transactions": MINUTE,
-  "check named deposits": MINUTE,
-  "match deposits to users": 5 * MINUTE,
   "recompute the ledger": DAY,
-  "forget old paid reports": 5 * MINUTE,
   "issue the day's signals": DAY,
   "anchor the signal record": HOUR,
   "track signal outcomes": 30 * MINUTE,
@@ -20,10 +15,8 @@ export const CRON_PERIODS = {
   "track shadow signals": 30 * MINUTE,
   "recap the week's signals": 7 * DAY,
   "look for whales": HOUR,
-  "measure whales on Base": MINUTE,
-  "watch for alerts": MINUTE,
-  "take up lost work": MINUTE,
-  "watch the budget": 5 * MINUTE,
+  "take up what is due": MINUTE,
+  "watch the budget": 10 * MINUTE,
   "delete what has aged": DAY,
 } as const satisfies Readonly<Record<string, number>>;
 
@@ -31,11 +24,18 @@ export type CronName = keyof typeof CRON_PERIODS;
 
 /** A cron's mutation: does its work, and records that it ran. */
 export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) {
+  return dueWork(async (ctx) => {
+    await recordCronRun(ctx, name);
+    await work(ctx);
+  });
+}
+
+/** Takes up what is due; started by `ops/due` where there is any. */
+export function dueWork(work: (ctx: MutationCtx) => Promise<void>) {
   return internalMutation({
     args: {},
     returns: v.null(),
     handler: async (ctx) => {
-      await recordCronRun(ctx, name);
       await work(ctx);
       return null;
     },

@@ -1,5 +1,26 @@
+import { AppError } from "./errors";
+
 /** Whose that is which is no user's: the service's own accounts and cards. Users' ids are never empty. */
 export const NOBODY = "";
+
+/** Characters that can be seen, and none that stands for one that was lost on the way: two ids must not become one. */
+export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
+export const MAX_USER_ID = 128;
+
+/** A `userId` as `lib/input` takes it. @throws AppError `invalid_request` */
+export function userIdFrom(text: string): string {
+  const userId = text.trim();
+  const problem =
+    Array.from(text).length > MAX_USER_ID
+      ? `must be at most ${MAX_USER_ID} characters`
+      : userId === ""
+        ? "is required"
+        : PRINTABLE.test(userId)
+          ? null
+          : "must consist of printable characters";
+  if (problem !== null) throw new AppError("invalid_request", `userId ${problem}`);
+  return userId;
+}
 
 /** So many random letters and digits hold as much as a UUID. */
 const LEAST_ID_CHARS = 22;

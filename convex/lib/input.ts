@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { MAX_USER_ID, PRINTABLE } from "./ids";
 import { inAnyCase, symbolIn, waysToWrite, WRITTEN } from "./tokens";
 
 /** Shapes that several endpoints take. Every string is trimmed; messages complete the sentence "<field> …". */
@@ -26,8 +27,8 @@ export function text(max: number) {
  * 1 to 128 printable characters: the caller's only credential, never logged. None of them stands for one that was lost on
  * the way: two ids must not become one.
  */
-export const userId = text(128)
-  .regex(/^[^\p{C}\uFFFD]+$/u, "must consist of printable characters")
+export const userId = text(MAX_USER_ID)
+  .regex(PRINTABLE, "must consist of printable characters")
   .describe(
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );

@@ -6,7 +6,13 @@ import type {
 } from "convex/server";
 import { v, type GenericValidator, type Infer, type PropertyValidators } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalAction, internalMutation, type ActionCtx, type QueryCtx } from "../_generated/server";
+import {
+  internalAction,
+  internalMutation,
+  type ActionCtx,
+  type MutationCtx,
+  type QueryCtx,
+} from "../_generated/server";
 import { messageOf } from "./errors";
 import { log } from "./log";
 import { vProvider } from "./tables";
@@ -76,9 +82,17 @@ export function providerAction(definition: {
   return internalAction({ args, returns, handler: counted(handler) });
 }
 
-async function store(ctx: ActionCtx): Promise<void> {
+export const vCounts = v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }));
+
+/** What was noted, for a mutation that stores it beside what else it stores. */
+export function takeNoted(): Count[] {
   const counts = [...noted.values()];
   noted.clear();
+  return counts;
+}
+
+async function store(ctx: ActionCtx): Promise<void> {
+  const counts = takeNoted();
   if (counts.length === 0) return;
   try {
     await ctx.runMutation(internal.lib.providerCalls.record, { counts });
@@ -89,25 +103,29 @@ async function store(ctx: ActionCtx): Promise<void> {
 }
 
 export const record = internalMutation({
-  args: { counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })) },
+  args: { counts: vCounts },
   returns: v.null(),
   handler: async (ctx, { counts }) => {
-    const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
-    const shard = Math.floor(Math.random() * SHARDS);
-    for (const { provider, calls, failures } of counts) {
-      const row = await ctx.db
-        .query("providerCalls")
-        .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("provider", provider).eq("shard", shard))
-        .unique();
-      if (row === null) await ctx.db.insert("providerCalls", { bucket, provider, shard, calls, failures });
-      else {
-        const sum = { calls: row.calls + calls, failures: row.failures + failures };
-        await ctx.db.patch("providerCalls", row._id, sum);
-      }
-    }
+    await keepCounts(ctx, counts);
     return null;
   },
 });
+
+export async function keepCounts(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {
+  const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
+  const shard = Math.floor(Math.random() * SHARDS);
+  for (const { provider, calls, failures } of counts) {
+    const row = await ctx.db
+      .query("providerCalls")
+      .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("provider", provider).eq("shard", shard))
+      .unique();
+    if (row === null) await ctx.db.insert("providerCalls", { bucket, provider, shard, calls, failures });
+    else {
+      const sum = { calls: row.calls + calls, failures: row.failures + failures };
+      await ctx.db.patch("providerCalls", row._id, sum);
+    }
+  }
+}
 
 /** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
 export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count[]> {

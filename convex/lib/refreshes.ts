@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
+import type { Doc } from "../_generated/dataModel";
 import {
   internalMutation,
   internalQuery,
@@ -60,7 +61,7 @@ export async function beginRefresh(
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  const begun = { key, attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
+  const begun = { ...doneOf(row), key, attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
   if (row === null) await ctx.db.insert("refreshes", begun);
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
@@ -111,12 +112,21 @@ export async function finishRefresh(
     beganAt: row.beganAt,
     leaseUntil: 0,
     restMs: row.restMs,
-    ...(failure === null ? {} : { failure, failedAt: Date.now() }),
+    ...(failure === null ? { doneAt: Date.now() } : { ...doneOf(row), failure, failedAt: Date.now() }),
     ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
   return true;
+}
+
+/** When the key's latest result was stored, in epoch ms, where that is known: the result itself is not read for it. */
+export async function doneAt(ctx: QueryCtx, key: string): Promise<number | undefined> {
+  return (await find(ctx, key))?.doneAt;
+}
+
+function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
+  return row?.doneAt === undefined ? {} : { doneAt: row.doneAt };
 }
 
 /**

@@ -45,6 +45,8 @@ export const libTables = {
     beganAt: v.number(),
     /** Epoch ms until which the running attempt owns the key; 0 when none runs. */
     leaseUntil: v.number(),
+    /** Epoch ms: when the latest result was stored; absent on rows of earlier versions. */
+    doneAt: v.optional(v.number()),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
     /** Epoch ms: it failed because the day's budget was used up, which is whole again then. */

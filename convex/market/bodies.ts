@@ -1,6 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import { iso } from "../lib/time";
-import { marketSnapshot } from "./shapes";
+import { parse } from "convex-helpers/validators";
+import { vMarketSnapshot } from "./stored";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /**
@@ -13,7 +14,7 @@ export function written(
   fetchedAt: number,
   { figures, sources }: Pick<Snapshot, "figures" | "sources">,
 ): string {
-  return JSON.stringify(marketSnapshot.parse({ fetchedAt: iso(fetchedAt), ...figures, sources }));
+  return JSON.stringify(parse(vMarketSnapshot, { fetchedAt: iso(fetchedAt), ...figures, sources }));
 }
 
 export type Snapshot = {
@@ -25,7 +26,7 @@ export type Snapshot = {
 
 /** What a row holds. */
 export function readBack({ fetchedAt, model, body }: Doc<"marketSnapshots">): Snapshot {
-  const { keyPrices, trending, top20, focus, sources } = marketSnapshot.parse(JSON.parse(body));
+  const { keyPrices, trending, top20, focus, sources } = parse(vMarketSnapshot, JSON.parse(body));
   const figures = { keyPrices, trending, top20, ...(focus === undefined ? {} : { focus }) };
   return { fetchedAt, model, figures, sources };
 }

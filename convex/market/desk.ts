@@ -107,7 +107,7 @@ async function observedSoon(ctx: ActionCtx): Promise<Observed> {
 
 async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
   const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS };
-  return (await ctx.runQuery(internal.evidence.collecting.latest, wanted)).facts;
+  return (await ctx.runQuery(internal.evidence.collections.latest, wanted)).facts;
 }
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */

@@ -38,7 +38,7 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
 export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
   if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
   const wanted = wantedOf(asked);
-  const { facts, absent } = await ctx.runQuery(internal.evidence.collecting.latest, {
+  const { facts, absent } = await ctx.runQuery(internal.evidence.collections.latest, {
     wanted,
     withinMs: DAY,
   });
@@ -76,7 +76,7 @@ export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller
 
 async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
   const wanted = { wanted: [...LISTS], withinMs: DAY };
-  const { facts } = await ctx.runQuery(internal.evidence.collecting.latest, wanted);
+  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
   const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
   if (named !== undefined) return symbolIn(named.subject);
   // Only of these does everybody know the symbols in small letters.

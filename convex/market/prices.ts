@@ -4,7 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { counted, providerAction } from "../lib/providerCalls";
+import { counted, providerAction, takeNoted } from "../lib/providerCalls";
 import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
 import { findPrices } from "../prices/sources";
@@ -83,7 +83,8 @@ export const sample = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const { found, failures } = await findPrices(PRICED_TOKENS);
-    for (const price of found) await ctx.runMutation(internal.prices.samples.store, price);
+    const stored = { samples: found, counts: takeNoted() };
+    await ctx.runMutation(internal.prices.samples.storeAll, stored);
     if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
     for (const token of PRICED_TOKENS) {
       if (found.some((price) => price.token === token)) continue;

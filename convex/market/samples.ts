@@ -1,12 +1,12 @@
 import { internal } from "../_generated/api";
-import { cron } from "../lib/cronRuns";
+import { dueWork } from "../lib/cronRuns";
 import { youngSample } from "../prices/model";
 import { PRICED_TOKENS } from "../prices/tables";
 
 /** When the live prices are sampled. */
 
-/** For the cron, every five minutes: has a sample of each token taken that has no young one. */
-export const takeDue = cron("sample live prices", async (ctx) => {
+/** Begun every five minutes: has a sample of each token taken that has no young one. */
+export const takeDue = dueWork(async (ctx) => {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));
   if (samples.some((sample) => sample === null)) {

@@ -52,3 +52,27 @@ export const vMarketSource = v.object({
   asOf: v.string(),
   agreementBps: v.union(v.number(), v.null()),
 });
+
+export const vMarketSnapshot = v.object({
+  fetchedAt: v.string(),
+  keyPrices: v.object({
+    bitcoin: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
+    ethereum: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
+    solana: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
+  }),
+  trending: v.array(vCoin),
+  top20: v.array(
+    v.object({
+      rank: v.number(),
+      symbol: v.string(),
+      name: v.string(),
+      price: v.number(),
+      change24h: v.number(),
+      marketCap: v.number(),
+      source: vRowSource,
+      sizeSource: vRowSource,
+    }),
+  ),
+  focus: v.optional(v.union(vTokenFigures, v.null())),
+  sources: v.array(vMarketSource),
+});

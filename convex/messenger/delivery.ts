@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { MINUTE, SECOND } from "../lib/time";
-import { vSendOutcome } from "../providers/messenger";
+import { vSendOutcome } from "../providers/sendOutcome";
 
 /**
  * The state machine of one card's delivery. Pure.

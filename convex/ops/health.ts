@@ -1,5 +1,4 @@
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
 import { CRON_PERIODS } from "../lib/cronRuns";
@@ -11,7 +10,7 @@ import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { countUnconfirmed } from "../messenger/model";
 import { hasFallenShort } from "../wallets/transactions/model";
 import { backlog, oldestWork } from "./backlog";
-import { ownChecks } from "./shapes";
+import { vOwnChecks } from "./stored";
 import { workCounts } from "./work";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
@@ -30,8 +29,7 @@ const BAD_RATE = 0.5;
 /** Links are counted up to here. */
 const COUNTED_LINKS = 100;
 
-const vChecks = zodOutputToConvex(ownChecks);
-type Checks = Infer<typeof vChecks>;
+type Checks = Infer<typeof vOwnChecks>;
 
 /**
  * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
@@ -39,7 +37,7 @@ type Checks = Infer<typeof vChecks>;
  */
 export const read = internalQuery({
   args: { now: v.number() },
-  returns: v.object({ reasons: v.array(v.string()), checks: vChecks }),
+  returns: v.object({ reasons: v.array(v.string()), checks: vOwnChecks }),
   handler: async (ctx, { now }) => {
     const spent = await spentToday(ctx, now);
     const checks: Checks = {

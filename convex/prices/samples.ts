@@ -1,11 +1,14 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { keepCounts, vCounts } from "../lib/providerCalls";
 import { DAY, HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
 import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
 
 /** A week, and the week before it, that changes within it are told from. */
 const KEPT_MS = 15 * DAY;
+
+const vSample = { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
 
 /** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
 export const young = internalQuery({
@@ -44,19 +47,32 @@ export const between = internalQuery({
  * @returns The sample that counts.
  */
 export const store = internalMutation({
-  args: { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() },
+  args: vSample,
   returns: vPrice,
-  handler: async (ctx, sample) => {
-    const takenAt = Date.now();
-    const young = await youngSample(ctx, sample.token, takenAt);
-    if (young !== null && (young.source !== "llm" || sample.source === "llm")) return priceOf(young);
-    const price = { ...sample, takenAt };
-    await ctx.db.insert("priceSamples", price);
-    await closeHour(ctx, price);
-    await forgetOld(ctx, sample.token, takenAt);
-    return price;
+  handler: keep,
+});
+
+/** Those of several tokens together, and how their sources answered. */
+export const storeAll = internalMutation({
+  args: { samples: v.array(v.object(vSample)), counts: vCounts },
+  returns: v.null(),
+  handler: async (ctx, { samples, counts }) => {
+    await keepCounts(ctx, counts);
+    for (const sample of samples) await keep(ctx, sample);
+    return null;
   },
 });
+
+async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
+  const takenAt = Date.now();
+  const young = await youngSample(ctx, sample.token, takenAt);
+  if (young !== null && (young.source !== "llm" || sample.source === "llm")) return priceOf(young);
+  const price = { ...sample, takenAt };
+  await ctx.db.insert("priceSamples", price);
+  await closeHour(ctx, price);
+  await forgetOld(ctx, sample.token, takenAt);
+  return price;
+}
 
 /** The model's word never takes the place of a better source's. */
 async function closeHour(ctx: MutationCtx, { token, priceUsd, source, takenAt }: Price): Promise<void> {

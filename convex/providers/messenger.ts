@@ -1,5 +1,5 @@
-import { v, type Infer } from "convex/values";
 import * as z from "zod";
+import type { SendOutcome } from "./sendOutcome";
 import { deadlines } from "../lib/deadlines";
 import { setting } from "../lib/env";
 import { cut } from "../lib/text";
@@ -12,17 +12,6 @@ const UPSTREAM = "The messenger";
  * The messenger's Bot API (core.telegram.org/bots/api). The bot token is part of the address, so addresses are never
  * logged and never part of an error.
  */
-
-/** What became of one message. Only `uncertain` leaves open whether it arrived. */
-export const vSendOutcome = v.union(
-  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
-  v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
-  v.object({ kind: v.literal("migrated"), chatId: v.string() }),
-  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
-  v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
-  v.object({ kind: v.literal("uncertain"), reason: v.string() }),
-);
-export type SendOutcome = Infer<typeof vSendOutcome>;
 
 const answerShape = z.union([
   z.object({

@@ -39,10 +39,10 @@ export async function gatherBrief(
   const then = async (at: number | null): Promise<Fact[]> => {
     if (at === null) return [];
     const stood = { wanted: [...COMPARED], withinMs, at };
-    return (await ctx.runQuery(internal.evidence.collecting.latest, stood)).facts;
+    return (await ctx.runQuery(internal.evidence.collections.latest, stood)).facts;
   };
   const [{ facts, absent }, previous] = await Promise.all([
-    ctx.runQuery(internal.evidence.collecting.latest, { wanted: wantedFor(focus), withinMs }),
+    ctx.runQuery(internal.evidence.collections.latest, { wanted: wantedFor(focus), withinMs }),
     ctx.runQuery(internal.research.material.previous, { focus }),
   ]);
   return briefOf({

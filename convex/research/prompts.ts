@@ -4,7 +4,8 @@ import { formOf } from "../lib/answers/template";
 import { symbol, text, usdOrNull } from "../lib/shapes";
 import type { Question } from "../providers/structured";
 import { SLOT_RULES } from "../evidence/facts";
-import { mend, RESULT_SCHEMA_NAME, resultShape } from "./result";
+import { mend } from "./result";
+import { RESULT_SCHEMA_NAME, resultShape } from "./resultShape";
 
 /** What the research desk asks its models, and the shapes of what comes back. */
 

@@ -1,6 +1,5 @@
 import { v } from "convex/values";
 import { pick } from "convex-helpers";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
@@ -26,7 +25,7 @@ import {
   shiftTopic,
   undeliveredBy,
 } from "./model";
-import { shiftStatus } from "./views";
+import { vShiftStatus } from "./stored";
 import { giveBackRest } from "./stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */
@@ -167,7 +166,7 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
 /** A user's active shifts, the newest one in full, their latest reports, and how delivery goes. */
 export const status = internalQuery({
   args: { userId: v.string() },
-  returns: zodOutputToConvex(shiftStatus),
+  returns: vShiftStatus,
   handler: async (ctx, { userId }) => {
     const reports = await latestReportsOf(ctx, userId);
     const active = await activeShiftsOf(ctx, userId);

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "convex-helpers/validators";
 
-/** What is stored of the shapes of `research/{checks,prompts,result}`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `research/{checks,prompts,resultShape,views}`. Written by `npm run codegen`; a test holds both against one another. */
 
 export const vReportText = v.object({
   fullAnalysis: v.string(),
@@ -53,6 +53,60 @@ export const vOnchainOutput = v.object({
       direction: literals("bullish", "bearish", "neutral"),
       detail: v.string(),
       amountUsd: v.union(v.number(), v.null()),
+    }),
+  ),
+});
+
+export const vShiftStatus = v.object({
+  activeJob: v.union(
+    v.object({
+      jobId: v.string(),
+      token: v.union(v.string(), v.null()),
+      startedAt: v.string(),
+      stopsAt: v.string(),
+      status: v.string(),
+      interimReportsCount: v.number(),
+      finalReportSent: v.boolean(),
+      collectionsCount: v.number(),
+      lastCollection: v.union(
+        v.object({ at: v.string(), failed: v.array(v.object({ source: v.string(), error: v.string() })) }),
+        v.null(),
+      ),
+    }),
+    v.null(),
+  ),
+  lastJob: v.union(
+    v.object({
+      jobId: v.string(),
+      token: v.union(v.string(), v.null()),
+      startedAt: v.string(),
+      stopsAt: v.string(),
+      status: literals("completed", "stopped"),
+      endedAt: v.string(),
+      interimReportsCount: v.number(),
+      finalReportSent: v.boolean(),
+      collectionsCount: v.number(),
+      error: v.union(v.string(), v.null()),
+    }),
+    v.null(),
+  ),
+  activeJobs: v.array(
+    v.object({
+      jobId: v.string(),
+      token: v.union(v.string(), v.null()),
+      startedAt: v.string(),
+      stopsAt: v.string(),
+    }),
+  ),
+  deliveryProblem: v.union(v.string(), v.null()),
+  recentReports: v.array(
+    v.object({
+      type: literals("interim", "final"),
+      generatedAt: v.string(),
+      outlook: v.string(),
+      summary: v.string(),
+      messengerSent: v.boolean(),
+      deliveryProblem: v.optional(v.string()),
     }),
   ),
 });

@@ -8,7 +8,7 @@ import { charge } from "../lib/limits";
 import { formatUnits, microUsd } from "../lib/money";
 import { rowsBy } from "../lib/rows";
 import { requireUser } from "../users/model";
-import { addressInput } from "../wallets/inputs";
+import { recipientFrom, recipientProblem } from "../wallets/recipients";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
 import { authorById, authorsOf, MAX_RECIPIENTS, recipientOf, recipientsOf } from "./model";
 import { openProof } from "./proofs";
@@ -142,11 +142,7 @@ export const addRecipient = mutation({
   returns: v.object({ address: v.string() }),
   handler: async (ctx, args) => {
     const { userId } = await requireUser(ctx);
-    const parsed = addressInput.safeParse(args.address);
-    if (!parsed.success) {
-      throw new AppError("invalid_request", `address ${parsed.error.issues[0]?.message ?? "is malformed"}`);
-    }
-    const address = parsed.data;
+    const address = recipientFrom(args.address);
     if ((await recipientOf(ctx, userId, address)) !== null) return { address };
     if ((await recipientsOf(ctx, userId)).length >= MAX_RECIPIENTS) {
       throw new AppError("conflict", `At most ${MAX_RECIPIENTS} addresses can be allowed`);
@@ -162,8 +158,8 @@ export const removeRecipient = mutation({
   returns: v.null(),
   handler: async (ctx, args) => {
     const { userId } = await requireUser(ctx);
-    const parsed = addressInput.safeParse(args.address);
-    const row = parsed.success ? await recipientOf(ctx, userId, parsed.data) : null;
+    const isRecipient = recipientProblem(args.address.trim()) === null;
+    const row = isRecipient ? await recipientOf(ctx, userId, recipientFrom(args.address)) : null;
     if (row === null) throw new AppError("not_found", "This address is not on the list");
     await ctx.db.delete("socialRecipients", row._id);
     return null;

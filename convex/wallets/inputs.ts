@@ -2,7 +2,8 @@ import * as z from "zod";
 import { checksummed } from "../lib/addresses";
 import { absentWhenEmpty, symbolOf } from "../lib/input";
 import { parseUnits } from "../lib/money";
-import { BURNING, CONTRACTS, RESERVED, SYMBOLS } from "./tokens";
+import { recipientProblem } from "./recipients";
+import { SYMBOLS } from "./tokens";
 
 /** Shapes of what moves money. Messages complete the sentence "<field> …". */
 
@@ -29,38 +30,20 @@ export const amount = z
     accepts: () => ({ type: "string", pattern: String.raw`^\s*[1-9][0-9]{0,77}\s*$` }),
   });
 
-const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
-
 /** A recipient: checksummed, or all in one case; never the zero address, a precompile or a well-known contract. */
 export const addressInput = z
   .string("must be a string")
   .trim()
-  .refine((value) => checksummed(value) !== null, "must be an address: 0x and 40 hex digits")
-  .refine(hasSoundChecksum, "must be checksummed correctly, or all in lower case")
-  .refine((value) => /[1-9a-f]/i.test(value.slice(2)), "must not be the zero address")
-  .refine(
-    (value) => !contracts.has(value.toLowerCase()),
-    "must not be a token contract or another well-known one: what is sent there is lost",
-  )
-  .refine(
-    (value) => !BURNING.test(value),
-    "must not be an address for burning tokens: nobody has its key, and what is sent there is lost",
-  )
-  .refine(
-    (value) => !RESERVED.test(value),
-    "must not be an address of the chain's own (a precompile or predeploy): what is sent there is lost",
-  )
+  .superRefine((value, ctx) => {
+    const problem = recipientProblem(value);
+    if (problem !== null) ctx.addIssue({ code: "custom", message: problem });
+  })
   .transform((value) => checksummed(value) ?? value)
   .meta({
     description:
       "Recipient: checksummed correctly, or all in one case; neither the zero address or one for burning tokens, nor a token's or another well-known contract, nor a precompile.",
     accepts: () => ({ type: "string", pattern: String.raw`^\s*0x[0-9a-fA-F]{40}\s*$` }),
   });
-
-function hasSoundChecksum(value: string): boolean {
-  const digits = value.slice(2);
-  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || checksummed(value) === value;
-}
 
 export const slippageBps = z
   .preprocess((value) => {

@@ -1,6 +1,7 @@
 import { dateTime } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
-import { ALERT_TYPES, type PublicAlert } from "./shapes";
+import { ALERT_TYPES } from "./kinds";
+import type { PublicAlert } from "./shapes";
 import type { AlertType, Direction } from "./tables";
 
 /** The messenger's card of whale alerts. */

@@ -1,11 +1,9 @@
 import * as z from "zod";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/examples";
 import { absentWhenEmpty, numberFrom } from "../lib/input";
+import { ALERT_TYPES, DIRECTIONS } from "./kinds";
 
 /** What alerts consist of. */
-
-export const ALERT_TYPES = ["cex_inflow", "cex_outflow", "large_transfer", "smart_money"] as const;
-export const DIRECTIONS = ["bullish", "bearish", "neutral"] as const;
 
 const end = z.object({
   address: z.string().describe("In lower case"),

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import { waiting, type RecordsOf } from "../lib/records";
-import type { ALERT_TYPES, DIRECTIONS } from "./shapes";
+import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
 import { vMovement, vPublicAlert } from "./stored";
 
 /** What is told of one movement, by whomever. */
@@ -98,13 +98,19 @@ export const whaleTables = {
     leaseUntil: v.optional(v.number()),
     /** The last block that was read, and its time in epoch ms; none before the first run. */
     at: v.optional(v.object({ number: v.number(), hash: v.string(), time: v.number() })),
-    /** Blocks read before, oldest first: where to go back to when the chain has dropped some. */
-    trail: v.array(vBlockPlace),
+    /** On rows of earlier versions. */
+    trail: v.optional(v.array(vBlockPlace)),
     /** Blocks to ask for at once. */
     span: v.number(),
     /** As many as the node was last seen to refuse, less one, and since when (epoch ms). */
     ceiling: v.optional(v.object({ span: v.number(), since: v.number() })),
   }),
+
+  /**
+   * The last block of each reading of some hours: where to go back to when the chain has dropped some. Written by
+   * `whales/chain/cursor`, read on a reorganisation alone; a reading takes away the oldest.
+   */
+  whalePlaces: defineTable(vBlockPlace).index("by_number", ["number"]),
 };
 
 export const whaleRecords: RecordsOf<typeof whaleTables> = {
@@ -114,4 +120,5 @@ export const whaleRecords: RecordsOf<typeof whaleTables> = {
   },
   whaleAlerts: { keep: "what the service has told" },
   whaleCursors: { keep: "one row: how far Base has been read" },
+  whalePlaces: { keep: "some hundred rows: a new one takes the place of the oldest" },
 };

@@ -5,6 +5,7 @@ import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as figures from "./figures";
+import * as platform from "./platform";
 import { createProgress } from "./progress";
 import * as signals from "./signals";
 import { rendered, type Bench, type Table } from "./table";
@@ -21,6 +22,7 @@ const QUESTIONS: Record<string, Bench> = {
   signals,
   conflicts,
   whales,
+  platform,
 };
 
 const LIST = Object.entries(QUESTIONS)

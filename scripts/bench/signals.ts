@@ -33,7 +33,7 @@ const ticks = [
   "signals/desk/runs:openHour",
   "signals/outcomes/tracker:trackShadows",
   "signals/recaps/weeks:openDue",
-  "lib/work/turns:resumeLost",
+  "ops/due:takeUp",
 ];
 
 export async function run(progress: Progress): Promise<Table> {

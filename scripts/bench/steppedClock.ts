@@ -32,6 +32,8 @@ export type SteppedClock = {
 
 /** Turns of the event loop in which nothing is held before the clock takes it that all has come to rest. */
 const TURNS = 3;
+/** After so many without outside work, who seems busy waits for another's timer: actions share a module's state here. */
+const MOST_TURNS = 20_000;
 
 /**
  * Replaces the process's `Date`, timeouts and deadlines by simulated ones, which start at `start` (epoch ms). Time stands still
@@ -75,7 +77,9 @@ export function createSteppedClock(start: number, isBusy: () => boolean = () => 
     if (index !== -1) timers.splice(index, 1);
   };
   const rest = async () => {
-    for (let turns = 0; turns < TURNS && !frozen; turns = holds > 0 || isBusy() ? 0 : turns + 1) {
+    for (let turns = 0, spun = 0; turns < TURNS && spun < MOST_TURNS && !frozen;) {
+      spun = holds > 0 ? 0 : spun + 1;
+      turns = holds > 0 || isBusy() ? 0 : turns + 1;
       await new Promise<void>((resolve) => void real.setImmediate(resolve));
     }
   };

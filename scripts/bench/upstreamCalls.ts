@@ -2,7 +2,7 @@ import { internal } from "../../convex/_generated/api";
 import { MINUTE, SECOND } from "../../convex/lib/time";
 import { SNAPSHOT_SCHEMA_NAME } from "../../convex/market/prompts";
 import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
-import { RESULT_SCHEMA_NAME } from "../../convex/research/result";
+import { RESULT_SCHEMA_NAME } from "../../convex/research/resultShape";
 import { EVIDENCE_SOURCES, type EvidenceSource } from "../standins/evidence";
 import type { SentRequest } from "../standins/index";
 import { random } from "../standins/random";

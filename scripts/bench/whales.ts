@@ -279,8 +279,7 @@ async function cursor(bench: Bench): Promise<Place> {
 async function restartCursor(bench: Bench, at: Place): Promise<void> {
   await bench.world().t.run(async ({ db }) => {
     const row = await db.query("whaleCursors").first();
-    const { number, hash } = at;
-    if (row !== null) await db.patch("whaleCursors", row._id, { at, trail: [{ number, hash }] });
+    if (row !== null) await db.patch("whaleCursors", row._id, { at });
   });
 }
 

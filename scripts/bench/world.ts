@@ -114,6 +114,10 @@ export async function createWorld(
         throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
       return response.json();
     },
+    /** Runs a mutation that needs no arguments, as in `market/samples:takeDue`. */
+    run: async (name: string): Promise<void> => {
+      await t.mutation(makeFunctionReference<"mutation">(name), {});
+    },
     crons: Object.entries(crons.crons).map(([id, { name, args, schedule }]) => ({
       id,
       /** The function it runs, as in `research/shifts:collectDue`. */

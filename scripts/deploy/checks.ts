@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { BareContext, timeAlone, type Evaluation } from "./bareContext";
+import { registersTransactions, transactionFaults, type Transactions } from "./budgets";
 import type { BundledModule } from "./bundle";
 import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
@@ -47,6 +48,8 @@ export type DeployReport = {
   functions: { public: number; internal: number };
   schema: SchemaCounts;
   crons: number;
+  /** What modules with queries or mutations evaluate, in bytes, the largest first. */
+  transactions: { path: string; total: number }[];
   /** All modules and what they share without the embedded files, and those, in bytes. */
   bytes: number;
   embedded: number;
@@ -71,6 +74,7 @@ export async function checkBundle(
   const entries: Checked[] = [];
   const functions: Functions = { faults, public: 0, internal: 0, callable: new Set() };
   const exported = new Map<string, Record<string, unknown>>();
+  const transactions: Transactions[] = [];
   const before = process.cpuUsage();
   for (const { path, source } of all) {
     if (path.startsWith("_deps/")) continue;
@@ -79,7 +83,10 @@ export async function checkBundle(
     if (evaluation.exports !== null) exported.set(path, evaluation.exports);
     readFunctions(path, evaluation, functions);
     if (definitions.modules.some((one) => one.path === path)) continue;
-    entries.push({ path, bytes: sum([path]), total: sum(evaluation.loaded), milliseconds: null });
+    const { loaded, exports } = evaluation;
+    const total = sum(loaded);
+    entries.push({ path, bytes: sum([path]), total, milliseconds: null });
+    if (exports !== null && registersTransactions(exports)) transactions.push({ path, total, loaded });
   }
   const { user, system } = process.cpuUsage(before);
   const analysis = (user + system) / 1_000;
@@ -108,6 +115,8 @@ export async function checkBundle(
       faults.push(`${path} evaluates ${total} bytes for a request, more than its budget of ${budget}`);
   }
 
+  faults.push(...transactionFaults(transactions, new Map(all.map(({ path, source }) => [path, source]))));
+
   const largest = entries.toSorted((a, b) => b.total - a.total).slice(0, TIMED);
   for (const entry of new Set([...(http === undefined ? [] : [http]), ...largest])) {
     entry.milliseconds = await timeAlone(all, entry.path);
@@ -118,6 +127,7 @@ export async function checkBundle(
     functions,
     schema: schema?.counts ?? { tables: 0, indexes: 0 },
     crons: countOf(crons),
+    transactions: transactions.map(({ path, total }) => ({ path, total })).sort((a, b) => b.total - a.total),
     bytes,
     embedded,
     analysis,

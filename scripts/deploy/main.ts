@@ -53,7 +53,7 @@ const report = await checkBundle(bundle.modules, definitions);
 if (other === undefined) await stamp(root, folder);
 
 const isAsked = values.routes === true && report.faults.length === 0;
-const costs = isAsked ? await (await import("./routes")).routeCosts(bundle) : null;
+const costs = isAsked ? await (await import("./routes")).routeCosts(bundle, definitions) : null;
 if (values.json === true) {
   console.log(JSON.stringify({ ...report, routes: costs }, null, 2));
   process.exit(report.faults.length > 0 ? 1 : 0);

@@ -1,12 +1,12 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { endpoints } from "../../convex/endpoints";
 import { measure } from "../host/usage";
 import { packaged } from "../stack/modules";
 import { startStack, type Stack } from "../stack/stack";
 import { timeAlone } from "./bareContext";
 import type { Bundle } from "./bundle";
+import type { Definitions } from "./definitions";
 
 /** What one request makes the platform evaluate. */
 export type RouteCost = {
@@ -21,13 +21,12 @@ export type RouteCost = {
  * Runs the example of every endpoint once against the bundle, on a local stack of its own, and adds up what was
  * evaluated for it. An example that is refused (there is no such wallet, nothing was paid) is counted that far.
  */
-export async function routeCosts(bundle: Bundle): Promise<RouteCost[]> {
+export async function routeCosts(bundle: Bundle, { modules }: Definitions): Promise<RouteCost[]> {
   // A deployment gets the schema apart from the modules.
-  const schema = fileURLToPath(new URL("../../convex/schema.ts", import.meta.url));
-  await writeFile(
-    join(bundle.directory, "schema.ts"),
-    `export { default } from ${JSON.stringify(schema)};\n`,
-  );
+  for (const { path, source } of modules) {
+    await mkdir(dirname(join(bundle.directory, path)), { recursive: true });
+    await writeFile(join(bundle.directory, path), source);
+  }
   const stack = await startStack({ source: packaged(bundle.directory), ephemeral: true });
   const known = new Map<string, number>();
   const cost = async (path: string) => {

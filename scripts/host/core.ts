@@ -1,5 +1,6 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
+import { Billing } from "./bill";
 import { Commits, type Contention, type Outcome } from "./commits";
 import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
@@ -65,6 +66,7 @@ type KnownPart = { database: Database; modules: ModuleSet; checks: Map<string, C
 /** The functions and running work of one application with its components, over their databases. */
 export class Core {
   readonly commits: Commits;
+  readonly billing = new Billing();
   readonly jobs: Jobs;
   readonly scheduler: Scheduler;
   readonly works = new Set<Work>();
@@ -188,8 +190,9 @@ export class Core {
     const resolved = this.resolve(path, "query");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
+    const bill = this.billing.of(path);
     const outcome = await this.commits.read((transaction) =>
-      invoke(this.execution(path, "query", run, transaction), found.handler, args),
+      bill(transaction, () => invoke(this.execution(path, "query", run, transaction), found.handler, args)),
     );
     return returned(outcome, found, path);
   }
@@ -199,8 +202,12 @@ export class Core {
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const { finishes, work } = run;
+    const bill = this.billing.of(path);
     return this.commits.mutate({
-      run: (transaction) => invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
+      run: (transaction) =>
+        bill(transaction, () =>
+          invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
+        ),
       finish: (outcome, transaction) => {
         const value = returned(outcome, found, path);
         if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());
@@ -247,6 +254,7 @@ export class Core {
   ): Promise<Outcome<T>> {
     const execution = this.execution(path, kind, run, null);
     const { promise: cut, reject } = deferred<never>();
+    const startedAt = outer.now();
     const timer = outer.setTimeout(() => {
       execution.cutOff = true;
       reject(
@@ -259,6 +267,7 @@ export class Core {
       return { error };
     } finally {
       outer.clearTimeout(timer);
+      this.billing.action(path.udfPath, outer.now() - startedAt);
     }
   }
 

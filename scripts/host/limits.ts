@@ -25,6 +25,8 @@ const PROBLEMS: Record<Measure, string> = {
 };
 
 export class Meter {
+  /** Of these the bytes of system tables, which the platform bills nobody for. */
+  readonly unbilled = { bytesRead: 0, bytesWritten: 0 };
   readonly used: Record<Measure, number> = {
     bytesRead: 0,
     bytesWritten: 0,

@@ -1,6 +1,15 @@
 import type { Value } from "convex/values";
 import { Meter } from "./limits";
-import { comparedKeys, isWithin, Row, type Database, type Index, type Key, type Range } from "./tables";
+import {
+  comparedKeys,
+  isWithin,
+  Row,
+  tableOf,
+  type Database,
+  type Index,
+  type Key,
+  type Range,
+} from "./tables";
 import { withCommitTime, type Document, type Fields } from "./values";
 
 /** A table of one component, as `component/table`; the application's own component is the empty string. */
@@ -106,6 +115,7 @@ export class Transaction {
     const row = new Row(sorted(document));
     this.count("documentsWritten");
     this.count("bytesWritten", row.size);
+    if (isSystem(row)) this.meter.unbilled.bytesWritten += row.size;
     this.#write(place, document._id, row);
     return row;
   }
@@ -136,6 +146,7 @@ export class Transaction {
   countRead(row: Row): void {
     this.count("documentsRead");
     this.count("bytesRead", row.size);
+    if (isSystem(row)) this.meter.unbilled.bytesRead += row.size;
   }
 
   count(measure: Parameters<Meter["count"]>[0], amount = 1): void {
@@ -185,6 +196,10 @@ export class Transaction {
     for (const frame of this.#frames) for (const [id, row] of frame.get(name)?.rows ?? []) own.set(id, row);
     return own;
   }
+}
+
+function isSystem({ document }: Row): boolean {
+  return tableOf(document._id)?.startsWith("_") === true;
 }
 
 /** What of a range was read: no further than to the last row that the limit let through. */

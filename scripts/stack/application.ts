@@ -1,6 +1,7 @@
 import type { Value } from "convex/values";
 import type { Clock } from "./clock";
 import { createHost, type Caller, type FunctionKind, type Host } from "../host";
+import type { Bill } from "../host/bill";
 import type { Contention } from "../host/commits";
 import { loadParts, preloaded, type Source } from "./modules";
 import { dumpRows, forgetJobs, restoreRows, type Dump } from "./rows";
@@ -27,6 +28,8 @@ export type Application = {
   forgetJobs: (time: number) => void;
   /** How many writes there have been. A changed number means there is something to save. */
   writeCount: () => number;
+  /** What the platform would have billed so far. */
+  usage: () => Bill;
   host: Host;
 };
 
@@ -76,6 +79,7 @@ export async function createApplication(options: {
     dump: () => dumpRows(core),
     restore: (dump) => clock.inside(() => restoreRows(core, dump)),
     forgetJobs: (time) => forgetJobs(core, time),
+    usage: () => clock.inside(() => core.billing.told()),
     writeCount: () => core.writeCount,
   };
 }

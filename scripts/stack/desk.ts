@@ -6,7 +6,7 @@ import { json, parseJson } from "../standins/http";
 
 /**
  * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `GET /_work`
- * what work is open, `POST /_token` signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
+ * what work is open, `GET /_usage` what the platform would bill, `POST /_token` signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
  */
 
 /** What `GET /_stack` answers. */
@@ -23,12 +23,17 @@ export type Facts = z.infer<typeof factsShape>;
 
 const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
-const ASKED = ["GET /_stack", "GET /_work", "POST /_token"];
+const ASKED = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
 
 /** The stand-ins, with the desk beside them. */
 export function withDesk(
   standins: Pick<Standins, "handle">,
-  desk: { issuer: Issuer; facts: () => Promise<Facts>; work: () => Promise<unknown> },
+  desk: {
+    issuer: Issuer;
+    facts: () => Promise<Facts>;
+    work: () => Promise<unknown>;
+    usage: () => Promise<unknown>;
+  },
 ): Pick<Standins, "handle"> {
   return {
     handle: async (request) => {
@@ -38,6 +43,7 @@ export function withDesk(
       if (request.headers.has("origin")) return json({ error: "Only for commands on this machine" }, 403);
       if (asked === "GET /_stack") return json(await desk.facts());
       if (asked === "GET /_work") return json(await desk.work());
+      if (asked === "GET /_usage") return json(await desk.usage());
       const order = orderShape.safeParse(parseJson(await request.text()));
       if (!order.success) return json({ error: "The body must be { subject }" }, 400);
       return json({ token: await desk.issuer.issue(order.data.subject) });

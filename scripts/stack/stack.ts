@@ -160,7 +160,8 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const facts = deferred<Facts>();
   facts.promise.catch(() => {});
   const work = async () => (await application.promise).runQuery("ops/work:list", { now: clock.now() });
-  const counter = withDesk(standins, { issuer, facts: () => facts.promise, work });
+  const usage = async () => (await application.promise).usage();
+  const counter = withDesk(standins, { issuer, facts: () => facts.promise, work, usage });
   const providers = await listen(providersPort, "PROVIDERS_PORT", standinsHandler(counter));
   ending.leave.push(providers.close);
   const site = await listen(port, "PORT", siteHandler(application.promise, issuer));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { conditionShape, LEAST_FLOW_USD, PRICED, type Condition } from "../../convex/alerts/grammar";
+import { conditionShape, type Condition } from "../../convex/alerts/conditions";
+import { LEAST_FLOW_USD, PRICED } from "../../convex/alerts/grammar";
 import { readPhrase } from "../../convex/alerts/phrases";
 import { isSaid } from "../../convex/alerts/agreement";
 import { FLOOR_USD } from "../../convex/whales/coins";

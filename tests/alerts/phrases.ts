@@ -1,4 +1,4 @@
-import type { Condition } from "../../convex/alerts/grammar";
+import type { Condition } from "../../convex/alerts/conditions";
 import { phrases } from "../support/phrases";
 
 /** How people ask for alerts: what is read from it, and what is not. */

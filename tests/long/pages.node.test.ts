@@ -38,8 +38,7 @@ beforeAll(async () => {
   await live(world, DAYS, process.stderr);
   await world.call("GET", "/mcp/market");
   await world.call("POST", "/mcp/research", { token: "BTC" });
-  for (const name of ["whales/agent/watches:begin", "market/samples:takeDue"])
-    await world.crons.find((cron) => cron.name === name)?.tick();
+  for (const name of ["whales/agent/watches:begin", "market/samples:takeDue"]) await world.run(name);
   await world.clock.advance(120_000);
   await new Promise<void>((listens) => server.listen(BOUND, listens));
 }, 600_000);

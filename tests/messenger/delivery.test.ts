@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { afterStep, beginTry } from "../../convex/messenger/delivery";
-import type { SendOutcome } from "../../convex/providers/messenger";
+import type { SendOutcome } from "../../convex/providers/sendOutcome";
 
 type Happening = SendOutcome | "cut off" | "probe fails";
 

@@ -59,7 +59,7 @@ describe("health", () => {
     const late = await health(app);
     expect(late.status).toBe("degraded");
     expect(late.reasons).toContainEqual(
-      expect.stringMatching(/^the cron "settle open transactions" last ran \d+ minutes ago$/),
+      expect.stringMatching(/^the cron "take up what is due" last ran \d+ minutes ago$/),
     );
     expect(late.checks.crons[name]).toBeGreaterThan(15 * 60);
     await app.pass(5 * MINUTE);

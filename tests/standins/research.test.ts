@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { createMarket } from "../../scripts/standins/market";
 import { researchResult } from "../../scripts/standins/research";
 import { synthesisQuestion } from "../../convex/research/prompts";
-import { countWords, demands, resultShape } from "../../convex/research/result";
+import { countWords, demands } from "../../convex/research/result";
+import { resultShape } from "../../convex/research/resultShape";
 import { standinsAt, START, structured } from "./support";
 
 const EVIDENCE = [

@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { providerAction } from "../providerCalls";
+import { providerAction, takeNoted } from "../providerCalls";
 import { vJob, type Failure, type Job } from "./jobs";
 
 /** `over`: nothing is left to be done, and no mutation has ended the work. */
@@ -28,7 +28,8 @@ export function worker(
     handler: async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }): Promise<null> => {
       const { job } = given;
       try {
-        if ((await work(ctx, given)) === "over") await ctx.runMutation(internal.lib.work.turns.drop, { job });
+        if ((await work(ctx, given)) === "over")
+          await ctx.runMutation(internal.lib.work.turns.drop, { job, counts: takeNoted() });
       } catch (thrown) {
         await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
       }

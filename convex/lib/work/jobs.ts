@@ -8,7 +8,7 @@ import { sha256Hex } from "../crypto";
 import { messageOf } from "../errors";
 import { log } from "../log";
 import { MINUTE } from "../time";
-import { admit, fill, LEASE_MS, valuesOf, type Place } from "./lanes";
+import { admit, fill, LEASE_MS, valuesOf, type Opened, type Place } from "./lanes";
 
 /**
  * One machine for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
@@ -83,8 +83,9 @@ export async function open<Args extends Record<string, Value>>(
         };
   const begun = { turn: 0, state: "resting" as const, attempt: 0, failures: 0 };
   const at = Date.now() + delayMs;
-  const workId = await ctx.db.insert("work", { ...named(action, args), ...terms, ...waits, ...begun, at });
-  await goOn(ctx, workId, delayMs);
+  const fields = { ...named(action, args), ...terms, ...waits, ...begun, at };
+  const _id = await ctx.db.insert("work", fields);
+  await goOn(ctx, { ...fields, _id }, delayMs);
 }
 
 /**
@@ -186,14 +187,13 @@ async function close(ctx: MutationCtx, { _id, lane, state }: Doc<"work">): Promi
 async function restFor(ctx: MutationCtx, { _id, lane }: Doc<"work">, ms: number): Promise<void> {
   await ctx.db.patch("work", _id, { state: "resting", at: Date.now() + ms, scheduled: undefined });
   if (lane !== undefined) await fill(ctx, lane);
-  await goOn(ctx, _id, ms);
+  const row = await ctx.db.get("work", _id);
+  if (row !== null) await goOn(ctx, row, ms);
 }
 
-async function goOn(ctx: MutationCtx, workId: Id<"work">, ms: number): Promise<void> {
-  const row = await ctx.db.get("work", workId);
-  if (row === null) return;
+async function goOn(ctx: MutationCtx, row: Opened, ms: number): Promise<void> {
   if (ms === 0) return admit(ctx, row);
-  const job = { workId, attempt: row.attempt };
+  const job = { workId: row._id, attempt: row.attempt };
   await ctx.scheduler.runAfter(ms, internal.lib.work.turns.goOn, { job });
 }
 

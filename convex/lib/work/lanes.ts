@@ -35,6 +35,9 @@ const COUNTED = 100;
 /** When to come back to a lane that is full. */
 const FULL_MS = 10 * SECOND;
 
+/** A row of work, also one that was just written and is not read for that. */
+export type Opened = Omit<Doc<"work">, "_creationTime">;
+
 /** Who waits where. */
 export type Place = {
   lane: Lane;
@@ -56,7 +59,7 @@ export function placeOf(caller: Caller): Place {
  * Starts work that rests, if it needs no place or there is one; else it waits for its turn.
  * @throws AppError `rate_limited` when it can be refused and too many such requests wait already.
  */
-export async function admit(ctx: MutationCtx, row: Doc<"work">): Promise<void> {
+export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
   const { _id, lane, owner, request } = row;
   if (lane === undefined) return start(ctx, row);
   const first = await firstOf(ctx, lane);
@@ -91,7 +94,7 @@ export async function fill(ctx: MutationCtx, lane: Lane): Promise<void> {
   }
 }
 
-async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Doc<"work">): Promise<void> {
+async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Opened): Promise<void> {
   const attempt = row.attempt + 1;
   const given = { ...valuesOf(args), job: { workId, attempt } };
   const action = makeFunctionReference<"action", Record<string, Value>>(run);

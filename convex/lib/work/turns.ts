@@ -2,7 +2,8 @@ import { v } from "convex/values";
 import { omit } from "convex-helpers";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type QueryCtx } from "../../_generated/server";
-import { cron } from "../cronRuns";
+import { dueWork } from "../cronRuns";
+import { keepCounts, vCounts } from "../providerCalls";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
 import { admit, fill } from "./lanes";
@@ -35,12 +36,13 @@ export const fail = internalMutation({
   },
 });
 
-/** There was nothing to do any more. */
+/** There is nothing to do any more. */
 export const drop = internalMutation({
-  args: { job: vJob },
+  args: { job: vJob, counts: vCounts },
   returns: v.null(),
-  handler: async (ctx, { job }) => {
+  handler: async (ctx, { job, counts }) => {
     await end(ctx, job);
+    await keepCounts(ctx, counts);
     return null;
   },
 });
@@ -49,7 +51,7 @@ export const drop = internalMutation({
  * Takes up what was lost with a server: attempts that ended without a word or whose lease has run out, and rests that
  * nobody has ended.
  */
-export const resumeLost = cron("take up lost work", async (ctx) => {
+export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
   for (const row of await firstBy(ctx, "running")) {
     if (await isLost(ctx, row, now)) await failed(ctx, row, INTERRUPTED, "lost");

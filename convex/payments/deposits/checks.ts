@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/cronRuns";
 import { rowsDue } from "../../lib/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { depositAt, isConfirmed } from "../transfers";
@@ -104,7 +104,7 @@ export const postpone = internalMutation({
 });
 
 /** Starts every check that is due, and again those that died. */
-export const checkDue = cron("check named deposits", async (ctx) => {
+export const checkDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("depositHints"), "nextCheckAt", now).take(DUE_BATCH);
   const checks: Check[] = [];

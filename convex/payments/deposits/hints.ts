@@ -1,13 +1,11 @@
 import { v, type Infer } from "convex/values";
-import { zodOutputToConvex } from "convex-helpers/server/zod4";
-import * as z from "zod";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
 import { charge, vCaller } from "../../lib/limits";
 import { formatUnits } from "../../lib/money";
 import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
-import { answerShape } from "./payloads";
+import { vDepositAnswer } from "./stored";
 
 /** What webhooks name, and what they are told of it. */
 
@@ -37,8 +35,7 @@ export const receive = internalMutation({
 });
 
 /** `unsettled`: some of it is being asked at this moment. */
-const vAnswer = zodOutputToConvex(answerShape.extend({ unsettled: z.boolean() }));
-export type DepositAnswer = Infer<typeof vAnswer>;
+export type DepositAnswer = Infer<typeof vDepositAnswer>;
 
 /**
  * How the named transactions stand, with all their transfers: the same answer for whoever names them first and for whoever
@@ -46,7 +43,7 @@ export type DepositAnswer = Infer<typeof vAnswer>;
  */
 export const stand = internalQuery({
   args: { hints: v.array(v.object({ txHash: v.string(), logIndex: v.optional(v.number()) })) },
-  returns: vAnswer,
+  returns: vDepositAnswer,
   handler: async (ctx, { hints }): Promise<DepositAnswer> => {
     const answer: DepositAnswer = { unsettled: false, credited: [], pending: [], ignored: [] };
     for (const txHash of new Set(hints.map((hint) => hint.txHash))) {

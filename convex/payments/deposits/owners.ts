@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/cronRuns";
 import { rowsDue } from "../../lib/rows";
 import { userIdByAddress } from "../../wallets/model";
 import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
@@ -9,7 +9,7 @@ import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
 /** Whose unmatched deposits are. */
 
 /** Looks for the users of unmatched deposits. */
-export const matchDue = cron("match deposits to users", async (ctx) => {
+export const matchDue = dueWork(async (ctx) => {
   const due = await rowsDue(ctx.db.query("deposits"), "nextMatchAt", Date.now()).take(CREDIT_BATCH);
   for (const row of due) await settleDeposit(ctx, row);
   if (due.length === CREDIT_BATCH) {

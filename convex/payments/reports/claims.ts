@@ -19,7 +19,7 @@ import {
   type ClaimTicket,
 } from "./model";
 import { authorizationKey, claimByKey, restOf, vRest } from "../transfers";
-import { authorizationText, shownProof } from "./proofs";
+import { authorizationText, shownProof } from "./proofTexts";
 import {
   vAuthorization,
   vOrder,

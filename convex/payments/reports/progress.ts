@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/cronRuns";
 import { MINUTE } from "../../lib/time";
 import { end, vFailure } from "../../lib/work/jobs";
 import { claimObservation, vShared } from "../../research/observations";
@@ -199,7 +199,7 @@ async function refuseClaim(
 }
 
 /** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
-export const forgetReports = cron("forget old paid reports", async (ctx) => {
+export const forgetReports = dueWork(async (ctx) => {
   const old = await ctx.db
     .query("paymentClaims")
     .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", Date.now()))

@@ -1,26 +1,10 @@
 import * as z from "zod";
 import { CHAIN_ID } from "../../lib/base";
-import { sha256Hex } from "../../lib/crypto";
 import { parseJson } from "../../lib/json";
 import { refusal, type Refusal } from "../terms";
-import type { Authorization, Order, Proof } from "./tables";
+import type { Order, Proof } from "./tables";
 
 /** Proofs of payment as callers write them. Pure. */
-
-/** An authorization as one text: equal for equal ones alone. */
-export function authorizationText(authorization: Authorization): string {
-  const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
-  return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
-}
-
-/** What a proof is known by: SHA-256 of all of it that is not in the chain for everybody to read. */
-export function shownProof(proof: Proof): string {
-  const parts =
-    proof.kind === "hash"
-      ? [proof.signature ?? "", proof.requestId ?? ""]
-      : [authorizationText(proof.authorization)];
-  return sha256Hex(JSON.stringify([proof.kind, ...parts]));
-}
 
 /** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
 export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {

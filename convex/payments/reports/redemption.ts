@@ -24,7 +24,7 @@ import { settlesAuthorizations } from "./challenge";
 import type { Standing } from "./claims";
 import { candidatesOf, PROVEN_AGE_SECONDS, TOO_OLD, UNCONFIRMED, UNPROVEN_AGE_SECONDS } from "./hashProofs";
 import type { ClaimTicket } from "./model";
-import { shownProof } from "./proofs";
+import { shownProof } from "./proofTexts";
 import type { Authorization, Order, Proof } from "./tables";
 
 /** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */

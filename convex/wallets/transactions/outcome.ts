@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/cronRuns";
 import { log } from "../../lib/log";
 import { rowsDue } from "../../lib/rows";
 import { NEVER } from "../../lib/time";
@@ -90,7 +90,7 @@ export const advance = internalMutation({
 });
 
 /** Starts what the follow-up owes: a check of every signed transaction that is due, the end of what was never signed. */
-export const followUpDue = cron("settle open transactions", async (ctx) => {
+export const followUpDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("transactions"), "nextCheckAt", now).take(50);
   for (const row of due) {

@@ -14,7 +14,8 @@ import { coinAt, isCoin } from "../coins";
 import { feedPrices, priceIn, type Prices } from "../valuing";
 import type { Checked } from "./checks";
 import type { Asked, Look } from "./jobs";
-import { PROMPT, readAnswer, WINDOW_HOURS } from "./prompts";
+import { WINDOW_HOURS } from "../kinds";
+import { PROMPT, readAnswer } from "./prompts";
 
 /** What asks the agent, and the chain about what the agent tells. */
 

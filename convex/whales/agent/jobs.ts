@@ -4,11 +4,11 @@ import { internalMutation } from "../../_generated/server";
 import { log } from "../../lib/log";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
+import { WINDOW_HOURS } from "../kinds";
 import { vReported } from "../tables";
 import { tell } from "../telling";
 import { checkWhenDue } from "./checks";
 import { end, storeAlerts } from "./model";
-import { WINDOW_HOURS } from "./prompts";
 
 /** An hour's look, step by step: the one prompt, and the polls of the job that it becomes. */
 

@@ -8,13 +8,11 @@ import { extractJson } from "../../lib/json";
 import { inOwnWords } from "../../lib/prose";
 import { line, symbol, usd } from "../../lib/shapes";
 import { FLOOR_USD } from "../coins";
-import { ALERT_TYPES, DIRECTIONS } from "../shapes";
+import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "../kinds";
 import { vReported, type Reported } from "../tables";
 
 /** What the agent is asked each hour, and how its answer is read. */
 
-/** The prompt's window; an hour more than the prompts are apart, so that a late one misses nothing. */
-export const WINDOW_HOURS = 2;
 /** Of a longer list the largest are kept. */
 export const MAX_ALERTS = 30;
 /** No transfer is worth more: what claims to be is a slip of units. */

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { cron } from "../../lib/cronRuns";
+import { dueWork } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY } from "../../lib/time";
@@ -22,32 +22,35 @@ const FIRST_SPAN = 30;
 const MOST_SPAN = 100;
 /** A refusal counts for so long: it may have been about what was in those blocks. */
 const CEILING_MS = DAY;
-/** The trail holds so many of the latest blocks, and of those before one in as many, about five hours back. */
-const DENSE = 64;
-const MOST_TRAIL = 192;
+/** Readings of so many blocks, about five hours, are gone back to. */
+const REACH = 9_000;
+/** The most places of that reach: one a reading, and some more after outages. */
+const MOST_PLACES = 500;
+/** More go than come. */
+const FORGOTTEN = 2;
 
 const vReadBlock = v.object({ number: v.number(), hash: v.string(), time: v.number() });
+/** The last block that was read, none before the first run; and how many to ask for at once. */
+export const vCursor = v.object({ at: v.union(vReadBlock, v.null()), span: v.number() });
+type Cursor = Infer<typeof vCursor>;
 type Place = Infer<typeof vBlockPlace>;
 
-/** Starts a run of `measuring` unless one is under way. For the cron; without an RPC of its own the service reads none. */
-export const begin = cron("measure whales on Base", async (ctx) => {
-  // The public RPC is no place for reading every block.
+/** Starts a run of `measuring` unless one is under way. */
+export const begin = dueWork(async (ctx) => {
+  // Without an RPC of its own the service reads none: the public one is no place for reading every block.
   if (!isSet("CHAIN_RPC_URL")) return;
   if ((await workOn(ctx, RUN)) !== null) return;
-  await open(ctx, internal.whales.chain.measuring.follow, {}, { subject: RUN, attempts: 1 });
+  const cursor = told(await cursorOf(ctx));
+  await open(ctx, internal.whales.chain.measuring.follow, { cursor }, { subject: RUN, attempts: 1 });
 });
 
-/** Where the cursor is, and where it was. */
-export const current = internalQuery({
+/** Where the cursor was, oldest first. */
+export const places = internalQuery({
   args: {},
-  returns: v.object({
-    at: v.union(vReadBlock, v.null()),
-    trail: v.array(vBlockPlace),
-    span: v.number(),
-  }),
+  returns: v.array(vBlockPlace),
   handler: async (ctx) => {
-    const row = await cursorOf(ctx);
-    return { at: row?.at ?? null, trail: row?.trail ?? [], span: row?.span ?? FIRST_SPAN };
+    const rows = await ctx.db.query("whalePlaces").withIndex("by_number").order("desc").take(MOST_PLACES);
+    return rows.map(placeOf).reverse();
   },
 });
 
@@ -57,14 +60,15 @@ export const start = internalMutation({
   returns: v.null(),
   handler: async (ctx, { at }) => {
     const row = await cursorOf(ctx);
-    const first = { at, trail: [placeOf(at)] };
-    if (row === null) await ctx.db.insert("whaleCursors", { ...first, span: FIRST_SPAN });
-    else if (row.at === undefined) await ctx.db.patch("whaleCursors", row._id, first);
+    if (row?.at !== undefined) return null;
+    await ctx.db.insert("whalePlaces", placeOf(at));
+    if (row === null) await ctx.db.insert("whaleCursors", { at, span: FIRST_SPAN });
+    else await ctx.db.patch("whaleCursors", row._id, { at });
     return null;
   },
 });
 
-/** Moves the cursor over blocks that were read, and stores what was found in them. @returns Whether it was where it was said to be. */
+/** Moves the cursor over blocks that were read, and stores what was found in them. @returns Where it is then; null where it was not where it was said to be. */
 export const advance = internalMutation({
   args: {
     from: vBlockPlace,
@@ -72,34 +76,32 @@ export const advance = internalMutation({
     blocks: v.array(vReadBlock),
     movements: v.array(vMeasured),
   },
-  returns: v.boolean(),
+  returns: v.union(vCursor, v.null()),
   handler: async (ctx, { from, blocks, movements }) => {
     const row = await cursorAt(ctx, from);
     const at = blocks.at(-1);
-    if (row === null || at === undefined) return false;
+    if (row === null || at === undefined) return null;
     const now = Date.now();
     await storeMeasured(ctx, movements, now);
-    await ctx.db.patch("whaleCursors", row._id, {
-      at,
-      trail: thinned([...row.trail, ...blocks.map(placeOf)]),
-      ...(blocks.length >= row.span ? { span: widened(row, now) } : {}),
-    });
-    return true;
+    const span = blocks.length >= row.span ? widened(row, now) : row.span;
+    await ctx.db.patch("whaleCursors", row._id, { at, span, trail: undefined });
+    await ctx.db.insert("whalePlaces", placeOf(at));
+    await forgetPlaces(ctx, at.number - REACH);
+    return { at, span };
   },
 });
 
-/** Asks for fewer blocks after so many were refused. @returns Whether the cursor was where it was said to be. */
+/** Asks for fewer blocks after so many were refused. @returns As `advance`. */
 export const narrow = internalMutation({
   args: { from: vBlockPlace, refused: v.number() },
-  returns: v.boolean(),
+  returns: v.union(vCursor, v.null()),
   handler: async (ctx, { from, refused }) => {
     const row = await cursorAt(ctx, from);
-    if (row === null) return false;
-    await ctx.db.patch("whaleCursors", row._id, {
-      span: Math.max(1, Math.floor(refused / 2)),
-      ceiling: { span: Math.max(1, refused - 1), since: Date.now() },
-    });
-    return true;
+    if (row === null) return null;
+    const span = Math.max(1, Math.floor(refused / 2));
+    const ceiling = { span: Math.max(1, refused - 1), since: Date.now() };
+    await ctx.db.patch("whaleCursors", row._id, { span, ceiling });
+    return told({ ...row, span });
   },
 });
 
@@ -116,8 +118,13 @@ export const rewind = internalMutation({
     const { withdrawn, isDone } = await withdrawAfter(ctx, to.number, Date.now());
     if (withdrawn > 0) log.warn("whales.withdrawn", { alerts: withdrawn, afterBlock: to.number });
     if (!isDone) return false;
-    const trail = [...row.trail.filter(({ number }) => number < to.number), placeOf(to)];
-    await ctx.db.patch("whaleCursors", row._id, { at: to, trail });
+    const gone = await ctx.db
+      .query("whalePlaces")
+      .withIndex("by_number", (q) => q.gte("number", to.number))
+      .take(MOST_PLACES);
+    for (const { _id } of gone) await ctx.db.delete("whalePlaces", _id);
+    await ctx.db.insert("whalePlaces", placeOf(to));
+    await ctx.db.patch("whaleCursors", row._id, { at: to, trail: undefined });
     return true;
   },
 });
@@ -142,7 +149,14 @@ export function placeOf({ number, hash }: Place): Place {
   return { number, hash };
 }
 
-function thinned(trail: readonly Place[]): Place[] {
-  const last = trail.at(-1)?.number ?? 0;
-  return trail.filter(({ number }) => number > last - DENSE || number % DENSE === 0).slice(-MOST_TRAIL);
+function told(row: Pick<Doc<"whaleCursors">, "at" | "span"> | null): Cursor {
+  return { at: row?.at ?? null, span: row?.span ?? FIRST_SPAN };
+}
+
+async function forgetPlaces(ctx: MutationCtx, before: number): Promise<void> {
+  const old = await ctx.db
+    .query("whalePlaces")
+    .withIndex("by_number", (q) => q.lt("number", before))
+    .take(FORGOTTEN);
+  for (const { _id } of old) await ctx.db.delete("whalePlaces", _id);
 }

@@ -5,11 +5,11 @@ import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { worker } from "../../lib/work/desk";
 import { UPSTREAM } from "../../providers/chain";
-import { readBlocks, readHeight, readPlace } from "../../providers/chainBlocks";
+import { readBlocks, readHeight, readPlace, type TimedPlace } from "../../providers/chainBlocks";
 import { CONTRACTS } from "../coins";
 import type { vBlockPlace } from "../tables";
 import { feedPrices, type Prices } from "../valuing";
-import { placeOf } from "./cursor";
+import { placeOf, vCursor } from "./cursor";
 import { PARTIES } from "./labels";
 import { alertsIn } from "./reading";
 
@@ -27,12 +27,12 @@ const MOST_BLOCKS = 300;
 const MOST_STEPS = 30;
 
 type Place = Infer<typeof vBlockPlace>;
-type Cursor = { at: Place | null; trail: Place[]; span: number };
+type Cursor = Infer<typeof vCursor>;
 
 /** One run. What it has read stays read, whatever happens next. */
-export const follow = worker({}, async (ctx) => {
+export const follow = worker({ cursor: vCursor }, async (ctx, { cursor }) => {
   try {
-    await readOn(ctx);
+    await readOn(ctx, cursor);
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
@@ -41,17 +41,17 @@ export const follow = worker({}, async (ctx) => {
   return "over";
 });
 
-async function readOn(ctx: ActionCtx): Promise<void> {
+async function readOn(ctx: ActionCtx, begun: Cursor): Promise<void> {
+  let cursor = begun;
   const last = (await readHeight()) - SETTLING;
   let blocksLeft = MOST_BLOCKS;
   let board: Promise<Prices> | null = null;
   const prices = () => (board ??= feedPrices());
   for (let steps = 0; steps < MOST_STEPS && blocksLeft > 0; steps++) {
-    const cursor: Cursor = await ctx.runQuery(internal.whales.chain.cursor.current, {});
     const { at, span } = cursor;
     if (at === null) return begin(ctx, last);
     if (at.number >= last) {
-      if (await isGone(at)) await goBack(ctx, at, cursor.trail);
+      if (await isGone(at)) await goBack(ctx, at);
       return;
     }
     const to = Math.min(at.number + Math.min(span, blocksLeft), last);
@@ -59,18 +59,24 @@ async function readOn(ctx: ActionCtx): Promise<void> {
     if (reading.kind === "too much") {
       const refused = to - at.number;
       if (refused === 1) throw new AppError("upstream", `${UPSTREAM} does not answer for a single block`);
-      if (!(await ctx.runMutation(internal.whales.chain.cursor.narrow, { from: placeOf(at), refused })))
-        return;
+      const from = placeOf(at);
+      const narrowed = await ctx.runMutation(internal.whales.chain.cursor.narrow, { from, refused });
+      if (narrowed === null) return;
+      cursor = narrowed;
       continue;
     }
     if (reading.blocks[0]?.parentHash !== at.hash) {
-      await goBack(ctx, at, cursor.trail);
+      const before = await goBack(ctx, at);
+      if (before === null) return;
+      cursor = { at: before, span };
       continue;
     }
     const movements = await alertsIn(reading.blocks, reading.logs, prices);
     const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
     const from = placeOf(at);
-    if (!(await ctx.runMutation(internal.whales.chain.cursor.advance, { from, blocks, movements }))) return;
+    const moved = await ctx.runMutation(internal.whales.chain.cursor.advance, { from, blocks, movements });
+    if (moved === null) return;
+    cursor = moved;
     blocksLeft -= blocks.length;
   }
 }
@@ -87,8 +93,9 @@ async function isGone({ number, hash }: Place): Promise<boolean> {
   return now !== null && now.hash !== hash;
 }
 
-/** Goes back to the last block of the trail that the chain still has. */
-async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Promise<void> {
+/** Goes back to the last place that the chain still has. @returns It. */
+async function goBack(ctx: ActionCtx, from: Place): Promise<TimedPlace | null> {
+  const trail = await ctx.runQuery(internal.whales.chain.cursor.places, {});
   let first = 0;
   let end = trail.length;
   // The blocks that are gone are the last ones.
@@ -99,12 +106,14 @@ async function goBack(ctx: ActionCtx, from: Place, trail: readonly Place[]): Pro
     if (now !== null && now.hash === place?.hash) first = middle + 1;
     else end = middle;
   }
-  const kept = trail[first - 1] ?? trail[0];
-  if (kept === undefined) return;
-  if (first === 0) log.error("whales.trail lost", { block: kept.number });
-  const to = await readPlace(kept.number);
+  const oldest = trail[0]?.number ?? from.number;
+  // Where no place is known any more, the last that is far enough from the head.
+  const kept = trail[first - 1]?.number ?? Math.max(0, oldest - MOST_BLOCKS);
+  if (first === 0) log.error("whales.trail lost", { block: kept });
+  const to = await readPlace(kept);
   if (to === null) throw new AppError("upstream", `${UPSTREAM} is behind its own earlier answers`);
   while (!(await ctx.runMutation(internal.whales.chain.cursor.rewind, { from: placeOf(from), to }))) {
     // Each call has withdrawn as many alerts as a transaction may.
   }
+  return to;
 }

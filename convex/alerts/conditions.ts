@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { FUNDED, isTimeZone, LEAST_FLOW_USD, MOVED, PRICED, WINDOWS } from "./grammar";
+
+/** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
+
+const MAX_USD = 1e12;
+const levelUsd = z.number().positive().max(1e9);
+
+/**
+ * The price is so many percent above or below what it was so many hours before, or further. Nothing falls further than to
+ * nothing.
+ */
+const changes = z
+  .strictObject({
+    kind: z.literal("change"),
+    token: z.enum(PRICED),
+    direction: z.enum(["up", "down"]),
+    percent: z.number().min(0.1).max(1_000),
+    windowHours: z
+      .int()
+      .refine((hours) => WINDOWS.some((one) => one === hours))
+      .describe(`One of ${WINDOWS.join(", ")}`),
+  })
+  .refine(({ direction, percent }) => direction === "up" || percent < 100);
+
+export const conditionShape = z.discriminatedUnion("kind", [
+  /** The price is at the level or beyond it. */
+  z.strictObject({
+    kind: z.literal("price"),
+    token: z.enum(PRICED),
+    direction: z.enum(["above", "below"]),
+    levelUsd,
+  }),
+  changes,
+  /** The funding rate of the perpetual market is at the level or beyond it. */
+  z.strictObject({
+    kind: z.literal("funding"),
+    token: z.enum(FUNDED),
+    direction: z.enum(["above", "below"]),
+    // Hyperliquid caps its rate at 4 % an hour.
+    percentPerHour: z.number().min(-4).max(4),
+  }),
+  /** One measured movement on Base into an exchange, or out of one, is worth so much or more. */
+  z.strictObject({
+    kind: z.literal("flow"),
+    token: z.enum(MOVED),
+    direction: z.enum(["in", "out"]),
+    overUsd: z.number().min(LEAST_FLOW_USD).max(MAX_USD),
+  }),
+  /** It is this time of the day: `07:30`, in a zone of the IANA data base. */
+  z.strictObject({
+    kind: z.literal("digest"),
+    time: z.string().regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/),
+    timeZone: z.string().max(64).refine(isTimeZone),
+  }),
+]);
+export type Condition = z.output<typeof conditionShape>;

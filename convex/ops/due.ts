@@ -1,0 +1,123 @@
+import { internal } from "../_generated/api";
+import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import type { FunctionReference } from "convex/server";
+import { v } from "convex/values";
+import { recordCronRun } from "../lib/cronRuns";
+import { messageOf } from "../lib/errors";
+import { log } from "../lib/log";
+import { rowsDue } from "../lib/rows";
+import { MINUTE } from "../lib/time";
+
+/**
+ * One look a minute at what is due, of every domain: a row says itself when it is, and an index finds the first. What is
+ * due is taken up in a transaction of its own, so that no domain's trouble is another's; where nothing is, nothing is read.
+ */
+
+/** @returns Epoch ms since when something is due; null where nothing is. */
+type Look = (ctx: QueryCtx, now: number) => Promise<number | null>;
+type Due = { since: Look; takeUp: FunctionReference<"mutation", "internal"> };
+
+const DUE: Record<string, Due> = {
+  "open transactions": {
+    since: async ({ db }, now) =>
+      (await rowsDue(db.query("transactions"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
+    takeUp: internal.wallets.transactions.outcome.followUpDue,
+  },
+  "named deposits": {
+    since: async ({ db }, now) =>
+      (await rowsDue(db.query("depositHints"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
+    takeUp: internal.payments.deposits.checks.checkDue,
+  },
+  "unmatched deposits": {
+    since: async ({ db }, now) =>
+      (await rowsDue(db.query("deposits"), "nextMatchAt", now).first())?.nextMatchAt ?? null,
+    takeUp: internal.payments.deposits.owners.matchDue,
+  },
+  "old paid reports": {
+    since: async ({ db }, now) => {
+      const old = await db
+        .query("paymentClaims")
+        .withIndex("by_forgetAt", (q) => q.gt("forgetAt", 0).lte("forgetAt", now))
+        .first();
+      return old?.forgetAt ?? null;
+    },
+    takeUp: internal.payments.reports.progress.forgetReports,
+  },
+  alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
+  work: { since: workSince, takeUp: internal.lib.work.turns.resumeLost },
+};
+
+/** What has been due for so long is not being done. */
+const OVERDUE_MS = 15 * MINUTE;
+/** What is begun every so many minutes, in this very transaction: a call of its own would be as many again. */
+const BEGUN = [
+  { every: 2, begin: internal.whales.chain.cursor.begin },
+  { every: 5, begin: internal.market.samples.takeDue },
+];
+
+/** For the cron, every minute. It counts as having run only where nothing has been left undone: health tells of that. */
+export const takeUp = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    const now = Date.now();
+    const overdue: string[] = [];
+    for (const [name, due] of Object.entries(DUE)) {
+      const since = await due.since(ctx, now);
+      if (since === null) continue;
+      await ctx.scheduler.runAfter(0, due.takeUp, {});
+      if (since < now - OVERDUE_MS) overdue.push(name);
+    }
+    overdue.push(...(await beginTimely(ctx, now)));
+    if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
+    else log.error("due.overdue", { what: overdue.join(", ") });
+    return null;
+  },
+});
+
+/** @returns Why what did not begin. */
+async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
+  const failures: string[] = [];
+  for (const { every, begin } of BEGUN) {
+    if (Math.floor(now / MINUTE) % every !== 0) continue;
+    try {
+      await ctx.runMutation(begin, {});
+    } catch (error) {
+      failures.push(messageOf(error));
+    }
+  }
+  return failures;
+}
+
+/** What somebody watches is compared every minute. */
+async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null> {
+  const watched = await db
+    .query("alerts")
+    .withIndex("by_level", (q) => q.eq("watched", true))
+    .first();
+  if (watched !== null) return now;
+  for (const state of ["due", "posting"] as const) {
+    const delivery = await db
+      .query("alertDeliveries")
+      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
+      .first();
+    if (delivery !== null) return delivery.dueAt;
+  }
+  return null;
+}
+
+/** What runs or waits is looked after: it may have been lost with its server. */
+async function workSince({ db }: QueryCtx, now: number): Promise<number | null> {
+  for (const state of ["running", "waiting"] as const) {
+    const first = await db
+      .query("work")
+      .withIndex("by_state_and_at", (q) => q.eq("state", state))
+      .first();
+    if (first !== null) return state === "running" ? Math.min(now, first.at) : now;
+  }
+  const rested = await db
+    .query("work")
+    .withIndex("by_state_and_at", (q) => q.eq("state", "resting").lt("at", now - MINUTE))
+    .first();
+  return rested?.at ?? null;
+}

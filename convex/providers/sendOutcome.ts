@@ -1,0 +1,12 @@
+import { v, type Infer } from "convex/values";
+
+/** What became of one message. Only `uncertain` leaves open whether it arrived. */
+export const vSendOutcome = v.union(
+  v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
+  v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),
+  v.object({ kind: v.literal("migrated"), chatId: v.string() }),
+  v.object({ kind: v.literal("unparsable"), reason: v.string() }),
+  v.object({ kind: v.literal("refused"), status: v.number(), reason: v.string() }),
+  v.object({ kind: v.literal("uncertain"), reason: v.string() }),
+);
+export type SendOutcome = Infer<typeof vSendOutcome>;

@@ -1,0 +1,186 @@
+import { fileURLToPath } from "node:url";
+import { internal } from "../../convex/_generated/api";
+import { HOUR, MINUTE } from "../../convex/lib/time";
+import { timeAlone } from "../deploy/bareContext";
+import { writeBundle, type BundledModule } from "../deploy/bundle";
+import { checkBundle } from "../deploy/checks";
+import { readDefinitions } from "../deploy/definitions";
+import type { Bill } from "../host/bill";
+import { measure } from "../host/usage";
+import * as conflicts from "./conflicts";
+import { idleDay, runCrons } from "./idleDay";
+import type { Progress } from "./progress";
+import { figure, type Table } from "./table";
+import { createWorld, type World } from "./world";
+
+/** What the platform would bill and evaluate: counted in the host, timed on the exact bundle. */
+export const question = "What does the service cost on the platform, and is that within its goals?";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const MB = 1e6;
+/** Convex's own code, which every module evaluates. */
+const EMPTY = /^\/\/ node_modules\/convex\/dist\/esm\/index\.js$/m;
+/** The median of so many evaluations is a module's time. */
+const TIMED = 5;
+
+type Row = { what: string; measured: number; goal: number; digits?: number; unit?: string };
+
+export async function run(progress: Progress): Promise<Table> {
+  progress("the bundle");
+  const bundle = await writeBundle(ROOT, `${ROOT}/.local/benchBundle`);
+  const definitions = await readDefinitions(ROOT);
+  const { transactions, entries } = await checkBundle(bundle.modules, definitions);
+  const clock = await createStopwatch([...bundle.modules, ...definitions.modules]);
+  const http = entries.find(({ path }) => path === "http.js")?.total ?? NaN;
+  const warm = await warmCalls(clock, progress);
+  const shift = await aShift(progress);
+  const idle = await idleDay(24, progress);
+  const minute = await idleMinute(idle, clock);
+  const retries = await shareOfRetries(progress);
+  const rows: Row[] = [
+    { what: "idle calls a day", measured: idle.calls, goal: 6_000 },
+    {
+      what: "idle traffic a month",
+      measured: (30 * trafficOf(idle)) / 1e9,
+      goal: 0.15,
+      digits: 3,
+      unit: "GB",
+    },
+    { what: "calls a shift", measured: shift.calls, goal: 250 },
+    { what: "traffic a shift", measured: trafficOf(shift) / MB, goal: 1.5, digits: 1, unit: "MB" },
+    {
+      what: "modules of transactions above 300 kB",
+      measured: transactions.filter(({ total }) => total > 300_000).length,
+      goal: 8,
+    },
+    {
+      what: "half of them evaluate at most",
+      measured: (transactions[Math.floor(transactions.length / 2)]?.total ?? NaN) / 1_000,
+      goal: 200,
+      digits: 1,
+      unit: "kB",
+    },
+    { what: "http.js evaluates", measured: http / 1_000, goal: 420, unit: "kB" },
+    { what: "http.js, times an empty module", measured: await clock("http.js"), goal: 12, digits: 1 },
+    ...warm,
+    { what: "an idle minute, times an empty module", measured: minute, goal: 250 / clock.emptyMs, digits: 1 },
+    { what: "retries under the conflicts bench", measured: retries, goal: 2, digits: 1, unit: "%" },
+  ];
+  return {
+    inputs: [
+      "Calls and bytes of documents (without indexes) as the host bills them: 24 idle hours with blocks every two seconds,",
+      "and what a shift of eight hours adds to as many idle ones. Code: on the exact bundle, with all imports.",
+      `Times: each function's module evaluated alone, as multiples of Convex's own code (${figure(clock.emptyMs, 1)} ms here).`,
+    ],
+    columns: ["", "measured", "goal", "holds"],
+    rows: rows.map(({ what, measured, goal, digits = 0, unit = "" }) => [
+      what,
+      `${figure(measured, digits)} ${unit}`.trim(),
+      `≤ ${figure(goal, digits)} ${unit}`.trim(),
+      measured <= goal ? "yes" : "NO",
+    ]),
+    notes: [
+      "Not measured here: action time of a model call, processor time of sends.",
+      ...Object.entries(idle.byFunction)
+        .slice(0, 5)
+        .map(
+          ([name, cost]) =>
+            `idle: ${name}, ${figure(cost.calls)} calls, ${figure(trafficOf(cost) / MB, 2)} MB a day`,
+        ),
+    ],
+  };
+}
+
+type Stopwatch = ((path: string) => Promise<number>) & { emptyMs: number };
+
+/** Tells a module's time alone in multiples of an empty one's. */
+async function createStopwatch(modules: readonly BundledModule[]): Promise<Stopwatch> {
+  const convex = modules.find(({ source }) => EMPTY.test(source));
+  if (convex === undefined) throw new Error("The bundle has none of Convex's own code");
+  const empty = { path: "empty.js", source: `import "./${convex.path}";` };
+  const all = [...modules, empty];
+  const timed = async (path: string) => {
+    const times: number[] = [];
+    for (let i = 0; i < TIMED; i++) times.push(await timeAlone(all, path));
+    return times.sort((a, b) => a - b)[Math.floor(TIMED / 2)] ?? NaN;
+  };
+  const emptyMs = await timed(empty.path);
+  const known = new Map<string, number>();
+  const multiple = async (path: string) => {
+    const found = known.get(path) ?? (await timed(path)) / emptyMs;
+    known.set(path, found);
+    return found;
+  };
+  return Object.assign(multiple, { emptyMs });
+}
+
+async function warmCalls(clock: Stopwatch, progress: Progress): Promise<Row[]> {
+  const world = await createWorld();
+  const calls = [
+    { what: "a warm market", goal: 80, ask: () => world.call("GET", "/mcp/market") },
+    { what: "health", goal: 60, ask: () => world.call("GET", "/health") },
+    {
+      what: "chat",
+      goal: 200,
+      ask: () => world.call("POST", "/mcp/chat", { userId: "bench", question: "What moves?" }),
+    },
+  ];
+  try {
+    const rows: Row[] = [];
+    for (const { what, goal, ask } of calls) {
+      progress(what);
+      await ask();
+      const { usage } = await measure(ask);
+      let measured = 0;
+      for (const module of usage.modules) measured += await clock(`${module}.js`);
+      rows.push({ what: `${what}, times an empty module`, measured, goal: goal / clock.emptyMs, digits: 1 });
+    }
+    return rows;
+  } finally {
+    world.stop();
+  }
+}
+
+/** What a shift adds to as many idle hours. */
+async function aShift(progress: Progress): Promise<Pick<Bill, "calls" | "readBytes" | "writtenBytes">> {
+  const shiftHours = async (start: (world: World) => Promise<unknown>) => {
+    const world = await createWorld({ answerMs: { llm: 10_000, sentiment: 45_000, messenger: 1_000 } });
+    try {
+      runCrons(world);
+      await start(world);
+      await world.clock.advance(9 * HOUR);
+      return world.host.core.billing.told();
+    } finally {
+      world.stop();
+    }
+  };
+  progress("a shift");
+  const paidBy = { class: "anonymous" as const, holders: ["bench"] };
+  const shift = { userId: "bench", token: "BTC", signedIn: false, paidBy };
+  const busy = await shiftHours(({ t }) => t.mutation(internal.research.shifts.start, shift));
+  const idle = await shiftHours(() => Promise.resolve());
+  return {
+    calls: busy.calls - idle.calls,
+    readBytes: busy.readBytes - idle.readBytes,
+    writtenBytes: busy.writtenBytes - idle.writtenBytes,
+  };
+}
+
+/** In multiples of an empty module. */
+async function idleMinute({ byFunction }: Bill, clock: Stopwatch): Promise<number> {
+  let sum = 0;
+  for (const [name, { calls }] of Object.entries(byFunction)) {
+    const [module = ""] = name.split(":");
+    if (!name.startsWith("rateLimiter")) sum += calls * (await clock(`${module}.js`).catch(() => 1));
+  }
+  return sum / ((24 * HOUR) / MINUTE);
+}
+
+async function shareOfRetries(progress: Progress): Promise<number> {
+  const { rows } = await conflicts.run(progress);
+  return Number.parseFloat(rows[0]?.[4] ?? "");
+}
+
+function trafficOf({ readBytes, writtenBytes }: Pick<Bill, "readBytes" | "writtenBytes">): number {
+  return readBytes + writtenBytes;
+}
