@@ -19,8 +19,8 @@ const NAMED: Readonly<Record<string, number>> = {
   "alerts/app.js": 320_000,
   "alerts/replays.js": 305_000,
   "signals/recaps/reviews.js": 305_000,
-  "bot/jobs.js": 440_000,
-  "bot/updates.js": 440_000,
+  "bot/jobs.js": 470_000,
+  "bot/updates.js": 470_000,
 };
 
 export type Transactions = { path: string; total: number; loaded: readonly string[] };

@@ -160,10 +160,10 @@ describe("the protocol", () => {
         failure(-32602, 4),
         failure(-32600, 5),
         failure(-32600, 6),
+        // To what has no id that could be repeated: [], an id that is null, and a number.
+        failure(-32600),
       ]),
     );
-    const isUnidentified = expect.objectContaining(failure(-32600));
-    expect(lines.filter((one) => isUnidentified.asymmetricMatch(one))).toHaveLength(5);
   });
 
   test("serves each request of 2026-07-28 by itself, and the older versions beside it", async () => {

@@ -48,6 +48,8 @@ export const orderTables = {
     transactionId: v.optional(v.id("transactions")),
     error: v.optional(v.string()),
   })
+    // Those of the last day, by when they were asked.
+    // eslint-disable-next-line @convex-dev/no-duplicate-indexes
     .index("by_userId", ["userId"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_userId_and_state", ["userId", "state"]),
