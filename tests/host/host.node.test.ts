@@ -246,7 +246,9 @@ test("what runs while a stack ends says nothing of its end", async () => {
   onTestFinished(() => said.mockRestore());
   const { application, stop } = await startStack(quiet);
   await application.runMutation("notes:startTelling", {});
-  await eventually(async () => application.dump()[""]?.find(({ document }) => document.text === "telling"));
+  await eventually(() =>
+    Promise.resolve(application.dump()[""]?.find(({ document }) => document.text === "telling")),
+  );
   await stop();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(said).not.toHaveBeenCalled();
