@@ -1,10 +1,9 @@
 import fc from "fast-check";
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { decide } from "../../convex/wallets/orders/approvals";
 import { livePermission } from "../../convex/wallets/permits";
 import { createBotApp, linkedUser } from "../bot/support";
-import { test } from "../support/world";
 
 /** What an owner approves, freezes and changes, in any order, against the plain rules of it. */
 

@@ -1,8 +1,8 @@
 import { makeFunctionReference } from "convex/server";
-import { vi } from "vitest";
+import { test as base, vi } from "vitest";
 import crons from "../../convex/crons";
 import { real } from "../../scripts/real";
-import { createWorld, replace, test as worldTest, verbs, type WorldOptions } from "./world";
+import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
 /**
  * The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`.
@@ -25,7 +25,7 @@ export const START = Date.UTC(2026, 0, 5, 9, 0, 0);
 export type AppSettings = WorldOptions & { now?: number };
 
 /** Tests that get an `app`, made with the file's or group's `settings`, when they ask for one. */
-export const test = worldTest.extend<{ settings: AppSettings; app: App }>({
+export const test = base.extend<{ settings: AppSettings; app: App }>({
   settings: {},
   app: async ({ settings }, use) => use(createApp(settings)),
 });

@@ -1,16 +1,16 @@
 import { getAddress, type Address } from "viem";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, test as base } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../chain/support";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
-import { test as worldTest, type WorldOptions } from "./world";
+import type { WorldOptions } from "./world";
 
 /** The chain of the test file that is running, which `useChain` started for it, and what it says. */
 export let chain: Chain;
 
 /** Tests that get an `app` on that chain, made with the file's or group's `settings`, when they ask for one. */
-export const test = worldTest.extend<{ settings: WorldOptions; app: WalletApp }>({
+export const test = base.extend<{ settings: WorldOptions; app: WalletApp }>({
   settings: {},
   app: async ({ settings }, use) => use(createWalletApp(chain, settings)),
 });

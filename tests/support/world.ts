@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { test as base, vi } from "vitest";
+import { onTestFinished, vi } from "vitest";
+import { getCurrentTest } from "vitest/suite";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/deadlines";
@@ -107,6 +108,8 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   const host = createHost({
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
   });
+  // A world ends with the test that made it. What makes one for a whole file closes it.
+  if (getCurrentTest() !== undefined) onTestFinished(closeApp);
   hosts.push(host);
   const t = createClient<DataModel>(host);
 
@@ -167,14 +170,3 @@ export function closeApp(): void {
   vi.restoreAllMocks();
   for (const restore of restores.splice(0).toReversed()) restore();
 }
-
-/** Tests after each of which every world it made has ended. */
-export const test = base.extend<{ closing: void }>({
-  closing: [
-    async ({ task: _task }, use) => {
-      await use();
-      closeApp();
-    },
-    { auto: true },
-  ],
-});
