@@ -8,8 +8,15 @@ import {
   type ShadowIssued,
   type SignalEvent,
 } from "../convex/signals/record/events";
-import { addArmDay, addPairDay, COUNTED_MS, type DayShadow } from "../convex/signals/statistics/days";
-import { NO_BLOCKS, type Blocks } from "../convex/signals/statistics/inference";
+import {
+  addArmDay,
+  addPairDay,
+  COUNTED_MS,
+  NO_DAYS,
+  NO_SEEN,
+  type DayShadow,
+} from "../convex/signals/statistics/days";
+import type { Seen } from "../convex/signals/statistics/inference";
 import { emptyTotals, type Totals } from "../convex/signals/statistics/totals";
 import { LIFETIME_MS, pnlPercent, problemsOf } from "../convex/signals/trade/rules";
 import { chainProblems, endProblems, SKEW_MS } from "./verifySignalsChain";
@@ -103,7 +110,7 @@ function closeProblems(closed: ShadowClosed, signal: ShadowIssued): string[] {
 }
 
 type Ended = { issued: ShadowIssued; closed?: ShadowClosed };
-type Sums = { blocks: Map<string, Blocks>; pairs: Map<string, Blocks> };
+type Sums = { arms: Map<string, typeof NO_DAYS>; pairs: Map<string, Seen> };
 
 /** The figures of every arm as its events make them. */
 function figureProblems({
@@ -129,7 +136,7 @@ function isAsShown(
   arm: ShadowArm,
   { totals = emptyTotals(), sums, writer }: { totals: Totals | undefined; sums: Sums; writer: string },
 ): boolean {
-  const model = { ...totals.arms.model, blocks: sums.blocks.get(arm.arm) ?? NO_BLOCKS };
+  const model = { ...totals.arms.model, days: sums.arms.get(arm.arm) ?? NO_DAYS };
   const figures = figuresOfArm({ ...totals, arms: { ...totals.arms, model } });
   const pair = sums.pairs.get(`${arm.arm} ${writer}`);
   const against =
@@ -172,9 +179,10 @@ function countedDays(signals: readonly Ended[]): Map<string, DayShadow[]>[] {
     if (ended.some(({ closed }) => closed === undefined)) break;
     const byArm = new Map<string, DayShadow[]>();
     for (const { issued, closed } of ended) {
-      const { arm, signal, entry, tp1, tp2, sl, hour, token } = issued;
-      const { exitPrice = null, gapMinutes = 0 } = closed ?? {};
-      const one = { slot: `${hour} ${token}`, signal, entry, tp1, tp2, sl, exitPrice, gapMinutes };
+      const { arm, signal, entry, tp1, tp2, sl, costBps, hour, token } = issued;
+      const { exitPrice = null, gapMinutes = 0, inDoubt = false } = closed ?? {};
+      const levels = { signal, entry, tp1, tp2, sl, costBps };
+      const one = { slot: `${hour} ${token}`, ...levels, exitPrice, gapMinutes, inDoubt };
       byArm.set(arm, [...(byArm.get(arm) ?? []), one]);
     }
     for (const own of byArm.values()) own.sort((one, other) => (one.slot < other.slot ? -1 : 1));
@@ -184,14 +192,14 @@ function countedDays(signals: readonly Ended[]): Map<string, DayShadow[]>[] {
 }
 
 function addedUp(days: readonly Map<string, DayShadow[]>[]): Sums {
-  const sums: Sums = { blocks: new Map(), pairs: new Map() };
+  const sums: Sums = { arms: new Map(), pairs: new Map() };
   for (const byArm of days) {
     for (const [arm, own] of byArm) {
-      sums.blocks.set(arm, addArmDay(sums.blocks.get(arm) ?? NO_BLOCKS, own));
+      sums.arms.set(arm, addArmDay(sums.arms.get(arm) ?? NO_DAYS, own));
       for (const [other, theirs] of byArm) {
         if (other === arm) continue;
         const pair = `${arm} ${other}`;
-        sums.pairs.set(pair, addPairDay(sums.pairs.get(pair) ?? NO_BLOCKS, own, theirs));
+        sums.pairs.set(pair, addPairDay(sums.pairs.get(pair) ?? NO_SEEN, own, theirs));
       }
     }
   }

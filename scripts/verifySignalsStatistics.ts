@@ -9,7 +9,7 @@ import { addDayOfTrades, type DayTrade } from "../convex/signals/statistics/days
 import { statisticsOf } from "../convex/signals/statistics/figures";
 import type { SignalStats } from "../convex/signals/statistics/shapes";
 import { addClosed, emptyTotals, type Totals } from "../convex/signals/statistics/totals";
-import { excessOf, positionOf, TOKENS, type Levels } from "../convex/signals/trade/rules";
+import { leastExcess, positionOf, TOKENS, type Levels } from "../convex/signals/trade/rules";
 
 /** The statistics that follow from a chain's events, made as the service makes them, and held against what it shows. Pure. */
 
@@ -22,12 +22,12 @@ export function tradeOf({ issued, closed, compared }: Told): DayTrade | null {
   const position = positionOf(issued);
   const { coin, momentum, costBps } = issued;
   if (position === null || coin === null) return null;
-  const { exitPrice, gapMinutes } = closed;
-  const { mirrorStatus, mirrorExitPrice, holdExitPrice, decidedBy } = compared;
+  const { exitPrice, gapMinutes, inDoubt } = closed;
+  const { mirrorStatus, mirrorExitPrice, mirrorInDoubt, holdExitPrice, decidedBy } = compared;
   const mirrorGapMinutes = compared.gapMinutes;
   return {
-    ...{ position, coin, momentum, exitPrice, gapMinutes, costBps },
-    compared: { mirrorStatus, mirrorExitPrice, mirrorGapMinutes, holdExitPrice, decidedBy },
+    ...{ position, coin, momentum, exitPrice, gapMinutes, inDoubt, costBps },
+    compared: { mirrorStatus, mirrorExitPrice, mirrorGapMinutes, mirrorInDoubt, holdExitPrice, decidedBy },
   };
 }
 
@@ -104,12 +104,12 @@ function isOver(told: Told | "none" | undefined): boolean {
 /** The totals with one more signal, as its events tell it. */
 export function closing(
   issued: Levels & Pick<IssuedContent, "costBps" | "confidence" | "calibratedConfidence">,
-  closed: Pick<ClosedContent, "status" | "pnlPercent" | "exitPrice" | "gapMinutes" | "closedAt">,
+  closed: Pick<ClosedContent, "status" | "pnlPercent" | "exitPrice" | "gapMinutes" | "inDoubt" | "closedAt">,
 ): (totals: Totals) => Totals {
   const { signal, costBps, confidence, calibratedConfidence } = issued;
   const { status, pnlPercent, gapMinutes, closedAt } = closed;
   const position = positionOf(issued);
-  const excess = position === null ? 0 : excessOf(position, closed);
+  const excess = position === null ? 0 : leastExcess(position, closed);
   return (totals) =>
     addClosed(totals, {
       ...{ signal, status, pnlPercent, costBps, confidence, calibratedConfidence, gapMinutes, excess },

@@ -51,7 +51,9 @@ type Stats = RecordData["stats"];
 const LISTED = 30;
 
 const VERDICTS = {
+  "no record yet": "flat",
   "better than chance": "up",
+  "better before costs": "flat",
   "worse than chance": "down",
   "not told from chance": "flat",
 } as const;
@@ -98,7 +100,10 @@ function headline({
   ] as const;
   return html`<p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
-      <span class="soft">E-value ${edge.eValue.toFixed(2)}; 20 or more counts as better than chance.</span>
+      <span class="soft"
+        >E-value ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)} before: both must
+        reach 20 to count as better than chance.</span
+      >
     </p>
     <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }

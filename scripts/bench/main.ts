@@ -4,6 +4,7 @@ import { failed, Misuse } from "../misuse";
 import { bold, dim, nextStep } from "../terminal";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
+import * as edges from "./edges";
 import * as figures from "./figures";
 import * as platform from "./platform";
 import { createProgress } from "./progress";
@@ -23,7 +24,10 @@ const QUESTIONS: Record<string, Bench> = {
   conflicts,
   whales,
   platform,
+  edges,
 };
+/** These take minutes, and are asked by name alone. */
+const LONG = ["platform", "edges"];
 
 const LIST = Object.entries(QUESTIONS)
   .map(([name, { question }]) => `  ${name.padEnd(14)} ${question}`)
@@ -31,7 +35,7 @@ const LIST = Object.entries(QUESTIONS)
 
 const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
 
-Measures the service on this machine: every question (about two minutes), or those named.
+Measures the service on this machine: every question but platform and edges, which take minutes, or those named.
 
   --json   the tables as JSON on stdout (npm run --silent bench -- --json)
   --list   the questions
@@ -76,7 +80,9 @@ function orderOf(): { names: string[]; json: boolean } {
     const unknown = positionals.filter((name) => !all.includes(name));
     if (unknown.length > 0) throw new Misuse(`There is no question ${unknown.join(", ")}`);
     return {
-      names: all.filter((name) => positionals.length === 0 || positionals.includes(name)),
+      names: all.filter((name) =>
+        positionals.length === 0 ? !LONG.includes(name) : positionals.includes(name),
+      ),
       json: values.json === true,
     };
   } catch (error) {

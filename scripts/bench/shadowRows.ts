@@ -1,7 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
-import { NO_BLOCKS } from "../../convex/signals/statistics/inference";
+import { NO_SEEN } from "../../convex/signals/statistics/days";
 import { emptyTotals } from "../../convex/signals/statistics/totals";
 import { LAB_TOKENS } from "../../convex/signals/trade/rules";
 import type { World } from "./world";
@@ -51,7 +51,7 @@ export async function insertShadows({ t, clock }: World, count: number): Promise
       for (const scope of [...LAB_TOKENS, "ALL" as const])
         await db.insert("signalTotals", { arm, scope, ...emptyTotals() });
       for (const against of SHADOW_ARMS)
-        if (against !== arm) await db.insert("signalPairs", { arm, against, blocks: NO_BLOCKS });
+        if (against !== arm) await db.insert("signalPairs", { arm, against, days: NO_SEEN });
     }
     await db.insert("signalDays", { desk: "lab", day: dayOf(today - DAY) });
     for (let back = 1; back <= OPEN_HOURS; back++)

@@ -5,7 +5,7 @@ import {
   NO_BLOCKS,
   type Blocks,
 } from "../../convex/signals/statistics/inference";
-import { excessOf } from "../../convex/signals/trade/rules";
+import { leastExcess } from "../../convex/signals/trade/rules";
 
 /**
  * Histories of signals on a price without direction: a walk of equal steps up and down, on whose steps all levels lie, so
@@ -65,21 +65,48 @@ function move(walk: Walk, by: number): void {
 
 function scored({ reward, risk, at, long, short }: Walk): Scored {
   const of = (signal: "BUY" | "SELL", side: 1 | -1, exit: number) =>
-    excessOf(
+    leastExcess(
       { signal, entry: ENTRY, tp1: ENTRY + side * reward, sl: ENTRY - side * risk },
-      { exitPrice: ENTRY + exit, gapMinutes: 0 },
+      { exitPrice: ENTRY + exit, gapMinutes: 0, inDoubt: false },
     );
   return { long: of("BUY", 1, long ?? at), short: of("SELL", -1, short ?? at) };
 }
 
+/**
+ * How many signals half of the records take to read "better than chance" with an edge, both tokens on one side.
+ * @param edge In shares of 1, planted by knowing the better side of both now and then.
+ */
+export function signalsUntilFound({ histories, days, seed }: Rounds, edge: number): number {
+  const bits = bitsFrom(seed);
+  const sumsOf = () => {
+    const scores = dayOf(bits);
+    return (["long", "short"] as const).map((side) => scores.reduce((sum, one) => sum + one[side], 0) / 2);
+  };
+  let gain = 0;
+  for (let day = 0; day < GAIN_DAYS; day++) gain += Math.max(...sumsOf()) / GAIN_DAYS;
+  const found = Array.from({ length: histories }, () => {
+    let blocks: Blocks = NO_BLOCKS;
+    for (let day = 1; day <= days; day++) {
+      const [long = 0, short = 0] = sumsOf();
+      const isKnown = bits() / 2 ** 32 < edge / gain;
+      blocks = addDay(blocks, isKnown ? Math.max(long, short) : (bits() & 256) === 0 ? long : short);
+      if (eValueOf(blocks) >= DECISIVE) return 2 * day;
+    }
+    return Infinity;
+  });
+  return found.sort((a, b) => a - b)[Math.floor(histories / 2)] ?? Infinity;
+}
+
+/** So many days tell what knowing the better side is worth. */
+const GAIN_DAYS = 20_000;
+
 /** What always choosing the better side of a trade gains on average: what a share of 1 of knowing would be worth. */
 function gainOfKnowing(bits: () => number): number {
   let gain = 0;
-  const days = 20_000;
-  for (let day = 0; day < days; day++) {
+  for (let day = 0; day < GAIN_DAYS; day++) {
     for (const { long, short } of dayOf(bits)) gain += Math.max(long, short) / 2;
   }
-  return gain / days;
+  return gain / GAIN_DAYS;
 }
 
 /**

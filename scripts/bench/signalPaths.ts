@@ -58,7 +58,7 @@ function labelledPath(bits: () => number): Labelled {
   );
   if (outcome?.exitPrice == null) throw new Error("Candles to the end tell an end");
   const told = { status: outcome.status, at: outcome.closedAt, exit: outcome.exitPrice };
-  return { truth, told, dark: darkness(candles, truth, { tp1, sl, generatedAt, expiresAt }) };
+  return { truth, told, dark: darkness(candles, { truth, told }, { tp1, sl, generatedAt, expiresAt }) };
 }
 
 type Trade = { side: 1 | -1; tp1: number; sl: number; generatedAt: number; expiresAt: number };
@@ -79,12 +79,15 @@ function tickByTick(ticks: Float64Array, start: number, trade: Trade): Ended {
 
 function darkness(
   candles: readonly Stretch[],
-  truth: Ended,
+  { truth, told }: Pick<Labelled, "truth" | "told">,
   { tp1, sl, generatedAt, expiresAt }: Omit<Trade, "side">,
 ): Labelled["dark"] {
   const minuteOf = (time: number) => time - (time % MINUTE);
   const minute = minuteOf(truth.at);
-  if (truth.status !== "EXPIRED" && (minute === minuteOf(generatedAt) || minute === minuteOf(expiresAt)))
+  const isOfIssue = [truth, told].some(
+    ({ status, at }) => status !== "EXPIRED" && minuteOf(at) === minuteOf(generatedAt),
+  );
+  if (isOfIssue || (truth.status !== "EXPIRED" && minute === minuteOf(expiresAt)))
     return "the minute of issue or expiry";
   const candle = candles.find(({ from }) => from === minute);
   const holds = (level: number) => candle !== undefined && candle.low <= level && level <= candle.high;

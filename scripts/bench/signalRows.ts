@@ -107,10 +107,15 @@ function closedSignal(
   const outcome = { status, pnlPercent: status === "WIN" ? 1 : -0.8, closedAt: generatedAt + HOUR } as const;
   const open = issued(token, generatedAt);
   const { signal, confidence, costBps, gapMinutes } = open;
-  const mirror = { mirrorStatus: "LOSS", mirrorExitPrice: 101, mirrorGapMinutes: 0 } as const;
+  const mirror = {
+    mirrorStatus: "LOSS",
+    mirrorExitPrice: 101,
+    mirrorGapMinutes: 0,
+    mirrorInDoubt: false,
+  } as const;
   return {
     signal: {
-      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", open: false },
+      ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", inDoubt: false, open: false },
       compared: { ...mirror, holdExitPrice: 100.5, decidedBy: "candle" },
     },
     closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, excess: 0, ...outcome },
@@ -122,7 +127,13 @@ function closedEvent(signal: Fields<"signals">, sequence: number): Fields<"signa
   const content = {
     ...{ token: delivered(signal.token), day: dayOf(signal.slot) },
     ...{ model: signal.model, promptVersion: signal.promptVersion, refusedDays: 0, gapMinutes: 0 },
-    ...{ status: "WIN" as const, exitPrice: 101, pnlPercent: 1, decidedBy: "candle" as const },
+    ...{
+      status: "WIN" as const,
+      exitPrice: 101,
+      pnlPercent: 1,
+      decidedBy: "candle" as const,
+      inDoubt: false,
+    },
     closedAt: iso(signal.closedAt ?? signal.generatedAt),
   };
   const links = { sequence, contentHash: hash, previousHash: hash, hash };

@@ -75,8 +75,8 @@ describe("the record", () => {
       );
     }
     expect(new Set(equity.map(({ controls }) => controls.alwaysLong)).size).toBeGreaterThan(1);
-    expect(stats.edge.verdict).toBe("not told from chance");
-    says(words, "not distinguishable from chance", `E-value ${stats.edge.eValue.toFixed(2)}`);
+    expect(stats.edge.verdict).toBe("no record yet");
+    says(words, "no record yet", `E-value ${stats.edge.afterCosts.eValue.toFixed(2)} after costs`);
     expect(stats.edge.days).toBeGreaterThan(0);
     for (const [name, arm] of [
       ["The signals", stats.controls.model],

@@ -10,19 +10,22 @@ import {
   NO_BLOCKS,
 } from "../../convex/signals/statistics/inference";
 import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/trade/controls";
-import { chanceOf, excessOf } from "../../convex/signals/trade/rules";
+import { breakEvenOf, chanceOf, leastExcess, mostExcess } from "../../convex/signals/trade/rules";
+import { claims, SETTINGS } from "../../scripts/bench/edges";
 import { lookDaily } from "../../scripts/bench/signalHistories";
 
 const day = fc.double({ min: -5 / 9, max: 1, noNaN: true });
 const days = fc.array(day, { maxLength: 120 });
-const blocksOf = (all: readonly number[]) => all.reduce(addDay, NO_BLOCKS);
+const blocksOf = (all: readonly number[]) => all.reduce((blocks, x) => addDay(blocks, x), NO_BLOCKS);
+const seenOf = (all: readonly number[]) => ({ least: blocksOf(all), most: blocksOf(all) });
 
-const STAKES = [0.06, 0.15, 0.25, 0.4];
+const STAKES = [0.06, 0.15, 0.25, 0.4, 0.8, 1.2];
 
 /** The definition, from every day at once: the remainder's integral summed by Simpson's rule. */
 function wealth(all: readonly number[], m: number, sign: 1 | -1): number {
   const least = sign === 1 ? LEAST_EXCESS - m : m - 1;
-  const logs = STAKES.map((stake) => {
+  const logs = STAKES.map((most) => {
+    const stake = Math.min(most, -0.7 / least);
     const worst = integral((s) => s ** 3 / (1 + stake * least * s));
     return all
       .map((x) => stake * sign * (x - m))
@@ -58,11 +61,13 @@ describe("the e-value", () => {
     );
     const usual = Array.from({ length: 365 }, (_, n) => (n % 5 < 3 ? 0.4 : -0.45));
     const won = STAKES.map((stake) => usual.reduce((wealth, x) => wealth * (1 + stake * x), 1));
-    expect(eValueOf(blocksOf(usual)) / (won.reduce((sum, one) => sum + one, 0) / 4)).toBeGreaterThan(0.8);
+    expect(
+      eValueOf(blocksOf(usual)) / (won.reduce((sum, one) => sum + one, 0) / STAKES.length),
+    ).toBeGreaterThan(0.8);
   });
 
   test("is 1 without a day, and the same in whatever order days are added", () => {
-    expect([eValueOf(NO_BLOCKS), boundsOf(NO_BLOCKS)]).toEqual([1, { low: LEAST_EXCESS, high: 1 }]);
+    expect([eValueOf(NO_BLOCKS), boundsOf(seenOf([]))]).toEqual([1, { low: LEAST_EXCESS, high: 1 }]);
     fc.assert(
       fc.property(days, (all) => {
         const [one, other] = [eValueOf(blocksOf(all)), eValueOf(blocksOf(all.toReversed()))];
@@ -92,7 +97,7 @@ describe("the confidence sequence", () => {
   test("is of the means that no gambler has ruled out, to a billionth", () => {
     fc.assert(
       fc.property(fc.array(day, { minLength: 10, maxLength: 400 }), (all) => {
-        const { low, high } = boundsOf(blocksOf(all));
+        const { low, high } = boundsOf(seenOf(all));
         expect(low).toBeLessThanOrEqual(high);
         if (low > LEAST_EXCESS) {
           expect(wealth(all, low - 1e-9, 1)).toBeGreaterThanOrEqual(DECISIVE * (1 - 1e-9));
@@ -112,8 +117,8 @@ describe("the confidence sequence", () => {
       fc.property(
         fc.array(fc.double({ min: -0.5, max: 0.7, noNaN: true }), { minLength: 60, maxLength: 400 }),
         (all) => {
-          const blocks = blocksOf(all);
-          expect(boundsOf(blocks).low > 0).toBe(eValueOf(blocks) > DECISIVE);
+          const seen = seenOf(all);
+          expect(boundsOf(seen).low > 0).toBe(eValueOf(seen.least) > DECISIVE);
         },
       ),
     );
@@ -138,12 +143,22 @@ describe("the excess over chance", () => {
       fc.property(geometry, (position) => {
         const chance = chanceOf(position);
         const at = (exitPrice: number | null, gapMinutes = 0) =>
-          excessOf(position, { exitPrice, gapMinutes });
+          leastExcess(position, { exitPrice, gapMinutes, inDoubt: false });
+        const most = (exitPrice: number | null, gapMinutes = 0, inDoubt = false) =>
+          mostExcess(position, { exitPrice, gapMinutes, inDoubt });
         expect(chance).toBeLessThanOrEqual(5 / 9 + 1e-9);
         expect(at(position.tp1)).toBeCloseTo(1 - chance, 9);
         expect(at(position.sl)).toBeCloseTo(-chance, 9);
         expect(at(position.entry)).toBeCloseTo(0, 9);
-        expect([at(null), at(position.tp1, 6), at(position.sl, 6)]).toEqual([0, 0, at(position.sl)]);
+        expect([at(null), at(position.tp1, 6), at(position.sl, 6)]).toEqual([-chance, 0, at(position.sl)]);
+        expect([most(null), most(position.sl, 6), most(position.tp1, 6)]).toEqual([
+          1 - chance,
+          0,
+          at(position.tp1),
+        ]);
+        expect([most(position.sl), most(position.sl, 0, true)]).toEqual([at(position.sl), 1 - chance]);
+        const width = Math.abs(position.tp1 - position.sl) / position.entry;
+        expect(breakEvenOf(position, 15)).toBeCloseTo(0.0015 / width, 9);
         expect(at(position.tp1, 5)).toBe(at(position.tp1));
       }),
     );
@@ -179,11 +194,11 @@ describe("the control arms", () => {
     const position = { signal: "BUY" as const, entry: 100, tp1: 102, sl: 99 };
     expect(mirrored(position)).toEqual({ signal: "SELL", entry: 100, tp1: 98, sl: 101 });
     const compared = {
-      ...{ mirrorStatus: "LOSS" as const, mirrorExitPrice: 101, mirrorGapMinutes: 3 },
+      ...{ mirrorStatus: "LOSS" as const, mirrorExitPrice: 101, mirrorGapMinutes: 3, mirrorInDoubt: false },
       ...{ holdExitPrice: 100.5, decidedBy: "candle" as const },
     };
-    const own = { position, exitPrice: 102, gapMinutes: 0 };
-    const other = { position: mirrored(position), exitPrice: 101, gapMinutes: 3 };
+    const own = { position, exitPrice: 102, gapMinutes: 0, inDoubt: false };
+    const other = { position: mirrored(position), exitPrice: 101, gapMinutes: 3, inDoubt: false };
     expect(armTrades({ ...own, coin: "SELL", momentum: null, compared })).toEqual({
       model: own,
       coin: other,
@@ -197,3 +212,11 @@ describe("the control arms", () => {
     });
   });
 });
+
+test.each(SETTINGS.filter((_setting, index) => index % 4 === 1))(
+  "histories without an edge claim none, before or after costs: %s",
+  (_name, setting) => {
+    const { better, betterAfterCosts, worse } = claims(setting, { histories: 40, seed: 7 });
+    expect(Math.max(better, betterAfterCosts, worse)).toBeLessThanOrEqual(2);
+  },
+);

@@ -227,6 +227,10 @@ describe("where the price comes from", () => {
     await wait(app, 30 * MINUTE);
     marketAt(app, { BTC: 101, ETH: 101 });
     await track(app);
+    // Candles may only be late.
+    expect((await endings(app)).map(([status]) => status)).toEqual(["PENDING", "PENDING"]);
+    await wait(app, 2 * HOUR);
+    await track(app);
     expect((await endings(app)).map(([status]) => status)).toEqual(["WIN", "WIN"]);
   });
 
@@ -237,7 +241,7 @@ describe("where the price comes from", () => {
     marketAt(app, { BTC: 101.5, ETH: 98.5 });
     await app.pass(5 * MINUTE);
     marketAt(app, { BTC: 100, ETH: 100 });
-    await app.pass(19 * MINUTE);
+    await app.pass(2.5 * HOUR);
     const told = (await app.rows("signals")).map((row) => [
       row.token,
       row.status,
@@ -254,7 +258,7 @@ describe("where the price comes from", () => {
     expect(stats).toMatchObject({
       wins: 1,
       gaps: { trades: 1 },
-      edge: { trades: 1, days: 1, excessPoints: 0, verdict: "not told from chance" },
+      edge: { trades: 1, days: 1, excessPoints: 0, verdict: "no record yet" },
     });
   });
 
@@ -289,7 +293,7 @@ describe("where the price comes from", () => {
     expect((await totals(app))[0]).toEqual(["ALL", 0, 0, 2, 0]);
     const { body } = await app.get("/mcp/signals/history");
     expect(body).toMatchObject({
-      stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: 0 } },
+      stats: { expired: 2, trades: 0, edge: { days: 1, excessPoints: -50 } },
       count: 2,
     });
   });

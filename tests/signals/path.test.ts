@@ -2,10 +2,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { comparisonOf, mirrored } from "../../convex/signals/trade/controls";
 import {
-  knownUntil,
+  isSettled,
   outcomeOf,
   point,
   uncoveredMinutes,
+  walkedOn,
   type Stretch,
 } from "../../convex/signals/trade/path";
 import type { Levels } from "../../convex/signals/trade/rules";
@@ -54,15 +55,14 @@ describe("the first level touched decides", () => {
       closedAt: AT_8 + minute * MINUTE,
       decidedBy: "candle",
       gapMinutes: 0,
+      inDoubt: seen.some((one) => one.low <= 99 && one.high >= 101),
     });
     const other = seen.map((one) => ({ ...one, high: 200 - one.low, low: 200 - one.high }));
     expect(end(short, quiet(...other))).toMatchObject({ status, pnlPercent: status === "WIN" ? 1 : -1 });
   });
 
   test("nothing from before the issue counts, nor anything after the expiry", () => {
-    expect(end(long, quiet(candle(0, { high: 101.5, low: 98, close: 100.2 })))).toMatchObject({
-      status: "EXPIRED",
-    });
+    expect(end(long, quiet(candle(0, { high: 101.5, close: 100.2 })))).toMatchObject({ status: "EXPIRED" });
     expect(end(long, quiet(candle(0, { close: 101 })))).toMatchObject({
       status: "WIN",
       closedAt: AT_8 + MINUTE,
@@ -79,7 +79,19 @@ describe("the first level touched decides", () => {
       closedAt: EXPIRES,
       decidedBy: "candle",
       gapMinutes: 0,
+      inDoubt: false,
     });
+  });
+
+  test("the adverse extreme of the issue's minute counts, as one that nobody can place", () => {
+    const told = { status: "LOSS", closedAt: ISSUED, inDoubt: true };
+    expect(end(long, quiet(candle(0, { high: 101.5, low: 99, close: 100.2 })))).toMatchObject(told);
+    expect(end(short, quiet(candle(0, { high: 101, low: 98.5, close: 99.8 })))).toMatchObject(told);
+    expect(end(long, quiet(candle(30, { high: 101, low: 99 })))).toMatchObject({
+      status: "LOSS",
+      inDoubt: true,
+    });
+    expect(end(long, quiet(candle(30, { low: 99 })))).toMatchObject({ status: "LOSS", inDoubt: false });
   });
 
   test("a HOLD only expires, at the price of that moment and without a result", () => {
@@ -98,7 +110,7 @@ describe("what candles do not tell", () => {
     const seen = [point(AT_8 + 10 * MINUTE, 100.3, "sample"), point(AT_8 + 15 * MINUTE, 101.4, "sample")];
     expect(end(long, seen)).toEqual({
       ...{ status: "WIN", exitPrice: 101, pnlPercent: 1 },
-      ...{ closedAt: AT_8 + 15 * MINUTE, decidedBy: "sample", gapMinutes: 14 },
+      ...{ closedAt: AT_8 + 15 * MINUTE, decidedBy: "sample", gapMinutes: 14, inDoubt: false },
     });
     expect(end(long, [point(AT_8 + 30 * MINUTE, 98, "price")], AT_8 + 30 * MINUTE)).toMatchObject({
       ...{ status: "LOSS", decidedBy: "price", gapMinutes: 29 },
@@ -119,7 +131,7 @@ describe("what candles do not tell", () => {
     expect(late(100.5, 6 * 60)).toBeNull();
     expect(late(100.5, 6 * 60 + 1)).toEqual({
       ...{ status: "EXPIRED", exitPrice: null, pnlPercent: null },
-      ...{ closedAt: EXPIRES, decidedBy: null, gapMinutes: 360 },
+      ...{ closedAt: EXPIRES, decidedBy: null, gapMinutes: 360, inDoubt: false },
     });
   });
 
@@ -131,11 +143,24 @@ describe("what candles do not tell", () => {
     expect(end(long, [...seen, candle(361, { open: 102, close: 102 })])).toEqual(end(long, seen));
   });
 
+  test("a hole holds the walk up for two hours, and is a gap from then on", () => {
+    const seen = quiet()
+      .slice(0, 40)
+      .filter(({ from }) => from < AT_8 + 20 * MINUTE || from >= AT_8 + 27 * MINUTE);
+    const walked = (now: number) =>
+      walkedOn({ walkedUntil: ISSUED, gapMinutes: 0, expiresAt: EXPIRES }, { seen, now });
+    expect(walked(AT_8 + 2 * HOUR)).toEqual({ walkedUntil: AT_8 + 20 * MINUTE, gapMinutes: 0 });
+    expect(walked(AT_8 + 2 * HOUR + 27 * MINUTE)).toEqual({ walkedUntil: AT_8 + 40 * MINUTE, gapMinutes: 7 });
+    expect([
+      isSettled({ closedAt: AT_8, gapMinutes: 1 }, AT_8 + HOUR),
+      isSettled({ closedAt: AT_8, gapMinutes: 0 }, AT_8),
+    ]).toEqual([false, true]);
+  });
+
   test("holes are counted in whole minutes, also those of earlier looks", () => {
     const seen = quiet().filter(({ from }) => from < AT_8 + 20 * MINUTE || from >= AT_8 + 27 * MINUTE);
     expect(end(long, seen)?.gapMinutes).toBe(7);
     expect(uncoveredMinutes(seen, ISSUED, AT_8 + 25 * MINUTE)).toBe(5);
-    expect(knownUntil(seen.slice(0, 20), ISSUED)).toBe(AT_8 + 20 * MINUTE);
     const later = outcomeOf(
       { ...long, generatedAt: ISSUED, expiresAt: EXPIRES },
       { seen: seen.slice(20), since: AT_8 + 27 * MINUTE, earlierGaps: 7, now: EXPIRES + MINUTE },
@@ -170,7 +195,7 @@ describe("any path", () => {
             return;
           }
           earlierGaps += uncoveredMinutes([one], since, one.to);
-          since = knownUntil([one], since);
+          since = one.to;
         }
         expect(whole?.status === undefined || whole.status === "EXPIRED").toBe(true);
       }),

@@ -37,7 +37,7 @@ function closed(
   const decidedBy = exitPrice === null ? null : "candle";
   return {
     ...circumstances,
-    ...{ status, exitPrice, pnlPercent, decidedBy },
+    ...{ status, exitPrice, pnlPercent, decidedBy, inDoubt: false },
     closedAt: `2026-01-0${time}:00.000Z`,
   };
 }

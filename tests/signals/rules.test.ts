@@ -13,7 +13,7 @@ const levels = fc
   .record({
     signal: fc.constantFrom("BUY" as const, "SELL" as const, "HOLD" as const),
     entry: price,
-    near: fc.double({ min: 0.0016, max: 0.2, noNaN: true }),
+    near: fc.double({ min: 0.0065, max: 0.2, noNaN: true }),
     far: fc.double({ min: 0, max: 0.2, noNaN: true }),
     ratio: fc.double({ min: 0.81, max: 4, noNaN: true }),
   })
@@ -46,8 +46,9 @@ describe("what may be issued", () => {
   });
 
   test.each([
-    ["a target as far as the costs", { tp1: 100.15, sl: 99.9 }, "costs of 0.15 %"],
-    ["a target a little beyond them", { tp1: 100.16, sl: 99.9 }, null],
+    ["a target as far as the costs", { tp1: 100.15, sl: 99.85 }, "costs of 0.15 %"],
+    ["a target a little beyond them", { tp1: 100.16, sl: 99.85 }, null],
+    ["a stop nearer than the noise of a minute", { tp1: 101, sl: 99.86 }, "sl 99.86 must be at least 0.15 %"],
     ["a reward of 0.8 to risk", { tp1: 100.8, sl: 99 }, null],
     ["a reward of less", { tp1: 100.79, sl: 99 }, "at least 0.8 times as far as sl"],
     ["an entry 0.5 % away", { entry: 100.5 }, null],

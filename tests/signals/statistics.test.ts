@@ -67,7 +67,7 @@ describe("hand-computed histories", () => {
     expect(statsOf()).toMatchObject({
       n: 0,
       winrate: null,
-      edge: { trades: 0, days: 0, excessPoints: null, eValue: 1, verdict: "not told from chance" },
+      edge: { trades: 0, days: 0, excessPoints: null, eValue: 1, verdict: "no record yet" },
       beforeCosts: {
         ...{ totalPnlPercent: 0, expectancyPercent: null, profitFactor: null },
         ...{ bestPnlPercent: null, worstPnlPercent: null },

@@ -19,13 +19,13 @@ type Prices = Partial<Record<string, number>>;
 const timelines = new WeakMap<App, { from: number; prices: Prices }[]>();
 
 /**
- * Lets the market stand at these prices from now on, for exchanges, tickers and model alike. What it was before stays as it
- * was; before the first time it stood there as well.
+ * Lets the market stand at these prices from this minute on, for exchanges, tickers and model alike. What it was before
+ * stays as it was; before the first time it stood there as well.
  */
 export function marketAt(app: App, prices: Prices): void {
   const known = timelines.get(app);
   if (known !== undefined) {
-    known.push({ from: Date.now(), prices });
+    known.push({ from: Date.now() - (Date.now() % MINUTE), prices });
     return;
   }
   const timeline = [{ from: -Infinity, prices }];

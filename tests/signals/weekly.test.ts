@@ -80,7 +80,7 @@ describe("the weekly recap", () => {
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
     expect(text).toMatch(
-      /<b>Whole record<\/b> · 4 trades, 2 days\n\+12\.5 points over chance \(-[\d.]+ to \+[\d.]+\): not distinguishable from chance/,
+      /<b>Whole record<\/b> · 4 trades, 2 days\n\+12\.5 points over chance \(-[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet/,
     );
     expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
   });

@@ -3,9 +3,15 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { DAY, dayOf, iso } from "../../lib/time";
 import { changeScope, findRun, signalsOfDay } from "../record/model";
 import { DAILY, type Desk } from "../record/tables";
-import { addArmDay, addDayOfTrades, addPairDay, COUNTED_MS, type DayShadow } from "../statistics/days";
+import {
+  addArmDay,
+  addDayOfTrades,
+  addPairDay,
+  COUNTED_MS,
+  NO_SEEN,
+  type DayShadow,
+} from "../statistics/days";
 import { dayTradeOf } from "../statistics/figures";
-import { NO_BLOCKS } from "../statistics/inference";
 import { dayStart } from "../trade/calendar";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";
 import { findPair, knownArms } from "./arms";
@@ -59,7 +65,7 @@ export async function countNextDay(ctx: MutationCtx, now: number): Promise<void>
     await changeScope(ctx, { arm, scope: "ALL" }, ({ arms: { model, ...others }, ...totals }) => {
       return {
         ...totals,
-        arms: { ...others, model: { ...model, blocks: addArmDay(model.blocks, shadows) } },
+        arms: { ...others, model: { ...model, days: addArmDay(model.days, shadows) } },
       };
     });
     for (const other of seen) if (other.arm !== arm) await addToPair(ctx, { arm, shadows }, other);
@@ -72,9 +78,9 @@ type DayOfArm = { arm: string; shadows: readonly DayShadow[] };
 async function addToPair(ctx: MutationCtx, { arm, shadows }: DayOfArm, other: DayOfArm): Promise<void> {
   const against = other.arm;
   const pair = await findPair(ctx, arm, against);
-  const blocks = addPairDay(pair?.blocks ?? NO_BLOCKS, shadows, other.shadows);
-  if (pair === null) await ctx.db.insert("signalPairs", { arm, against, blocks });
-  else await ctx.db.patch("signalPairs", pair._id, { blocks });
+  const days = addPairDay(pair?.days ?? NO_SEEN, shadows, other.shadows);
+  if (pair === null) await ctx.db.insert("signalPairs", { arm, against, days });
+  else await ctx.db.patch("signalPairs", pair._id, { days });
 }
 
 /** When the lab's first day begins that has signals and is not counted, epoch ms; `null` without one. */
@@ -126,6 +132,10 @@ async function shadowsOf(ctx: QueryCtx, arm: string, from: number): Promise<DayS
 }
 
 function dayShadowOf(row: Doc<"signals">): DayShadow {
-  const { slot, token, signal, entry, tp1, tp2, sl, exitPrice = null, gapMinutes } = row;
-  return { slot: `${iso(slot)} ${token}`, signal, entry, tp1, tp2, sl, exitPrice, gapMinutes };
+  const { slot, token, signal, entry, tp1, tp2, sl, costBps, exitPrice = null, gapMinutes } = row;
+  const { inDoubt = false } = row;
+  return {
+    slot: `${iso(slot)} ${token}`,
+    ...{ signal, entry, tp1, tp2, sl, costBps, exitPrice, gapMinutes, inDoubt },
+  };
 }

@@ -1,6 +1,6 @@
 import { PAIR_UNIT } from "../statistics/days";
 import { boundsShown, ratio, statisticsOf } from "../statistics/figures";
-import { DECISIVE, type Blocks } from "../statistics/inference";
+import { DECISIVE, type Seen } from "../statistics/inference";
 import type { Totals } from "../statistics/totals";
 import { storedExample, totalsExample } from "../views/examples";
 import type { ShadowArm, ShadowLab } from "./shapes";
@@ -28,8 +28,8 @@ export function figuresOfArm(totals: Totals): ArmFigures {
 }
 
 /** What a pair's days say, in points of the difference. */
-export function figuresOfPair(blocks: Blocks) {
-  return boundsShown(blocks, PAIR_UNIT);
+export function figuresOfPair(days: Seen) {
+  return boundsShown(days, PAIR_UNIT);
 }
 
 /** @param rivals How many arms have been held against the one that writes. */

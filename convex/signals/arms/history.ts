@@ -51,7 +51,7 @@ async function armView(
     ...{ arm, model, promptVersion, since: iso(since) },
     ...{ asked: orElse(namedShadowArms, []).includes(arm), writes: arm === writer },
     ...figuresOfArm(await totalsOf(ctx, arm, "ALL")),
-    againstWriter: pair === undefined ? null : { writer, ...figuresOfPair(pair.blocks), needed },
+    againstWriter: pair === undefined ? null : { writer, ...figuresOfPair(pair.days), needed },
   };
 }
 

@@ -8,7 +8,7 @@ import { iso } from "../../lib/time";
 import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
 import { eValueShown } from "../statistics/figures";
-import { NO_BLOCKS } from "../statistics/inference";
+import { NO_SEEN } from "../statistics/days";
 import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
 
@@ -52,15 +52,15 @@ export const promote = internalMutation({
     const before = { model: writer.model ?? setting("LLM_MODEL"), promptVersion: writer.promptVersion };
     const against = nameOfArm(before);
     if (against === arm.arm) throw new AppError("conflict", `${arm.arm} writes the daily signals already`);
-    const blocks = (await findPair(ctx, arm.arm, against))?.blocks ?? NO_BLOCKS;
-    const eValue = eValueShown(blocks);
+    const { least } = (await findPair(ctx, arm.arm, against))?.days ?? NO_SEEN;
+    const eValue = eValueShown(least);
     const needed = neededOf((await rivalsOf(ctx, against)).length);
     if (eValue < needed && forced === null) {
       const known = (await findArm(ctx, arm.arm)) === null ? "It was never asked." : "";
       throw new AppError(
         "forbidden",
         `${arm.arm} is not shown to be better than ${against}: its e-value is ${eValue.toFixed(2)} over ` +
-          `${blocks.days} days, ${needed} is needed. ${known} With "force" and a reason it is promoted all the same.`,
+          `${least.days} days, ${needed} is needed. ${known} With "force" and a reason it is promoted all the same.`,
       );
     }
     const { sequence } = await append(ctx, {
@@ -70,7 +70,7 @@ export const promote = internalMutation({
         content: {
           ...{ arm: arm.arm, model: arm.model, promptVersion: arm.promptVersion },
           ...{ previousModel: before.model, previousPromptVersion: before.promptVersion },
-          ...{ eValue, days: blocks.days, needed, forced, at: iso(Date.now()) },
+          ...{ eValue, days: least.days, needed, forced, at: iso(Date.now()) },
         },
       },
     });

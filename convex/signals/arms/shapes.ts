@@ -9,7 +9,7 @@ const points = z.number();
 
 /** As of the daily signals, in points a slot. */
 const bounds = edge
-  .omit({ trades: true, verdict: true })
+  .omit({ trades: true, afterCosts: true, verdict: true })
   .extend({ days: count.describe("Each one observation.") });
 
 const { n, brier, calibratedBrier } = calibration.shape;
@@ -35,7 +35,7 @@ const shadowArm = z.object({
   averageBeforeCostsPercent: z.number().nullable(),
   averageAfterCostsPercent: z.number().nullable(),
   edge: bounds
-    .extend({ verdict: edge.shape.verdict })
+    .extend({ afterCosts: edge.shape.afterCosts, verdict: edge.shape.verdict })
     .describe(
       "Against chance. A day is one observation: the excess of all trades of 00:00 to 16:59 UTC, divided by the 51 slots of these hours.",
     ),

@@ -9,8 +9,8 @@ import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/model";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
-import { outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
-import { hasGaps, LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
+import { isSettled, outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
+import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /**
  * The outcome tracker. Of each token that has open signals, a tick asks for one live price and for the one-minute candles
@@ -27,9 +27,6 @@ const BATCH = 40;
 const SAMPLE = 4;
 /** The signals of a batch are issued within this: after an outage a path, and what is asked for it, stays short. */
 const BATCH_MS = LIFETIME_MS + 2 * HOUR;
-
-/** Candles that are not to be had at expiry may be later; controls wait for them this long. */
-const PATIENCE_MS = 2 * HOUR;
 
 /** The daily signals' tick. */
 export const track = cron("track signal outcomes", async (ctx) => {
@@ -132,10 +129,11 @@ async function settleOutcome(
   const { walkedUntil: since, gapMinutes: earlierGaps } = signal;
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
   if (outcome !== null) {
-    await closeSignal(ctx, signal, outcome);
-    return true;
+    const isOver = isSettled(outcome, now);
+    if (isOver) await closeSignal(ctx, signal, outcome);
+    return isOver;
   }
-  const walked = walkedOn(signal, seen);
+  const walked = walkedOn(signal, { seen, now });
   if (walked !== null) await ctx.db.patch("signals", signal._id, walked);
   return false;
 }
@@ -148,8 +146,8 @@ async function settleComparison(
   const position = positionOf(signal);
   if (position === null) return;
   const { generatedAt, expiresAt } = signal;
-  const isPatchy = hasGaps(uncoveredMinutes(seen, generatedAt, expiresAt));
-  if (isPatchy && now < expiresAt + PATIENCE_MS) return;
+  const gapMinutes = uncoveredMinutes(seen, generatedAt, expiresAt);
+  if (!isSettled({ closedAt: expiresAt, gapMinutes }, now)) return;
   const compared = comparisonOf({ position, generatedAt, expiresAt }, { seen, now });
   if (compared !== null) await keepComparison(ctx, signal, compared);
 }

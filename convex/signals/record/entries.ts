@@ -46,8 +46,8 @@ function issuedFacts({ signal, ...held }: AnySignal) {
 }
 
 export function closingEntry(signal: AnySignal, outcome: Outcome, refusedDays: number): ChainEntry {
-  const { status, exitPrice, pnlPercent, decidedBy, gapMinutes } = outcome;
-  const end = { status, closedAt: iso(outcome.closedAt), exitPrice, pnlPercent, decidedBy };
+  const { gapMinutes, ...told } = outcome;
+  const end = { ...told, closedAt: iso(outcome.closedAt) };
   if (signal.desk === "lab") {
     const content = { ...shadowOf(signal), ...end, gapMinutes };
     return { desk: "lab", statement: { kind: "closed", content } };

@@ -61,6 +61,8 @@ const closedContent = z.strictObject({
   exitPrice: z.number().nullable(),
   pnlPercent: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
+  /** The order in which the levels were touched is not known: the stop was told. */
+  inDoubt: z.boolean(),
 });
 
 /** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
@@ -68,6 +70,7 @@ const comparedContent = z.strictObject({
   ...circumstances,
   mirrorStatus: status,
   mirrorExitPrice: z.number().nullable(),
+  mirrorInDoubt: z.boolean(),
   holdExitPrice: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
 });

@@ -10,7 +10,7 @@ import type { Outcome } from "../trade/path";
 import {
   chanceOf,
   delivered,
-  excessOf,
+  leastExcess,
   LIFETIME_MS,
   positionOf,
   TOKENS,
@@ -123,7 +123,7 @@ export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome
   await append(ctx, closingEntry(row, outcome, await refusedDays(ctx, row)));
   const { token, signal, costBps, confidence } = row;
   const position = positionOf(row);
-  const excess = position === null ? 0 : excessOf(position, outcome);
+  const excess = position === null ? 0 : leastExcess(position, outcome);
   const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
   const closed = { signal, costBps, excess, ...stated, ...outcome };
   for (const arm of new Set([row.arm, row.record])) {

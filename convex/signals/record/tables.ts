@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { waiting, type Records, type RecordsOf } from "../../lib/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
-import { vBlocks } from "../statistics/days";
+import { vSeen } from "../statistics/days";
 import { totalsFields } from "../statistics/totals";
 import { vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
 import { vComparison } from "../trade/controls";
@@ -180,7 +180,7 @@ export const signalTables = {
   }).index("by_arm", ["arm"]),
 
   /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
-  signalPairs: defineTable({ arm: v.string(), against: v.string(), blocks: vBlocks })
+  signalPairs: defineTable({ arm: v.string(), against: v.string(), days: vSeen })
     .index("by_arm", ["arm", "against"])
     .index("by_against", ["against"]),
 

@@ -1,12 +1,22 @@
 import { v, type Infer } from "convex/values";
 import { HOUR } from "../../lib/time";
 import { armPnl, ARMS, armTrades, type Arm, type TradeAndControls } from "../trade/controls";
-import { excessOf, hasGaps, LAB_TOKENS, pnlPercent, positionOf, type Levels } from "../trade/rules";
-import { addDay, NO_BLOCKS, type Blocks } from "./inference";
+import {
+  breakEvenOf,
+  LAB_TOKENS,
+  leastExcess,
+  mostExcess,
+  pnlPercent,
+  positionOf,
+  type Ending,
+  type Levels,
+  type Position,
+} from "../trade/rules";
+import { addDay, LEAST_NET, NO_BLOCKS, type Blocks, type Seen } from "./inference";
 
 /** What the model's trades and those of the control arms come to, day by day. Pure. */
 
-export const vBlocks = v.object({
+const vBlocks = v.object({
   days: v.number(),
   sum: v.number(),
   squares: v.number(),
@@ -17,7 +27,12 @@ export const vBlocks = v.object({
 /** Sums of results in percentage points: of trades that ended at a price, before costs, and what these trades cost. */
 const results = { trades: v.number(), pnlSum: v.number(), costSum: v.number() };
 
-const vArm = v.object({ ...results, blocks: vBlocks });
+/** What days come to before costs, as `Seen`. */
+export const vSeen = v.object({ least: vBlocks, most: vBlocks });
+/** `net`: after costs, as little as it may be. */
+const vDays = vSeen.extend({ net: vBlocks });
+type Days = Infer<typeof vDays>;
+const vArm = v.object({ ...results, days: vDays });
 
 export const vArms = v.object({
   model: vArm,
@@ -29,7 +44,9 @@ export const vArms = v.object({
 export type Arms = Infer<typeof vArms>;
 
 const NO_TRADES = { trades: 0, pnlSum: 0, costSum: 0 };
-const NO_ARM = { ...NO_TRADES, blocks: NO_BLOCKS };
+export const NO_SEEN: Seen = { least: NO_BLOCKS, most: NO_BLOCKS };
+export const NO_DAYS: Days = { ...NO_SEEN, net: NO_BLOCKS };
+const NO_ARM = { ...NO_TRADES, days: NO_DAYS };
 export const NO_ARMS: Arms = {
   ...{ model: NO_ARM, coin: NO_ARM, momentum: NO_ARM, alwaysLong: NO_ARM },
   buyAndHold: NO_TRADES,
@@ -41,13 +58,13 @@ export type DayTrade = TradeAndControls & { costBps: number };
 /** The sums with one more day, of which every trade has ended. A day without trades adds nothing. */
 export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
   const after = { ...arms };
-  const excesses: Record<Arm, number[]> = { model: [], coin: [], momentum: [], alwaysLong: [] };
+  const excesses: Record<Arm, Excess[]> = { model: [], coin: [], momentum: [], alwaysLong: [] };
   for (const trade of trades) {
     const all = armTrades(trade);
     for (const arm of ARMS) {
       const one = all[arm];
       if (one === undefined) continue;
-      excesses[arm].push(excessOf(one.position, one));
+      excesses[arm].push(excessOf({ ...one, costBps: trade.costBps }));
       after[arm] = { ...after[arm], ...withResult(after[arm], armPnl(one), trade.costBps) };
     }
     const { holdExitPrice } = trade.compared;
@@ -55,10 +72,37 @@ export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
     after.buyAndHold = withResult(after.buyAndHold, held, trade.costBps);
   }
   for (const arm of ARMS) {
-    const [sum, n] = [excesses[arm].reduce((total, one) => total + one, 0), excesses[arm].length];
-    if (n > 0) after[arm] = { ...after[arm], blocks: addDay(after[arm].blocks, sum / n) };
+    const { length } = excesses[arm];
+    if (length > 0) after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], length) };
   }
   return after;
+}
+
+/** A trade's excess over chance: as little and as great as it may be, and the least after costs. */
+type Excess = Record<keyof Days, number>;
+const NO_EXCESS: Excess = { least: 0, most: 0, net: 0 };
+
+/** A trade of anybody's, and what getting in and out costs. */
+export type Ended = Ending & { position: Position; costBps: number };
+
+function excessOf({ position, costBps, ...ending }: Ended): Excess {
+  const least = leastExcess(position, ending);
+  return { least, most: mostExcess(position, ending), net: least - breakEvenOf(position, costBps) };
+}
+
+/** One more day of trades, shared out over so many places. */
+export function addDayOfEndings(days: Days, ended: readonly Ended[], places: number): Days {
+  return addExcesses(days, ended.map(excessOf), places);
+}
+
+/** One more day, whose excesses are shared out over so many places. */
+function addExcesses(days: Days, excesses: readonly Excess[], places: number): Days {
+  const mean = (of: keyof Days) => excesses.reduce((sum, one) => sum + one[of], 0) / places;
+  return {
+    least: addDay(days.least, mean("least")),
+    most: addDay(days.most, mean("most")),
+    net: addDay(days.net, mean("net"), LEAST_NET),
+  };
 }
 
 function withResult({ trades, pnlSum, costSum }: typeof NO_TRADES, pnl: number | null, costBps: number) {
@@ -76,47 +120,51 @@ const GREATEST_DIFFERENCE = 1 + 5 / 9;
 const SCALE = 5 / 9 / GREATEST_DIFFERENCE;
 
 /** A closed signal of a day's counted hours. */
-export type DayShadow = Levels & {
-  /** Which hour and token: `2026-01-05T09:00:00.000Z BTC`. */
-  slot: string;
-  exitPrice: number | null;
-  gapMinutes: number;
-};
+export type DayShadow = Levels &
+  Ending & {
+    /** Which hour and token: `2026-01-05T09:00:00.000Z BTC`. */
+    slot: string;
+    costBps: number;
+  };
 
-/** An arm's blocks with one more day. */
-export function addArmDay(blocks: Blocks, day: readonly DayShadow[]): Blocks {
-  const sum = day.reduce((total, one) => total + least(one), 0);
-  return addDay(blocks, sum / SLOTS);
+/** An arm's days with one more. */
+export function addArmDay(days: Days, day: readonly DayShadow[]): Days {
+  return addExcesses(days, day.map(shadowExcess), SLOTS);
 }
 
 /**
- * The blocks of an arm against another with one more day: of the slots in which both have answered, each against the other
- * in the same hour, at the price of the same minutes. Where a path has gaps, it counts against the arm that is to be shown
- * better.
+ * The days of an arm against another with one more: of the slots in which both have answered, each against the other in the
+ * same hour, at the price of the same minutes. What nobody has seen counts against the arm that is to be shown better.
  */
-export function addPairDay(blocks: Blocks, day: readonly DayShadow[], against: readonly DayShadow[]): Blocks {
-  const others = new Map(against.map((one) => [one.slot, one]));
-  let sum = 0;
-  for (const one of day) {
+export function addPairDay(
+  { least, most }: Seen,
+  day: readonly DayShadow[],
+  against: readonly DayShadow[],
+): Seen {
+  const others = new Map(against.map((one) => [one.slot, shadowExcess(one)]));
+  const both = day.flatMap((one) => {
     const other = others.get(one.slot);
-    if (other !== undefined) sum += least(one) - most(other);
-  }
-  return addDay(blocks, (SCALE * sum) / SLOTS);
+    return other === undefined ? [] : [{ own: shadowExcess(one), other }];
+  });
+  const mean = (of: (pair: (typeof both)[number]) => number) =>
+    (SCALE * both.reduce((sum, pair) => sum + of(pair), 0)) / SLOTS;
+  return {
+    least: addDay(
+      least,
+      mean(({ own, other }) => own.least - other.most),
+    ),
+    most: addDay(
+      most,
+      mean(({ own, other }) => own.most - other.least),
+    ),
+  };
 }
 
-/** What a pair's blocks say is worth this much more in shares of an excess. */
+/** What a pair's days say is worth this much more in shares of an excess. */
 export const PAIR_UNIT = 1 / SCALE;
 
-/** A signal's excess, as little as it may be: 0 without a position. */
-function least(one: DayShadow): number {
+/** Nothing without a position. */
+function shadowExcess(one: DayShadow): Excess {
   const position = positionOf(one);
-  return position === null ? 0 : excessOf(position, one);
-}
-
-/** The same as great as it may be. */
-function most(one: DayShadow): number {
-  const position = positionOf(one);
-  if (position === null) return 0;
-  const excess = excessOf(position, { ...one, gapMinutes: 0 });
-  return hasGaps(one.gapMinutes) ? Math.max(0, excess) : excess;
+  return position === null ? NO_EXCESS : excessOf({ ...one, position });
 }

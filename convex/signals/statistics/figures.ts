@@ -1,9 +1,9 @@
 import { iso } from "../../lib/time";
 import type { Comparison, Side } from "../trade/controls";
 import type { Outcome } from "../trade/path";
-import { afterCosts, excessOf, positionOf, type Levels } from "../trade/rules";
+import { afterCosts, leastExcess, positionOf, type Levels } from "../trade/rules";
 import type { Arms, DayTrade } from "./days";
-import { boundsOf, DECISIVE, eValueOf, type Blocks } from "./inference";
+import { boundsOf, DECISIVE, eValueOf, LEAST_NET, type Blocks, type Seen } from "./inference";
 import type { Edge, SignalStats, Standing } from "./shapes";
 import type { Curve, Totals } from "./totals";
 
@@ -12,8 +12,8 @@ import type { Curve, Totals } from "./totals";
 /** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
 const BINS = 10;
 
-/** Ratios and drawdowns of fewer trades than this say nothing. */
-const RISK_FROM = 30;
+/** Of fewer results than this there is no record yet: no verdict, no ratios, no drawdown. */
+const RECORD_FROM = 30;
 
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
 export function statisticsOf(totals: Totals): SignalStats {
@@ -23,7 +23,7 @@ export function statisticsOf(totals: Totals): SignalStats {
     n: decided + totals.expired,
     ...{ wins, losses, expired: totals.expired, holds: totals.holds, refusedDays: totals.refused },
     gaps: { trades: totals.gapped, minutes: totals.gapMinutes },
-    edge: edgeOf(totals.arms.model),
+    edge: edgeOf(totals.arms.model, priced),
     controls: controlsOf(totals.arms),
     winrate: winrateOf(wins, losses),
     trades: priced,
@@ -41,8 +41,25 @@ export function statisticsOf(totals: Totals): SignalStats {
   };
 }
 
-function edgeOf({ trades, blocks }: { trades: number; blocks: Blocks }): Edge {
-  return { trades, ...edgeShown(blocks) };
+/** @param results How many trades have one. */
+function edgeOf({ trades, days }: Arms["model"], results: number): Edge {
+  const bounds = boundsShown(days);
+  const afterCosts = {
+    excessPoints: meanPoints(days.net),
+    eValue: eValueShown(days.net, LEAST_NET),
+  };
+  return { trades, ...bounds, afterCosts, verdict: verdictOf(bounds, afterCosts.eValue, results) };
+}
+
+/** The weaker of what the days say before and after costs. */
+function verdictOf(
+  { eValue, highPoints }: Pick<Edge, "eValue" | "highPoints">,
+  afterCosts: number,
+  results: number,
+): Edge["verdict"] {
+  if (results < RECORD_FROM) return "no record yet";
+  if (eValue >= DECISIVE) return afterCosts >= DECISIVE ? "better than chance" : "better before costs";
+  return highPoints < 0 ? "worse than chance" : "not told from chance";
 }
 
 function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): SignalStats["controls"] {
@@ -56,8 +73,8 @@ function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): Si
 }
 
 function armOf(arm: Arms["model"]) {
-  const { excessPoints, lowPoints, highPoints } = edgeOf(arm);
-  return { ...averagesOf(arm), days: arm.blocks.days, excessPoints, lowPoints, highPoints };
+  const { eValue: _, ...bounds } = boundsShown(arm.days);
+  return { ...averagesOf(arm), ...bounds };
 }
 
 function averagesOf({ trades, pnlSum, costSum }: { trades: number; pnlSum: number; costSum: number }) {
@@ -79,7 +96,7 @@ function resultOf(curve: Curve, trades: number): SignalStats["beforeCosts"] {
 }
 
 function riskOf({ mean, drawdown, ...curve }: Curve, n: number): SignalStats["risk"] {
-  if (n < RISK_FROM) return { n, sharpe: null, sortino: null, maxDrawdown: null };
+  if (n < RECORD_FROM) return { n, sharpe: null, sortino: null, maxDrawdown: null };
   return {
     n,
     sharpe: ratio(mean, Math.sqrt(curve.squaredDeviations / (n - 1))),
@@ -148,34 +165,40 @@ export function rounded(value: number, decimals = 10): number {
 /** Beyond this an e-value says no more, and JSON cannot hold them all. */
 const GREATEST_E = 1e12;
 
-/** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
-export function boundsShown(blocks: Blocks, unit = 1): Omit<Edge, "trades" | "verdict"> {
-  const { low, high } = boundsOf(blocks);
+/**
+ * @param days `most` is taken for the upper bound alone.
+ * @param unit What a whole excess is, where it is not that of one trade from stop to target.
+ */
+export function boundsShown(days: Seen, unit = 1): Omit<Edge, "trades" | "afterCosts" | "verdict"> {
+  const { low, high } = boundsOf(days);
   return {
-    days: blocks.days,
-    excessPoints: ratio(100 * unit * blocks.sum, blocks.days),
+    days: days.least.days,
+    excessPoints: meanPoints(days.least, unit),
     lowPoints: rounded(100 * unit * low),
     highPoints: rounded(100 * unit * high),
-    eValue: eValueShown(blocks),
+    eValue: eValueShown(days.least),
   };
 }
 
-export function eValueShown(blocks: Blocks): number {
-  return rounded(Math.min(eValueOf(blocks), GREATEST_E));
+function meanPoints({ sum, days }: Blocks, unit = 1): number | null {
+  return ratio(100 * unit * sum, days);
 }
 
-/** The bounds with what they say in words. */
-function edgeShown(blocks: Blocks): Omit<Edge, "trades"> {
-  const shown = boundsShown(blocks);
-  const { eValue, highPoints } = shown;
-  const verdict =
-    eValue >= DECISIVE ? "better than chance" : highPoints < 0 ? "worse than chance" : "not told from chance";
-  return { ...shown, verdict };
+export function eValueShown(blocks: Blocks, floor?: number): number {
+  return rounded(Math.min(eValueOf(blocks, floor), GREATEST_E));
 }
+
+const VERDICT_WORDS = {
+  "no record yet": "no record yet",
+  "better than chance": "better than chance, after costs too",
+  "better before costs": "better than chance, but not after costs",
+  "worse than chance": "worse than chance",
+  "not told from chance": "not distinguishable from chance",
+} as const satisfies Record<Edge["verdict"], string>;
 
 /** How a verdict reads in a sentence. */
 export function verdictWords(verdict: Edge["verdict"]): string {
-  return verdict === "not told from chance" ? "not distinguishable from chance" : verdict;
+  return VERDICT_WORDS[verdict];
 }
 
 type Standable = Levels &
@@ -183,6 +206,7 @@ type Standable = Levels &
     status: Outcome["status"] | "PENDING";
     costBps: number;
     gapMinutes: number;
+    inDoubt?: boolean;
   };
 
 export function standingOf(signals: readonly Standable[]): Standing {
@@ -208,18 +232,20 @@ export function standingOf(signals: readonly Standable[]): Standing {
 /** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
 export function excessIn(signal: Standable): number | null {
   const position = positionOf(signal);
-  const { exitPrice, gapMinutes } = signal;
-  return position === null || exitPrice === undefined ? null : excessOf(position, { exitPrice, gapMinutes });
+  const { exitPrice, gapMinutes, inDoubt = false } = signal;
+  return position === null || exitPrice === undefined
+    ? null
+    : leastExcess(position, { exitPrice, gapMinutes, inDoubt });
 }
 
 /** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
 export function dayTradeOf(
   signal: Standable & { coin: Side | null; momentum: Side | null; compared?: Comparison },
 ): DayTrade | null {
-  const { exitPrice, gapMinutes, coin, momentum, compared, costBps } = signal;
+  const { exitPrice, gapMinutes, inDoubt = false, coin, momentum, compared, costBps } = signal;
   const position = positionOf(signal);
   if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
-  return { position, coin, momentum, exitPrice, gapMinutes, compared, costBps };
+  return { position, coin, momentum, exitPrice, gapMinutes, inDoubt, compared, costBps };
 }
 
 /** The results of those that have one, in percent and before costs. */

@@ -27,9 +27,25 @@ export const edge = z.object({
     .describe(
       "What betting on an edge has made of 1: without an edge it ever reaches 20 with a probability of 5 % at most.",
     ),
+  afterCosts: z
+    .object({
+      excessPoints: points
+        .nullable()
+        .describe("Mean over days, less what each trade needs to earn its costs."),
+      eValue: z.number().nonnegative().describe("The same bet on what is left after costs."),
+    })
+    .describe("A trade's break-even is its costs as a share of the way from stop to target."),
   verdict: z
-    .enum(["better than chance", "worse than chance", "not told from chance"])
-    .describe("better: the e-value is at least 20."),
+    .enum([
+      "no record yet",
+      "better than chance",
+      "better before costs",
+      "worse than chance",
+      "not told from chance",
+    ])
+    .describe(
+      "Nothing below 30 results. better than chance: both e-values are at least 20; better before costs: the first alone is.",
+    ),
 });
 export type Edge = z.output<typeof edge>;
 

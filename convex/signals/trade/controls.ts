@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { sha256Hex } from "../../lib/crypto";
 import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
-import { pnlPercent, type Position } from "./rules";
+import { pnlPercent, type Ending, type Position } from "./rules";
 
 /**
  * The arms that stand beside every trade of the model, with the same time, entry, distances and costs: a coin flip, the
@@ -43,6 +43,7 @@ export const vComparison = v.object({
   mirrorStatus: vEnd,
   mirrorExitPrice: v.union(v.number(), v.null()),
   mirrorGapMinutes: v.number(),
+  mirrorInDoubt: v.boolean(),
   /** The price at expiry, for whoever has bought and held; `null` when nobody knew it. */
   holdExitPrice: v.union(v.number(), v.null()),
   decidedBy: v.union(vDecider, v.null()),
@@ -72,20 +73,18 @@ export function comparisonOf(
     mirrorStatus: mirror.status,
     mirrorExitPrice: mirror.exitPrice,
     mirrorGapMinutes: mirror.gapMinutes,
+    mirrorInDoubt: mirror.inDoubt,
     holdExitPrice: held.exitPrice,
     decidedBy: held.decidedBy,
   };
 }
 
 /** A trade of an arm as it ended. */
-export type ArmTrade = { position: Position; exitPrice: number | null; gapMinutes: number };
+export type ArmTrade = Ending & { position: Position };
 
-export type TradeAndControls = {
-  position: Position;
+export type TradeAndControls = ArmTrade & {
   coin: Side;
   momentum: Side | null;
-  exitPrice: number | null;
-  gapMinutes: number;
   compared: Comparison;
 };
 
@@ -93,12 +92,13 @@ export type TradeAndControls = {
 export function armTrades(
   trade: TradeAndControls,
 ): Record<Exclude<Arm, "momentum">, ArmTrade> & { momentum?: ArmTrade } {
-  const { position, exitPrice, gapMinutes, compared } = trade;
-  const own: ArmTrade = { position, exitPrice, gapMinutes };
+  const { position, exitPrice, gapMinutes, inDoubt, compared } = trade;
+  const own: ArmTrade = { position, exitPrice, gapMinutes, inDoubt };
   const other: ArmTrade = {
     position: mirrored(position),
     exitPrice: compared.mirrorExitPrice,
     gapMinutes: compared.mirrorGapMinutes,
+    inDoubt: compared.mirrorInDoubt,
   };
   const of = (side: Side) => (side === position.signal ? own : other);
   return {

@@ -1,15 +1,16 @@
 import { v, type Infer } from "convex/values";
-import { MINUTE } from "../../lib/time";
+import { HOUR, MINUTE } from "../../lib/time";
 import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
 
 /**
  * How a signal ends, from what is known of its price's path. Pure. Times are epoch ms, prices USD.
  *
  * The first level touched decides. In what order two levels were touched within one stretch (a minute's candle) nobody
- * can tell from its extremes: then it is the stop. Nothing counts from before the signal was issued or from after its
- * expiry, so of the candle in which it was issued only the close counts, and of the one in which it expires only the
- * open. What that leaves in the dark is less than a minute at each end, and a candle that holds both levels: under 1 % of
- * labels (`npm run test:long -- labels`).
+ * can tell from its extremes: then it is the stop. Of the candle in which the signal was issued nobody can tell either what
+ * came before the issue, so its close and its adverse extreme count: a stop that only its extreme touched may have been
+ * touched too early, but none is missed. Such ends are in doubt, and count against nobody (`mostExcess`). Nothing counts
+ * from after the expiry: of the candle in which it lies only the open does. That and the doubt are under 1 % of labels
+ * (`npm run test:long -- labels`).
  */
 
 export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"));
@@ -41,6 +42,8 @@ export const vOutcome = v.object({
   decidedBy: v.union(vDecider, v.null()),
   /** Whole minutes from the issue to the end that no candle covers. */
   gapMinutes: v.number(),
+  /** A stop that a candle told which may hold another order: the target before it, or the stop before the issue. */
+  inDoubt: v.boolean(),
 });
 export type Outcome = Infer<typeof vOutcome>;
 
@@ -50,6 +53,9 @@ export type Outcome = Infer<typeof vOutcome>;
  */
 const BEFORE_EXPIRY_MS = 10 * MINUTE;
 const AFTER_EXPIRY_MS = 35 * MINUTE;
+
+/** Candles that are not to be had may only be late: what is told without them waits for them this long. */
+const PATIENCE_MS = 2 * HOUR;
 
 /** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
 const UNPRICED_MS = 2 * LIFETIME_MS;
@@ -75,9 +81,9 @@ export function outcomeOf(
 ): Outcome | null {
   const { generatedAt, expiresAt } = signal;
   // What an earlier look has walked is over.
-  const path = withinLife(signal, seen).filter(({ to }) => to > since || since === generatedAt);
-  const gapsUntil = (end: number) => earlierGaps + uncoveredMinutes(seen, since, end);
   const position = positionOf(signal);
+  const path = withinLife(signal, position, seen).filter(({ to }) => to > since || since === generatedAt);
+  const gapsUntil = (end: number) => earlierGaps + uncoveredMinutes(seen, since, end);
   const touch = position === null ? null : firstTouch(position, path);
   if (touch !== null) {
     const closedAt = Math.max(touch.at, generatedAt);
@@ -88,13 +94,14 @@ export function outcomeOf(
       closedAt,
       decidedBy: touch.by,
       gapMinutes: gapsUntil(Math.max(closedAt, since)),
+      inDoubt: touch.inDoubt,
     };
   }
   if (now < expiresAt) return null;
   const last = priceAt(expiresAt, seen);
   if (last === null) {
     if (now - generatedAt <= UNPRICED_MS) return null;
-    const unknown = { exitPrice: null, pnlPercent: null, decidedBy: null };
+    const unknown = { exitPrice: null, pnlPercent: null, decidedBy: null, inDoubt: false };
     return { status: "EXPIRED", ...unknown, closedAt: expiresAt, gapMinutes: gapsUntil(expiresAt) };
   }
   const exitPrice = position === null ? last.priceUsd : between(position.sl, last.priceUsd, position.tp1);
@@ -105,34 +112,48 @@ export function outcomeOf(
     closedAt: expiresAt,
     decidedBy: last.by,
     gapMinutes: gapsUntil(expiresAt),
+    inDoubt: false,
   };
 }
+
+type Walked = Stretch & { isOfIssue: boolean };
 
 /** What of the stretches lies in the signal's life, in order. */
 function withinLife(
   { generatedAt, expiresAt }: { generatedAt: number; expiresAt: number },
+  position: Position | null,
   seen: readonly Stretch[],
 ) {
   return seen
-    .flatMap((one): Stretch[] => {
+    .flatMap(({ by, ...one }): Walked[] => {
       if (one.to < generatedAt || one.from > expiresAt) return [];
-      if (one.from >= generatedAt && one.to <= expiresAt) return [one];
-      if (one.to <= expiresAt) return [{ ...at(one.close, one.to), by: one.by }];
-      return one.from >= generatedAt ? [{ ...at(one.open, one.from), by: one.by }] : [];
+      const isOfIssue = one.from < generatedAt;
+      if (!isOfIssue && one.to <= expiresAt) return [{ ...one, by, isOfIssue }];
+      if (one.to <= expiresAt) return [{ ...ofIssue(one, position), by, isOfIssue }];
+      return isOfIssue ? [] : [{ ...at(one.open, one.from), by, isOfIssue }];
     })
     .toSorted((a, b) => a.from - b.from || a.to - b.to);
+}
+
+/** The candle in which the signal was issued: its close, and how far it went against the position. */
+function ofIssue({ to, high, low, close }: Omit<Stretch, "by">, position: Position | null) {
+  const told = at(close, to);
+  if (position === null) return told;
+  return position.signal === "BUY" ? { ...told, low } : { ...told, high };
 }
 
 function at(priceUsd: number, time: number) {
   return { from: time, to: time, open: priceUsd, high: priceUsd, low: priceUsd, close: priceUsd };
 }
 
-function firstTouch({ signal, tp1, sl }: Position, path: readonly Stretch[]) {
-  for (const { from, high, low, by } of path) {
+function firstTouch({ signal, tp1, sl }: Position, path: readonly Walked[]) {
+  for (const { from, high, low, by, isOfIssue } of path) {
     const stopped = signal === "BUY" ? low <= sl : high >= sl;
-    if (stopped) return { status: "LOSS" as const, level: sl, at: from, by };
     const won = signal === "BUY" ? high >= tp1 : low <= tp1;
-    if (won) return { status: "WIN" as const, level: tp1, at: from, by };
+    // Before the issue its candle may have touched the stop, too.
+    const inDoubt = won || isOfIssue;
+    if (stopped) return { status: "LOSS" as const, level: sl, at: isOfIssue ? 0 : from, by, inDoubt };
+    if (won) return { status: "WIN" as const, level: tp1, at: from, by, inDoubt: false };
   }
   return null;
 }
@@ -178,21 +199,34 @@ export function uncoveredMinutes(seen: readonly Stretch[], from: number, to: num
   return Math.floor(uncovered / MINUTE);
 }
 
-/** Until when the candles among the stretches tell the path; `since` without any. */
-export function knownUntil(seen: readonly Stretch[], since: number): number {
-  return seen.reduce((latest, { to, by }) => (by === "candle" ? Math.max(latest, to) : latest), since);
+/** Whether candles may still change what was told of a path up to a moment. */
+export function isSettled(
+  { closedAt, gapMinutes }: { closedAt: number; gapMinutes: number },
+  now: number,
+): boolean {
+  return gapMinutes === 0 || now >= closedAt + PATIENCE_MS;
 }
 
-/** How far beyond earlier looks the candles tell the path of a signal that goes on; `null`: no further. */
+/** How far beyond earlier looks the path of a signal that goes on is known for good; `null`: no further. */
 export function walkedOn(
   {
     walkedUntil: since,
     gapMinutes,
     expiresAt,
   }: { walkedUntil: number; gapMinutes: number; expiresAt: number },
-  seen: readonly Stretch[],
+  { seen, now }: { seen: readonly Stretch[]; now: number },
 ): { walkedUntil: number; gapMinutes: number } | null {
-  const walkedUntil = Math.min(knownUntil(seen, since), expiresAt);
+  const walkedUntil = Math.min(settledUntil(seen, since, now), expiresAt);
   if (walkedUntil === since) return null;
   return { walkedUntil, gapMinutes: gapMinutes + uncoveredMinutes(seen, since, walkedUntil) };
+}
+
+/** Until when candles tell the path, up to the first hole that may still be filled; `since` without any. */
+function settledUntil(seen: readonly Stretch[], since: number, now: number): number {
+  let known = since;
+  for (const { from, to } of seen.filter(({ by }) => by === "candle").toSorted((a, b) => a.from - b.from)) {
+    if (from > known && now < from + PATIENCE_MS) break;
+    known = Math.max(known, to);
+  }
+  return known;
 }

@@ -27,6 +27,12 @@ export const MAX_ENTRY_DISTANCE = 0.005;
 /** The way to tp1 is at least this much of the way to the stop: a tp1 within reach and a far stop win often and earn nothing. */
 export const MIN_REWARD_TO_RISK = 0.8;
 
+/**
+ * The stop is at least this far away, a fraction of the entry. A nearer one is touched within the minute of issue, and by
+ * steps of the price that are longer than the way to it: what it loses then is more than what is told.
+ */
+const MIN_STOP_DISTANCE = 0.0015;
+
 /** Ratios of decimals are a hair off what they are on paper. */
 const HAIR = 1e-9;
 
@@ -100,6 +106,9 @@ function levelProblems(
       `tp1 ${tp1} must be more than the costs of ${costBps / 100} % away from the live price ${entry}`,
     );
   }
+  if (!(risk / entry >= MIN_STOP_DISTANCE - HAIR)) {
+    problems.push(`sl ${sl} must be at least ${MIN_STOP_DISTANCE * 100} % away from the live price ${entry}`);
+  }
   if (!(reward / risk >= MIN_REWARD_TO_RISK - HAIR)) {
     problems.push(
       `from the live price ${entry}, tp1 ${tp1} must be at least ${MIN_REWARD_TO_RISK} times as far as sl ${sl}`,
@@ -128,18 +137,40 @@ export function chanceOf({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
+/** How a trade ended, and how much of it nobody saw. */
+export type Ending = {
+  /** `null` when nobody knew one. */
+  exitPrice: number | null;
+  gapMinutes: number;
+  /** The order in which its levels were touched is not known. */
+  inDoubt: boolean;
+};
+
 /**
- * Score minus chance, -1 to 1; 0 for a trade that ended without a price. Where the path has gaps, a result better than
- * chance counts as chance: what nobody has seen is no ground for a claim.
+ * Score minus chance, -5/9 to 1, as little as it may be: what nobody has seen is no ground for a claim. A trade without a
+ * price counts as stopped, one with gaps at most as chance.
  */
-export function excessOf(
-  position: Position,
-  { exitPrice, gapMinutes }: { exitPrice: number | null; gapMinutes: number },
-): number {
-  if (exitPrice === null) return 0;
-  const { tp1, sl } = position;
-  const excess = (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
+export function leastExcess(position: Position, { exitPrice, gapMinutes }: Ending): number {
+  if (exitPrice === null) return -chanceOf(position);
+  const excess = excessAt(position, exitPrice);
   return hasGaps(gapMinutes) ? Math.min(0, excess) : excess;
+}
+
+/** The same as great as it may be, so that nothing unseen is a ground against the trade either. */
+export function mostExcess(position: Position, { exitPrice, gapMinutes, inDoubt }: Ending): number {
+  if (exitPrice === null || inDoubt) return 1 - chanceOf(position);
+  const excess = excessAt(position, exitPrice);
+  return hasGaps(gapMinutes) ? Math.max(0, excess) : excess;
+}
+
+function excessAt(position: Position, exitPrice: number): number {
+  const { tp1, sl } = position;
+  return (exitPrice - sl) / (tp1 - sl) - chanceOf(position);
+}
+
+/** What the costs are of the way from stop to target: by so much a trade has to beat chance to earn them, 0 to 5/9. */
+export function breakEvenOf({ entry, tp1, sl }: Position, costBps: number): number {
+  return ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
 export function hasGaps(gapMinutes: number): boolean {

@@ -84,11 +84,12 @@ export function weekCard(
 }
 
 /** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not distinguishable from chance`. */
-export function edgeLines({ trades, days, excessPoints, lowPoints, highPoints, verdict }: Edge): Span[] {
+export function edgeLines({ trades, days, excessPoints, afterCosts, ...edge }: Edge): Span[] {
+  const { lowPoints, highPoints, verdict } = edge;
   if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
   return [
     { bold: "Whole record" },
-    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}): ${verdictWords(verdict)}`,
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
   ];
 }
 

@@ -14,7 +14,7 @@ import { signalView } from "./signals";
 
 const generatedAt = Date.parse(EXAMPLE_TIME);
 const outcome = {
-  ...{ status: "WIN" as const, exitPrice: 98_200, pnlPercent: 0.976864, gapMinutes: 0 },
+  ...{ status: "WIN" as const, exitPrice: 98_200, pnlPercent: 0.976864, gapMinutes: 0, inDoubt: false },
   ...{ closedAt: Date.UTC(2026, 0, 5, 12), decidedBy: "candle" as const },
 };
 
@@ -29,7 +29,7 @@ export const storedExample: Signal = {
   ...{ coin: coinFlip(GENESIS, "BTC", "2026-01-05"), momentum: "BUY" },
   ...outcome,
   compared: {
-    ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0 },
+    ...{ mirrorStatus: "LOSS", mirrorExitPrice: 98_200, mirrorGapMinutes: 0, mirrorInDoubt: false },
     ...{ holdExitPrice: 97_650, decidedBy: "candle" },
   },
 };

@@ -1,0 +1,231 @@
+import { addDayOfEndings, NO_DAYS } from "../../convex/signals/statistics/days";
+import { DECISIVE, eValueBelow, eValueOf, LEAST_NET } from "../../convex/signals/statistics/inference";
+import { outcomeOf, type Stretch } from "../../convex/signals/trade/path";
+import {
+  entered,
+  LIFETIME_MS,
+  positionOf,
+  problemsOf,
+  type Ending,
+  type Position,
+} from "../../convex/signals/trade/rules";
+import type { Progress } from "./progress";
+import { bitsFrom, signalsUntilFound } from "./signalHistories";
+import { figure, type Table } from "./table";
+
+/** Signals without an edge on prices without a direction of their own: how often a record ever claims one. */
+export const question = "Does a record without an edge ever read better or worse than chance?";
+
+const HISTORIES = 2_000;
+const DAYS = 125;
+
+/** How the signals of a history are given. Shares: 0.01 is 1 %. */
+export type Setting = {
+  /** How far the first target and the stop are from the price. */
+  reward: number;
+  risk: number;
+  /** Seconds from the full minute to the issue, so long the issue's candle has gone on before. */
+  answerS: number;
+  costBps: number;
+  /** On this share of days candles are missing, a third of them. */
+  gaps: number;
+  /** A year. */
+  volatility: number;
+  drift: number;
+  /** Both tokens are on one side. */
+  together: boolean;
+};
+
+const USUAL: Setting = {
+  ...{ reward: 0.012, risk: 0.008, answerS: 10, costBps: 15, gaps: 0, volatility: 0.6, drift: 0 },
+  together: true,
+};
+const wide = { reward: 0.05, risk: 0.05 };
+const far = { reward: 0.05, risk: 0.01 };
+const near = { reward: 0.0018, risk: 0.0015 };
+const even = { reward: 0.004, risk: 0.005 };
+
+export const SETTINGS: readonly (readonly [name: string, setting: Setting])[] = (
+  [
+    ["usual levels", {}],
+    ["the nearest levels", near],
+    ["the nearest levels, answered after 2 s", { ...near, answerS: 2 }],
+    ["the nearest levels, answered after 60 s", { ...near, answerS: 60 }],
+    ["the nearest levels, volatility 150 %", { ...near, volatility: 1.5 }],
+    ["the nearest levels, volatility 30 %", { ...near, volatility: 0.3 }],
+    ["the nearest stop, a far target", { reward: 0.02, risk: 0.0015 }],
+    ["the nearest stop, answered after 5 s", { reward: 0.006, risk: 0.0015, answerS: 5, volatility: 0.65 }],
+    ["0.4 % and 0.5 %", even],
+    ["0.4 % and 0.5 %, volatility 30 %", { ...even, volatility: 0.3 }],
+    ["far targets, near stops", far],
+    ["far targets, volatility 150 %", { ...far, volatility: 1.5 }],
+    ["5 % both ways", wide],
+    ["5 % both ways, volatility 30 %", { ...wide, volatility: 0.3 }],
+    ["independent sides", { together: false }],
+    ["without costs", { costBps: 0 }],
+    ["costs of 30 basis points", { costBps: 30 }],
+    ["gaps on 10 % of days", { gaps: 0.1 }],
+    ["gaps on 40 % of days", { gaps: 0.4 }],
+    ["gaps on 40 % of days, near levels", { ...even, gaps: 0.4 }],
+    ["gaps on 40 % of days, far targets", { ...far, gaps: 0.4 }],
+    ["a drift of 100 % a year", { drift: 1 }],
+    ["a drift of -100 % a year, near levels", { ...even, drift: -1 }],
+    ["answered after 60 s, volatility 150 %", { answerS: 60, volatility: 1.5 }],
+  ] satisfies [string, Partial<Setting>][]
+).map(([name, setting]) => [name, { ...USUAL, ...setting }]);
+
+const EDGES = [0.05, 0.1, 0.15];
+
+export function run(progress: Progress): Promise<Table> {
+  const rows = SETTINGS.map(([name, setting], index) => {
+    progress(`${index + 1} of ${SETTINGS.length} settings, ${name}`);
+    const read = claims(setting, { histories: HISTORIES, seed: index + 1 });
+    const share = (count: number) => `${((100 * count) / HISTORIES).toFixed(2)} %`;
+    return [name, share(read.better), share(read.betterAfterCosts), share(read.worse)];
+  });
+  progress("how soon an edge is seen");
+  const found = EDGES.map((edge) => {
+    const signals = signalsUntilFound({ histories: 1_000, days: 1_500, seed: 1 }, edge);
+    return `${figure(100 * edge)} points after ${figure(signals)} signals`;
+  });
+  return Promise.resolve({
+    inputs: [
+      `${figure(HISTORIES)} histories of ${figure(2 * DAYS)} signals each, looked at after every day, by the service's own rules and statistics.`,
+      "Both tokens move together (0.8). A path has a price a second in the minute of issue, candles from there on.",
+    ],
+    columns: ["without an edge", "better", "better after costs", "worse"],
+    rows,
+    notes: [
+      "Each column: how many histories ever read so. The target is 5 % at most.",
+      `An edge is seen in half of the records, same side on both tokens: ${found.join(", ")}.`,
+    ],
+  });
+}
+
+type Claims = { better: number; betterAfterCosts: number; worse: number };
+
+/** How many histories ever read so. */
+export function claims(setting: Setting, { histories, seed }: { histories: number; seed: number }): Claims {
+  const bits = bitsFrom(seed);
+  const read: Claims = { better: 0, betterAfterCosts: 0, worse: 0 };
+  for (let history = 0; history < histories; history++) {
+    let days = NO_DAYS;
+    const ever = { better: false, betterAfterCosts: false, worse: false };
+    for (let day = 0; day < DAYS; day++) {
+      const ended = dayOf(setting, bits).map((one) => ({ ...one, costBps: setting.costBps }));
+      days = addDayOfEndings(days, ended, ended.length);
+      ever.better ||= eValueOf(days.least) >= DECISIVE;
+      ever.betterAfterCosts ||= eValueOf(days.net, LEAST_NET) >= DECISIVE;
+      ever.worse ||= eValueBelow(days.most) >= DECISIVE;
+    }
+    for (const name of ["better", "betterAfterCosts", "worse"] as const) read[name] += Number(ever[name]);
+  }
+  return read;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const START = Date.UTC(2026, 0, 5, 8);
+const YEAR_S = 365 * 86_400;
+/** Candles in seconds: minutes at first, when levels are near, and longer ones from there on. */
+const LENGTHS = [...Array.from({ length: 9 }, () => 60), ...Array.from({ length: 36 }, () => 600)];
+
+function dayOf(setting: Setting, bits: () => number): (Ending & { position: Position })[] {
+  const share = () => (bits() >>> 0) / 2 ** 32;
+  const side = share() < 0.5 ? 1 : -1;
+  const sides = [side, setting.together || share() < 0.5 ? side : -side] as const;
+  const isPatchy = share() < setting.gaps;
+  const normal = normals(share);
+  const paths = pathsOf(setting, normal, share);
+  return sides.map((one, token) => endOf(setting, one, paths[token] ?? [], isPatchy ? share : null));
+}
+
+/** Two prices that move together, each as the price of every second of the first minute, then candles. */
+function pathsOf({ volatility, drift }: Setting, normal: () => number, share: () => number): Stretch[][] {
+  const perSecond = volatility / Math.sqrt(YEAR_S);
+  const paths: Stretch[][] = [[], []];
+  const at = [0, 0];
+  const move = (seconds: number, from: number) => {
+    const common = normal();
+    for (const [token, path] of paths.entries()) {
+      const step = perSecond * Math.sqrt(seconds);
+      const before = at[token] ?? 0;
+      const own = 0.8 * common + 0.6 * normal();
+      const after = before + step * own + ((drift - volatility ** 2 / 2) * seconds) / YEAR_S;
+      at[token] = after;
+      path.push(candleOf(before, after, { step, from, seconds, share }));
+    }
+  };
+  for (let second = 0; second < 60; second++) move(1, START + second * SECOND);
+  let from = START + MINUTE;
+  for (const seconds of LENGTHS) {
+    move(seconds, from);
+    from += seconds * SECOND;
+  }
+  return paths;
+}
+
+type Move = { step: number; from: number; seconds: number; share: () => number };
+
+/** A candle between two logarithms of prices; its extremes are those of a Brownian bridge. */
+function candleOf(before: number, after: number, { step, from, seconds, share }: Move): Stretch {
+  const reach = () => Math.sqrt((after - before) ** 2 - 2 * step * step * Math.log(1 - share()));
+  const price = (log: number) => 100 * Math.exp(log);
+  return {
+    ...{ from, to: from + seconds * SECOND, open: price(before), close: price(after), by: "candle" },
+    high: price((before + after + reach()) / 2),
+    low: price((before + after - reach()) / 2),
+  };
+}
+
+/** How the signal ended, as the service tells it. @throws Error where its rules would not have let it be issued. */
+function endOf(
+  { reward, risk, answerS, costBps }: Setting,
+  side: 1 | -1,
+  path: readonly Stretch[],
+  missing: (() => number) | null,
+): Ending & { position: Position } {
+  const [first, rest] = [path.slice(0, 60), path.slice(60)];
+  const entry = first[Math.min(59, answerS)]?.open ?? NaN;
+  const levels = {
+    signal: side === 1 ? ("BUY" as const) : ("SELL" as const),
+    ...{ entry, tp1: entry * (1 + side * reward), tp2: entry * (1 + side * reward) },
+    sl: entry * (1 - side * risk),
+  };
+  const problem = problemsOf({ ...levels, confidence: 50 }, { priceUsd: entry, costBps });
+  const position = positionOf(entered(levels, { priceUsd: entry }));
+  if (problem !== null || position === null) throw new Error(problem ?? "It takes no position");
+  const generatedAt = START + Math.min(59, answerS) * SECOND;
+  const minute: Stretch = {
+    ...{ from: START, to: START + MINUTE, by: "candle" },
+    ...{ open: first[0]?.open ?? NaN, close: first.at(-1)?.close ?? NaN },
+    high: Math.max(...first.map(({ high }) => high)),
+    low: Math.min(...first.map(({ low }) => low)),
+  };
+  const seen = [minute, ...rest];
+  const outcome = outcomeOf(
+    { ...levels, generatedAt, expiresAt: generatedAt + LIFETIME_MS },
+    {
+      seen: missing === null ? seen : seen.filter(() => missing() > 1 / 3),
+      ...{ since: generatedAt, earlierGaps: 0, now: generatedAt + 3 * LIFETIME_MS },
+    },
+  );
+  if (outcome === null) throw new Error("It is long over");
+  return { ...outcome, position };
+}
+
+/** Standard normal numbers, two at a time (Box and Muller). */
+function normals(share: () => number): () => number {
+  let spare: number | null = null;
+  return () => {
+    if (spare !== null) {
+      const other = spare;
+      spare = null;
+      return other;
+    }
+    const radius = Math.sqrt(-2 * Math.log(1 - share()));
+    const angle = 2 * Math.PI * share();
+    spare = radius * Math.sin(angle);
+    return radius * Math.cos(angle);
+  };
+}
