@@ -91,7 +91,7 @@ export function run(progress: Progress): Promise<Table> {
   return Promise.resolve({
     inputs: [
       `${figure(HISTORIES)} histories of ${figure(2 * DAYS)} signals each, looked at after every day, by the service's own rules and statistics.`,
-      "Both tokens move together (0.8). A path has a price a second in the minute of issue, candles from there on.",
+      "Both tokens move together (0.8). Prices are geometric walks, told by candles whose extremes are a Brownian bridge's.",
     ],
     columns: ["without an edge", "better", "better after costs", "worse"],
     rows,
@@ -127,21 +127,31 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const START = Date.UTC(2026, 0, 5, 8);
 const YEAR_S = 365 * 86_400;
-/** Candles in seconds: minutes at first, when levels are near, and longer ones from there on. */
-const LENGTHS = [...Array.from({ length: 9 }, () => 60), ...Array.from({ length: 36 }, () => 600)];
+/** Candles after the issue's, in seconds: minutes at first, when levels are near, and longer ones from there on. */
+const LENGTHS = [
+  ...Array.from({ length: 4 }, () => 60),
+  300,
+  300,
+  300,
+  ...Array.from({ length: 18 }, () => 1_200),
+];
 
 function dayOf(setting: Setting, bits: () => number): (Ending & { position: Position })[] {
   const share = () => (bits() >>> 0) / 2 ** 32;
-  const side = share() < 0.5 ? 1 : -1;
-  const sides = [side, setting.together || share() < 0.5 ? side : -side] as const;
+  const [side, other] = share() < 0.5 ? ([1, -1] as const) : ([-1, 1] as const);
+  const sides = [side, setting.together || share() < 0.5 ? side : other] as const;
   const isPatchy = share() < setting.gaps;
   const normal = normals(share);
   const paths = pathsOf(setting, normal, share);
   return sides.map((one, token) => endOf(setting, one, paths[token] ?? [], isPatchy ? share : null));
 }
 
-/** Two prices that move together, each as the price of every second of the first minute, then candles. */
-function pathsOf({ volatility, drift }: Setting, normal: () => number, share: () => number): Stretch[][] {
+/** Two prices that move together: the minute of issue before and after the issue, then candles. */
+function pathsOf(
+  { volatility, drift, answerS }: Setting,
+  normal: () => number,
+  share: () => number,
+): Stretch[][] {
   const perSecond = volatility / Math.sqrt(YEAR_S);
   const paths: Stretch[][] = [[], []];
   const at = [0, 0];
@@ -156,9 +166,9 @@ function pathsOf({ volatility, drift }: Setting, normal: () => number, share: ()
       path.push(candleOf(before, after, { step, from, seconds, share }));
     }
   };
-  for (let second = 0; second < 60; second++) move(1, START + second * SECOND);
-  let from = START + MINUTE;
-  for (const seconds of LENGTHS) {
+  const until = Math.min(59, answerS);
+  let from = START;
+  for (const seconds of [until, 60 - until, ...LENGTHS]) {
     move(seconds, from);
     from += seconds * SECOND;
   }
@@ -180,27 +190,28 @@ function candleOf(before: number, after: number, { step, from, seconds, share }:
 
 /** How the signal ended, as the service tells it. @throws Error where its rules would not have let it be issued. */
 function endOf(
-  { reward, risk, answerS, costBps }: Setting,
+  { reward, risk, costBps }: Setting,
   side: 1 | -1,
   path: readonly Stretch[],
   missing: (() => number) | null,
 ): Ending & { position: Position } {
-  const [first, rest] = [path.slice(0, 60), path.slice(60)];
-  const entry = first[Math.min(59, answerS)]?.open ?? NaN;
+  const [before, after, ...rest] = path;
+  if (before === undefined || after === undefined) throw new Error("A path has a minute of issue");
+  const entry = after.open;
   const levels = {
     signal: side === 1 ? ("BUY" as const) : ("SELL" as const),
     ...{ entry, tp1: entry * (1 + side * reward), tp2: entry * (1 + side * reward) },
     sl: entry * (1 - side * risk),
   };
   const problem = problemsOf({ ...levels, confidence: 50 }, { priceUsd: entry, costBps });
-  const position = positionOf(entered(levels, { priceUsd: entry }));
+  const position = positionOf(entered(levels, { priceUsd: entry, costBps }));
   if (problem !== null || position === null) throw new Error(problem ?? "It takes no position");
-  const generatedAt = START + Math.min(59, answerS) * SECOND;
+  const generatedAt = after.from;
   const minute: Stretch = {
     ...{ from: START, to: START + MINUTE, by: "candle" },
-    ...{ open: first[0]?.open ?? NaN, close: first.at(-1)?.close ?? NaN },
-    high: Math.max(...first.map(({ high }) => high)),
-    low: Math.min(...first.map(({ low }) => low)),
+    ...{ open: before.open, close: after.close },
+    high: Math.max(before.high, after.high),
+    low: Math.min(before.low, after.low),
   };
   const seen = [minute, ...rest];
   const outcome = outcomeOf(
