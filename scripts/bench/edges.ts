@@ -182,9 +182,13 @@ function candleOf(before: number, after: number, { step, from, seconds, share }:
   const reach = () => Math.sqrt((after - before) ** 2 - 2 * step * step * Math.log(1 - share()));
   const price = (log: number) => 100 * Math.exp(log);
   return {
-    ...{ from, to: from + seconds * SECOND, open: price(before), close: price(after), by: "candle" },
+    from,
+    to: from + seconds * SECOND,
+    open: price(before),
     high: price((before + after + reach()) / 2),
     low: price((before + after - reach()) / 2),
+    close: price(after),
+    by: "candle",
   };
 }
 

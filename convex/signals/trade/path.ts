@@ -60,7 +60,7 @@ const PATIENCE_MS = 2 * HOUR;
 /** One that nobody could price is closed without a result once it is expired for as long again as it lived. */
 const UNPRICED_MS = 2 * LIFETIME_MS;
 
-export function point(at: number, priceUsd: number, by: "sample" | "price"): Stretch {
+export function point(at: number, priceUsd: number, by: Decider): Stretch {
   return { from: at, to: at, open: priceUsd, high: priceUsd, low: priceUsd, close: priceUsd, by };
 }
 
@@ -125,25 +125,20 @@ function withinLife(
   seen: readonly Stretch[],
 ) {
   return seen
-    .flatMap(({ by, ...one }): Walked[] => {
+    .flatMap((one): Walked[] => {
       if (one.to < generatedAt || one.from > expiresAt) return [];
       const isOfIssue = one.from < generatedAt;
-      if (!isOfIssue && one.to <= expiresAt) return [{ ...one, by, isOfIssue }];
-      if (one.to <= expiresAt) return [{ ...ofIssue(one, position), by, isOfIssue }];
-      return isOfIssue ? [] : [{ ...at(one.open, one.from), by, isOfIssue }];
+      if (one.to <= expiresAt) return [{ ...(isOfIssue ? ofIssue(one, position) : one), isOfIssue }];
+      return isOfIssue ? [] : [{ ...point(one.from, one.open, one.by), isOfIssue }];
     })
     .toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
 /** The candle in which the signal was issued: its close, and how far it went against the position. */
-function ofIssue({ to, high, low, close }: Omit<Stretch, "by">, position: Position | null) {
-  const told = at(close, to);
+function ofIssue({ to, high, low, close, by }: Stretch, position: Position | null): Stretch {
+  const told = point(to, close, by);
   if (position === null) return told;
   return position.signal === "BUY" ? { ...told, low } : { ...told, high };
-}
-
-function at(priceUsd: number, time: number) {
-  return { from: time, to: time, open: priceUsd, high: priceUsd, low: priceUsd, close: priceUsd };
 }
 
 function firstTouch({ signal, tp1, sl }: Position, path: readonly Walked[]) {
