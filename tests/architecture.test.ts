@@ -41,7 +41,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/desk": "pictures",
-  "research/publications": "pictures",
+  "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",
 };
 
@@ -49,7 +49,7 @@ const UPWARD: Readonly<Record<string, string>> = {
 const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
-  "alerts/deliveries": "open",
+  "alerts/webhooks/deliveries": "open",
 };
 
 const modules: Module[] = await Promise.all(
@@ -205,10 +205,10 @@ describe("the house", () => {
 
   test("only the signer has anything signed for a user's wallet", () => {
     const signs = modules.filter(({ imports, source }) => {
-      const fromCustody = imports.includes("wallets/custody/signing");
+      const fromCustody = imports.includes("wallets/custody/signatures");
       return fromCustody && /import \{[^}]*\bsign(?:Transaction|TypedData)\b/.test(source);
     });
-    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/signer"]);
+    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/terms/signer"]);
   });
 
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {
@@ -257,11 +257,11 @@ describe("the house", () => {
     // own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
-      "providers/chain": 1,
-      "providers/llm": 1,
+      "providers/chain/client": 1,
+      "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
-    for (const path of ["providers/chain", "providers/llm"]) {
+    for (const path of ["providers/chain/client", "providers/models/gateway"]) {
       expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
     }
   });
