@@ -50,7 +50,7 @@ function generatedApi() {
       .filter((name) => name.endsWith(".ts"))
       .map((name) => ({ name: `${folder}/${name}`, text: read(`${folder}/${name}`) })),
   );
-  // The end of `internal.wallets.transactions.signing.send`: some take `signing` out of it first.
+  // The end of `internal.wallets.transactions.progress.signatures.send`: some take `signatures` out of it first.
   const chains = sources.flatMap(({ text }) => text.match(/\b\w+(\s*\.\s*\w+)+/g) ?? []);
   const called = new Set(
     chains.map((chain) =>

@@ -1,6 +1,6 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
-import { mount, type Routes } from "./lib/router";
+import { mount, type Routes } from "./lib/http/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>

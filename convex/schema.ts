@@ -4,7 +4,7 @@ import { alertRecords, alertTables } from "./alerts/tables";
 import { botRecords, botTables } from "./bot/tables";
 import { creditRecords, creditTables } from "./credits/tables";
 import { evidenceRecords, evidenceTables } from "./evidence/tables";
-import type { Records } from "./lib/records";
+import type { Records } from "./lib/records/records";
 import { libRecords, libTables } from "./lib/tables";
 import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";

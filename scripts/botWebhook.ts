@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
-import { commands } from "../convex/bot/commands";
+import { commands } from "../convex/bot/commands/list";
 import { failed, Misuse } from "./misuse";
 import { settingsFile } from "./env/file";
 import { operatorSettings } from "./stack/env";

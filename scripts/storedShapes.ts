@@ -1,13 +1,13 @@
 import type { GenericValidator } from "convex/values";
 import { zodOutputToConvex } from "convex-helpers/server/zod4";
 import * as z from "zod";
-import { conditionShape } from "../convex/alerts/conditions";
+import { conditionShape } from "../convex/alerts/language/conditions";
 import { citedSource } from "../convex/evidence/shapes";
-import { change, checkedCounts } from "../convex/research/checks";
-import { onchainShape, sentimentShape } from "../convex/research/prompts";
+import { change, checkedCounts } from "../convex/research/writing/checks";
+import { onchainShape, sentimentShape } from "../convex/research/writing/prompts";
 import { ownChecks } from "../convex/ops/shapes";
 import { answerShape } from "../convex/payments/deposits/payloads";
-import { resultShape } from "../convex/research/resultShape";
+import { resultShape } from "../convex/research/writing/resultShape";
 import {
   coin,
   marketFigures,
@@ -17,7 +17,7 @@ import {
   tokenFigures,
 } from "../convex/market/shapes";
 import { shiftStatus } from "../convex/research/views";
-import { intentShape } from "../convex/social/prompts";
+import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
 import { anchorShape, chainHead, shadowEvent, signalEvent } from "../convex/signals/record/events";
@@ -29,7 +29,7 @@ export const STORED: Readonly<
   Record<string, { from: string; validators: Record<string, GenericValidator> }>
 > = {
   "alerts/stored": {
-    from: "alerts/conditions",
+    from: "alerts/language/conditions",
     validators: { vCondition: zodOutputToConvex(conditionShape) },
   },
   "evidence/stored": {
@@ -79,7 +79,7 @@ export const STORED: Readonly<
     },
   },
   "social/stored": {
-    from: "social/prompts",
+    from: "social/posts/prompts",
     validators: { vIntent: zodOutputToConvex(intentShape) },
   },
   "whales/stored": {

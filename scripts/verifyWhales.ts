@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 import { isHash, type Hex } from "viem";
 import * as z from "zod";
-import { deadlines } from "../convex/lib/deadlines";
+import { deadlines } from "../convex/lib/outside/deadlines";
 import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
-import { readRounds } from "../convex/providers/chain";
-import { readOutcomes, type Outcome } from "../convex/providers/chainReceipts";
+import { readRounds } from "../convex/providers/chain/client";
+import { readOutcomes, type Outcome } from "../convex/providers/chain/receipts";
 import { failed, Misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";
 import { green, nextStep, red } from "./terminal";

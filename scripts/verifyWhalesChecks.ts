@@ -1,14 +1,14 @@
 import { isHash } from "viem";
 import type * as z from "zod";
-import { formatUnits } from "../convex/lib/money";
+import { formatUnits } from "../convex/lib/money/amounts";
 import { FEED_DECIMALS, FEEDS, livePrice } from "../convex/prices/feeds";
-import type { Rounds } from "../convex/providers/chain";
-import type { Outcome } from "../convex/providers/chainReceipts";
+import type { Rounds } from "../convex/providers/chain/client";
+import type { Outcome } from "../convex/providers/chain/receipts";
 import { COINS, isCoin } from "../convex/whales/coins";
-import { measuredIn } from "../convex/whales/chain/reading";
+import { measuredIn } from "../convex/whales/chain/alerts";
 import { publicAlertShape } from "../convex/whales/shapes";
 import type { Measured } from "../convex/whales/tables";
-import type { Prices } from "../convex/whales/valuing";
+import type { Prices } from "../convex/whales/values";
 
 /** What `npm run verify-whales` checks. Pure. */
 

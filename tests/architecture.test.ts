@@ -41,7 +41,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "users/addresses": "payments",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/desk": "pictures",
-  "research/publications": "pictures",
+  "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",
 };
 
@@ -49,7 +49,7 @@ const UPWARD: Readonly<Record<string, string>> = {
 const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
-  "alerts/deliveries": "open",
+  "alerts/webhooks/deliveries": "open",
 };
 
 const modules: Module[] = await Promise.all(
@@ -155,11 +155,10 @@ describe("the house", () => {
   });
 
   test("the folders of a room, and the files beside them, know one another in one direction only", () => {
-    /** A room's own files stand for themselves. */
-    const placeOf = (path: string) => {
-      const folder = path.split("/").slice(0, -1).join("/");
-      return folder.includes("/") ? folder : path;
-    };
+    const folderOf = (path: string) => path.split("/").slice(0, -1).join("/");
+    const parents = new Set(modules.map(({ path }) => folderOf(folderOf(path))));
+    /** Files beside folders stand for themselves. */
+    const placeOf = (path: string) => (parents.has(folderOf(path)) ? path : folderOf(path));
     const knows = new Map<string, Set<string>>();
     for (const { path, room, imports } of modules) {
       const place = placeOf(path);
@@ -169,7 +168,7 @@ describe("the house", () => {
         .filter((other) => other !== place);
       knows.set(place, new Set([...(knows.get(place) ?? []), ...others]));
     }
-    expect([...knows.keys()]).toContain("wallets/transactions");
+    expect([...knows.keys()]).toContain("wallets/transactions/terms");
     expect(inCircles(knows)).toEqual([]);
   });
 
@@ -205,10 +204,10 @@ describe("the house", () => {
 
   test("only the signer has anything signed for a user's wallet", () => {
     const signs = modules.filter(({ imports, source }) => {
-      const fromCustody = imports.includes("wallets/custody/signing");
+      const fromCustody = imports.includes("wallets/custody/signatures");
       return fromCustody && /import \{[^}]*\bsign(?:Transaction|TypedData)\b/.test(source);
     });
-    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/signer"]);
+    expect(signs.map(({ path }) => path)).toEqual(["wallets/transactions/terms/signer"]);
   });
 
   test("a route's module stays light: no model client, no prompt, nothing of the chain's before a handler asks", () => {
@@ -257,11 +256,11 @@ describe("the house", () => {
     // own webhooks are nobody's outage.
     expect(Object.fromEntries(outlets)).toEqual({
       "providers/call": 3,
-      "providers/chain": 1,
-      "providers/llm": 1,
+      "providers/chain/client": 1,
+      "providers/models/gateway": 1,
       "providers/webhooks": 1,
     });
-    for (const path of ["providers/chain", "providers/llm"]) {
+    for (const path of ["providers/chain/client", "providers/models/gateway"]) {
       expect(modules.find((one) => one.path === path)?.source).toContain("noteCall(");
     }
   });

@@ -1,8 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { action, type ActionCtx } from "../_generated/server";
-import { requireIdentity } from "../lib/auth";
-import { charge } from "../lib/limits";
+import { requireIdentity } from "../lib/security/auth";
+import { charge } from "../lib/limits/charges";
 import { vLeftovers } from "./leftovers";
 import { vClaimed } from "./ownership";
 import { vLeftover } from "./tables";

@@ -7,7 +7,7 @@ import {
 import { v } from "convex/values";
 import type { TableNames } from "../_generated/dataModel";
 import { query, type QueryCtx } from "../_generated/server";
-import { tablesOf, type Facts } from "../lib/records";
+import { tablesOf, type Facts } from "../lib/records/records";
 import { records } from "../schema";
 import { requireUser } from "../users/model";
 

@@ -1,8 +1,8 @@
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
-import { recordAudit } from "../lib/audit";
-import { charge } from "../lib/limits";
-import { freezeAccount } from "../messenger/freezing";
+import { recordAudit } from "../lib/records/audit";
+import { charge } from "../lib/limits/charges";
+import { freezeAccount } from "../messenger/freezes";
 import { tellEverywhere } from "../messenger/notices";
 import { changeRules, levelRowOf } from "../users/levels";
 import { requireUser } from "../users/model";

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../alerts/model";
-import { endSink, sinksOf } from "../alerts/sinkRows";
+import { endSink, sinksOf } from "../alerts/webhooks/rows";
 import { configOf, saveConfig } from "../messenger/model";
 import { dropPlaces } from "../messenger/places";
 import { activeShiftsOf } from "../research/model";

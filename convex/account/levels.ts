@@ -1,10 +1,10 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/audit";
+import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits";
-import { formatUnits, microUsd } from "../lib/money";
+import { charge } from "../lib/limits/charges";
+import { formatUnits, microUsd } from "../lib/money/amounts";
 import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { linkOf } from "../messenger/model";

@@ -1,9 +1,9 @@
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/audit";
+import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/rows";
+import { rowsByBoth } from "../lib/records/rows";
 import { DAY, dateTime, HOUR } from "../lib/time";
 import { codeHash, newCode } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";

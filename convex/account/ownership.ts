@@ -1,10 +1,10 @@
 import { v, type Infer } from "convex/values";
 import type { TableNames } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { requireIdentity } from "../lib/auth";
+import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
-import { isGuessable, userIdFrom } from "../lib/ids";
-import { tablesOf, type Facts } from "../lib/records";
+import { isGuessable, userIdFrom } from "../lib/records/ids";
+import { tablesOf, type Facts } from "../lib/records/records";
 import { records } from "../schema";
 import { changeRules } from "../users/levels";
 import { findUser, ownerOf, userOfToken } from "../users/model";

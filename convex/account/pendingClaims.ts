@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, mutation, type MutationCtx } from "../_generated/server";
-import { OPERATOR, recordAudit } from "../lib/audit";
+import { OPERATOR, recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";

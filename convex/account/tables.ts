@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { ofUser, type RecordsOf } from "../lib/records";
+import { ofUser, type RecordsOf } from "../lib/records/records";
 
 /** What can stand on a userId before its owner claims it. */
 export const vLeftover = literals("chat", "bot", "webhooks", "alerts", "shifts");

@@ -1,13 +1,13 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
-import type { Call } from "../lib/http";
-import { takeCommon } from "../lib/pools";
+import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import type { Call } from "../lib/http/endpoint";
+import { takeCommon } from "../lib/limits/pools";
 import { assertMay } from "../users/access";
 import { proposeAlert } from "./desk";
-import type { Replay } from "./replays";
-import { REPLAYED_DAYS } from "./rules";
-import { addSink } from "./sinks";
+import type { Replay } from "./history/replays";
+import { REPLAYED_DAYS } from "./history/rules";
+import { addSink } from "./webhooks/desk";
 import type { Observation } from "./tables";
 
 /** What the endpoints do, loaded when one is called: alerts and webhooks say who is told, so a
@@ -50,7 +50,7 @@ export async function webhookAdded(
 
 export async function webhookEnded(ctx: ActionCtx, input: { userId: string; webhookId: string }) {
   await assertMay(ctx, input.userId, "delivery");
-  return { webhook: await ctx.runMutation(internal.alerts.sinkRows.remove, input) };
+  return { webhook: await ctx.runMutation(internal.alerts.webhooks.rows.remove, input) };
 }
 
 const SHOWN = 20;

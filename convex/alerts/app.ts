@@ -1,13 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { action, mutation, query } from "../_generated/server";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { requireUser } from "../users/model";
 import type { Proposed } from "./desk";
 import { confirm, ownAlert, switchOff, vAlert } from "./model";
 import { everythingOf, vEverything } from "./proposals";
-import { vReplay } from "./replays";
-import { endSink, vSink, type Sink } from "./sinkRows";
+import { vReplay } from "./history/replays";
+import { endSink, vSink, type Sink } from "./webhooks/rows";
 
 /** Alerts as the web application sets them. Every function is about the signed-in user alone. */
 
@@ -61,7 +61,7 @@ export const addWebhook = action({
   handler: async (ctx, { url }): Promise<{ webhook: Sink; secret: string }> => {
     const userId: string = await ctx.runQuery(internal.users.access.mine, {});
     await charge(ctx, "settings", { userId, address: null });
-    const { addSink } = await import("./sinks");
+    const { addSink } = await import("./webhooks/desk");
     const { secret, ...webhook } = await addSink(ctx, userId, url);
     return { webhook, secret };
   },

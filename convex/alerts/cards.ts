@@ -2,7 +2,7 @@ import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Proposed } from "./desk";
 import type { Alert } from "./model";
-import { REPLAYED_DAYS } from "./rules";
+import { REPLAYED_DAYS } from "./history/rules";
 import { observed } from "./words";
 
 /** Alerts in the messenger. */

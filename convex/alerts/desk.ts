@@ -1,19 +1,19 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/collecting";
-import { deadlines } from "../lib/deadlines";
+import { gather } from "../evidence/desk";
+import { deadlines } from "../lib/outside/deadlines";
 import { optional } from "../lib/env";
 import { AppError, failureOf } from "../lib/errors";
-import { charge, type Caller } from "../lib/limits";
-import { payerOf } from "../lib/payers";
-import { counted, providerAction } from "../lib/providerCalls";
-import { wellFormed } from "../lib/text";
+import { charge, type Caller } from "../lib/limits/charges";
+import { payerOf } from "../lib/budget/payers";
+import { counted, providerAction } from "../lib/outside/providerCalls";
+import { wellFormed } from "../lib/text/strings";
 import { MINUTE } from "../lib/time";
-import type { Condition } from "./conditions";
+import type { Condition } from "./language/conditions";
 import type { Alert } from "./model";
-import { readPhrase } from "./phrases";
-import { replayOf, type Replay } from "./replays";
+import { readPhrase } from "./language/phrases";
+import { replayOf, type Replay } from "./history/replays";
 
 /** Where alerts are read from people's words, and what nobody else asks for is collected. */
 
@@ -60,8 +60,8 @@ async function understand(
 async function proposedBy(ctx: ActionCtx, asked: string, caller: Caller): Promise<Condition | null> {
   if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
   await charge(ctx, "chat", caller);
-  const { completeStructured } = await import("../providers/structured");
-  const { alertQuestion, conditionOf } = await import("./prompts");
+  const { completeStructured } = await import("../providers/models/structure");
+  const { alertQuestion, conditionOf } = await import("./language/prompts");
   const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
   try {
     const { value } = await completeStructured(ctx, alertQuestion(asked), patience);

@@ -3,7 +3,7 @@ import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import { spanText, type Button, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
-import { sinksOf } from "./sinkRows";
+import { sinksOf } from "./webhooks/rows";
 import type { Observation } from "./tables";
 import { describe, observed } from "./words";
 

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http";
-import { text, userId } from "../lib/input";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { text, userId } from "../lib/http/input";
 import { once } from "../lib/once";
 import { alertShape, replayShape, webhookShape } from "./views";
 

@@ -4,13 +4,13 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/rows";
+import { rowsByBoth } from "../lib/records/rows";
 import { allowOneMore, inState, MOST_ACTIVE } from "./allowances";
 import { lifeFrom } from "./lifetimes";
-import { watchOf } from "./subjects";
-import { lastObservation } from "./observations";
+import { watchOf } from "./history/subjects";
+import { lastObservation } from "./history/observations";
 import { alertTables } from "./tables";
-import { nextTime } from "./times";
+import { nextTime } from "./language/times";
 import { describe } from "./words";
 
 /** Users' alerts: proposed, confirmed, ended. */

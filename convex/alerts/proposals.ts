@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
-import { sinkOf, sinksOf, vSink } from "./sinkRows";
+import { sinkOf, sinksOf, vSink } from "./webhooks/rows";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { made, ofUser, type RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records/records";
 import { vCondition } from "./stored";
 
 /**
@@ -100,13 +100,13 @@ export const alertTables = {
     .index("by_userId", ["userId"]),
 
   /**
-   * Where users want alerts posted to, besides their chat. Written by `alerts/sinks` and `alerts/deliveries`. An ended one
+   * Where users want alerts posted to, besides their chat. Written by `alerts/webhooks/desk` and `alerts/webhooks/deliveries`. An ended one
    * dies after 90 days; a stranger's 30 days after its last use, when no alert of theirs is active.
    */
   alertSinks: defineTable({
     userId: v.string(),
     url: v.string(),
-    /** The signing secret, as `lib/sealing` keeps it. */
+    /** The signing secret, as `lib/security/seals` keeps it. */
     sealedSigning: v.string(),
     /** Of the key that sealed it. */
     keyId: v.string(),
@@ -130,7 +130,7 @@ export const alertTables = {
 
   /**
    * What is posted to webhooks: one row for each firing and sink, and for each notice of an alert's end. Written by
-   * `alerts/firings` and `alerts/deliveries`. Dies after 30 days.
+   * `alerts/firings` and `alerts/webhooks/deliveries`. Dies after 30 days.
    */
   alertDeliveries: defineTable({
     userId: v.string(),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { iso } from "../lib/time";
-import { conditionShape } from "./conditions";
+import { conditionShape } from "./language/conditions";
 
 /** Alerts and webhooks as the HTTP interface answers them. */
 

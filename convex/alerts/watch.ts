@@ -6,9 +6,9 @@ import { dueWork } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
-import { newestAt, observationsAfter } from "./observations";
-import { holds, isEvent, isNews, QUIET_MS } from "./rules";
-import { CLOCK, subjectOf } from "./subjects";
+import { newestAt, observationsAfter } from "./history/observations";
+import { holds, isEvent, isNews, QUIET_MS } from "./history/rules";
+import { CLOCK, subjectOf } from "./history/subjects";
 import type { Observation } from "./tables";
 import { fire, firingCard } from "./firings";
 
@@ -31,7 +31,7 @@ export const tick = dueWork(async (ctx) => {
   const stale: string[] = [];
   for (const subject of await subjectsInUse(ctx)) {
     if (subject === CLOCK) {
-      await ctx.scheduler.runAfter(0, internal.alerts.digests.sendDue, {});
+      await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
       continue;
     }
     const cursor = await cursorOf(ctx, subject);
@@ -71,7 +71,7 @@ async function startDeliveries(ctx: MutationCtx, now: number): Promise<void> {
       .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
       .first();
     if (due === null) continue;
-    await ctx.scheduler.runAfter(0, internal.alerts.deliveries.post, {});
+    await ctx.scheduler.runAfter(0, internal.alerts.webhooks.deliveries.post, {});
     return;
   }
 }

@@ -1,8 +1,8 @@
 import { sourceName } from "../lib/publicSources";
-import { dollars } from "../lib/text";
+import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
-import type { Condition } from "./conditions";
+import type { Condition } from "./language/conditions";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */

@@ -1,10 +1,10 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { cut, dollars, groupedDigits } from "../lib/text";
+import { cut, dollars, groupedDigits } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Collection } from "../research/model";
-import { MARKS } from "../research/result";
+import { MARKS } from "../research/writing/result";
 import type { ChainHead } from "../signals/record/events";
 import type { Signal } from "../signals/record/tables";
 import { signalId } from "../signals/views/signals";

@@ -1,11 +1,11 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { equalBytes, sha256Hex } from "../lib/crypto";
+import { equalBytes, sha256Hex } from "../lib/security/crypto";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { cut } from "../lib/text";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { cut } from "../lib/text/strings";
 import type { Sender } from "./tables";
 
 /** The longest text a message can have. */

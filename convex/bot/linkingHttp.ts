@@ -1,14 +1,14 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { equalBytes } from "../lib/crypto";
+import { equalBytes } from "../lib/security/crypto";
 import { isSet, optional } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/examples";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { absentWhenEmpty, atMost, text } from "../lib/input";
+import { EXAMPLE_ADDRESS, EXAMPLE_USER } from "../lib/http/examples";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { absentWhenEmpty, atMost, text } from "../lib/http/input";
 import { codeHash } from "../messenger/codes";
-import { connectAccount } from "./linking";
+import { connectAccount } from "./links";
 
 /** Links between messenger accounts and users, for bots that are not the service's own. */
 

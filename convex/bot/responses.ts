@@ -1,13 +1,13 @@
 import type { MutationCtx } from "../_generated/server";
 import { lastProposed } from "../alerts/model";
-import { asksForKey, SECURITY_MESSAGE } from "../lib/keyRequests";
+import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { MINUTE } from "../lib/time";
 import { userOfAccount } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
-import { commandNamed, help } from "./commands";
+import { commandNamed, help } from "./commands/list";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
-import { parseCommand, showsCode } from "./parsing";
-import type { Outcome, Request } from "./command";
+import { parseCommand, showsCode } from "./commands/grammar";
+import type { Outcome, Request } from "./commands/command";
 import type { Sender, Tapped } from "./tables";
 
 const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";

@@ -2,13 +2,13 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
-import { equalBytes } from "../lib/crypto";
-import { EXAMPLE_USER } from "../lib/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http";
-import { chatId, userId, withAliases } from "../lib/input";
-import { holdersOf } from "../lib/shares";
+import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { equalBytes } from "../lib/security/crypto";
+import { EXAMPLE_USER } from "../lib/http/examples";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { chatId, userId, withAliases } from "../lib/http/input";
+import { holdersOf } from "../lib/limits/shares";
 import { credentialShown } from "../users/access";
 import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/asking";
 import type { Asked } from "../wallets/orders/proposals";
@@ -86,7 +86,7 @@ async function changesOf(
 
 /** `undefined` for the token that is set already. What seals is loaded where there is something to seal. */
 async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Promise<string | undefined> {
-  const { open, seal } = await import("../lib/sealing");
+  const { open, seal } = await import("../lib/security/seals");
   const context = botTokenSeal(userId);
   const held = await ctx.runQuery(internal.messenger.configs.sealedToken, { userId });
   // One that does not open is replaced.

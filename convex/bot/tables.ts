@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
 import { vButton, vSpan } from "../messenger/format";
 import { vPicture } from "../messenger/tables";
-import { older, type RecordsOf } from "../lib/records";
+import { older, type RecordsOf } from "../lib/records/records";
 
 /** Who wrote to the bot, and where. */
 export const vSender = v.object({

@@ -2,12 +2,12 @@ import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { chatHasLeft } from "../lib/limits";
+import { chatHasLeft } from "../lib/limits/charges";
 import { codeHash } from "../messenger/codes";
 import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer } from "./model";
-import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./parsing";
+import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands/grammar";
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
 

@@ -1,4 +1,4 @@
-import { SLOT_RULES } from "../evidence/facts";
+import { SLOT_RULES } from "../evidence/text/sources";
 
 /** The named agents and what each is told it is. */
 

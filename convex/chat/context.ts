@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { HOUR, iso, unlessLate } from "../lib/time";

@@ -6,10 +6,10 @@ import {
   type CitedSource,
   type Ledger,
   type Source,
-} from "../evidence/facts";
+} from "../evidence/text/sources";
 import { coinsNamed } from "../market/lists";
 import { MAJORS } from "../evidence/model";
-import { settle } from "../evidence/settlement";
+import { settle } from "../evidence/text/settlement";
 import type { Fact, Kind } from "../evidence/tables";
 import type { Context } from "./context";
 

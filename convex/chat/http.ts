@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { refuseCrowd, waitingAs } from "../lib/crowd";
+import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_TIME } from "../lib/examples";
-import { USER_TOKEN } from "../lib/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, atMost, text, userId } from "../lib/input";
+import { EXAMPLE_TIME } from "../lib/http/examples";
+import { USER_TOKEN } from "../lib/http/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { absentWhenEmpty, atMost, text, userId } from "../lib/http/input";
 import { iso } from "../lib/time";
 import { credentialShown } from "../users/access";
 import { lastTurns } from "./turns";
@@ -85,7 +85,7 @@ const chat: MountedEndpoint = endpoint({
     const agentId = asked ?? DEFAULT_AGENT;
     const agent = agentNamed(agentId);
     if (agent === null) throw new AppError("not_found", `There is no agent named ${agentId}`);
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
     if (asksForKey(question)) return { answer: SECURITY_MESSAGE, agentId, model: "none", ...NOTHING };
     const { answer: reply } = await import("./replies");
     const wanted = {

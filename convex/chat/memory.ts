@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { SECURITY_MESSAGE } from "../lib/keyRequests";
+import { SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { DAY } from "../lib/time";
 import { exchangesOf, recordRun, startedWith } from "../runs/model";
 import { lastTurns, vTurn, type Turn } from "./turns";

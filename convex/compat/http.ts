@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { deadlines } from "../lib/deadlines";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { wholeNumberOr } from "../lib/input";
+import { deadlines } from "../lib/outside/deadlines";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { wholeNumberOr } from "../lib/http/input";
 import { DAY, HOUR, wholeMinute } from "../lib/time";
 import { assertIssued, reviewedDay } from "../signals/answers";
 import { spokenDay } from "../signals/trade/calendar";

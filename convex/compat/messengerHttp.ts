@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_USER } from "../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { text, userId } from "../lib/input";
+import { EXAMPLE_USER } from "../lib/http/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { text, userId } from "../lib/http/input";
 import { settingsEndpoint } from "../bot/settingsHttp";
-import { awaitDelivery } from "../messenger/arrivals";
+import { awaitDelivery } from "../messenger/delivery/arrivals";
 import { assertMay } from "../users/access";
 
 /** Messenger endpoints under the names of earlier clients. */

@@ -1,7 +1,7 @@
 import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { findUser, requireUser } from "../users/model";
 import { finishSession, openSession, vGame } from "./games";
 import { standingOf } from "./model";

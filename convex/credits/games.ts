@@ -3,7 +3,7 @@ import { omit } from "convex-helpers";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/rows";
+import { rowsByBoth } from "../lib/records/rows";
 import { dayOf, HOUR, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
 import type { vGameResult } from "./tables";

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { made, ofUser, type RecordsOf } from "../lib/records";
+import { made, ofUser, type RecordsOf } from "../lib/records/records";
 
 const vTransactionType = v.union(v.literal("deposit"), v.literal("deduction"), v.literal("refund"));
 

@@ -31,7 +31,7 @@ export const claim = internalMutation({
       claims[whose].push({ ...one, attempt });
     }
     if (behind && claims.mine.length > 0) {
-      await ctx.scheduler.runAfter(0, internal.evidence.collecting.run, { claims: claims.mine });
+      await ctx.scheduler.runAfter(0, internal.evidence.desk.run, { claims: claims.mine });
     }
     return claims;
   },

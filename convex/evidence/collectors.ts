@@ -1,17 +1,17 @@
 import { internal } from "../_generated/api";
-import { USDC } from "../lib/base";
-import { deadlines } from "../lib/deadlines";
+import { USDC } from "../lib/money/base";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, failureOf } from "../lib/errors";
-import { formatUnits } from "../lib/money";
+import { formatUnits } from "../lib/money/amounts";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, HOUR, SECOND } from "../lib/time";
-import { askMarkets, askTrending } from "../providers/coingecko";
-import { askStablecoins, STABLECOIN_PAGES } from "../providers/defillama";
-import { depthWithin } from "../providers/exchangeShapes";
-import { askForBook, askForCandles, askForDay } from "../providers/exchanges";
-import { askHeadlines } from "../providers/headlines";
-import { askPerpetuals } from "../providers/hyperliquid";
-import type { Asking } from "../providers/publicData";
+import { askMarkets, askTrending } from "../providers/data/coingecko";
+import { askStablecoins, STABLECOIN_PAGES } from "../providers/data/defillama";
+import { depthWithin } from "../providers/data/exchangeShapes";
+import { askForBook, askForCandles, askForDay } from "../providers/data/exchanges";
+import { askHeadlines } from "../providers/data/headlines";
+import { askPerpetuals } from "../providers/data/hyperliquid";
+import type { Asking } from "../providers/data/publicData";
 import { risingOf } from "./breadth";
 import { factsOf } from "./wordings";
 import { isMajor, LISTS, MAJOR_NAMES } from "./model";
@@ -179,7 +179,7 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
 }
 
 async function collectBase(): Promise<Fact[]> {
-  const { readChainState } = await import("../providers/chainState");
+  const { readChainState } = await import("../providers/chain/state");
   const state = await readChainState(USDC, deadlines.publicData);
   const by = {
     subject: "Base",

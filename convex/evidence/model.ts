@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { HOUR, MINUTE } from "../lib/time";
-import { COIN_NAMES } from "../lib/tokens";
+import { COIN_NAMES } from "../lib/money/tokens";
 import type { Collector, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { namesIn, older, type RecordsOf } from "../lib/records";
+import { namesIn, older, type RecordsOf } from "../lib/records/records";
 import { COLLECTIONS, KINDS, UNITS } from "./kinds";
 
 /** What a fact is about. `kinds.ts` says how each is worded and in what unit it is. */

@@ -1,5 +1,5 @@
-import { numberIn } from "../lib/locales";
-import { namesIn } from "../lib/records";
+import { numberIn } from "../lib/text/locales";
+import { namesIn } from "../lib/records/records";
 import { KINDS, UNITS, type Unit } from "./kinds";
 import type { Fact, Kind } from "./tables";
 

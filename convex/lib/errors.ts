@@ -40,7 +40,7 @@ type ErrorData = {
 };
 
 /**
- * An expected failure. Thrown anywhere, turned into a status and `{ error }` by `lib/http.ts` alone.
+ * An expected failure. Thrown anywhere, turned into a status and `{ error }` by `lib/http/endpoint.ts` alone.
  * Across `ctx.run*` only `data` survives, so read it with `failureOf`, never with `instanceof`.
  */
 export class AppError extends ConvexError<ErrorData> {

@@ -9,10 +9,10 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { deadlines } from "./deadlines";
+import { deadlines } from "./outside/deadlines";
 import { AppError, failureOf, messageOf } from "./errors";
-import { waitingAs } from "./crowd";
-import { charge, noteCounted, type Caller } from "./limits";
+import { waitingAs } from "./limits/crowd";
+import { charge, noteCounted, type Caller } from "./limits/charges";
 import { log } from "./log";
 import { MINUTE, SECOND, sleep } from "./time";
 

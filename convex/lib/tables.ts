@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { PUBLIC_SOURCES } from "./publicSources";
-import { older, type RecordsOf } from "./records";
+import { older, type RecordsOf } from "./records/records";
 import { dayOf } from "./time";
 
 /** The providers that bill by the call, or by the token. */
@@ -19,7 +19,7 @@ export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v
 const CLASSES = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
 export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
 
-/** Callers by whom of their class it is (`lib/shares`). Work that an earlier version began names their class alone. */
+/** Callers by whom of their class it is (`lib/limits/shares`). Work that an earlier version began names their class alone. */
 export const vPayer = v.union(
   vPayingClass,
   v.object({
@@ -68,7 +68,7 @@ export const libTables = {
   }).index("by_name", ["name"]),
 
   /**
-   * How often a provider was asked within 5 minutes and how often in vain. Written by `lib/providerCalls` at the end of
+   * How often a provider was asked within 5 minutes and how often in vain. Written by `lib/outside/providerCalls` at the end of
    * every action that asked one. Dies after two days.
    */
   providerCalls: defineTable({
@@ -83,7 +83,7 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
-   * What the billing providers cost on a UTC day. Written by `lib/budget` before and behind every call. Dies after 35 days.
+   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and behind every call. Dies after 35 days.
    */
   spending: defineTable({
     /** `2026-01-05`. */
@@ -98,7 +98,7 @@ export const libTables = {
 
   /**
    * What callers have taken of what is common in a window of time: each of them, and for what is taken one by one all
-   * together. Written by `lib/shares`. Dies after two days.
+   * together. Written by `lib/limits/shares`. Dies after two days.
    */
   shares: defineTable({
     /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: what strangers take one by one. */
@@ -114,7 +114,7 @@ export const libTables = {
     .index("by_window", ["window"]),
 
   /**
-   * Strangers who are kept waiting for an answer. Written by `lib/crowd`; a row dies with its answer, or makes room for
+   * Strangers who are kept waiting for an answer. Written by `lib/limits/crowd`; a row dies with its answer, or makes room for
    * another when its holder was lost.
    */
   crowdPlaces: defineTable({
@@ -138,7 +138,7 @@ export const libTables = {
 
   /**
    * Gateways that refused a schema beside the prompt, so that they are asked without one for a day. Written by
-   * `lib/gatewayFormats`; one row per gateway and model, kept.
+   * `lib/outside/gatewayFormats`; one row per gateway and model, kept.
    */
   refusedFormats: defineTable({
     /** Address and model, as set. */
@@ -148,7 +148,7 @@ export const libTables = {
   }).index("by_gateway", ["gateway"]),
 
   /**
-   * What was done with keys and money: who, what, when. Written by `lib/audit.ts` in the transaction that does it;
+   * What was done with keys and money: who, what, when. Written by `lib/records/audit.ts` in the transaction that does it;
    * append-only, without secrets. Kept.
    */
   auditEvents: defineTable({

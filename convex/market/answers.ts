@@ -1,7 +1,7 @@
-import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/facts";
+import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/text/sources";
 import { factsOf } from "../evidence/wordings";
-import { namesOf } from "../evidence/names";
-import { leftoverProblem, settle } from "../evidence/settlement";
+import { namesOf } from "../evidence/text/names";
+import { leftoverProblem, settle } from "../evidence/text/settlement";
 import { groundToken, references, type Observed } from "./grounding";
 import type { AskedFigures } from "./prompts";
 

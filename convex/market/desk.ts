@@ -1,11 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/collecting";
+import { gather } from "../evidence/desk";
 import { LISTS } from "../evidence/model";
 import type { Fact } from "../evidence/tables";
-import type { Payer } from "../lib/budget";
-import { deadlines } from "../lib/deadlines";
+import type { Payer } from "../lib/budget/ledger";
+import { deadlines } from "../lib/outside/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { awaitRefresh } from "../lib/refreshes";
@@ -13,7 +13,7 @@ import { vTurn } from "../lib/renewals";
 import { iso, MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { freshQuotes } from "../prices/quotes";
-import { completeStructured } from "../providers/structured";
+import { completeStructured } from "../providers/models/structure";
 import { answerProblems, provenPart } from "./answers";
 import {
   bareSymbol,

@@ -2,14 +2,14 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { failureOf } from "../lib/errors";
-import { EXAMPLE_TIME } from "../lib/examples";
-import { endpoint, Written, type MountedEndpoint } from "../lib/http";
-import { optionalToken, text } from "../lib/input";
-import type { Caller } from "../lib/limits";
+import { EXAMPLE_TIME } from "../lib/http/examples";
+import { endpoint, Written, type MountedEndpoint } from "../lib/http/endpoint";
+import { optionalToken, text } from "../lib/http/input";
+import type { Caller } from "../lib/limits/charges";
 import { once } from "../lib/once";
 import { readThrough } from "../lib/refreshes";
 import { iso, SECOND } from "../lib/time";
-import { isSymbol } from "../lib/tokens";
+import { isSymbol } from "../lib/money/tokens";
 import { marketSnapshot, rowSource, tokenFigures } from "./shapes";
 
 /** How long a snapshot or a token answer counts as live. */
@@ -139,7 +139,7 @@ const tokenQuestion: MountedEndpoint = endpoint({
       .describe("When the price was seen by its source; when it was answered where the price is the model's"),
   }),
   handler: async (ctx, { question }, { caller }) => {
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
     if (asksForKey(question)) {
       const none = { token: null, priceSource: null, model: "none", fetchedAt: iso(Date.now()) };
       return { question, answer: SECURITY_MESSAGE, ...none };

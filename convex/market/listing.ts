@@ -1,15 +1,15 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, failureOf } from "../lib/errors";
-import { charge, type Caller } from "../lib/limits";
-import { counted } from "../lib/providerCalls";
+import { charge, type Caller } from "../lib/limits/charges";
+import { counted } from "../lib/outside/providerCalls";
 import { DAY, HOUR } from "../lib/time";
-import { gather } from "../evidence/collecting";
-import { isSymbol, symbolIn } from "../lib/tokens";
+import { gather } from "../evidence/desk";
+import { isSymbol, symbolIn } from "../lib/money/tokens";
 import { symbolAmong } from "./lists";
 import { LISTS, MAJORS } from "../evidence/model";
-import { mentionsIn, namesOf } from "../evidence/names";
+import { mentionsIn, namesOf } from "../evidence/text/names";
 import type { Wanted } from "../evidence/tables";
 
 /**

@@ -1,6 +1,6 @@
 import type { QueryCtx } from "../_generated/server";
 import { latestOf, LISTS } from "../evidence/model";
-import type { ListedCoin as ListedWithPage } from "../providers/coingecko";
+import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
 import type { Fact, Kind } from "../evidence/tables";
 
 /** Facts of many coins, as lists of coins. */

@@ -1,10 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { counted, providerAction, takeNoted } from "../lib/providerCalls";
+import { counted, providerAction, takeNoted } from "../lib/outside/providerCalls";
 import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
 import { findPrices } from "../prices/sources";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { rank, symbol, text, usd, usdOrNull } from "../lib/shapes";
-import type { Question } from "../providers/structured";
+import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
+import type { Question } from "../providers/models/structure";
 
 /** What the market desk asks its model, and the shapes of what comes back. */
 

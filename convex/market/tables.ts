@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { older, type RecordsOf } from "../lib/records";
+import { older, type RecordsOf } from "../lib/records/records";
 import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./stored";
 
 /** Who tells a row's figures: one of the sources, or the model itself. */

@@ -1,5 +1,5 @@
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import { hmacSha256, masterKey, subkey } from "../lib/crypto";
+import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { required } from "../lib/env";
 import { MINUTE } from "../lib/time";
 

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { takeCommonNow } from "../lib/pools";
-import { keyIdOf, vResealed, vSealed } from "../lib/sealing";
+import { takeCommonNow } from "../lib/limits/pools";
+import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
 import { permitNow } from "../users/access";
 import { configOf, saveConfig } from "./model";
 import { formerPlaces, leavePlace } from "./places";

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { pseudonymOf, requireUser } from "../users/model";
 import { CODE_LENGTH, CODE_MS, codeHash, newCode } from "./codes";
 import { codeOf, dropLink, linkOf } from "./model";

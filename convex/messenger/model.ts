@@ -3,8 +3,8 @@ import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { rowsBy, rowsByBoth } from "../lib/rows";
-import { keyIdOf } from "../lib/sealing";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
+import { keyIdOf } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
 import { changeRules } from "../users/levels";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
@@ -15,7 +15,7 @@ export type Card = {
   userId: string;
   /** Send it here rather than to the user's own chat. */
   chatId?: string | undefined;
-  /** Whose part it is of what a chat gets that others have named too (`lib/shares`); who set the user's chat, unless said. */
+  /** Whose part it is of what a chat gets that others have named too (`lib/limits/shares`); who set the user's chat, unless said. */
   holders?: readonly string[] | undefined;
   /** Earlier settings of the user's (`messenger/places`), whose bot sends it to the `chatId`. */
   place?: Id<"messengerConfigs"> | undefined;
@@ -93,7 +93,7 @@ export async function openDelivery(
   { _id: messageId, userId }: Pick<Doc<"messages">, "_id" | "userId">,
 ): Promise<void> {
   const place = { lane: "messages" as const, owner: `user:${userId}`, request: false };
-  await open(ctx, internal.messenger.desk.deliver, { messageId }, { subject: messageId, place });
+  await open(ctx, internal.messenger.delivery.desk.deliver, { messageId }, { subject: messageId, place });
 }
 
 export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"messengerConfigs"> | null> {
@@ -102,7 +102,7 @@ export async function configOf(ctx: QueryCtx, userId: string): Promise<Doc<"mess
 
 /**
  * Stores what changes of a user's settings: `null` clears a field, leaving it out keeps it. The bot token comes sealed;
- * `setBy` is who sets them, as `lib/shares` counts them.
+ * `setBy` is who sets them, as `lib/limits/shares` counts them.
  */
 export async function saveConfig(
   ctx: MutationCtx,

@@ -1,6 +1,6 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { isGuessable } from "../lib/ids";
+import { isGuessable } from "../lib/records/ids";
 import { ownerOf } from "../users/model";
 import { configOf, enqueueCard } from "./model";
 import type { Paragraph } from "./format";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
-import { resealAll } from "../lib/sealing";
+import { resealAll } from "../lib/security/seals";
 
 /**
  * Seals every bot token anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the

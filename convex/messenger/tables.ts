@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { ofUser, older, type Range, type RecordsOf } from "../lib/records";
+import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
@@ -26,12 +26,12 @@ export const messengerTables = {
    */
   messengerConfigs: defineTable({
     userId: v.string(),
-    /** The user's own bot, sealed (`lib/sealing`); absent: the default bot. */
+    /** The user's own bot, sealed (`lib/security/seals`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
     /** The master key that sealed it, by name. */
     keyId: v.optional(v.string()),
     chatId: v.optional(v.string()),
-    /** Whose part of what a chat gets that others have named too (`lib/shares`): who set it, hashed. */
+    /** Whose part of what a chat gets that others have named too (`lib/limits/shares`): who set it, hashed. */
     setBy: v.optional(v.array(v.string())),
     /** Epoch ms: when it was set, or, within a day, last used. */
     updatedAt: v.number(),
@@ -83,7 +83,7 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/outbox` (everything after). Dies a month after it
+   * `messenger/delivery/outbox` (everything after). Dies a month after it
    * has ended; an answer to somebody who is not linked after a week.
    */
   messages: defineTable({
@@ -91,7 +91,7 @@ export const messengerTables = {
     userId: v.string(),
     /** A chat given for this card alone, before the user's own. */
     chatId: v.optional(v.string()),
-    /** Whose part it is of what such a chat gets (`lib/shares`): who asked for it, hashed. */
+    /** Whose part it is of what such a chat gets (`lib/limits/shares`): who asked for it, hashed. */
     holders: v.optional(v.array(v.string())),
     /** Earlier settings of the user's, whose bot sends it. */
     place: v.optional(v.id("messengerConfigs")),

@@ -1,8 +1,8 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internalQuery } from "../_generated/server";
-import { OPERATOR } from "../lib/audit";
-import { pseudonym } from "../lib/crypto";
+import { OPERATOR } from "../lib/records/audit";
+import { pseudonym } from "../lib/security/crypto";
 import { optional, required } from "../lib/env";
 import { iso } from "../lib/time";
 

@@ -1,6 +1,6 @@
 import type { TableNames } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { tablesOf, type Facts } from "../lib/records";
+import { tablesOf, type Facts } from "../lib/records/records";
 import { SECOND } from "../lib/time";
 import { records } from "../schema";
 

@@ -1,5 +1,5 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { NEARLY_USED, spentToday, type Billed } from "../lib/budget";
+import { NEARLY_USED, spentToday, type Billed } from "../lib/budget/ledger";
 import { cron } from "../lib/cronRuns";
 import { log } from "../lib/log";
 import { dateTime, dayOf } from "../lib/time";

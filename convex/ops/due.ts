@@ -5,7 +5,7 @@ import { v } from "convex/values";
 import { recordCronRun } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { rowsDue } from "../lib/rows";
+import { rowsDue } from "../lib/records/rows";
 import { MINUTE } from "../lib/time";
 
 /**
@@ -21,7 +21,7 @@ const DUE: Record<string, Due> = {
   "open transactions": {
     since: async ({ db }, now) =>
       (await rowsDue(db.query("transactions"), "nextCheckAt", now).first())?.nextCheckAt ?? null,
-    takeUp: internal.wallets.transactions.outcome.followUpDue,
+    takeUp: internal.wallets.transactions.progress.outcome.followUpDue,
   },
   "named deposits": {
     since: async ({ db }, now) =>

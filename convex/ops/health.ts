@@ -1,11 +1,11 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { NEARLY_USED, spentToday, type Used } from "../lib/budget";
+import { NEARLY_USED, spentToday, type Used } from "../lib/budget/ledger";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/work/lanes";
-import { watchedPools } from "../lib/pools";
-import { callsOfLastHour } from "../lib/providerCalls";
-import { takenOf, windowOf } from "../lib/shares";
+import { watchedPools } from "../lib/limits/pools";
+import { callsOfLastHour } from "../lib/outside/providerCalls";
+import { takenOf, windowOf } from "../lib/limits/shares";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { countUnconfirmed } from "../messenger/model";
 import { hasFallenShort } from "../wallets/transactions/model";

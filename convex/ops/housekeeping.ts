@@ -5,7 +5,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { hasLedger } from "../credits/model";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
-import { tablesOf, type Facts, type Range } from "../lib/records";
+import { tablesOf, type Facts, type Range } from "../lib/records/records";
 import { DAY } from "../lib/time";
 import { records } from "../schema";
 import { ownerOf } from "../users/model";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { agentApiUrl, isSet, type Variable } from "../lib/env";
 import { iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";

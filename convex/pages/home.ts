@@ -1,12 +1,12 @@
 import { sourceName } from "../lib/publicSources";
 import { iso } from "../lib/time";
 import type { MarketFigures } from "../market/tables";
-import { about } from "../ops/about";
+import { about } from "../ops/reference/about";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
-import type { HomeData, Read } from "./reading";
+import type { HomeData, Read } from "./data";
 import type { SignalData } from "./shapes";
 import { ago, bigUsd, change, moment, since, sourceNames, usd } from "./words";
 

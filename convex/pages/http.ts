@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
-import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http";
-import { optionalToken, text } from "../lib/input";
+import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http/endpoint";
+import { optionalToken, text } from "../lib/http/input";
 import { readHealth } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
@@ -82,7 +82,7 @@ const home: MountedEndpoint = endpoint({
   }),
   handler: () => Promise.resolve({ service: TITLE, version: VERSION, links: LINKS }),
   page: async (ctx) => {
-    const { readHome } = await import("./reading");
+    const { readHome } = await import("./data");
     const { homePage } = await import("./home");
     const data = await readHome(ctx);
     return framed((now) => homePage(data, now));
@@ -98,7 +98,7 @@ const recordPage: MountedEndpoint = shown({
   example: { input: { token: "BTC" }, output: recordExample },
   input: z.object({ token: signalToken }),
   returns: record,
-  read: async (ctx, { token }) => (await import("./reading")).readRecord(ctx, token),
+  read: async (ctx, { token }) => (await import("./data")).readRecord(ctx, token),
   render: async (value) => (await import("./record")).recordPage(value),
 });
 
@@ -111,7 +111,7 @@ const signalPage: MountedEndpoint = shown({
   example: { input: { id: "BTC-2026-01-05" }, output: signalPageExample },
   input: z.object({ id: text(40).describe("Token and UTC day, BTC-2026-11-20, in any case") }),
   returns: oneSignal,
-  read: async (ctx, { id }) => (await import("./reading")).readSignal(ctx, id),
+  read: async (ctx, { id }) => (await import("./data")).readSignal(ctx, id),
   render: async (value) => (await import("./signal")).signalPage(value),
 });
 
@@ -124,7 +124,7 @@ const researchPage: MountedEndpoint = shown({
   example: { input: { token: "ETH" }, output: researchPageExample },
   input: z.object({ token: optionalToken }),
   returns: research,
-  read: async (ctx, { token }) => (await import("./reading")).readResearch(ctx, token),
+  read: async (ctx, { token }) => (await import("./data")).readResearch(ctx, token),
   render: async (value, now) => (await import("./research")).researchPage(value, now),
 });
 
@@ -135,7 +135,7 @@ const whalesPage: MountedEndpoint = shown({
   example: { input: { hours: 24 }, output: whalesPageExample },
   input: z.object({ hours: hoursOr(24) }),
   returns: whales,
-  read: async (ctx, { hours }) => (await import("./reading")).readWhales(ctx, hours),
+  read: async (ctx, { hours }) => (await import("./data")).readWhales(ctx, hours),
   render: async (value, now) => (await import("./whales")).whalesPage(value, now),
 });
 

@@ -1,4 +1,4 @@
-import { many } from "../lib/text";
+import { many } from "../lib/text/strings";
 import type { ShadowArm, ShadowLab } from "../signals/arms/shapes";
 import { verdictWords } from "../signals/statistics/figures";
 import { html, type Html } from "./markup";

@@ -1,6 +1,6 @@
-import { Reply } from "../lib/http";
+import { Reply } from "../lib/http/endpoint";
 import { iso } from "../lib/time";
-import { about } from "../ops/about";
+import { about } from "../ops/reference/about";
 import { ICON, pageHeaders } from "../ops/html";
 import { VERSION } from "../ops/version";
 import { html, Html, type Part } from "./markup";

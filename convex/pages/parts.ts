@@ -3,7 +3,7 @@ import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";
 import { html, type Html, type Part } from "./markup";
-import { windowOf } from "./reading";
+import { windowOf } from "./data";
 import { bigUsd, moment, signed, since, sourceNames, usd } from "./words";
 
 /** What several pages show alike. */

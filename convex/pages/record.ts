@@ -1,5 +1,5 @@
 import { siteUrl } from "../lib/env";
-import { many } from "../lib/text";
+import { many } from "../lib/text/strings";
 import { verdictWords } from "../signals/statistics/figures";
 import { ARM_NAMES } from "../signals/views/signals";
 import { drawdownChart, equityChart } from "./charts/equity";

@@ -1,5 +1,5 @@
-import { BRACKET } from "../evidence/facts";
-import { many } from "../lib/text";
+import { BRACKET } from "../evidence/text/sources";
+import { many } from "../lib/text/strings";
 import { iso } from "../lib/time";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";

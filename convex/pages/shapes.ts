@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { EXAMPLE_TIME } from "../lib/examples";
+import { EXAMPLE_TIME } from "../lib/http/examples";
 import { pricePoint, type PricePoint } from "../prices/views";
 import { reportExample, reportShape, snapshotShape } from "../research/views";
 import { shadowLabExample } from "../signals/arms/figures";

@@ -3,7 +3,7 @@ import { movementsChart } from "./charts/movements";
 import type { Page } from "./layout";
 import { html } from "./markup";
 import { chips, movementList } from "./parts";
-import { WHALES } from "./reading";
+import { WHALES } from "./data";
 import type { WhalesData } from "./shapes";
 
 /** Large movements. */

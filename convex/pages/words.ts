@@ -1,5 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { groupedDigits, many, smallFigure } from "../lib/text";
+import { groupedDigits, many, smallFigure } from "../lib/text/strings";
 import { DAY, dateTime, HOUR, MINUTE } from "../lib/time";
 import { html, type Html } from "./markup";
 

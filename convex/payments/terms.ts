@@ -1,4 +1,4 @@
-import { CHAIN_ID } from "../lib/base";
+import { CHAIN_ID } from "../lib/money/base";
 
 /** What a paid report costs and how it is paid. */
 

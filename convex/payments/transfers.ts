@@ -7,7 +7,7 @@ import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { setting } from "../lib/env";
 import { PRICE } from "./terms";
-import type { RecordsOf } from "../lib/records";
+import type { RecordsOf } from "../lib/records/records";
 
 /**
  * Spending transfers exactly once, shared by paid reports and deposits. Plain functions: the callers' mutations are the

@@ -1,11 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/providerCalls";
+import { providerAction } from "../lib/outside/providerCalls";
 import { unlessLate } from "../lib/time";
-import { askTicker, QUOTED, TICKERS } from "../providers/tickers";
+import { askTicker, QUOTED, TICKERS } from "../providers/data/tickers";
 import { askFeeds } from "./sources";
 import type { QuoteSource } from "./tables";
 

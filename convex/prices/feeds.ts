@@ -1,5 +1,5 @@
 /**
- * Chainlink price feeds on Base: what counts as a live price. Pure; the chain is read by `providers/chain`.
+ * Chainlink price feeds on Base: what counts as a live price. Pure; the chain is read by `providers/chain/client`.
  * Addresses and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
  */
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { EXAMPLE_TIME } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { wholeNumberOr } from "../lib/input";
+import { EXAMPLE_TIME } from "../lib/http/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { wholeNumberOr } from "../lib/http/input";
 import { readPrices, shownPrices } from "./views";
 
 const MAX_HOURS = 720;

@@ -1,8 +1,15 @@
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
-import { formatUnits } from "../lib/money";
-import { readRounds } from "../providers/chain";
-import { askTicker, TICKERS, type Quote, type Quoted, type Quotes, type Ticker } from "../providers/tickers";
+import { formatUnits } from "../lib/money/amounts";
+import { readRounds } from "../providers/chain/client";
+import {
+  askTicker,
+  TICKERS,
+  type Quote,
+  type Quoted,
+  type Quotes,
+  type Ticker,
+} from "../providers/data/tickers";
 import { FEED_DECIMALS, feedAddresses, livePrice, sequencerIsUp, type FeedName } from "./feeds";
 import type { PricedToken } from "./tables";
 

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { RecordsOf } from "../lib/records";
+import type { RecordsOf } from "../lib/records/records";
 
 /** The tokens whose prices the service keeps. */
 export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));

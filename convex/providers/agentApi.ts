@@ -1,7 +1,7 @@
 import * as z from "zod";
-import type { Purse } from "../lib/budget";
-import { agentPromptCost } from "../lib/costs";
-import { deadlines } from "../lib/deadlines";
+import type { Purse } from "../lib/budget/ledger";
+import { agentPromptCost } from "../lib/budget/costs";
+import { deadlines } from "../lib/outside/deadlines";
 import { agentApiUrl, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { DAY, MINUTE } from "../lib/time";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { answered, askProvider, postJson, statusFailure, unusableFailure } from "./call";
 

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { SendOutcome } from "./sendOutcome";
-import { deadlines } from "../lib/deadlines";
+import { deadlines } from "../lib/outside/deadlines";
 import { setting } from "../lib/env";
-import { cut } from "../lib/text";
+import { cut } from "../lib/text/strings";
 import { SECOND } from "../lib/time";
 import { answered, askProvider, bodyOf, postJson, type Exchange } from "./call";
 

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "viem";
 import * as z from "zod";
-import { CHAIN_ID } from "../lib/base";
-import { deadlines } from "../lib/deadlines";
+import { CHAIN_ID } from "../lib/money/base";
+import { deadlines } from "../lib/outside/deadlines";
 import { required, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { answered, askProvider, inShape, statusFailure } from "./call";

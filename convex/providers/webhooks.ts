@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
-import { hmacSha256 } from "../lib/crypto";
-import { deadlines } from "../lib/deadlines";
+import { hmacSha256 } from "../lib/security/crypto";
+import { deadlines } from "../lib/outside/deadlines";
 import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */

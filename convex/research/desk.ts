@@ -2,8 +2,8 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import type { Payer } from "../lib/budget";
-import { deadlines } from "../lib/deadlines";
+import type { Payer } from "../lib/budget/ledger";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { failRefresh } from "../lib/refreshes";
@@ -11,13 +11,13 @@ import { vTurn } from "../lib/renewals";
 import { iso } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import type { Job } from "../lib/work/jobs";
-import { gatherBrief } from "./material";
+import { gatherBrief } from "./writing/material";
 import type { Subject } from "./model";
 import { SOURCES } from "./observations";
 import type { ReportKind } from "./shapes";
-import { writeSnapshot } from "./snapshot";
+import { writeSnapshot } from "./writing/snapshot";
 import { collectSource } from "./sources";
-import { writeOwedResult } from "./writer";
+import { writeOwedResult } from "./writing/writer";
 
 /** What asks the sources and the model: collections, reports of shifts, results on demand. */
 
@@ -66,14 +66,14 @@ export async function collectNow(
 
 /** Writes the report of a shift from its evidence. */
 export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId, job }) => {
-  const task = await ctx.runQuery(internal.research.syntheses.task, { synthesisId });
+  const task = await ctx.runQuery(internal.research.reports.syntheses.task, { synthesisId });
   if (task === null) return "over";
   const { kind, focus, observations, startedAt } = task;
   const brief = await gatherBrief(ctx, { focus, observations, startedAt });
   if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
   const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
   const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
-  await ctx.runMutation(internal.research.syntheses.store, { synthesisId, job, ...written });
+  await ctx.runMutation(internal.research.reports.syntheses.store, { synthesisId, job, ...written });
 });
 
 /** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */

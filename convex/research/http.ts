@@ -3,9 +3,9 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/headers";
-import { endpoint, type MountedEndpoint } from "../lib/http";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import {
   absentWhenEmpty,
   atMost,
@@ -15,13 +15,13 @@ import {
   text,
   userId,
   withAliases,
-} from "../lib/input";
+} from "../lib/http/input";
 import { log } from "../lib/log";
 import { once } from "../lib/once";
-import { payerOf } from "../lib/payers";
+import { payerOf } from "../lib/budget/payers";
 import { readThrough } from "../lib/refreshes";
 import { iso } from "../lib/time";
-import { symbolIn } from "../lib/tokens";
+import { symbolIn } from "../lib/money/tokens";
 import { assertMay, credentialShown } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
@@ -95,7 +95,7 @@ const snapshot: MountedEndpoint = endpoint({
     answer: z.string().optional().describe("In place of research: why a request for a private key has none"),
   }),
   handler: async (ctx, { token, query }, { caller }) => {
-    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/keyRequests");
+    const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");
     if ([token, query].some((asked) => asked !== undefined && asksForKey(asked))) {
       return { success: true as const, result: keyRefused(SECURITY_MESSAGE), answer: SECURITY_MESSAGE };
     }
@@ -225,7 +225,7 @@ export async function readReport(
   asked: { token?: string | undefined; jobId?: string | undefined },
 ): Promise<z.output<typeof reportShape> | null> {
   const { token, jobId } = asked;
-  const row = await ctx.runQuery(internal.research.publications.latest, {
+  const row = await ctx.runQuery(internal.research.reports.publications.latest, {
     ...(token === undefined ? {} : { token }),
     ...(jobId === undefined ? {} : { jobId }),
   });

@@ -1,6 +1,6 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/crypto";
+import { sha256Hex } from "../lib/security/crypto";
 import { iso } from "../lib/time";
 import type { Lane } from "../lib/work/lanes";
 
@@ -14,7 +14,7 @@ export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: 
   return { lane, owner: by ?? shift?.userId ?? "nobody" };
 }
 
-/** By whom a shift counts where parts are counted (`lib/shares`); undefined for one of an earlier version. */
+/** By whom a shift counts where parts are counted (`lib/limits/shares`); undefined for one of an earlier version. */
 export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
   return typeof paidBy === "object" ? paidBy.holders : undefined;
 }

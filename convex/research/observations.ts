@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import type { Payer } from "../lib/budget";
+import type { Payer } from "../lib/budget/ledger";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import {
@@ -18,7 +18,7 @@ import {
   type Terms,
 } from "../lib/work/jobs";
 import type { Place } from "../lib/work/lanes";
-import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./readings";
+import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
 import { vSettled, vSources, type Sources } from "./shapes";
 

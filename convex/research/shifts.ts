@@ -5,14 +5,14 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { cron } from "../lib/cronRuns";
 import { AppError, KEY_USED } from "../lib/errors";
-import { quotaHeaders } from "../lib/quotas";
+import { quotaHeaders } from "../lib/limits/quotas";
 import { vPayer } from "../lib/tables";
-import { withoutCitations } from "../lib/text";
+import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE, NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
-import { startCard, STOP } from "./cards";
-import { dueAfterMs, SHIFT_MS } from "./checkpoints";
-import { addDataPoint } from "./dataPoints";
+import { startCard, STOP } from "./reports/cards";
+import { dueAfterMs, SHIFT_MS } from "./reports/checkpoints";
+import { addDataPoint } from "./reports/dataPoints";
 import {
   activeShiftsOf,
   endOf,
@@ -26,7 +26,7 @@ import {
   undeliveredBy,
 } from "./model";
 import { vShiftStatus } from "./stored";
-import { giveBackRest } from "./stages";
+import { giveBackRest } from "./reports/stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;

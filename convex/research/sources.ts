@@ -1,19 +1,19 @@
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/collecting";
-import { readAnswer } from "../lib/answers/reading";
-import { purseOf, type Payer } from "../lib/budget";
-import { deadlines } from "../lib/deadlines";
+import { gather } from "../evidence/desk";
+import { readAnswer } from "../lib/answers/reader";
+import { purseOf, type Payer } from "../lib/budget/ledger";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
-import { cut } from "../lib/text";
+import { cut } from "../lib/text/strings";
 import { iso } from "../lib/time";
 import { askForMarket, type AskedMarket } from "../market/desk";
 import { describeKeyPrices, signed } from "../market/model";
-import { askSentiment } from "../providers/sentiment";
-import { completeStructured } from "../providers/structured";
+import { askSentiment } from "../providers/models/sentiment";
+import { completeStructured } from "../providers/models/structure";
 import { FACTS_FRESH_MS } from "./freshness";
-import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./prompts";
+import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
 import type { MarketOutput, Settled, Sources } from "./shapes";
-import { wantedFor } from "./wanted";
+import { wantedFor } from "./writing/collections";
 
 /** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
 

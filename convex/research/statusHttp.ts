@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { userId } from "../lib/input";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { userId } from "../lib/http/input";
 import { MINUTE } from "../lib/time";
 import { credentialShown } from "../users/access";
 import { activeJob, shiftStatus } from "./views";

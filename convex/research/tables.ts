@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { vPayer, vPrepaid } from "../lib/tables";
-import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
+import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { vResult, vReportKind, vSources, vSourceStates } from "./shapes";
@@ -9,7 +9,7 @@ import { vResult, vReportKind, vSources, vSourceStates } from "./shapes";
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
-   * moves one on, by `research/publications`. Kept as the user's history; a stranger's dies half a year after.
+   * moves one on, by `research/reports/publications`. Kept as the user's history; a stranger's dies half a year after.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -88,7 +88,7 @@ export const researchTables = {
 
   /**
    * One writing of a report from one body of evidence; every shift with the same evidence takes its report from it.
-   * Written by `research/syntheses`; dies a month after.
+   * Written by `research/reports/syntheses`; dies a month after.
    */
   syntheses: defineTable({
     /** Report kind, focus and evidence. */
@@ -105,7 +105,7 @@ export const researchTables = {
     error: v.optional(v.string()),
   }).index("by_key", ["key"]),
 
-  /** Reports of shifts (the spec's ResearchReport). Written by `research/publications`. They live as long as their shift. */
+  /** Reports of shifts (the spec's ResearchReport). Written by `research/reports/publications`. They live as long as their shift. */
   reports: defineTable({
     jobId: v.id("shifts"),
     userId: v.string(),

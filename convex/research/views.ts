@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
-import { change, checkedCounts } from "./checks";
-import { EXAMPLE_TIME } from "../lib/examples";
+import { change, checkedCounts } from "./writing/checks";
+import { EXAMPLE_TIME } from "../lib/http/examples";
 import { iso } from "../lib/time";
 import type { Result, SourceStates } from "./shapes";
 

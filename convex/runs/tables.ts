@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { ofUser, waiting, type RecordsOf } from "../lib/records";
+import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
 
 const vRunStatus = v.union(v.literal("running"), v.literal("completed"), v.literal("failed"));
 

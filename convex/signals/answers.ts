@@ -2,7 +2,7 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
-import type { Caller } from "../lib/limits";
+import type { Caller } from "../lib/limits/charges";
 import { awaitAs } from "../lib/refreshes";
 import { TOKENS, type Token } from "./trade/rules";
 import type { Signal } from "./record/tables";

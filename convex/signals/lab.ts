@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { wholeNumberOr } from "../lib/input";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { wholeNumberOr } from "../lib/http/input";
 import { shadowLabExample } from "./arms/figures";
 import { shadowLab } from "./arms/shapes";
 import { shadowEvent } from "./record/events";

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { EXAMPLE_TX } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, wholeNumberOr } from "../lib/input";
+import { EXAMPLE_TX } from "../lib/http/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { absentWhenEmpty, wholeNumberOr } from "../lib/http/input";
 import { anchorShape, chainHead, signalEvent } from "./record/events";
 import { eventExample } from "./views/examples";
 

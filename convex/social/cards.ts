@@ -1,5 +1,5 @@
 import type { Doc } from "../_generated/dataModel";
-import { formatUnits } from "../lib/money";
+import { formatUnits } from "../lib/money/amounts";
 import type { Paragraph } from "../messenger/format";
 import { TOKENS } from "../wallets/tokens";
 import type { MentionStatus } from "./tables";

@@ -1,18 +1,18 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { payerOf } from "../lib/payers";
-import { deadlines } from "../lib/deadlines";
+import { payerOf } from "../lib/budget/payers";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
 import { log } from "../lib/log";
 import { worker } from "../lib/work/desk";
-import { completeStructured } from "../providers/structured";
+import { completeStructured } from "../providers/models/structure";
 import { valueOf } from "../wallets/holdings";
 import { TOKENS, type Symbol } from "../wallets/tokens";
 import { settle } from "../wallets/transactions/desk";
 import type { vWanted } from "./execution";
 import type { vOutcome } from "./mentions";
-import { intentQuestion } from "./prompts";
+import { intentQuestion } from "./posts/prompts";
 import type { Intent } from "./tables";
 
 /** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */

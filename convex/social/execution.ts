@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { checksummed } from "../lib/addresses";
+import { checksummed } from "../lib/money/addresses";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cancel, underWay, vJob, type Job } from "../lib/work/jobs";
@@ -13,12 +13,12 @@ import { vSymbol } from "../wallets/tables";
 import { recordUnreadable, tradeOf } from "../wallets/trades";
 import { openTransaction } from "../wallets/transactions/model";
 import type { TransactionRequest } from "../wallets/transactions/tables";
-import type { Command } from "./commands";
+import type { Command } from "./posts/commands";
 import { endMention } from "./endings";
-import { judge } from "./guards";
+import { judge } from "./posts/guards";
 import { takeShare } from "./limits";
 import { authorById, recipientOf } from "./model";
-import { countsBought, sumOf, type Prices } from "./orders";
+import { countsBought, sumOf, type Prices } from "./posts/orders";
 import { vIntent } from "./stored";
 
 /** From what the model read to an open trade: what may not be carried out ends here, with its reason. */

@@ -2,9 +2,9 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http";
-import { deliveryExample, deliveryShape } from "./payloads";
-import { isSigned, signatureOf } from "./signatures";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";
+import { deliveryExample, deliveryShape } from "./posts/payloads";
+import { isSigned, signatureOf } from "./posts/signatures";
 
 const PATH = "/social/mention";
 

@@ -1,8 +1,8 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { formatUnits, microUsd } from "../lib/money";
-import { rowsByBoth } from "../lib/rows";
+import { formatUnits, microUsd } from "../lib/money/amounts";
+import { rowsByBoth } from "../lib/records/rows";
 import { DAY, iso } from "../lib/time";
 
 /**

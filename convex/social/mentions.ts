@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { MINUTE, SECOND } from "../lib/time";
 import { open, rest } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";

@@ -1,7 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { rowsBy, rowsByBoth } from "../lib/rows";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
 
 /** At most this many of each per user. */
 export const MAX_AUTHORS = 5;

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 
 import { literals } from "convex-helpers/validators";
 
-/** What is stored of the shapes of `social/prompts`. Written by `npm run codegen`; a test holds both against one another. */
+/** What is stored of the shapes of `social/posts/prompts`. Written by `npm run codegen`; a test holds both against one another. */
 
 export const vIntent = v.object({
   action: literals("buy", "sell", "swap", "send", "unknown"),

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records";
+import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
 import { vIntent } from "./stored";
 
 const vMentionStatus = v.union(

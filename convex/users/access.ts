@@ -1,10 +1,10 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
-import { requireIdentity } from "../lib/auth";
+import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
-import { isGuessable } from "../lib/ids";
-import { vCredential, type Credential } from "../lib/limits";
+import { isGuessable } from "../lib/records/ids";
+import { vCredential, type Credential } from "../lib/limits/charges";
 import { dateTime } from "../lib/time";
 import { levelOf, type Standing } from "./levels";
 import { ownerOf, requireUser } from "./model";

@@ -4,11 +4,11 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, mutation } from "../_generated/server";
-import { checksummed } from "../lib/addresses";
-import { CHAIN_ID } from "../lib/base";
+import { checksummed } from "../lib/money/addresses";
+import { CHAIN_ID } from "../lib/money/base";
 import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { iso, MINUTE } from "../lib/time";
 import { addressesOf, linkOf, MAX_ADDRESSES, pseudonymOf, requireUser } from "./model";
 

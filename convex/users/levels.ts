@@ -3,7 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { isGuessable } from "../lib/ids";
+import { isGuessable } from "../lib/records/ids";
 import type { vSetting } from "./tables";
 
 /** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */

@@ -3,7 +3,7 @@ import { isAddress, isHex, verifyMessage } from "viem";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 
 /**
  * Links the address of the caller's open challenge.

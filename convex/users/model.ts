@@ -2,11 +2,11 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { requireIdentity } from "../lib/auth";
-import { pseudonym } from "../lib/crypto";
+import { requireIdentity } from "../lib/security/auth";
+import { pseudonym } from "../lib/security/crypto";
 import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { rowsBy } from "../lib/rows";
+import { rowsBy } from "../lib/records/rows";
 
 /** The caller's row, or `null` before their first sign-in. @throws AppError `unauthorized` */
 export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
-import { requireIdentity } from "../lib/auth";
+import { requireIdentity } from "../lib/security/auth";
 import { addressesOf, findUser, newUserId } from "./model";
 import { userTables } from "./tables";
 

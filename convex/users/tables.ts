@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { ofUser, older, type RecordsOf } from "../lib/records";
+import { ofUser, older, type RecordsOf } from "../lib/records/records";
 
 export const vLevel = literals("closed", "guarded", "open");
 

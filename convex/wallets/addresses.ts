@@ -1,5 +1,5 @@
 import type { Address, Hex } from "viem";
-import { checksummed } from "../lib/addresses";
+import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 
 /** Stored strings back to the types they were. */

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { action } from "../_generated/server";
-import { charge } from "../lib/limits";
+import { charge } from "../lib/limits/charges";
 import { vHolding, vWalletKind } from "./tables";
 
 /** Holdings worth less than this in USD are dust. */

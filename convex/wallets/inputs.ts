@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { checksummed } from "../lib/addresses";
-import { absentWhenEmpty, symbolOf } from "../lib/input";
-import { parseUnits } from "../lib/money";
+import { checksummed } from "../lib/money/addresses";
+import { absentWhenEmpty, symbolOf } from "../lib/http/input";
+import { parseUnits } from "../lib/money/amounts";
 import { recipientProblem } from "./recipients";
 import { SYMBOLS } from "./tokens";
 

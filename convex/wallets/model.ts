@@ -3,10 +3,10 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
-import { checksummed } from "../lib/addresses";
+import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
-import { NOBODY } from "../lib/ids";
-import { rowsByBoth } from "../lib/rows";
+import { NOBODY } from "../lib/records/ids";
+import { rowsByBoth } from "../lib/records/rows";
 import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";
 
@@ -69,6 +69,6 @@ export async function ensureWallet(
   const present = await ctx.runQuery(internal.wallets.wallets.find, owned);
   if (present !== null) return { ...present, existing: true };
   await beforeMaking();
-  const { createWallet } = await import("./custody/signing");
+  const { createWallet } = await import("./custody/signatures");
   return ctx.runMutation(internal.wallets.wallets.adopt, { ...owned, ...(await createWallet()) });
 }

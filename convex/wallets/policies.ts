@@ -1,11 +1,11 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/crypto";
+import { sha256Hex } from "../lib/security/crypto";
 import { optional, setting } from "../lib/env";
 import { AppError } from "../lib/errors";
-import { isGuessable, NOBODY } from "../lib/ids";
-import { formatUnits, microUsd } from "../lib/money";
+import { isGuessable, NOBODY } from "../lib/records/ids";
+import { formatUnits, microUsd } from "../lib/money/amounts";
 import { DAY, dateTime, MINUTE } from "../lib/time";
 import { TOKEN, type Permit } from "../users/access";
 import { walletAt } from "./model";

@@ -1,4 +1,4 @@
-import { checksummed } from "../lib/addresses";
+import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { BURNING, CONTRACTS, RESERVED } from "./tokens";
 

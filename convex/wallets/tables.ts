@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import { vPriceSource } from "../prices/tables";
-import { ofUser, older, type RecordsOf } from "../lib/records";
+import { ofUser, older, type RecordsOf } from "../lib/records/records";
 import { SYMBOLS } from "./tokens";
 
 export const vWalletKind = literals("basic", "custody");

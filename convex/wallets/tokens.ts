@@ -1,5 +1,5 @@
 import type { Address } from "viem";
-import { USDC } from "../lib/base";
+import { USDC } from "../lib/money/base";
 import { FEEDS, SEQUENCER_FEED } from "../prices/feeds";
 
 /**

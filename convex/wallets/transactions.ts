@@ -1,11 +1,11 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { AppError } from "../lib/errors";
-import { providerAction } from "../lib/providerCalls";
-import { UPSTREAM } from "../providers/chain";
-import { readMined, saysAgain } from "../providers/chainTransactions";
+import { providerAction } from "../lib/outside/providerCalls";
+import { UPSTREAM } from "../providers/chain/client";
+import { readMined, saysAgain } from "../providers/chain/transactions";
 import { asAddress } from "./addresses";
-import { mendGap } from "./transactions/replacement";
+import { mendGap } from "./transactions/progress/replacement";
 
 /**
  * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`, a wallet's address or the payment
@@ -37,14 +37,14 @@ export const repair = providerAction({
       );
     }
     const accepted: { nextNonce: number; dropped: number } = await ctx.runMutation(
-      internal.wallets.transactions.nonces.accept,
+      internal.wallets.transactions.progress.nonces.accept,
       {
         walletId,
         mined,
       },
     );
     const { handedOut, filled } = await mendGap(ctx, { walletId, address, mined });
-    await ctx.runMutation(internal.wallets.transactions.queue.resume, { walletId });
+    await ctx.runMutation(internal.wallets.transactions.progress.queue.resume, { walletId });
     return { mined, ...accepted, handedOut, filled };
   },
 });

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { checksummed } from "../lib/addresses";
+import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { keepKey } from "./custody/envelopes";
 import { insertWallet, walletAt, walletOf } from "./model";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { guessableWarning } from "../lib/ids";
+import { guessableWarning } from "../lib/records/ids";
 
 /** What every answer about a wallet carries whose `userId` could be guessed. */
 export const weakId = {

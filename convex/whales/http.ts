@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import { needsWhileEmpty } from "../lib/env";
-import { EXAMPLE_USER } from "../lib/examples";
-import { endpoint, type MountedEndpoint } from "../lib/http";
-import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/input";
-import { charge } from "../lib/limits";
+import { EXAMPLE_USER } from "../lib/http/examples";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
+import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/http/input";
+import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
-import { awaitDelivery } from "../messenger/arrivals";
+import { awaitDelivery } from "../messenger/delivery/arrivals";
 import { credentialShown } from "../users/access";
 import { hours, measuredExample, publicAlertShape, type PublicAlert } from "./shapes";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/examples";
-import { absentWhenEmpty, numberFrom } from "../lib/input";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/http/examples";
+import { absentWhenEmpty, numberFrom } from "../lib/http/input";
 import { ALERT_TYPES, DIRECTIONS } from "./kinds";
 
 /** What alerts consist of. */

@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { waiting, type RecordsOf } from "../lib/records";
+import { waiting, type RecordsOf } from "../lib/records/records";
 import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
 import { vMovement, vPublicAlert } from "./stored";
 
@@ -58,7 +58,7 @@ export const whaleTables = {
 
   /**
    * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/agent`
-   * (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and `whales/telling`
+   * (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and `whales/news`
    * (delivered). Kept.
    */
   whaleAlerts: defineTable({

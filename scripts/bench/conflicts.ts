@@ -2,7 +2,7 @@ import { SECOND } from "../../convex/lib/time";
 import { startChain } from "../chain/index";
 import { seededRandom } from "../host/globals";
 import { pricesOf } from "../stack/localChain";
-import { createMarket } from "../standins/market";
+import { createMarket } from "../standins/sources/market";
 import { createMixedLoad, WEBHOOK_SECRET } from "./mixedLoad";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";

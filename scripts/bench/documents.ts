@@ -13,7 +13,11 @@ export const question = "Documents read and written, per endpoint call and per c
 const SIZES = [10, 1_000, 10_000];
 
 /** The jobs whose work `documentRows.ts` makes due. */
-const WITH_DUE = ["research/shifts:collectDue", "research/syntheses:claimDue", "lib/work/turns:resumeLost"];
+const WITH_DUE = [
+  "research/shifts:collectDue",
+  "research/reports/syntheses:claimDue",
+  "lib/work/turns:resumeLost",
+];
 
 type Call = { name: string; method: "GET" | "POST"; path: `/${string}`; body?: object };
 
@@ -85,7 +89,7 @@ async function measured(size: number): Promise<Map<string, Usage>> {
     await world.clock.advance(2 * MINUTE);
     const synthesisId = await finishSynthesis(world);
     await take(`one synthesis published to ${DUE} shifts`, () =>
-      world.t.mutation(internal.research.publications.publish, { synthesisId }),
+      world.t.mutation(internal.research.reports.publications.publish, { synthesisId }),
     );
     return usages;
   } finally {

@@ -1,4 +1,4 @@
-import { settle } from "../../convex/evidence/settlement";
+import { settle } from "../../convex/evidence/text/settlement";
 import { alteredTexts, slipped, type Altered } from "../../tests/evidence/corpus/alterations";
 import { mixtures, writings, type Report } from "../../tests/evidence/corpus/reports";
 import { kept, wordsOf } from "./keptWords";

@@ -3,7 +3,7 @@ import { startChain } from "../chain/index";
 import type { Bill } from "../host/bill";
 import { nextDue, scheduleShape } from "../stack/crontab";
 import { pricesOf } from "../stack/localChain";
-import { createMarket } from "../standins/market";
+import { createMarket } from "../standins/sources/market";
 import { withQuickBlocks } from "./quickBlocks";
 import { createWorld, START, type World } from "./world";
 

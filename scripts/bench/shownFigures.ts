@@ -1,4 +1,4 @@
-import type { Source } from "../../convex/evidence/facts";
+import type { Source } from "../../convex/evidence/text/sources";
 
 /** Reads the figures of a settled text again, without the code that printed them: what a careful reader would check. */
 

@@ -1,9 +1,9 @@
 import { internal } from "../../convex/_generated/api";
 import { MINUTE, SECOND } from "../../convex/lib/time";
 import { SNAPSHOT_SCHEMA_NAME } from "../../convex/market/prompts";
-import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/prompts";
-import { RESULT_SCHEMA_NAME } from "../../convex/research/resultShape";
-import { EVIDENCE_SOURCES, type EvidenceSource } from "../standins/evidence";
+import { ONCHAIN_SCHEMA_NAME } from "../../convex/research/writing/prompts";
+import { RESULT_SCHEMA_NAME } from "../../convex/research/writing/resultShape";
+import { EVIDENCE_SOURCES, type EvidenceSource } from "../standins/sources/evidence";
 import type { SentRequest } from "../standins/index";
 import { random } from "../standins/random";
 import type { Progress } from "./progress";

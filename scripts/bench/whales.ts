@@ -6,7 +6,7 @@ import { startChain, type Chain } from "../chain/index";
 import { createMoves, type Moves } from "../chain/moves";
 import { pricesOf } from "../stack/localChain";
 import { dumpRows, restoreRows } from "../stack/rows";
-import { createMarket } from "../standins/market";
+import { createMarket } from "../standins/sources/market";
 import { random } from "../standins/random";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";

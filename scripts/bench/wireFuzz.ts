@@ -1,12 +1,12 @@
 import type * as z from "zod";
 import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib/answers/schema";
-import { UNCOUNTED } from "../../convex/lib/budget";
+import { UNCOUNTED } from "../../convex/lib/budget/ledger";
 import { AppError } from "../../convex/lib/errors";
-import { askStructured, type Question } from "../../convex/providers/structured";
+import { askStructured, type Question } from "../../convex/providers/models/structure";
 import { createStandins, type Fault } from "../standins/index";
 import { random, type Random } from "../standins/random";
-import { schemaProblem } from "../standins/strictSchema";
-import { STYLES, styled } from "../standins/styles";
+import { schemaProblem } from "../standins/gateway/strictSchema";
+import { STYLES, styled } from "../standins/gateway/styles";
 import { questions, type Ask } from "./wireQuestions";
 
 /**

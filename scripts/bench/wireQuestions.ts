@@ -1,14 +1,14 @@
 import type * as z from "zod";
-import { alertQuestion } from "../../convex/alerts/prompts";
+import { alertQuestion } from "../../convex/alerts/language/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
-import type { Question } from "../../convex/providers/structured";
-import { onchainQuestion, synthesisQuestion } from "../../convex/research/prompts";
+import type { Question } from "../../convex/providers/models/structure";
+import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
 import { PROMPT_VERSIONS } from "../../convex/signals/arms/arms";
 import { dayLedger, weekLedger } from "../../convex/signals/desk/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/desk/prompts";
 import { problemsOf } from "../../convex/signals/trade/rules";
-import { intentQuestion } from "../../convex/social/prompts";
-import type { Market } from "../standins/market";
+import { intentQuestion } from "../../convex/social/posts/prompts";
+import type { Market } from "../standins/sources/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
 

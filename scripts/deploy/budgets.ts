@@ -17,7 +17,7 @@ const NAMED: Readonly<Record<string, number>> = {
   "ops/housekeeping.js": 345_000,
   "ops/work.js": 345_000,
   "alerts/app.js": 320_000,
-  "alerts/replays.js": 305_000,
+  "alerts/history/replays.js": 305_000,
   "signals/recaps/reviews.js": 305_000,
   "bot/jobs.js": 470_000,
   "bot/updates.js": 470_000,

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { agentApiUrl, optional, setting, type Variable } from "../../convex/lib/env";
 import { AGENT_API_OFF, readJob } from "../../convex/providers/agentApi";
-import { complete, UnusableAnswer } from "../../convex/providers/llm";
+import { complete, UnusableAnswer } from "../../convex/providers/models/gateway";
 import { botUsername } from "../../convex/providers/messenger";
-import { UNCOUNTED } from "../../convex/lib/budget";
-import { askSentiment } from "../../convex/providers/sentiment";
+import { UNCOUNTED } from "../../convex/lib/budget/ledger";
+import { askSentiment } from "../../convex/providers/models/sentiment";
 import { requestQuote } from "../../convex/providers/swap";
-import { askStructured } from "../../convex/providers/structured";
-import { askTicker, TICKERS } from "../../convex/providers/tickers";
+import { askStructured } from "../../convex/providers/models/structure";
+import { askTicker, TICKERS } from "../../convex/providers/data/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
 import { keepExchanges, lastAnswer, watched } from "./exchanges";
 import { fault, good, off, warning, type Finding } from "./finding";

@@ -1,5 +1,5 @@
 import { distance } from "fastest-levenshtein";
-import { checksummed } from "../../convex/lib/addresses";
+import { checksummed } from "../../convex/lib/money/addresses";
 import { complaintAbout, isVariable, variableNames } from "../../convex/lib/env";
 
 /** The names a settings file may hold, and what their values should be. */

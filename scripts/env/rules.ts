@@ -1,6 +1,6 @@
 import { privateKeyToAddress } from "viem/accounts";
 import { foreignGateway, isVariable, type Variable } from "../../convex/lib/env";
-import { guessBits } from "../../convex/lib/ids";
+import { guessBits } from "../../convex/lib/records/ids";
 import { CONTRACTS } from "../../convex/wallets/tokens";
 import { complaintOf } from "./names";
 import { isNear, isNobodys, testAccounts } from "./places";

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import { operations } from "built:operations";
 import * as z from "zod/mini";
-import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { withProgress, type Listener } from "./progress";
 import { INVALID_PARAMS, RpcError } from "./rpc";
 import { callService, ServiceError } from "./service";

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { formatUnits, parseUnits } from "../../convex/lib/money";
+import { formatUnits, parseUnits } from "../../convex/lib/money/amounts";
 import { TOKENS } from "../../convex/wallets/tokens";
 
 /** Figures as a person reads them in a chat. */

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
+import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
 import { objectSchema, type ObjectSchema } from "./interface";
 
 /** The endpoints' schemas in the form that suits chat clients: they hand them to models, and some validate by them. */

@@ -4,7 +4,7 @@ import { mnemonicToAccount } from "viem/accounts";
 import { DEV_MNEMONIC } from "../chain/addresses";
 import { startChain, type Chain, type Prices } from "../chain/index";
 import type { Clock } from "./clock";
-import type { Market } from "../standins/market";
+import type { Market } from "../standins/sources/market";
 
 /**
  * Starts the stack's own chain on the application's clock and the simulated market. The clock is moved on to the time

@@ -3,9 +3,9 @@
 import * as z from "zod";
 import type { Fault } from "./control";
 import { json, parseJson, type Call } from "./http";
-import type { Market, Outlook } from "./market";
+import type { Market, Outlook } from "./sources/market";
 import { hash, random } from "./random";
-import { bigUsd, percent } from "./words";
+import { bigUsd, percent } from "./gateway/words";
 
 const PROMPT_LIMIT = 10_000;
 const JOBS_KEPT = 1_000;

@@ -1,8 +1,8 @@
 /** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
 
 import * as z from "zod";
-import { EVIDENCE_SOURCES } from "./evidence";
-import { STYLES } from "./styles";
+import { EVIDENCE_SOURCES } from "./sources/evidence";
+import { STYLES } from "./gateway/styles";
 
 export const PROVIDERS = [
   "llm",

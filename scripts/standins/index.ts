@@ -6,17 +6,17 @@
 import * as z from "zod";
 import { createAgentApi } from "./agentApi";
 import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
-import { createEvidence, EVIDENCE_SOURCES, evidenceSourceOf } from "./evidence";
+import { createEvidence, EVIDENCE_SOURCES, evidenceSourceOf } from "./sources/evidence";
 import { json, parseJson, problemOf, type Call } from "./http";
-import { createLlm, isFormatted, schemaOf } from "./llm";
-import { createMarket, type Market } from "./market";
-import { createMessenger } from "./messenger";
+import { createLlm, isFormatted, schemaOf } from "./gateway/gateway";
+import { createMarket, type Market } from "./sources/market";
+import { createMessenger } from "./messenger/api";
 import { createRecords, type Sent } from "./records";
 import { refusal } from "./refusals";
 import { createSentiment } from "./sentiment";
 import { delay, spoil } from "./spoil";
-import { createSwap } from "./swap";
-import { createTickers, tickerOf } from "./tickers";
+import { createSwap } from "./swap/api";
+import { createTickers, tickerOf } from "./sources/tickers";
 
 export type { Fault, Provider } from "./control";
 export type { SentRequest } from "./records";

@@ -1,7 +1,7 @@
 /** Part of the stand-ins for local use: what each of them was sent, without keys. */
 
-import type { Keyboard } from "./messengerKeyboard";
-import type { Photo } from "./messengerPhoto";
+import type { Keyboard } from "./messenger/keyboard";
+import type { Photo } from "./messenger/photo";
 import { PROVIDERS, type Provider } from "./control";
 
 export type SentRequest = {

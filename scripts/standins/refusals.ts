@@ -3,12 +3,12 @@
 import { agentError } from "./agentApi";
 import type { Fault, Provider } from "./control";
 import { json, type Call } from "./http";
-import { evidenceError } from "./evidence";
-import { llmError } from "./llm";
-import { messengerError } from "./messenger";
+import { evidenceError } from "./sources/evidence";
+import { llmError } from "./gateway/gateway";
+import { messengerError } from "./messenger/api";
 import { sentimentError } from "./sentiment";
-import { swapError } from "./swap";
-import { tickerError, tickerOf } from "./tickers";
+import { swapError } from "./swap/api";
+import { tickerError, tickerOf } from "./sources/tickers";
 
 export function refusal(provider: Provider, fault: Extract<Fault, { mode: "status" }>, call: Call): Response {
   const body = fault.body === undefined ? usualBody(provider, fault, call) : fault.body;

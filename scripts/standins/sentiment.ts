@@ -1,14 +1,14 @@
 /** A stand-in for the social sentiment model's Responses API with its search tool, for local use. */
 
 import * as z from "zod";
-import { conforming } from "./conforming";
+import { conforming } from "./gateway/values";
 import type { Fault } from "./control";
-import { formIn } from "./form";
+import { formIn } from "./gateway/form";
 import { bearer, CHARACTERS_PER_TOKEN, json, parseJson, problemOf, tokensOf, type Call } from "./http";
-import { outlookOf, type Coin, type Market, type Outlook } from "./market";
+import { outlookOf, type Coin, type Market, type Outlook } from "./sources/market";
 import { hash, random, type Random } from "./random";
-import { styled } from "./styles";
-import { focusToken } from "./words";
+import { styled } from "./gateway/styles";
+import { focusToken } from "./gateway/words";
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 

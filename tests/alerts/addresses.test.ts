@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { refusalOf } from "../../convex/alerts/targets";
+import { refusalOf } from "../../convex/alerts/webhooks/targets";
 import { test } from "../support/app";
 import { addWebhook } from "./receivers";
 

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { measure } from "../../scripts/host/usage";
-import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/prompts";
+import { ALERT_SCHEMA_NAME, conditionOf } from "../../convex/alerts/language/prompts";
 import { START, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { browserOf } from "../web/support";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { conditionShape, type Condition } from "../../convex/alerts/conditions";
-import { LEAST_FLOW_USD, PRICED } from "../../convex/alerts/grammar";
-import { readPhrase } from "../../convex/alerts/phrases";
-import { isSaid } from "../../convex/alerts/agreement";
+import { conditionShape, type Condition } from "../../convex/alerts/language/conditions";
+import { LEAST_FLOW_USD, PRICED } from "../../convex/alerts/language/grammar";
+import { readPhrase } from "../../convex/alerts/language/phrases";
+import { isSaid } from "../../convex/alerts/language/agreement";
 import { FLOOR_USD } from "../../convex/whales/coins";
 import { READ, UNREAD } from "./phrases";
 import { IN_OTHER_WORDS, MISLEADING } from "./wordings";

@@ -1,4 +1,4 @@
-import type { Condition } from "../../convex/alerts/conditions";
+import type { Condition } from "../../convex/alerts/language/conditions";
 import { phrases } from "../support/phrases";
 
 /** How people ask for alerts: what is read from it, and what is not. */

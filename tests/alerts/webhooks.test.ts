@@ -123,7 +123,7 @@ describe("a webhook", () => {
     const { secret } = await addWebhook(app);
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    expect(await app.t.action(internal.alerts.sinks.rotate, {})).toEqual({ rotated: 1, failed: [] });
+    expect(await app.t.action(internal.alerts.webhooks.desk.rotate, {})).toEqual({ rotated: 1, failed: [] });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     await fired(app);
     const [{ headers, body } = { headers: new Headers(), body: "" }] = posted;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type * as z from "zod";
-import { focusIn, hoursIn, tokenIn } from "../../convex/bot/arguments";
-import { userIdFrom } from "../../convex/lib/ids";
-import { optionalToken, userId } from "../../convex/lib/input";
+import { focusIn, hoursIn, tokenIn } from "../../convex/bot/commands/arguments";
+import { userIdFrom } from "../../convex/lib/records/ids";
+import { optionalToken, userId } from "../../convex/lib/http/input";
 import { TOKENS } from "../../convex/signals/trade/rules";
 import { signalToken } from "../../convex/signals/views/shapes";
 import { hours } from "../../convex/whales/shapes";

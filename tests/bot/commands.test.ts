@@ -1,8 +1,8 @@
 import { expireLeases, loseScheduled } from "../support/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { commands } from "../../convex/bot/commands";
-import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { commands } from "../../convex/bot/commands/list";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { closeApp } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import {

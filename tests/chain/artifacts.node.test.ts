@@ -3,7 +3,7 @@ import path from "node:path";
 import { erc20Abi, type Abi } from "viem";
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { CHECKER_CODE } from "../../convex/providers/checkerCode";
+import { CHECKER_CODE } from "../../convex/providers/chain/checkerCode";
 import * as abis from "../../scripts/chain/abis";
 import { CONTRACTS, readArtifact, type ContractName } from "../../scripts/chain/artifacts";
 import { FINGERPRINT, fingerprintOf, writtenFingerprint } from "../../scripts/chain/fingerprint";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/deadlines";
-import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { api } from "../../convex/_generated/api";
 import { browserOf } from "../web/support";
 import { type App, test } from "../support/app";

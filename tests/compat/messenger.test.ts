@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { confirm } from "../bot/support";
 import { closeApp, createApp, type App, test } from "../support/app";
 import { browserOf } from "../web/support";

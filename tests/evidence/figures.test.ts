@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { amountIn } from "../../convex/lib/locales";
-import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/facts";
-import { figuresIn } from "../../convex/evidence/figures";
-import { LOCALES, localeOf, SCRIPTS } from "../../convex/lib/locales";
-import { plain } from "../../convex/lib/sentences";
-import { leftoverProblem, settle } from "../../convex/evidence/settlement";
-import { describeBrief } from "../../convex/research/brief";
-import { countWords } from "../../convex/research/result";
-import { createMarket } from "../../scripts/standins/market";
-import { researchResult } from "../../scripts/standins/research";
+import { amountIn } from "../../convex/lib/text/locales";
+import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/text/sources";
+import { figuresIn } from "../../convex/evidence/text/figures";
+import { LOCALES, localeOf, SCRIPTS } from "../../convex/lib/text/locales";
+import { plain } from "../../convex/lib/text/sentences";
+import { leftoverProblem, settle } from "../../convex/evidence/text/settlement";
+import { describeBrief } from "../../convex/research/writing/brief";
+import { countWords } from "../../convex/research/writing/result";
+import { createMarket } from "../../scripts/standins/sources/market";
+import { researchResult } from "../../scripts/standins/gateway/research";
 import { factOf, numbered, partsOf, sceneNamed } from "./corpus/reports";
 
 /** Figures by form: what a writer may send, what readers see of it, and what nobody can make them see. */

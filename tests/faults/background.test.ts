@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Fault } from "../../scripts/standins";
 import { type App, test } from "../support/app";

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { buy, payer, transfer, test } from "../payments/paying";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { equalBytes } from "../../convex/lib/crypto";
+import { equalBytes } from "../../convex/lib/security/crypto";
 
 test("the comparison that is used looks at every byte", () => {
   const seen: number[] = [];

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { ownWords } from "../../convex/lib/prose";
+import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
 
 /** Posts are read by models, and may have been written for that. */

@@ -34,7 +34,7 @@ export async function cronsComeBy(app: WalletApp): Promise<void> {
     for (const { _id, at } of await ctx.db.query("work").collect())
       await ctx.db.patch("work", _id, { at: at - PASS_MS });
   });
-  await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
   await app.t.mutation(internal.lib.work.turns.resumeLost, {});
   passedBy(app);
 }

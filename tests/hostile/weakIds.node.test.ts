@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { isGuessable } from "../../convex/lib/ids";
+import { isGuessable } from "../../convex/lib/records/ids";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
+import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
 import { createApp, test } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";

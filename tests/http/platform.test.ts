@@ -1,9 +1,9 @@
 import { httpRouter } from "convex/server";
 import { describe, expect, vi } from "vitest";
 import { z } from "zod";
-import { callerAddress } from "../../convex/lib/callerAddress";
-import { endpoint } from "../../convex/lib/http";
-import { mount } from "../../convex/lib/router";
+import { callerAddress } from "../../convex/lib/http/callerAddress";
+import { endpoint } from "../../convex/lib/http/endpoint";
+import { mount } from "../../convex/lib/http/router";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 

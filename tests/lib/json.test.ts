@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { extractJson, namesGivenTwice } from "../../convex/lib/json";
+import { extractJson, namesGivenTwice } from "../../convex/lib/text/json";
 
 describe("extractJson", () => {
   test("finds any object whatever prose and fence surround it", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { asksForKey, inputAsksForKey } from "../../convex/lib/keyRequests";
+import { asksForKey, inputAsksForKey } from "../../convex/lib/security/keyRequests";
 import * as phrasings from "./keyPhrasings";
 import { phrases } from "../support/phrases";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatUnits, microUsd, microUsdOf, parseUnits } from "../../convex/lib/money";
+import { formatUnits, microUsd, microUsdOf, parseUnits } from "../../convex/lib/money/amounts";
 
 const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
 

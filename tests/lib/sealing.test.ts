@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { open, seal } from "../../convex/lib/sealing";
+import { open, seal } from "../../convex/lib/security/seals";
 
 const CONTEXT = { purpose: "test secret", owner: "row 1" };
 

@@ -4,7 +4,7 @@ import type { Fact } from "../../convex/evidence/tables";
 import { ground } from "../../convex/market/grounding";
 import type { AskedMarketFigures } from "../../convex/market/prompts";
 import type { QuoteSource } from "../../convex/prices/tables";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";
 
 const MINUTE = 60_000;

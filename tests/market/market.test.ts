@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
-import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { test } from "../support/app";
 
 describe("GET /mcp/market", () => {

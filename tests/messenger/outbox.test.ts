@@ -49,7 +49,7 @@ describe("a card whose asker cannot be told", () => {
   test("is sent once all the same", async ({ app }) => {
     await app.t.run(async (ctx) => {
       // Takes other arguments, and so fails when it is told.
-      const handle = await createFunctionHandle(internal.messenger.outbox.adopt);
+      const handle = await createFunctionHandle(internal.messenger.delivery.outbox.adopt);
       const onSettled = { handle, subject: "none" };
       await enqueueCard(ctx, {
         userId: ALICE,

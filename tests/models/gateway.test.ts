@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { STYLES } from "../../scripts/standins/styles";
+import { STYLES } from "../../scripts/standins/gateway/styles";
 import { createApp, type App, test } from "../support/app";
 
 /** The LLM gateway as gateways are: with and without schemas, cut off, limiting, and answering in many spellings. */

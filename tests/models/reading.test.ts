@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { readAnswer } from "../../convex/lib/answers/reading";
+import { readAnswer } from "../../convex/lib/answers/reader";
 import { wireSchema } from "../../convex/lib/answers/schema";
 import { formOf } from "../../convex/lib/answers/template";
-import { symbol, text, usd, usdOrNull } from "../../convex/lib/shapes";
+import { symbol, text, usd, usdOrNull } from "../../convex/lib/answers/parts";
 
 /** What a model is told of a shape, and how its answer is read. */
 

@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { endpoints } from "../../convex/endpoints";
-import { jsonSchemaOf } from "../../convex/lib/jsonSchema";
+import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
 
 /** The document's inputs and the service's own checks take and refuse the same values. */
 

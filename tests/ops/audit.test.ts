@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { OPERATOR, recordAudit } from "../../convex/lib/audit";
+import { OPERATOR, recordAudit } from "../../convex/lib/records/audit";
 import { test } from "../support/app";
 
 test("the audit trail is read page by page, in order, with pseudonyms for users", async ({ app }) => {

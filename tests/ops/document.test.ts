@@ -4,8 +4,8 @@ import * as z from "zod";
 import packageFile from "../../package.json";
 import { domains, endpoints } from "../../convex/endpoints";
 import http from "../../convex/http";
-import { openApi } from "../../convex/ops/openapi";
-import type { Operation } from "../../convex/ops/openapiTypes";
+import { openApi } from "../../convex/ops/reference/document";
+import type { Operation } from "../../convex/ops/reference/types";
 import { createApp, test } from "../support/app";
 import { documented, validatorOf } from "../support/document";
 

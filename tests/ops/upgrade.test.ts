@@ -20,8 +20,8 @@ describe("a row of 0.1.0", () => {
       const tries = { partsSent: 0, claim: 3, doubts: 0, postponements: 0 };
       await db.insert("messages", { ...card, ...tries, parts: ["From before"], state: "queued", dueAt });
     });
-    expect(await app.t.mutation(internal.messenger.outbox.adopt, {})).toBe(1);
-    expect(await app.t.mutation(internal.messenger.outbox.adopt, {})).toBe(0);
+    expect(await app.t.mutation(internal.messenger.delivery.outbox.adopt, {})).toBe(1);
+    expect(await app.t.mutation(internal.messenger.delivery.outbox.adopt, {})).toBe(0);
     await app.pass(3 * MINUTE);
     expect(await app.rows("messages")).toMatchObject([{ state: "sent", claim: 3 }]);
     expect(app.standins.sent("messenger")).toHaveLength(1);
@@ -36,7 +36,7 @@ describe("a row of 0.1.0", () => {
         await db.insert("messages", { ...card, ...tries, chatId: `${4242 + n}`, parts: ["From before"] });
       }
     });
-    await app.t.mutation(internal.messenger.outbox.adopt, {});
+    await app.t.mutation(internal.messenger.delivery.outbox.adopt, {});
     await app.settle();
     const work = await app.rows("work");
     const sent = (await app.rows("messages")).filter(({ state }) => state === "sent");

@@ -1,6 +1,6 @@
 import { describe, expect, test as base } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { real } from "../../scripts/real";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";

@@ -1,5 +1,5 @@
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
 import type { Chain } from "../../scripts/chain";
 import { ALICE, SECRET, updateOf } from "../bot/support";

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { clientOf, mined, newWallet, signed, transferTo } from "../chain/support";
 import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { expireLeases, leasesOf, type Leases } from "../support/leases";

@@ -1,7 +1,7 @@
 import { keccak256 } from "viem";
 import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, send, signed, transferTo } from "../chain/support";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, useChain } from "../support/chain";
 import { authorize, buy, payer, versionTwo, test } from "./paying";
 

@@ -2,7 +2,7 @@ import { encodeFunctionData, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { faucetAbi } from "../../scripts/chain/abis";
 import { TOKENS } from "../../scripts/chain/addresses";

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { send, signed, transferTo } from "../chain/support";
 import { chain, usdcOf, useChain } from "../support/chain";

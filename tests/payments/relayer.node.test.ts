@@ -60,7 +60,7 @@ describe("a block that is dropped behind a delivered report", () => {
     const { row } = (await settlementOf(app)) ?? fail();
     expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
     await app.t.run((ctx) => ctx.db.patch("transactions", row._id, { nextCheckAt: 1 }));
-    await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+    await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
     chain.miner.resume();
     await until(() => isMined(first));
   });
@@ -166,7 +166,7 @@ describe("a node's absurd nonce at the very first payment", () => {
     expect((await bought).status).toBe(502);
     unreachDeadlines();
     const check = ({ _id: transactionId } = row) =>
-      app.t.action(internal.wallets.transactions.followUp.check, { transactionId });
+      app.t.action(internal.wallets.transactions.progress.followUp.check, { transactionId });
     const latest = async () => (await app.rows("transactions")).at(-1) ?? fail();
     const again = () => buy(app, headers);
     const count = (nonce: (asked: number) => number) => {

@@ -23,7 +23,7 @@ async function send(
   kind: string = ANSWER,
 ): Promise<void> {
   await app.t.run(async (ctx) => {
-    const { portfolio, week } = internal.pictures.drawing;
+    const { portfolio, week } = internal.pictures.desk;
     const handle = await createFunctionHandle(drawing === "missing" ? week : portfolio);
     const subject = { portfolio: HOLDINGS, unreadable: "no JSON", missing: "2026-01-05" }[drawing];
     const paragraphs = words.split("\n\n").map((paragraph) => [paragraph]);

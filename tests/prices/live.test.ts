@@ -1,6 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import type { Ticker } from "../../scripts/standins/control";
 import { START, type App, test } from "../support/app";
 import { intercept } from "../support/outside";

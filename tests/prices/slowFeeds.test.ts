@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { createApp, test } from "../support/app";
 import { intercept } from "../support/outside";
 

@@ -1,6 +1,6 @@
 import type { ProgressNotification } from "@modelcontextprotocol/sdk/types.js";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { callService, ServiceError, type ServiceCall } from "../../scripts/proxy/service";
 import { tools } from "../../scripts/proxy/tools";
 import { until } from "../support/waiting";

@@ -7,7 +7,7 @@ import {
   nextCheckpoint,
   nextCollection,
   SHIFT_MS,
-} from "../../convex/research/checkpoints";
+} from "../../convex/research/reports/checkpoints";
 import type { ReportKind } from "../../convex/research/shapes";
 
 const MINUTE = 60_000;

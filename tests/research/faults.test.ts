@@ -1,6 +1,6 @@
 import { cutOff } from "../support/leases";
 import { describe, expect } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test } from "../support/app";
 
 const MINUTE = 60_000;
@@ -155,19 +155,21 @@ describe("running a job twice", () => {
     await app.during(
       Promise.all([
         app.t.mutation(internal.research.shifts.collectDue, {}),
-        app.t.mutation(internal.research.syntheses.claimDue, {}),
+        app.t.mutation(internal.research.reports.syntheses.claimDue, {}),
         app.t.mutation(internal.research.shifts.collectDue, {}),
-        app.t.mutation(internal.research.syntheses.claimDue, {}),
+        app.t.mutation(internal.research.reports.syntheses.claimDue, {}),
       ]),
     );
     await app.settle(150);
     const [synthesis] = await app.rows("syntheses");
     if (synthesis === undefined) throw new Error("A synthesis is written");
-    await app.during(app.t.mutation(internal.research.publications.publish, { synthesisId: synthesis._id }));
+    await app.during(
+      app.t.mutation(internal.research.reports.publications.publish, { synthesisId: synthesis._id }),
+    );
     const overtaken = await cutOff(app, internal.research.desk.writeReport, "over", {});
     const over = { ...overtaken, attempt: 0 };
     for (const { _id } of await app.rows("messages")) {
-      await app.during(app.t.action(internal.messenger.desk.deliver, { messageId: _id, job: over }));
+      await app.during(app.t.action(internal.messenger.delivery.desk.deliver, { messageId: _id, job: over }));
     }
     const again = { synthesisId: synthesis._id, job: over };
     await app.during(app.t.action(internal.research.desk.writeReport, again));

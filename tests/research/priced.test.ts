@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Fact } from "../../convex/evidence/tables";
-import { briefOf } from "../../convex/research/brief";
+import { briefOf } from "../../convex/research/writing/brief";
 
 /** Whether there is a price to write of is a matter of what was observed, not of how a text reads. */
 

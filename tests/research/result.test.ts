@@ -8,8 +8,8 @@ import {
   mend,
   shortened,
   wordsOver,
-} from "../../convex/research/result";
-import type { Outlook } from "../../convex/research/result";
+} from "../../convex/research/writing/result";
+import type { Outlook } from "../../convex/research/writing/result";
 
 /** As the model writes one. */
 type Result = Parameters<typeof mend>[0];

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { COINS } from "../../scripts/standins/coins";
+import { COINS } from "../../scripts/standins/sources/coins";
 import { createApp, test } from "../support/app";
 import { shareEverything, shareWhatIsFresh } from "./sharing";
 

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test } from "../support/app";
 
 /** Starting and stopping shifts. */

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
-import { deadlines } from "../../convex/lib/deadlines";
-import { charge } from "../../convex/lib/limits";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { charge } from "../../convex/lib/limits/charges";
 import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";

@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
-import { INTENT_SCHEMA_NAME } from "../../convex/social/prompts";
+import { deadlines } from "../../convex/lib/outside/deadlines";
+import { INTENT_SCHEMA_NAME } from "../../convex/social/posts/prompts";
 import { createApp, type App } from "../support/app";
 import { decided, FRIEND, linkedUser, mention, SECRET, test as socialTest } from "./support";
 

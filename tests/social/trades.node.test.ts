@@ -244,7 +244,7 @@ describe("dying at any call to the outside", () => {
         }
       });
       await expireLeases(app, dead);
-      await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+      await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
     };
     await cronsComeBy(crons, () => ended(app));
   }

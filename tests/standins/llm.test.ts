@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { marketShape, snapshotQuestion, tokenAnswerShape, tokenQuestion } from "../../convex/market/prompts";
-import { onchainQuestion, onchainShape } from "../../convex/research/prompts";
-import { intentQuestion, intentShape } from "../../convex/social/prompts";
+import { onchainQuestion, onchainShape } from "../../convex/research/writing/prompts";
+import { intentQuestion, intentShape } from "../../convex/social/posts/prompts";
 import { formOf } from "../../convex/lib/answers/template";
 import { wireSchema } from "../../convex/lib/answers/schema";
-import { minimalValue } from "../../scripts/standins/schemaValue";
+import { minimalValue } from "../../scripts/standins/gateway/schemaValue";
 import { BASE, complete, get, post, standinsAt, START, structured } from "./support";
 
 const NOW = new Date(START).toISOString();

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createMarket } from "../../scripts/standins/market";
+import { createMarket } from "../../scripts/standins/sources/market";
 import { START } from "./support";
 
 const MINUTE = 60_000;

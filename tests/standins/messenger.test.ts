@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createStandins } from "../../scripts/standins/index";
-import { parseHtml } from "../../scripts/standins/telegramHtml";
+import { parseHtml } from "../../scripts/standins/messenger/html";
 import { get, post, standinsAt, START } from "./support";
 
 const TOKEN = "123456:AAE-simulated";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createMarket } from "../../scripts/standins/market";
-import { researchResult } from "../../scripts/standins/research";
-import { synthesisQuestion } from "../../convex/research/prompts";
-import { countWords, demands } from "../../convex/research/result";
-import { resultShape } from "../../convex/research/resultShape";
+import { createMarket } from "../../scripts/standins/sources/market";
+import { researchResult } from "../../scripts/standins/gateway/research";
+import { synthesisQuestion } from "../../convex/research/writing/prompts";
+import { countWords, demands } from "../../convex/research/writing/result";
+import { resultShape } from "../../convex/research/writing/resultShape";
 import { standinsAt, START, structured } from "./support";
 
 const EVIDENCE = [

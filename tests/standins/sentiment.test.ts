@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { sentimentShape } from "../../convex/research/prompts";
+import { sentimentShape } from "../../convex/research/writing/prompts";
 import { post, standinsAt } from "./support";
 
 const responseShape = z.object({

@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { wireSchema } from "../../convex/lib/answers/schema";
-import type { Question } from "../../convex/providers/structured";
+import type { Question } from "../../convex/providers/models/structure";
 import { createStandins, type Standins } from "../../scripts/standins/index";
 
 export const BASE = "http://providers.test";

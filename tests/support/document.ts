@@ -1,9 +1,9 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { domains } from "../../convex/endpoints";
-import { fieldsIn } from "../../convex/lib/paths";
-import { openApi } from "../../convex/ops/openapi";
-import type { Answer, OpenApi, Operation } from "../../convex/ops/openapiTypes";
+import { fieldsIn } from "../../convex/lib/http/paths";
+import { openApi } from "../../convex/ops/reference/document";
+import type { Answer, OpenApi, Operation } from "../../convex/ops/reference/types";
 
 /**
  * Holds every answer that a test gets against the API document: status, body, and headers. Nothing passes unseen: an

@@ -1,9 +1,9 @@
 import { vi } from "vitest";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { startChain, type Chain } from "../../scripts/chain";
 import { pricesOf } from "../../scripts/stack/localChain";
 import { real } from "../../scripts/real";
-import { createMarket } from "../../scripts/standins/market";
+import { createMarket } from "../../scripts/standins/sources/market";
 import { createWorld, replace, verbs, type WorldOptions } from "./world";
 import { intercept } from "./outside";
 

@@ -3,7 +3,7 @@ import { onTestFinished, vi } from "vitest";
 import { getCurrentTest } from "vitest/suite";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import schema from "../../convex/schema";
 import { createHost, type Host } from "../../scripts/host";
 import { createClient } from "../../scripts/host/client";
@@ -23,7 +23,7 @@ import { assertDocumented } from "./document";
 const directory = fileURLToPath(new URL("../../convex", import.meta.url));
 const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
 /** Drawing costs a second of the processor's time: cards go without pictures where a test is not about them. */
-const drawing = { ...modules, "pictures/drawing": () => import("./noPictures") };
+const drawing = { ...modules, "pictures/desk": () => import("./noPictures") };
 const components = await loadComponents(directory);
 const parts = {
   drawn: [partOf("", schema, modules), ...components],

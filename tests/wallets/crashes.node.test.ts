@@ -27,7 +27,7 @@ function timePasses(app: WalletApp): Promise<void> {
         if (row.endedAt === undefined) await ctx.db.patch("transactions", row._id, { nextCheckAt: 0 });
       }
     });
-    await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+    await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
   };
   return cronsComeBy(crons, async () =>
     (await app.rows("transactions")).every(({ endedAt }) => endedAt !== undefined),

@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { OPERATOR } from "../../convex/lib/audit";
+import { OPERATOR } from "../../convex/lib/records/audit";
 import schema from "../../convex/schema";
 import { test } from "../support/app";
 
@@ -86,7 +86,7 @@ describe("custody", () => {
     );
 
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
-    const { open } = await import("../../convex/lib/sealing");
+    const { open } = await import("../../convex/lib/security/seals");
     const { privateKeyToAddress } = await import("viem/accounts");
     const wallets = await app.rows("wallets");
     for (const { walletId, sealedKey } of after.slice(0, 5)) {
@@ -99,7 +99,7 @@ describe("custody", () => {
   test("does not open a key that was moved to another wallet", async ({ app }) => {
     for (const userId of ["alice", "mallory"]) await app.post("/mcp/defi/connect", { userId });
     const [alice, mallory] = await app.rows("walletKeys");
-    const { open } = await import("../../convex/lib/sealing");
+    const { open } = await import("../../convex/lib/security/seals");
     const stolen = open(alice?.sealedKey ?? "", {
       purpose: "wallet private key",
       owner: mallory?.walletId ?? "",

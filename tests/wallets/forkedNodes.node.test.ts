@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain";
 import { intercept } from "../support/outside";
 import { answering } from "../support/rpc";
@@ -57,7 +57,7 @@ const absurdCount = () =>
 async function cronComesBy(app: WalletApp): Promise<void> {
   for (const { _id } of await app.rows("transactions"))
     await app.t.run((ctx) => ctx.db.patch("transactions", _id, { nextCheckAt: 0 }));
-  await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
   await app.settle();
 }
 

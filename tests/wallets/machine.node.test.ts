@@ -2,8 +2,8 @@ import { parseTransaction } from "viem";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { OPERATOR } from "../../convex/lib/audit";
-import { deadlines } from "../../convex/lib/deadlines";
+import { OPERATOR } from "../../convex/lib/records/audit";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { until } from "../support/waiting";
 import { chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
 import { answering } from "../support/rpc";
@@ -33,7 +33,7 @@ async function cronComesBy(app: WalletApp): Promise<void> {
 
 /** The cron runs, and all that it starts comes to an end. */
 async function followUp(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.wallets.transactions.outcome.followUpDue, {});
+  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
   await until(async () => {
     const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
     return jobs.every(({ state }) => state.kind !== "pending" && state.kind !== "inProgress");

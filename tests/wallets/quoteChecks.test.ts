@@ -1,9 +1,9 @@
 import { concat, numberToHex, type Hex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Quote } from "../../convex/providers/swap";
-import { checkPrice, checkQuote } from "../../convex/wallets/transactions/quote";
+import { checkPrice, checkQuote } from "../../convex/wallets/transactions/terms/quote";
 import { NATIVE_SENTINEL, PERMIT2 } from "../../convex/wallets/tokens";
-import { settlerCall, type Slippage } from "../../scripts/standins/settlerCall";
+import { settlerCall, type Slippage } from "../../scripts/standins/swap/settlerCall";
 
 const NOW = 1_800_000_000_000;
 const SETTLER = `0x${"5e".repeat(20)}` as const;

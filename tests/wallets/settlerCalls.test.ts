@@ -9,11 +9,11 @@ import {
   type Hex,
 } from "viem";
 import { expect, test } from "vitest";
-import { guaranteeOf } from "../../convex/wallets/transactions/settler";
+import { guaranteeOf } from "../../convex/wallets/transactions/terms/settler";
 import { settlerAbi } from "../../scripts/chain/abis";
 import { random } from "../../scripts/standins/random";
 import { alterationsOf, slippageIn, type SettlerCall } from "../hostile/settlerCalls";
-import { settlerCall } from "../../scripts/standins/settlerCall";
+import { settlerCall } from "../../scripts/standins/swap/settlerCall";
 
 /** What is read out of a call of the settler is what the settler reads there, and nothing else is taken for one. */
 

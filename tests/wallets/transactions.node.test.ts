@@ -2,7 +2,7 @@ import { toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { deadlines } from "../../convex/lib/deadlines";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
 import { until } from "../support/waiting";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
@@ -24,7 +24,7 @@ const send = (app: WalletApp, fields: object) =>
 async function followUp(app: WalletApp) {
   const [row] = await app.rows("transactions");
   if (row === undefined) throw new Error("There is a transaction");
-  await app.t.action(internal.wallets.transactions.followUp.check, { transactionId: row._id });
+  await app.t.action(internal.wallets.transactions.progress.followUp.check, { transactionId: row._id });
   return app.row("transactions", row._id);
 }
 

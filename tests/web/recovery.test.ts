@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { OPERATOR } from "../../convex/lib/audit";
+import { OPERATOR } from "../../convex/lib/records/audit";
 import { linkedUser } from "../bot/support";
 import { createApp, type App, test } from "../support/app";
 import { identityOf } from "../support/world";

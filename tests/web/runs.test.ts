@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { creditDeposit } from "../../convex/credits/model";
-import { SECURITY_MESSAGE } from "../../convex/lib/keyRequests";
+import { SECURITY_MESSAGE } from "../../convex/lib/security/keyRequests";
 import { createApp, test } from "../support/app";
 import { loseScheduled } from "../support/leases";
 import { browserOf } from "./support";

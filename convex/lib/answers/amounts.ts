@@ -1,4 +1,4 @@
-import { MAGNITUDES } from "../magnitudes";
+import { MAGNITUDES } from "../money/magnitudes";
 
 /**
  * Amounts as people and models write them: `$14.5M`, `1.2bn`, `3,4 Mio`, `1,234.50`, `1.234.567,89`, `12 %`. What can be

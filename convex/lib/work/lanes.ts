@@ -3,10 +3,10 @@ import type { Infer, Value } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../errors";
-import type { Caller } from "../limits";
-import { classOf } from "../payers";
-import { quotaHeaders } from "../quotas";
-import { mayTake } from "../shares";
+import type { Caller } from "../limits/charges";
+import { classOf } from "../budget/payers";
+import { quotaHeaders } from "../limits/quotas";
+import { mayTake } from "../limits/shares";
 import { MINUTE, SECOND } from "../time";
 import { MODEL_LANES, type vLane } from "./tables";
 
@@ -23,7 +23,7 @@ const PLACES = 4;
 /** The most that one lane runs at once. */
 const MOST = 2;
 /**
- * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/shares`). Work that was
+ * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/limits/shares`). Work that was
  * accepted earlier always may, and takes no place from requests.
  */
 const DEPTH = 40;

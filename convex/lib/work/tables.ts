@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import type { RecordsOf } from "../records";
+import type { RecordsOf } from "../records/records";
 
 /** Whose model calls wait in a lane of their own, in the order in which a free place is given away. */
 export const MODEL_LANES = ["service", "paid", "signedIn", "anonymous"] as const;

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
-import { rowsDue } from "../../lib/rows";
+import { rowsDue } from "../../lib/records/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { depositAt, isConfirmed } from "../transfers";
 import {

@@ -3,8 +3,8 @@ import { internal } from "../../_generated/api";
 import { required } from "../../lib/env";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
-import { sightTransfers, type Sighting } from "../../providers/chainTransfers";
+import { providerAction } from "../../lib/outside/providerCalls";
+import { sightTransfers, type Sighting } from "../../providers/chain/transfers";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { vCheck, type Check, type Finding } from "./model";
 

@@ -2,8 +2,8 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
-import { charge, vCaller } from "../../lib/limits";
-import { formatUnits } from "../../lib/money";
+import { charge, vCaller } from "../../lib/limits/charges";
+import { formatUnits } from "../../lib/money/amounts";
 import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
 import { vDepositAnswer } from "./stored";
 

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { waitingAs } from "../../lib/crowd";
-import { deadlines } from "../../lib/deadlines";
+import { waitingAs } from "../../lib/limits/crowd";
+import { deadlines } from "../../lib/outside/deadlines";
 import { optional } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_TX } from "../../lib/examples";
-import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http";
+import { EXAMPLE_TX } from "../../lib/http/examples";
+import { endpoint, type MountedEndpoint, type RequestHead } from "../../lib/http/endpoint";
 import { createPauses } from "../../lib/time";
 import type { DepositAnswer } from "./hints";
 import { answerShape, depositPayload, type DepositHint } from "./payloads";

@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
-import { rowsDue } from "../../lib/rows";
+import { rowsDue } from "../../lib/records/rows";
 import { userIdByAddress } from "../../wallets/model";
 import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
 

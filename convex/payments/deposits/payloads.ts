@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { jsonSchemaOf } from "../../lib/jsonSchema";
+import { jsonSchemaOf } from "../../lib/http/jsonSchema";
 
 /**
  * What providers say about transfers, brought to one form. Only the transactions' hashes are believed, and those only

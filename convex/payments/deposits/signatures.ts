@@ -1,5 +1,5 @@
 import { hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
-import { equalBytes, hmacSha256 } from "../../lib/crypto";
+import { equalBytes, hmacSha256 } from "../../lib/security/crypto";
 import { MINUTE, SECOND } from "../../lib/time";
 
 /** Signatures of deposit webhooks: HMAC-SHA256 under one shared secret, in each provider's own form. Pure. */

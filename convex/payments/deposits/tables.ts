@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
 import { vTransfer } from "../transfers";
-import { due, ofUser, type RecordsOf } from "../../lib/records";
+import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 import { NEVER } from "../../lib/time";
 
 const vDepositState = v.union(

@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { checksummed } from "../../lib/addresses";
-import { CHAIN_ID, USDC } from "../../lib/base";
+import { checksummed } from "../../lib/money/addresses";
+import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { optional, required, siteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_ADDRESS } from "../../lib/examples";
+import { EXAMPLE_ADDRESS } from "../../lib/http/examples";
 import {
   DESCRIPTION,
   NETWORK,

@@ -1,7 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
-import { rowsBy } from "../../lib/rows";
+import { rowsBy } from "../../lib/records/rows";
 import { mayActAs } from "../../users/access";
 import { refusalFor } from "./relayer";
 import { ALREADY_USED, refusal, type Refusal } from "../terms";

@@ -3,8 +3,8 @@ import { internal } from "../../_generated/api";
 import { AppError } from "../../lib/errors";
 import { worker } from "../../lib/work/desk";
 import { collectNow } from "../../research/desk";
-import { isShort } from "../../research/result";
-import { writeSnapshot } from "../../research/snapshot";
+import { isShort } from "../../research/writing/result";
+import { writeSnapshot } from "../../research/writing/snapshot";
 
 /** Writes the report of a paid claim: once, of its own, never the cached on-demand result. Whatever fails leaves it paid. */
 export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {

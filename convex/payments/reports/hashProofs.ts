@@ -1,10 +1,10 @@
 import { keccak256, stringToBytes } from "viem";
-import { USDC } from "../../lib/base";
-import { deadlines } from "../../lib/deadlines";
+import { USDC } from "../../lib/money/base";
+import { deadlines } from "../../lib/outside/deadlines";
 import { required } from "../../lib/env";
 import { DAY, HOUR, SECOND, sleep } from "../../lib/time";
-import type { LoggedTransfer } from "../../providers/chainReceipts";
-import { readPayment, signedBy, type MinedPayment } from "../../providers/usdc";
+import type { LoggedTransfer } from "../../providers/chain/receipts";
+import { readPayment, signedBy, type MinedPayment } from "../../providers/chain/usdc";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { PRICE, PRICE_SHOWN, refusal, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";

@@ -1,15 +1,15 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
-import { refuseCrowd, waitingAs } from "../../lib/crowd";
-import { sha256Hex } from "../../lib/crypto";
+import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
+import { sha256Hex } from "../../lib/security/crypto";
 import { required } from "../../lib/env";
 import { AppError, failureOf } from "../../lib/errors";
-import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
-import { absentWhenEmpty, closedInput, optionalToken, userId } from "../../lib/input";
-import { countGuess, refuseGuessing, type Caller } from "../../lib/limits";
-import { formatUnits } from "../../lib/money";
+import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
+import { absentWhenEmpty, closedInput, optionalToken, userId } from "../../lib/http/input";
+import { countGuess, refuseGuessing, type Caller } from "../../lib/limits/charges";
+import { formatUnits } from "../../lib/money/amounts";
 import { once } from "../../lib/once";
-import { bodyInput, parseInput } from "../../lib/request";
+import { bodyInput, parseInput } from "../../lib/http/request";
 import {
   readingsExample,
   readingsShape,

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { CHAIN_ID } from "../../lib/base";
-import { parseJson } from "../../lib/json";
+import { CHAIN_ID } from "../../lib/money/base";
+import { parseJson } from "../../lib/text/json";
 import { refusal, type Refusal } from "../terms";
 import type { Order, Proof } from "./tables";
 

@@ -1,16 +1,16 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { listingOf, unknownToken, unsureToken } from "../../market/listing";
-import { deadlines } from "../../lib/deadlines";
+import { deadlines } from "../../lib/outside/deadlines";
 import { required } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { counted } from "../../lib/providerCalls";
+import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { timeoutFailure } from "../../providers/call";
-import { UPSTREAM } from "../../providers/chain";
-import { findAuthorizationUse, readAuthorization, readPayment } from "../../providers/usdc";
+import { UPSTREAM } from "../../providers/chain/client";
+import { findAuthorizationUse, readAuthorization, readPayment } from "../../providers/chain/usdc";
 import { asHex } from "../../wallets/addresses";
-import { serviceAddress } from "../../wallets/custody/signing";
+import { serviceAddress } from "../../wallets/custody/signatures";
 import { refusal, UNPAID_USE, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";
 import {

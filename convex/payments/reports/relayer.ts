@@ -4,7 +4,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../../_genera
 import { optional } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { rowsBy } from "../../lib/rows";
+import { rowsBy } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
 import { vSignedBytes, byId } from "../../wallets/transactions/model";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";

@@ -3,7 +3,7 @@ import type { Address } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { deadlines } from "../../lib/deadlines";
+import { deadlines } from "../../lib/outside/deadlines";
 import { AppError } from "../../lib/errors";
 import { sleep } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
@@ -13,11 +13,11 @@ import {
   findAuthorizationUse,
   readAuthorization,
   readPayment,
-} from "../../providers/usdc";
+} from "../../providers/chain/usdc";
 import { asHex } from "../../wallets/addresses";
-import { serviceAddress } from "../../wallets/custody/signing";
-import { follow } from "../../wallets/transactions/followUp";
-import { handOut, signForService } from "../../wallets/transactions/signing";
+import { serviceAddress } from "../../wallets/custody/signatures";
+import { follow } from "../../wallets/transactions/progress/followUp";
+import { handOut, signForService } from "../../wallets/transactions/progress/signatures";
 import { isOpen, isReverted } from "../../wallets/transactions/states";
 import { NETWORK, refusal, UNPAID_USE, type Refusal } from "../terms";
 import { isConfirmed } from "../transfers";

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import { vResult, vSourceStates } from "../../research/shapes";
-import { older, waiting, type RecordsOf } from "../../lib/records";
+import { older, waiting, type RecordsOf } from "../../lib/records/records";
 
 /** What a payment has bought. */
 export const vPaidReport = v.object({

@@ -1,4 +1,4 @@
-import type { Payer } from "../../lib/budget";
+import type { Payer } from "../../lib/budget/ledger";
 import { DAY, HOUR, iso } from "../../lib/time";
 import type { Desk } from "../record/tables";
 import { LAB_TOKENS, TOKENS, type LabToken } from "../trade/rules";

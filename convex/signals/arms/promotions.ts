@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation } from "../../_generated/server";
-import { OPERATOR, recordAudit } from "../../lib/audit";
+import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";

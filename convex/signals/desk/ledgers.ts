@@ -5,10 +5,10 @@ import {
   sourceOfFact,
   sourceOfWords,
   type Ledger,
-} from "../../evidence/facts";
+} from "../../evidence/text/sources";
 import { factsOf } from "../../evidence/wordings";
-import { namesOf } from "../../evidence/names";
-import { leftoverProblem, settle } from "../../evidence/settlement";
+import { namesOf } from "../../evidence/text/names";
+import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import type { Fact } from "../../evidence/tables";
 import { sourceName } from "../../lib/publicSources";
 import type { SignalContext } from "./prompts";

@@ -1,9 +1,9 @@
 import type { Infer } from "convex/values";
 import * as z from "zod";
-import { citableLine, SLOT_RULES, type Ledger } from "../../evidence/facts";
-import { line, usd, usdOrNull } from "../../lib/shapes";
+import { citableLine, SLOT_RULES, type Ledger } from "../../evidence/text/sources";
+import { line, usd, usdOrNull } from "../../lib/answers/parts";
 import { iso } from "../../lib/time";
-import type { Question } from "../../providers/structured";
+import type { Question } from "../../providers/models/structure";
 import type { PromptVersion } from "../arms/arms";
 import { HOURS } from "../arms/desks";
 import type { PastSignal, Proposal } from "../record/tables";

@@ -1,13 +1,13 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import type { Ledger } from "../../evidence/facts";
-import type { Payer } from "../../lib/budget";
-import { deadlines } from "../../lib/deadlines";
+import type { Ledger } from "../../evidence/text/sources";
+import type { Payer } from "../../lib/budget/ledger";
+import { deadlines } from "../../lib/outside/deadlines";
 import { vTurn } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
-import { completeStructured } from "../../providers/structured";
+import { completeStructured } from "../../providers/models/structure";
 import { dayLedger, reviewProblem, settledReview, weekLedger } from "../desk/ledgers";
 import { reviewQuestion } from "../desk/prompts";
 import { standingOf } from "../statistics/figures";

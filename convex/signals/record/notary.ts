@@ -2,11 +2,11 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
-import { prepareTransaction } from "../../providers/chainPreparation";
-import { serviceAddress } from "../../wallets/custody/signing";
-import { gasLimit } from "../../wallets/transactions/plan";
-import { handOut, signForService } from "../../wallets/transactions/signing";
+import { providerAction } from "../../lib/outside/providerCalls";
+import { prepareTransaction } from "../../providers/chain/preparation";
+import { serviceAddress } from "../../wallets/custody/signatures";
+import { gasLimit } from "../../wallets/transactions/terms/plan";
+import { handOut, signForService } from "../../wallets/transactions/progress/signatures";
 import { anchorData } from "./chain";
 import type { ChainHead } from "./events";
 

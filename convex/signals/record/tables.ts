@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { waiting, type Records, type RecordsOf } from "../../lib/records";
+import { waiting, type Records, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
 import { vBlocks } from "../statistics/days";

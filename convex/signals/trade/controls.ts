@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import { sha256Hex } from "../../lib/crypto";
+import { sha256Hex } from "../../lib/security/crypto";
 import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
 import { pnlPercent, type Position } from "./rules";
 

@@ -1,7 +1,7 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import { sourceName } from "../../lib/publicSources";
-import { dollars, many } from "../../lib/text";
+import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
@@ -171,10 +171,10 @@ function percent(value: number): string {
 }
 
 export async function picturesOf(signals: readonly Pick<Signal, "token" | "slot">[]): Promise<Picture> {
-  const handle = await createFunctionHandle(internal.pictures.drawing.signals);
+  const handle = await createFunctionHandle(internal.pictures.desk.signals);
   return { handle, subject: signals.map(signalId).join(",") };
 }
 
 export async function pictureOfWeek(week: string): Promise<Picture> {
-  return { handle: await createFunctionHandle(internal.pictures.drawing.week), subject: week };
+  return { handle: await createFunctionHandle(internal.pictures.desk.week), subject: week };
 }

@@ -1,4 +1,4 @@
-import { EXAMPLE_TIME } from "../../lib/examples";
+import { EXAMPLE_TIME } from "../../lib/http/examples";
 import { GENESIS, linksAfter } from "../record/chain";
 import { issuedContent } from "../record/entries";
 import type { SignalEvent } from "../record/events";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { absentWhenEmpty, tokenOf } from "../../lib/input";
+import { absentWhenEmpty, tokenOf } from "../../lib/http/input";
 import { TOKENS } from "../trade/rules";
 
 /** What callers see of a signal. */

@@ -2,10 +2,10 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { OPERATOR, recordAudit } from "../../lib/audit";
+import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
 import { livePermission } from "../permits";
-import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/sealing";
+import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/security/seals";
 
 /** The sealed keys of users' wallets: kept, and read by `custody/signing`. */
 

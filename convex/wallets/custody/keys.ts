@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalAction } from "../../_generated/server";
-import { resealAll } from "../../lib/sealing";
+import { resealAll } from "../../lib/security/seals";
 
 /** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
 

@@ -1,13 +1,13 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import type { RecordsOf } from "../../lib/records";
+import type { RecordsOf } from "../../lib/records/records";
 
 export const custodyTables = {
   /** Private keys, sealed. Written and read by `wallets/custody` alone. Kept as long as the wallet. */
   walletKeys: defineTable({
     walletId: v.string(),
     userId: v.string(),
-    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/sealing`). */
+    /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
     sealedKey: v.string(),
     /** The master key that sealed it, by name. */
     keyId: v.string(),

@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
-import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
-import { endpoint, type MountedEndpoint } from "../../lib/http";
-import { text, userId } from "../../lib/input";
+import { EXAMPLE_TIME, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
+import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { text, userId } from "../../lib/http/input";
 import { iso } from "../../lib/time";
 import { assertMay } from "../../users/access";
 import { shortfallOf } from "../transactions/states";

@@ -1,8 +1,8 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
-import { rowsBy, rowsByBoth } from "../../lib/rows";
-import { usedUp } from "../../lib/refusals";
+import { rowsBy, rowsByBoth } from "../../lib/records/rows";
+import { usedUp } from "../../lib/limits/refusals";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
 import { linkOf, saveConfig } from "../../messenger/model";
 import { APPROVED } from "../../users/access";

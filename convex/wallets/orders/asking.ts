@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { deadlines } from "../../lib/deadlines";
+import { deadlines } from "../../lib/outside/deadlines";
 import { AppError } from "../../lib/errors";
 import { createPauses, iso } from "../../lib/time";
 import type { Found } from "./cards";

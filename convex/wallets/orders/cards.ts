@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { formatUnits } from "../../lib/money";
+import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import type { TransactionRequest } from "../transactions/tables";

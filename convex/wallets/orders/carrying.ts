@@ -1,11 +1,11 @@
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { refuseCrowd, waitingAs } from "../../lib/crowd";
-import { deadlines } from "../../lib/deadlines";
+import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
+import { deadlines } from "../../lib/outside/deadlines";
 import { AppError, failureOf, isErrorCode } from "../../lib/errors";
-import type { Call } from "../../lib/http";
-import { BPS } from "../../lib/money";
+import type { Call } from "../../lib/http/endpoint";
+import { BPS } from "../../lib/money/amounts";
 import { once } from "../../lib/once";
 import { SECOND } from "../../lib/time";
 import { NO_WALLET, type WalletKind } from "../model";

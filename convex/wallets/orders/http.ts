@@ -2,11 +2,11 @@ import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { AppError } from "../../lib/errors";
-import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/headers";
-import { endpoint, Reply, type MountedEndpoint } from "../../lib/http";
-import { closedInput, idempotencyKey, userId } from "../../lib/input";
-import { countGuess, refuseGuessing } from "../../lib/limits";
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
+import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
+import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
+import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
+import { countGuess, refuseGuessing } from "../../lib/limits/charges";
 import {
   acceptUnpriced,
   addressInput,

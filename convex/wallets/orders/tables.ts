@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { ofUser, type RecordsOf } from "../../lib/records";
+import { ofUser, type RecordsOf } from "../../lib/records/records";
 import { vRequest } from "../transactions/tables";
 
 /** What somebody who named an owner's `userId` alone wants, and its owner decides. */

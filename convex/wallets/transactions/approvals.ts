@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery } from "../../_generated/server";
-import { recordAudit } from "../../lib/audit";
+import { recordAudit } from "../../lib/records/audit";
 import { byWalletId } from "../model";
 import { byId, insertSigned, requireLive, takeNonce, vSigned } from "./model";
 import { vRequest } from "./tables";

@@ -2,20 +2,20 @@ import { parseTransaction } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { deadlines } from "../../lib/deadlines";
+import { deadlines } from "../../lib/outside/deadlines";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { formatUnits } from "../../lib/money";
-import { counted } from "../../lib/providerCalls";
+import { formatUnits } from "../../lib/money/amounts";
+import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, sleep, within } from "../../lib/time";
-import { minedOf } from "../../providers/chainTransactions";
+import { minedOf } from "../../providers/chain/transactions";
 import { asHex } from "../addresses";
 import { valueOf } from "../holdings";
 import { serve } from "./driver";
 import { hashesOf } from "./model";
-import type { Next, Term } from "./queue";
-import { endingOf } from "./receipt";
-import type { Step } from "./signing";
+import type { Next, Term } from "./progress/queue";
+import { endingOf } from "./progress/receipt";
+import type { Step } from "./progress/signatures";
 import { isOpen, NOT_SENT } from "./states";
 import type { TransactionRequest } from "./tables";
 
@@ -99,13 +99,13 @@ export const settle = counted(
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
     const advance = (step: Step) =>
-      ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, ...step });
+      ctx.runMutation(internal.wallets.transactions.progress.outcome.advance, { transactionId, ...step });
     const pause = createPauses(ROW_PAUSE_MS);
     const driven = term === undefined ? null : await within(deadline, drive(ctx, term, transactionId));
     const endTerm = async () => {
       if (term === undefined || driven !== null) return;
       const { walletId, driver } = term;
-      await ctx.runMutation(internal.wallets.transactions.queue.endTerm, { walletId, driver });
+      await ctx.runMutation(internal.wallets.transactions.progress.queue.endTerm, { walletId, driver });
     };
     // A driver that has failed is followed by another at once; one that is late only once nothing can be signed any more.
     if (!deadline.aborted) await endTerm();

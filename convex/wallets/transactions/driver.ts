@@ -4,12 +4,12 @@ import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { providerAction } from "../../lib/providerCalls";
+import { providerAction } from "../../lib/outside/providerCalls";
 import { SECOND, sleep } from "../../lib/time";
-import { follow } from "./followUp";
-import { sendable, type Job, type Plan } from "./plan";
-import type { Asked, Next } from "./queue";
-import { sendOut, signInTerm, type Step } from "./signing";
+import { follow } from "./progress/followUp";
+import { sendable, type Job, type Plan } from "./terms/plan";
+import type { Asked, Next } from "./progress/queue";
+import { sendOut, signInTerm, type Step } from "./progress/signatures";
 import { prepareSwap } from "./swap";
 
 /** Between two questions to the chain about a transaction that holds up its wallet. */
@@ -23,7 +23,11 @@ export const drive = providerAction({
   args: { walletId: v.string(), driver: v.number() },
   returns: v.null(),
   handler: async (ctx, term) => {
-    await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.queue.nextWork, term));
+    await serve(
+      ctx,
+      term,
+      await ctx.runMutation(internal.wallets.transactions.progress.queue.nextWork, term),
+    );
     return null;
   },
 });
@@ -40,8 +44,8 @@ export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<
     const step = job.transaction.state === "prepared" ? await carryOut(ctx, job) : await resolve(ctx, job);
     next =
       step === null
-        ? await ctx.runMutation(internal.wallets.transactions.queue.nextWork, asked)
-        : await ctx.runMutation(internal.wallets.transactions.queue.report, {
+        ? await ctx.runMutation(internal.wallets.transactions.progress.queue.nextWork, asked)
+        : await ctx.runMutation(internal.wallets.transactions.progress.queue.report, {
             ...asked,
             transactionId: job.transaction._id,
             ...step,
@@ -68,7 +72,7 @@ async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
   try {
     const plan = await planOf(ctx, job);
     const signed = await signInTerm(ctx, job, plan);
-    const stored = await ctx.runMutation(internal.wallets.transactions.queue.storeSigned, {
+    const stored = await ctx.runMutation(internal.wallets.transactions.progress.queue.storeSigned, {
       transactionId: transaction._id,
       signed,
       ...(plan.terms === undefined ? {} : { terms: plan.terms }),

@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
-import { rowsByBoth } from "../../lib/rows";
+import { rowsByBoth } from "../../lib/records/rows";
 import { AppError } from "../../lib/errors";
 import { linkedChat } from "../../messenger/model";
 import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
@@ -8,7 +8,7 @@ import { walletOf } from "../model";
 import { limitsOf, needValue } from "../policies";
 import { vSource, vWalletKind } from "../tables";
 import { byId, openedWith, openTransaction, takeTerm } from "./model";
-import { nextInTerm, vNext } from "./queue";
+import { nextInTerm, vNext } from "./progress/queue";
 import { vRequest, vTransaction } from "./tables";
 
 /** What callers order: opened, seen through to its end, and looked up. */

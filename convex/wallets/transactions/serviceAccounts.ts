@@ -1,7 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/ids";
-import { rowsByBoth } from "../../lib/rows";
+import { NOBODY } from "../../lib/records/ids";
+import { rowsByBoth } from "../../lib/records/rows";
 import { walletById, insertWallet } from "../model";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { insertSigned, type SignedBytes } from "./model";

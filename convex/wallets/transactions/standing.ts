@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalQuery } from "../../_generated/server";
 import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
-import { usdValue } from "../../lib/money";
+import { usdValue } from "../../lib/money/amounts";
 import { linkedChat } from "../../messenger/model";
 import { OWNER, verdictNow } from "../../users/access";
 import { limitsOf, refusalOf } from "../policies";

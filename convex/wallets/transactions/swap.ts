@@ -1,24 +1,32 @@
 import { concat, numberToHex, size, slice, type Address, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
-import { deadlines } from "../../lib/deadlines";
+import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { SECOND, sleep } from "../../lib/time";
 import { feedAddresses, livePrices } from "../../prices/feeds";
-import { readAccount, readAllowance } from "../../providers/chain";
-import { standing } from "../../providers/chainTransactions";
-import { judgeSettler } from "../../providers/settlers";
-import { simulate } from "../../providers/simulation";
+import { readAccount, readAllowance } from "../../providers/chain/client";
+import { standing } from "../../providers/chain/transactions";
+import { judgeSettler } from "../../providers/chain/settlers";
+import { simulate } from "../../providers/chain/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
 import { toleratedBps } from "../policies";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
-import { checkOutcome, watchedOf } from "./effects";
-import { affordable, approval, refuseFor, type Affordable, type Job, type Payer, type Plan } from "./plan";
-import { checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./quote";
-import { signPermit } from "./signer";
-import { handOut, signInTerm } from "./signing";
+import { checkOutcome, watchedOf } from "./terms/effects";
+import {
+  affordable,
+  approval,
+  refuseFor,
+  type Affordable,
+  type Job,
+  type Payer,
+  type Plan,
+} from "./terms/plan";
+import { checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./terms/quote";
+import { signPermit } from "./terms/signer";
+import { handOut, signInTerm } from "./progress/signatures";
 import type { TransactionRequest } from "./tables";
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
@@ -248,7 +256,7 @@ async function mined(
     const now = await standing(from, nonce, [txHash]);
     if (now.kind === "mined") {
       const to = now.succeeded ? "confirmed" : "failed";
-      await ctx.runMutation(internal.wallets.transactions.outcome.advance, { transactionId, to });
+      await ctx.runMutation(internal.wallets.transactions.progress.outcome.advance, { transactionId, to });
       if (now.succeeded) return;
       throw new AppError(
         "upstream",

@@ -1,9 +1,9 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { withSystemFields } from "convex-helpers/validators";
-import { vCredential } from "../../lib/limits";
+import { vCredential } from "../../lib/limits/charges";
 import { vMeasure, vSymbol } from "../tables";
-import { due, ofUser, type RecordsOf } from "../../lib/records";
+import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 
 /** Amounts are digits in the token's smallest unit. */
 export const vRequest = v.union(

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
-import { rowsDue } from "../../lib/rows";
+import { rowsDue } from "../../lib/records/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { end, open, rest, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
 import { vReported } from "../tables";

@@ -6,7 +6,7 @@ import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
 import { WINDOW_HOURS } from "../kinds";
 import { vReported } from "../tables";
-import { tell } from "../telling";
+import { tell } from "../news";
 import { checkWhenDue } from "./checks";
 import { end, storeAlerts } from "./model";
 

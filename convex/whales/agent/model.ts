@@ -1,7 +1,7 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { log } from "../../lib/log";
-import { rowsBy } from "../../lib/rows";
+import { rowsBy } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { CHAIN } from "../coins";
 import type { Reported } from "../tables";

@@ -1,12 +1,12 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
-import { counted, ledgerOf, modelNamed, sourceOfFact } from "../../evidence/facts";
-import { settle } from "../../evidence/settlement";
+import { counted, ledgerOf, modelNamed, sourceOfFact } from "../../evidence/text/sources";
+import { settle } from "../../evidence/text/settlement";
 import { factsOf } from "../../evidence/wordings";
-import { readValue } from "../../lib/answers/reading";
-import { extractJson } from "../../lib/json";
-import { inOwnWords } from "../../lib/prose";
-import { line, symbol, usd } from "../../lib/shapes";
+import { readValue } from "../../lib/answers/reader";
+import { extractJson } from "../../lib/text/json";
+import { inOwnWords } from "../../lib/text/prose";
+import { line, symbol, usd } from "../../lib/answers/parts";
 import { FLOOR_USD } from "../coins";
 import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "../kinds";
 import { vReported, type Reported } from "../tables";

@@ -4,7 +4,7 @@ import { agentApiUrl, optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, iso } from "../../lib/time";
 import { open } from "../../lib/work/jobs";
-import { tellMeasured } from "../telling";
+import { tellMeasured } from "../news";
 import { end } from "./model";
 
 /**

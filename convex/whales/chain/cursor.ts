@@ -8,7 +8,7 @@ import { log } from "../../lib/log";
 import { DAY } from "../../lib/time";
 import { open, workOn } from "../../lib/work/jobs";
 import { vBlockPlace, vMeasured } from "../tables";
-import { storeMeasured, withdrawAfter } from "./measured";
+import { storeMeasured, withdrawAfter } from "./measurements";
 
 /**
  * How far the chain has been read. Whoever moves the cursor says from where: when it is not there any more, another run
@@ -41,7 +41,7 @@ export const begin = dueWork(async (ctx) => {
   if (!isSet("CHAIN_RPC_URL")) return;
   if ((await workOn(ctx, RUN)) !== null) return;
   const cursor = told(await cursorOf(ctx));
-  await open(ctx, internal.whales.chain.measuring.follow, { cursor }, { subject: RUN, attempts: 1 });
+  await open(ctx, internal.whales.chain.desk.follow, { cursor }, { subject: RUN, attempts: 1 });
 });
 
 /** Where the cursor was, oldest first. */

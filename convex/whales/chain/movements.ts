@@ -1,4 +1,4 @@
-import { formatUnits } from "../../lib/money";
+import { formatUnits } from "../../lib/money/amounts";
 import { COINS, FLOOR_USD, type CoinSymbol } from "../coins";
 import type { AlertType, Direction } from "../tables";
 import { LABELS, ZERO } from "./labels";

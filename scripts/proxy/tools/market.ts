@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { DEFAULT_AGENT } from "../../../convex/chat/agents";
-import { SECURITY_MESSAGE } from "../../../convex/lib/keyRequests";
+import { SECURITY_MESSAGE } from "../../../convex/lib/security/keyRequests";
 import { largeUsd, lines, percent, time, usd } from "../format";
 import { reads, SLOW_MS, tool, type Tool } from "../tool";
 

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { ledgerOf, type Ledger } from "../../../convex/evidence/facts";
+import { ledgerOf, type Ledger } from "../../../convex/evidence/text/sources";
 import { KINDS } from "../../../convex/evidence/kinds";
 import type { Fact, Kind } from "../../../convex/evidence/tables";
 import { factsOf } from "../../../convex/evidence/wordings";
-import { namesIn } from "../../../convex/lib/records";
-import { briefOf, type Brief } from "../../../convex/research/brief";
+import { namesIn } from "../../../convex/lib/records/records";
+import { briefOf, type Brief } from "../../../convex/research/writing/brief";
 
 /**
  * Texts written by hand, without a look at the code that reads them, and the moments that they were written from:

@@ -1,6 +1,6 @@
 import { erc20Abi, encodeFunctionData, type Hex } from "viem";
 import * as z from "zod";
-import { isFinal, tablesOf } from "../../../convex/lib/records";
+import { isFinal, tablesOf } from "../../../convex/lib/records/records";
 import { records } from "../../../convex/schema";
 import { TOKENS } from "../../../scripts/chain/addresses";
 import { unmarked } from "../../support/marks";

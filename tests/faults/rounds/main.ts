@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { startChain } from "../../../scripts/chain";
 import { pricesOf } from "../../../scripts/stack/localChain";
-import { createMarket } from "../../../scripts/standins/market";
+import { createMarket } from "../../../scripts/standins/sources/market";
 import { random } from "../../../scripts/standins/random";
 import { startHost } from "./host";
 import { findings } from "./invariants";

@@ -1,0 +1,125 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalQuery, type ActionCtx } from "../../_generated/server";
+import { DAY, HOUR } from "../../lib/time";
+import { priceOf } from "../../prices/model";
+import { vPrice, vPricedToken } from "../../prices/tables";
+import { digestTimes } from "./digests";
+import type { Condition } from "../language/conditions";
+import {
+  lastObservation,
+  neededSince,
+  observationsAfter,
+  observationsFrom,
+  samplesAfter,
+  type PriceSubject,
+  type Sample,
+} from "./observations";
+import { holds, REPLAYED_DAYS, replay } from "./rules";
+import { subjectOf, watchOf } from "./subjects";
+import { vObservation, type Observation } from "../tables";
+
+/** When an alert would have fired in the last days, by what the service has kept. */
+
+/** Rows per query: samples of prices are small, and rows of facts are large. */
+const SAMPLES = 6_000;
+const MOVEMENTS = 400;
+const FACTS = 40;
+
+export const vReplay = v.object({
+  /** Epoch ms: since when there is anything kept within these days; `null` where nothing is. */
+  knownSince: v.union(v.number(), v.null()),
+  /** When it would have fired, oldest first. */
+  fired: v.array(vObservation),
+  /** What was last observed, within an hour, and whether the condition holds by it. */
+  latest: v.union(vObservation, v.null()),
+  holds: v.boolean(),
+});
+export type Replay = Infer<typeof vReplay>;
+
+/** For actions. */
+export async function replayOf(ctx: ActionCtx, condition: Condition): Promise<Replay> {
+  const now = Date.now();
+  const since = now - REPLAYED_DAYS * DAY;
+  if (condition.kind === "digest") {
+    const times = digestTimes(condition.time, condition.timeZone, since, now);
+    const fired = times.map((at) => ({ at, observedAt: at, value: 0, source: "clock" }));
+    return { knownSince: since, fired, latest: null, holds: false };
+  }
+  const watch = watchOf(condition);
+  const { observations, latest } = await observedSince(ctx, watch.subject, { since, now });
+  const first = observations[0];
+  return {
+    latest,
+    holds: latest !== null && holds(watch, latest.value),
+    knownSince: first === undefined ? null : Math.max(first.at, since),
+    fired: replay(watch, observations, since),
+  };
+}
+
+type Observed = {
+  /** How things stood at first, where anything says so, and what came after. */
+  observations: Observation[];
+  latest: Observation | null;
+};
+type Days = { since: number; now: number };
+
+async function observedSince(ctx: ActionCtx, text: string, days: Days): Promise<Observed> {
+  const subject = subjectOf(text);
+  if (subject.kind === "price" || subject.kind === "change") return pricesSince(ctx, subject, days);
+  const limit = subject.kind === "funding" ? FACTS : MOVEMENTS;
+  const last = async (at: number): Promise<Observation | null> =>
+    ctx.runQuery(internal.alerts.history.replays.before, { subject: text, at });
+  const before = await last(days.since);
+  const observations = before === null ? [] : [before];
+  for (let after = days.since, more = true; more;) {
+    const page = await ctx.runQuery(internal.alerts.history.replays.page, { subject: text, after, limit });
+    observations.push(...page.observations);
+    more = page.more && page.at > after;
+    after = page.at;
+  }
+  return { observations, latest: await last(days.now) };
+}
+
+/** All samples are read in one go, and each change is told from those that were read. */
+async function pricesSince(ctx: ActionCtx, subject: PriceSubject, { since, now }: Days): Promise<Observed> {
+  const { token } = subject;
+  const samples: Sample[] = [];
+  for (let after = neededSince(subject, since - HOUR); ;) {
+    const page: Sample[] = await ctx.runQuery(internal.alerts.history.replays.samples, {
+      token,
+      after,
+      until: now,
+      limit: SAMPLES,
+    });
+    samples.push(...page);
+    if (page.length < SAMPLES) break;
+    after = page.at(-1)?.takenAt ?? now;
+  }
+  const news = samples.filter(({ takenAt }) => takenAt > since - HOUR);
+  const told = observationsFrom(subject, news, samples).filter((one) => one !== null);
+  const before = told.findLast(({ at }) => at <= since);
+  const last = told.at(-1);
+  return {
+    observations: [...(before === undefined ? [] : [before]), ...told.filter(({ at }) => at > since)],
+    latest: last !== undefined && last.at > now - HOUR ? last : null,
+  };
+}
+
+export const samples = internalQuery({
+  args: { token: vPricedToken, after: v.number(), until: v.number(), limit: v.number() },
+  returns: v.array(vPrice),
+  handler: async (ctx, { token, ...range }) => (await samplesAfter(ctx, token, range)).map(priceOf),
+});
+
+export const before = internalQuery({
+  args: { subject: v.string(), at: v.number() },
+  returns: v.union(vObservation, v.null()),
+  handler: async (ctx, { subject, at }) => lastObservation(ctx, subject, at),
+});
+
+export const page = internalQuery({
+  args: { subject: v.string(), after: v.number(), limit: v.number() },
+  returns: v.object({ observations: v.array(vObservation), at: v.number(), more: v.boolean() }),
+  handler: async (ctx, { subject, after, limit }) => observationsAfter(ctx, subject, after, limit),
+});

@@ -1,0 +1,54 @@
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalAction, type ActionCtx } from "../../_generated/server";
+import { resealAll, seal } from "../../lib/security/seals";
+import { secretSeal, type Sink } from "./rows";
+
+/** Webhooks that users add and remove, and the sealing of their secrets. */
+
+const SECRET_BYTES = 32;
+
+/**
+ * Adds a webhook, for actions.
+ * @param beforeKeeping Called once the address is one that can be posted to.
+ * @returns With the secret, which is told this once.
+ * @throws AppError `invalid_request` for an address that nothing is posted to; `conflict` with three already, or the same
+ * address; `not_configured` without a key to seal with.
+ */
+export async function addSink(
+  ctx: ActionCtx,
+  userId: string,
+  address: string,
+  beforeKeeping: () => Promise<void> = () => Promise.resolve(),
+): Promise<Sink & { secret: string }> {
+  // What reads addresses is loaded where one is to be read.
+  const { postable } = await import("./targets");
+  const url = postable(address);
+  await beforeKeeping();
+  const key = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
+  const secret = `whsec_${btoa(String.fromCharCode(...key))}`;
+  const sealedSigning = await seal(secret, secretSeal({ userId, url }));
+  const sink: Sink = await ctx.runMutation(internal.alerts.webhooks.rows.store, {
+    userId,
+    url,
+    sealedSigning,
+  });
+  return { ...sink, secret };
+}
+
+/**
+ * Seals every webhook's secret anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
+ * wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
+ * @returns How many were sealed anew, and which do not open: those stay as they are.
+ */
+export const rotate = internalAction({
+  args: {},
+  returns: v.object({ rotated: v.number(), failed: v.array(v.id("alertSinks")) }),
+  handler: async (ctx): Promise<{ rotated: number; failed: Sink["webhookId"][] }> => {
+    return resealAll(
+      ctx,
+      internal.alerts.webhooks.rows.outdated,
+      internal.alerts.webhooks.rows.replaceSecrets,
+    );
+  },
+});

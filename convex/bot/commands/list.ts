@@ -1,0 +1,230 @@
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx } from "../../_generated/server";
+import { confirmedCard, listCard } from "../../alerts/cards";
+import { alertsOf, confirm as confirmAlert, findAlert, numberedAlert, switchOff } from "../../alerts/model";
+import { cut } from "../../lib/text/strings";
+import { codeHash } from "../../messenger/codes";
+import type { Paragraph } from "../../messenger/format";
+import { confirmLink, dropLink, linkOfAccount } from "../../messenger/model";
+import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../../research/model";
+import { walletOf } from "../../wallets/model";
+import { pseudonymOf } from "../../users/model";
+import {
+  helpCard,
+  linkedCard,
+  NOTHING_TO_CONFIRM,
+  notice,
+  statusCard,
+  UNCONFIRMED,
+  walletCard,
+  WRONG_CODE,
+} from "../cards";
+import { orReason, type Command, type Outcome, type Request } from "./command";
+import { marketCommands } from "./market";
+import { unconfirmedLinkOf } from "../model";
+import { ownerCommands } from "./owner";
+import { researchCommands } from "./research";
+
+/** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
+
+export const commands: readonly Command[] = [
+  {
+    name: "start",
+    summary: "Say hello",
+    binds: true,
+    access: "anywhere",
+    // A deep link (t.me/<bot>?start=CODE) arrives as this command.
+    run: (ctx, request) =>
+      request.argument !== "" && request.sender.alone ? connect(ctx, request) : { answer: help("Welcome!") },
+  },
+  { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
+  {
+    name: "connect",
+    argument: "CODE",
+    summary: "Link this account to yours in the web application",
+    binds: true,
+    access: "alone",
+    run: (ctx, request) => connect(ctx, request),
+  },
+  {
+    name: "confirm",
+    argument: "CODE",
+    summary: "Use a link of this account that was made outside this chat",
+    binds: true,
+    access: "alone",
+    run: (ctx, request) => confirm(ctx, request),
+  },
+  {
+    name: "unlink",
+    summary: "Unlink this account",
+    access: "alone",
+    run: async (ctx, { sender }) => {
+      const link = await linkOfAccount(ctx, sender.messengerId);
+      if (link === null) return { answer: notice("This account is not linked.") };
+      await dropLink(ctx, link);
+      return { answer: notice("Unlinked: this account gets nothing more that belongs to that user.") };
+    },
+  },
+  {
+    name: "wallet",
+    summary: "Your wallet's address",
+    access: "linked",
+    run: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
+  },
+  {
+    name: "portfolio",
+    summary: "What your wallet holds, at live prices",
+    access: "linked",
+    // It ends in a picture, which cannot take the place of a notice.
+    run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
+  },
+  ...ownerCommands,
+  ...researchCommands,
+  ...marketCommands,
+  {
+    name: "alert",
+    argument: "WORDS",
+    summary: "Be told when something happens, such as BTC above 100000",
+    access: "linked",
+    inPlace: true,
+    run: async (ctx, { userId, argument }) => {
+      if (argument === "") return { answer: notice(...HOW_TO_ASK) };
+      const [, which] = /^(?:yes|confirm) +(\S{1,40})$/i.exec(argument) ?? [];
+      if (which === undefined)
+        return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
+      return changed(ctx, userId, which, async (row) => confirmedCard(await confirmAlert(ctx, row, null)));
+    },
+  },
+  {
+    name: "alerts",
+    argument: "[off NUMBER]",
+    summary: "Your alerts; switch one off by its number",
+    access: "linked",
+    inPlace: true,
+    run: async (ctx, { userId, argument }) => {
+      const [, which] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
+      if (which === undefined) return list(ctx, userId);
+      return changed(ctx, userId, which, async (row) => notice(`Off: ${(await switchOff(ctx, row)).words}.`));
+    },
+  },
+  {
+    name: "status",
+    summary: "How your research shift is doing",
+    access: "linked",
+    run: async (ctx, { userId }) => {
+      const reports = await latestReportsOf(ctx, userId);
+      const active = await activeShiftsOf(ctx, userId);
+      const [newest] = active;
+      const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
+      return { answer: statusCard({ active, collection, reports }, Date.now()) };
+    },
+  },
+  {
+    name: "stop",
+    summary: "Stop your research shifts",
+    access: "linked",
+    run: async (ctx, { userId }) => {
+      const stopped: number = await ctx.runMutation(internal.research.shifts.stop, { userId });
+      if (stopped === 0) return { answer: notice("You have no research shift running.") };
+      return {
+        answer: notice(stopped === 1 ? "Your shift was stopped." : `Your ${stopped} shifts were stopped.`),
+      };
+    },
+  },
+];
+
+/** The command of a name (lower case), or `null`. */
+export function commandNamed(name: string): Command | null {
+  return commands.find((command) => command.name === name) ?? null;
+}
+
+/** What the bot can do, behind an introduction. */
+export function help(introduction?: string): Paragraph[] {
+  return helpCard(commands, introduction);
+}
+
+/** Of a button's words, in characters: a phone shows about as many. */
+const BUTTON_LENGTH = 40;
+
+const HOW_TO_ASK: Paragraph = [
+  ...["Say what, such as ", { command: "alert" }, " BTC above 100000, "],
+  ...[{ command: "alert" }, " ETH down 5 % in 24 h, ", { command: "alert" }, " ETH funding above 0.05 %, "],
+  ...[{ command: "alert" }, " whale inflow of USDC over 10M, or "],
+  ...[{ command: "alert" }, " digest at 07:30 Europe/Berlin."],
+];
+
+function shortened(words: string): string {
+  return words.length <= BUTTON_LENGTH ? words : `${cut(words, BUTTON_LENGTH - 1).trimEnd()}…`;
+}
+
+async function list(ctx: MutationCtx, userId: string): Promise<Outcome> {
+  const alerts = await alertsOf(ctx, userId);
+  const buttons = alerts
+    .filter(({ state }) => state === "active")
+    .map(({ alertId, words }) => [{ text: shortened(`Off: ${words}`), command: `alerts off ${alertId}` }]);
+  return { answer: listCard(alerts), buttons };
+}
+
+/**
+ * What became of an alert of the user's, by its number as people type it, or by its id as buttons say it: a number may be
+ * another alert's once its first one is forgotten. All of them where none is meant.
+ */
+async function changed(
+  ctx: MutationCtx,
+  userId: string,
+  which: string,
+  change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
+): Promise<Outcome> {
+  return orReason(async () => {
+    const row = /^\d{1,6}$/.test(which)
+      ? await numberedAlert(ctx, userId, Number(which))
+      : await findAlert(ctx, userId, which);
+    if (row === null) return list(ctx, userId);
+    return { answer: await change(row), buttons: [[{ text: "My alerts", command: "alerts" }]] };
+  });
+}
+
+/** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
+async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
+  const link = await linkOfAccount(ctx, sender.messengerId);
+  if (link === null) return { answer: notice(...NOTHING_TO_CONFIRM) };
+  if (link.confirmedAt !== undefined) return { answer: notice("This account's link is confirmed already.") };
+  if (argument === "") return { answer: notice(...UNCONFIRMED) };
+  if (link.codeHash !== codeHash(argument)) return { answer: notice(...WRONG_CODE) };
+  await confirmLink(ctx, link, Date.now());
+  const wallet = await walletOf(ctx, link.userId, "custody");
+  return {
+    answer: linkedCard({ account: pseudonymOf(link.userId), walletAddress: wallet?.address ?? null }),
+  };
+}
+
+async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
+  const { sender, userId, argument } = request;
+  if (userId !== null) {
+    return {
+      answer: notice(
+        "This account is already linked. Send ",
+        { command: "unlink" },
+        " before you link it to another user.",
+      ),
+    };
+  }
+  if (argument === "") {
+    return {
+      answer: notice(
+        "Create a link code in the web application's profile, then send it here: ",
+        { command: "connect" },
+        " CODE",
+      ),
+    };
+  }
+  return orReason(async () => {
+    // A code that has made this account's link elsewhere is used up, and confirms it.
+    const link = await unconfirmedLinkOf(ctx, sender);
+    if (link?.codeHash === codeHash(argument)) return confirm(ctx, request);
+    // The code itself is written down nowhere.
+    const later = { kind: "connect" as const, codeHash: codeHash(argument) };
+    return { answer: notice("Checking your code…"), later };
+  });
+}

@@ -1,0 +1,96 @@
+import { siteUrl } from "../../lib/env";
+import { HOUR } from "../../lib/time";
+import type { Button } from "../../messenger/format";
+import { headOf } from "../../signals/record/chain";
+import { latestSignals, totalsOf } from "../../signals/record/model";
+import { DAILY } from "../../signals/record/tables";
+import { statisticsOf } from "../../signals/statistics/figures";
+import { TOKENS } from "../../signals/trade/rules";
+import { edgeLines } from "../../signals/views/cards";
+import { alertCard } from "../../whales/cards";
+import { hasLooked, latestAlerts, publicAlert } from "../../whales/model";
+import { hoursIn, tokenIn } from "./arguments";
+import { latestShortCard, notice, recordCard } from "../cards";
+import type { Command } from "./command";
+
+/** The bot's commands about markets: to everybody, anywhere. */
+
+const SIGNALS: readonly Button[] = [
+  { text: "BTC", command: "signals BTC" },
+  { text: "ETH", command: "signals ETH" },
+  { text: "Record", command: "record" },
+];
+
+/** Alerts on one page of /whales. */
+const PAGE = 8;
+/** As far as /whales looks back where it is not told. */
+const SHOWN_HOURS = 6;
+
+export const marketCommands: readonly Command[] = [
+  {
+    name: "signals",
+    argument: "[TOKEN]",
+    summary: "The latest trading signals of BTC and ETH",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx, { argument }) => {
+      const token = tokenIn(TOKENS, argument);
+      if (token === null)
+        return {
+          answer: notice("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC."),
+        };
+      const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
+      if (signals.length === 0)
+        return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
+      return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
+    },
+  },
+  {
+    name: "record",
+    summary: "How the signals have done, against chance",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx) => {
+      const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+      const answer = recordCard(edgeLines(edge), await headOf(ctx, "daily"), siteUrl());
+      return { answer, buttons: [SIGNALS.slice(0, 2)] };
+    },
+  },
+  {
+    name: "whales",
+    argument: "[HOURS]",
+    summary: "Whale alerts of the last hours (6, or as many as you say, up to 168)",
+    access: "anywhere",
+    inPlace: true,
+    run: async (ctx, { argument }) => {
+      // Behind the hours a button names a page, from 1.
+      const [asked = "", named] = argument.split(/\s+/);
+      const hours = hoursIn(asked, SHOWN_HOURS);
+      const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
+      if (hours === null || Number.isNaN(page)) {
+        return {
+          answer: notice("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24"),
+        };
+      }
+      const now = Date.now();
+      const alerts = await latestAlerts(ctx, now - hours * HOUR);
+      if (alerts.length === 0 && !(await hasLooked(ctx))) {
+        return {
+          answer: notice(
+            "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
+          ),
+        };
+      }
+      const shown = Math.min(page, Math.max(1, Math.ceil(alerts.length / PAGE)));
+      const to = (target: number, text: string): Button[] =>
+        target < 1 || (target - 1) * PAGE >= alerts.length
+          ? []
+          : [{ text, command: `whales ${hours} ${target}` }];
+      const answer = alertCard({
+        ...{ hours, at: now, alerts: alerts.map(publicAlert) },
+        page: { number: shown, size: PAGE },
+      });
+      return { answer, buttons: [[...to(shown - 1, "◀ Larger"), ...to(shown + 1, "Smaller ▶")]] };
+    },
+  },
+];

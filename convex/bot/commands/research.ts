@@ -1,0 +1,131 @@
+import { focusIn } from "./arguments";
+import { internal } from "../../_generated/api";
+import type { MutationCtx } from "../../_generated/server";
+import { payerOf } from "../../lib/budget/payers";
+import { listedSymbol } from "../../market/lists";
+import { isSymbol } from "../../lib/money/tokens";
+import type { Button, Paragraph } from "../../messenger/format";
+import { configOf } from "../../messenger/model";
+import { fullTextCard, sourcesCard, STOP } from "../../research/reports/cards";
+import type { Result } from "../../research/shapes";
+import { notice } from "../cards";
+import { orReason, type Command, type Outcome } from "./command";
+
+/** The bot's commands about research, and its questions. */
+
+/** What a person would tap below a result. @param focus "" for the whole market. */
+export function researchButtons(focus: string): Button[][] {
+  const of = (command: string) => (focus === "" ? command : `${command} ${focus}`);
+  return [
+    [
+      { text: "Full text", command: of("report") },
+      { text: "Sources", command: of("sources") },
+      { text: "Follow for 8 h", command: of("follow") },
+    ],
+  ];
+}
+
+export const researchCommands: readonly Command[] = [
+  {
+    name: "research",
+    argument: "[TOKEN]",
+    summary: "A research snapshot of a token, or of the whole market",
+    access: "anywhere",
+    run: (ctx, { argument }) =>
+      onToken(ctx, argument, "research", (focus) => ({
+        answer: notice(`Researching ${nameOf(focus)}: this takes up to a minute…`),
+        later: { kind: "research", focus },
+      })),
+  },
+  shown("report", "The whole text of the last research", fullTextCard),
+  shown("sources", "The sources of the last research", sourcesCard),
+  {
+    name: "follow",
+    argument: "[TOKEN]",
+    summary: "Start a research shift of eight hours",
+    access: "linked",
+    run: (ctx, { sender, userId, argument }) => {
+      const begin = async (focus: string): Promise<Outcome> => {
+        const about = focus === "" ? {} : { token: focus };
+        const stoppable = await isOwnChat(ctx, userId, sender.chatId);
+        await ctx.runMutation(internal.research.shifts.start, {
+          ...{ userId, signedIn: true, stoppable },
+          paidBy: payerOf({ userId, signedIn: true, address: null }),
+          ...about,
+        });
+        // The card that every shift begins with says it all, where it comes to this chat.
+        if (stoppable) return { answer: [] };
+        return {
+          answer: notice(
+            `I am following ${nameOf(focus)} for eight hours: reports come to the chat that you have set.`,
+          ),
+          buttons: [[STOP]],
+        };
+      };
+      return onToken(ctx, argument, "follow", (focus) => orReason(() => begin(focus)));
+    },
+  },
+  {
+    name: "ask",
+    argument: "QUESTION",
+    summary: "Ask the crypto assistant; a plain question works too",
+    access: "anywhere",
+    run: (_ctx, { argument }) => {
+      if (argument === "")
+        return {
+          answer: notice(
+            "Put your question after the command: ",
+            { command: "ask" },
+            " How is Ethereum doing?",
+          ),
+        };
+      return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
+    },
+  },
+];
+
+async function onToken(
+  ctx: MutationCtx,
+  argument: string,
+  command: string,
+  run: (focus: string) => Outcome | Promise<Outcome>,
+): Promise<Outcome> {
+  const asked = focusIn(argument) ?? "?";
+  if (asked === "") return run("");
+  // The exchanges may know a symbol that no list has; a name they do not know.
+  const focus = (await listedSymbol(ctx, asked)) ?? asked;
+  if (isSymbol(focus)) return run(focus);
+  return { answer: notice("Name one token by its symbol, such as ", { command }, " BTC.") };
+}
+
+/** Whether a linked user's cards come from this bot to this chat of theirs, rather than where they have set them to go. */
+async function isOwnChat(ctx: MutationCtx, userId: string, chatId: string): Promise<boolean> {
+  const config = await configOf(ctx, userId);
+  return config?.sealedBotToken === undefined && (config?.chatId ?? chatId) === chatId;
+}
+
+function nameOf(focus: string): string {
+  return focus === "" ? "the whole market" : focus;
+}
+
+/** Shows a part of the last result on a focus, whoever asked for it: results are everybody's. */
+function shown(
+  name: "report" | "sources",
+  summary: string,
+  card: (focus: string, result: Result) => Paragraph[],
+): Command {
+  return {
+    name,
+    argument: "[TOKEN]",
+    summary,
+    access: "anywhere",
+    run: (ctx, { argument }) =>
+      onToken(ctx, argument, name, async (focus) => {
+        const found = await ctx.runQuery(internal.research.results.current, { focus });
+        if (found !== null) return { answer: card(focus, found.result) };
+        const there = `There is no research on ${nameOf(focus)} yet: `;
+        const writes = `${focus === "" ? "" : ` ${focus}`} writes it.`;
+        return { answer: notice(there, { command: "research" }, writes) };
+      }),
+  };
+}

@@ -1,0 +1,70 @@
+import { lazy } from "../../lib/once";
+import type { Place } from "./figures";
+import { LOCALES } from "../../lib/text/locales";
+import { escaped } from "./names";
+import { plain } from "../../lib/text/sentences";
+
+/** Digits that state no figure: names, the date, what is quoted. Pure. */
+
+/** None of the names has a unit behind it. */
+const NO_UNIT =
+  "(?![\\w.,]*\\d|\\s*(?:%|percent|bps|USD|\\$|x\\b|×|k\\b|million|billion|thousand|[MBKT]\\b))(?!\\w)";
+/** L2, Q3, C98, v4, ERC-20; not an amount written against its currency. */
+const NAMES = new RegExp(
+  "https?:\\/\\/\\S+|\\b0x(?=\\d*[a-fA-F])[0-9a-fA-F]{6,}\\b|" +
+    "\\b(?:S&P 500|Nasdaq 100|Russell 2000|24\\/7|Nikkei 225|DAX 40|1inch|1INCH|4chan|3Commas)\\b|" +
+    "(?:(?<![\\w$€£.-])(?!USD?\\d{2}|EUR|GBP|JPY|BTC|ETH|SOL)(?:v|[A-Z][A-Za-z]{0,4})\\d{1,2}|" +
+    "(?<![\\w$€£-])(?:ERC|EIP|BIP|SIP|COVID|BEP|TRC)-\\d{1,5}|" +
+    `\\b(?:[Ll]ayer|[Pp]hase|[Tt]ier|[Ww]eb|[Vv]ersion)[ -]\\d{1,2})${NO_UNIT}`,
+  "g",
+);
+
+/** Where a text has digits that are a name's or a date's. @param free As `freeDigits` makes it. */
+export function digitsIn(text: string, free: RegExp): Place[] {
+  return [free, NAMES].flatMap((pattern) => placesOf(text, pattern));
+}
+
+function placesOf(text: string, pattern: RegExp): Place[] {
+  return Array.from(text.matchAll(pattern), ({ 0: told, index: start }) => ({
+    start,
+    end: start + told.length,
+  }));
+}
+
+/**
+ * How days and times of these moments (epoch ms) are written; any other date is a figure that no fact has.
+ * @param asked The question that a text answers, which it may quote.
+ */
+export function freeDigits(moments: readonly number[], asked: string): RegExp {
+  const stamps = moments.map((at) => new Date(at).toISOString());
+  const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(dayForms);
+  const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
+    (time) =>
+      `${time.replace(/^0/, "0?").replace(/:(\d\d)/, ":(?:$1|00)")}(?::\\d\\d(?:\\.\\d+)?)?(?: ?(?:UTC|GMT|Z|Uhr|h)\\b)?`,
+  );
+  const quoted = asked === "" ? [] : [`(?<=["“„«「])${escaped(plain(asked))}(?=["”“»」])`];
+  const form = [...days, ...times, ...quoted].join("|");
+  return new RegExp(
+    `(?<![\\p{Script=Latin}\\d.,:$-])(?:${form})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`,
+    "giu",
+  );
+}
+
+/** What the languages served call a month, in full and short. */
+const MONTHS = lazy(() =>
+  LOCALES.flatMap((locale) =>
+    (["long", "short"] as const).map((month) => new Intl.DateTimeFormat(locale, { month, timeZone: "UTC" })),
+  ),
+);
+
+function dayForms(date: string): string[] {
+  const [year = "", , day] = date.split("-").map((part) => String(Number(part)));
+  const months = MONTHS().map((form) => form.format(new Date(date)).replace(/\.$/, ""));
+  const month = `(?:${[...new Set(months)].map(escaped).join("|")})\\.?`;
+  const nth = `${day ?? ""}(?:st|nd|rd|th|er|\\.| ?日)?`;
+  const named = `${nth} (?:de |of )?${month}|${month} ?${nth}`;
+  return [
+    `${date}(?:T[\\d:.]+Z)?|(?:${year} ?年 ?)?(?:${named})(?:,? (?:de )?${year})?|${month} (?:de )?${year}|${year} ?年`,
+    `(?<=(?<!\\p{L})(?:in|of|since|year|early|late|Jahr|en|em|de|del|année|año|ano) )${year}(?! ?(?:%|percent|USD|dollars|coins|tokens|transactions|bps))`,
+  ];
+}

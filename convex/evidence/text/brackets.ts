@@ -1,0 +1,229 @@
+import type { Adopted } from "./adoption";
+import { amountIn, SCRIPTS, words, type Locale } from "../../lib/text/locales";
+import { isModels, type Ledger, type Source } from "./sources";
+import type { Place } from "./figures";
+import { wordingOf } from "../wordings";
+import { DOWN, NOT, OVER, UNDER, UP } from "./languages";
+import type { Mention } from "./names";
+import { ofFact, type Operation, type Printed } from "./slots";
+
+/**
+ * How figures, citations and facts are told in a text. In the bracket behind a figure stands of what it is and over what
+ * time, always, and whose it is where the prose does not: a sentence that uses a figure wrongly shows it. Pure.
+ */
+
+export type How = {
+  /** The facts counted so far, by the order of their numbers: new ones are added. */
+  kept?: number[];
+  /** A summary or title: without brackets, what has to be said in parentheses. */
+  isBare?: boolean;
+  /** The language of what the text belongs to; without one its own words tell. */
+  locale?: Locale;
+  /** A text without citations: any fact of who was named last may be a figure's. */
+  isUncited?: boolean;
+  /** What becomes of a figure that no fact has: its sentence gives way to facts, or the figure is marked as a model's. */
+  left?: "facts" | "mark";
+};
+
+/** In what language facts are told, how they are counted, and which were told in this paragraph. */
+export type Desk = { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string>; how: How };
+
+/** A figure in its place. */
+export type Item = Place & Adopted;
+
+/** A figure as it is told, and its part of the bracket behind. */
+export type Told = { amount: string; sources: readonly Source[]; label: string };
+
+/** A sentence around a figure: what is read already out of the way, whom it names, and where the figure before ends. */
+export type Around = { text: string; mentions: readonly Mention[]; from: number };
+
+export function toldOf({ start, printed: made, said }: Item, around: Around, desk: Desk): Told {
+  const { unit, value, operation, sources, first } = made;
+  const mark = isModels(first) ? "model" : "";
+  if (unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
+  const label = isWritten(first, start, around, desk)
+    ? ""
+    : labelOf(made, isNamed(first, start, around, desk));
+  if (said !== undefined) {
+    const amount = amountOf({ ...made, value: said }, desk, "none");
+    return { amount, sources, label: joined([label, amountOf(made, desk)]) };
+  }
+  const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);
+  const sign = isGap(operation) || isSaid ? "none" : undefined;
+  return {
+    amount: amountOf(made, desk, sign),
+    sources,
+    label: [label, mark].filter((part) => part !== "").join(", "),
+  };
+}
+
+const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" ");
+
+const isGap = (operation: Operation | null): boolean => operation === "-" || operation === "gap";
+
+function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
+  const ticker = made.first.about?.subject ?? "";
+  return amountIn(locale, made.value, made.unit, {
+    ticker,
+    sign: sign ?? (isDirected(made) ? "both" : "minus"),
+  });
+}
+
+/** Whether a figure has a direction, which its sign or a word says. */
+function isDirected({ first: { about }, operation, unit }: Printed): boolean {
+  if (operation !== null || about === null) return false;
+  return wordingOf(about.kind).isSigned || (about.since !== null && unit === "percent");
+}
+
+const DIRECTION = new RegExp(
+  `(?<!\\p{Script=Latin})(?:(${UP})|${DOWN})(?:\\s?(?:by|of|um|von|de|en|une?|about|some|just|roughly|etwa|了|約|约|${OVER}|${UNDER})){0,3}\\s?[+-]?$`,
+  "iu",
+);
+const TURNED = words(NOT);
+
+/** The direction that words right before a place say; 0 where none do, or something may turn them round. */
+function directionAt(start: number, text: string): -1 | 0 | 1 {
+  const before = text.slice(Math.max(0, start - 50), start);
+  const found = DIRECTION.exec(before);
+  if (found === null || before.search(TURNED) !== -1) return 0;
+  return found[1] === undefined ? -1 : 1;
+}
+
+/** Whether a change is said to have gone the other way. */
+export function isContrary({ start, printed: made }: Item, text: string): boolean {
+  return isDirected(made) && directionAt(start, text) * made.value < 0;
+}
+
+/** Whether all names since the figure before (else of the sentence) are its subject's, and none unknown stands between. */
+function isNamed(
+  { about }: Source,
+  start: number,
+  { text, mentions, from }: Around,
+  { locale }: Desk,
+): boolean {
+  if (about === null || about.subject === "market") return true;
+  // Without capitals an unknown name cannot be seen.
+  if (locale === "zh" || locale === "ja") return false;
+  const before = mentions.filter(({ end }) => end <= start);
+  const near = before.filter((one) => one.start >= from);
+  const names = near.length > 0 ? near : before;
+  const last = names.at(-1);
+  const isAlone = names.every(({ subject, isExact }) => subject === about.subject && isExact);
+  return last !== undefined && isAlone && !/(?<![\p{L}\p{N}])\p{Lu}/u.test(text.slice(last.end, start));
+}
+
+/** Whether a fact is called by its own name right before its figure, or in a text without brackets by its tag's words. */
+function isWritten(source: Source, start: number, { text, from }: Around, { how }: Desk): boolean {
+  if (text.slice(0, start).endsWith(`${source.says.split(": ")[0] ?? ""}: `)) return true;
+  const clause = ` ${text.slice(from, start + 30).toLowerCase()}`;
+  const tag = shortOf(source).toLowerCase().split(/[ -]/);
+  return (
+    how.isBare === true && clause.search(TURNED) === -1 && tag.every((word) => clause.includes(` ${word}`))
+  );
+}
+
+/** What stands between the names of what an operation is made of. */
+const SIGNS: Readonly<Record<Operation, string>> = {
+  ...{ "-": " over ", gap: " over ", "/": " to ", "%": " of ", "+": " + " },
+};
+
+function labelOf({ sources, first, operation, left, value }: Printed, isSubject: boolean): string {
+  if (operation === null) return isSubject ? tagOf(first) : shortOf(first);
+  const sign = isGap(operation) && value < 0 ? " under " : SIGNS[operation];
+  const sides = (parts: readonly string[]) =>
+    [parts.slice(0, left), parts.slice(left)].flatMap((side) => side.join(" + ") || []).join(sign);
+  const [subjects, tags] = [sources.map(subjectOf), sources.map(tagOf)];
+  if (new Set(tags).size === 1)
+    return [sides(subjects), tagOf(first)].filter((part) => part.trim()).join(", ");
+  if (new Set(subjects).size === 1) return joined([subjectOf(first), sides(tags)]);
+  return sides(sources.map(shortOf));
+}
+
+/** A fact in a bracket of its own: `BTC 24 h`. */
+const shortOf = (source: Source): string => joined([subjectOf(source), tagOf(source)]);
+
+/** Whose figure it is; "" for the whole market's. */
+function subjectOf({ about }: Source): string {
+  return about === null || about.subject === "market" ? "" : about.subject;
+}
+
+const SINCE = { start: "the shift’s start", report: "the last report" } as const;
+
+function tagOf({ about, unit }: Source): string {
+  if (about === null) return "";
+  const { tag } = wordingOf(about.kind);
+  if (about.since === null) return tag;
+  const what = about.kind === "price" ? "" : tag;
+  return joined([what, unit === "percent" ? "since" : "at", SINCE[about.since]]);
+}
+
+/** A citation without a figure of its own shows its fact, unless the sentence repeats its words. */
+export function citedIn(source: Source, sentence: string, desk: Desk): Told {
+  const told = { amount: "", sources: [source], label: "" };
+  if (desk.how.isBare === true) return told;
+  if (source.value !== null)
+    return { ...told, label: joined([shortOf(source), amountOf(ofFact(source), desk)]) };
+  const isQuoted = sentence.includes(source.words ?? source.says);
+  const quote = isQuoted ? "" : quoteIn(source, desk, "“#”", BRACKET_WORDS);
+  const mark = isModels(source) ? "model" : "";
+  return { ...told, label: [mark, quote].filter((part) => part !== "").join(": ") };
+}
+
+/** How many words a bracket holds, and a quotation in the text. */
+const BRACKET_WORDS = 12;
+const QUOTED_WORDS = 24;
+
+/** The first words of a fact, no figure cut in two. */
+function quoteIn(
+  { words: own, says }: Source,
+  { locale }: Desk,
+  form = SCRIPTS[locale].quote,
+  most = QUOTED_WORDS,
+) {
+  const all = (own ?? says)
+    .replace(/[[\]{}\n]/g, " ")
+    .trim()
+    .split(/\s+/);
+  const few = all.slice(0, most);
+  while (all.length > most && /[\d$€£]/.test(few.at(-1) ?? "")) few.pop();
+  return form.replace("#", () => [...few, ...(all.length > most ? ["…"] : [])].join(" "));
+}
+
+/** One bracket for the figures before it, in their order: `[1: 24 h; 2, 3: now]`. What its paragraph was told of a fact already is its number alone. */
+export function bracketOf(all: readonly Told[], desk: Desk): string {
+  const parts: { ids: number[]; label: string }[] = [];
+  const here = new Set<string>();
+  for (const { sources, label: whole } of all) {
+    const ids = sources.map((source) => numberOf(source, desk));
+    const key = `${ids.join()} ${whole}`;
+    if (here.has(key)) continue;
+    here.add(key);
+    const label = desk.told.has(key) ? "" : whole;
+    desk.told.add(key);
+    const last = parts.at(-1);
+    if (last?.label === label) last.ids.push(...ids);
+    else parts.push({ ids, label });
+  }
+  const labels = parts.map(({ label }) => label).filter((label) => label !== "");
+  if (desk.how.isBare === true) return labels.length === 0 ? "" : ` (${labels.join("; ")})`;
+  const told = parts.map(({ ids, label }) => joined([[...new Set(ids)].join(", ") + (label && ":"), label]));
+  return told.length === 0 ? "" : ` [${told.join("; ")}]`;
+}
+
+function numberOf({ id }: Source, { kept }: Desk): number {
+  if (!kept.includes(id)) kept.push(id);
+  return kept.indexOf(id) + 1;
+}
+
+/** Facts in code's words, in the place of a sentence that could not stay. */
+export function inFacts(sources: readonly Source[], desk: Desk): string {
+  if (desk.how.isUncited === true || desk.how.isBare === true) return "";
+  const said = [...new Set(sources)].map((source) => {
+    const [name = ""] = source.says.replace(/^Market /, "").split(/ when |: /);
+    const label = source.value === null && isModels(source) ? "model" : "";
+    const words =
+      source.value === null ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
+    return words + bracketOf([{ amount: words, sources: [source], label }], desk);
+  });
+  return said.length === 0 ? "" : `${said.join("; ")}.`;
+}

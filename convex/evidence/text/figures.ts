@@ -1,0 +1,199 @@
+import {
+  MULTIPLES,
+  NUMBER_ENDS,
+  OF,
+  OVER,
+  OVER_BEHIND,
+  READ,
+  SCALES,
+  UNDER,
+  UNDER_BEHIND,
+  UNITS,
+  UNREAD,
+  type Written,
+} from "./languages";
+import { words } from "../../lib/text/locales";
+
+/** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
+
+export type Place = { start: number; end: number };
+
+/** What a figure may say, and what one in its last place is worth. */
+type Reading = { value: number; place: number };
+
+const scaled = ({ value, place }: Reading, times: number): Reading => ({
+  value: value * times,
+  place: place * times,
+});
+
+export type Figure = Place & {
+  text: string;
+  /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
+  readings: readonly Reading[];
+  unit: Written;
+  /** What its scale and its unit multiply it by. */
+  times: number;
+  /** The capitals behind it. */
+  ticker: string | null;
+  sign: -1 | 0 | 1;
+  bound: "over" | "under" | null;
+};
+
+/** In the place of what is read already: no letter, no digit, no mark. */
+const BLANK = "\uE000";
+
+/** The text with some of its places out of the way, at their length. */
+export function without(text: string, places: readonly Place[]): string {
+  return places.reduce(
+    (rest, { start, end }) => rest.slice(0, start) + BLANK.repeat(end - start) + rest.slice(end),
+    text,
+  );
+}
+
+/**
+ * @param text A sentence in which what is no figure of the writer's is out of the way, at its length.
+ * @param point What stands before the parts of one in its language.
+ */
+export function figuresIn(text: string, point: "." | ","): Figure[] {
+  const figures = Array.from(text.matchAll(IN_DIGITS), (found) => inDigits(text, found, point));
+  for (const pattern of [IN_WORDS, OTHER_DIGITS]) {
+    const rest = without(text, figures);
+    figures.push(...Array.from(rest.matchAll(pattern), (found) => inWords(rest, found)));
+  }
+  const sorted = figures.sort((a, b) => a.start - b.start);
+  return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
+}
+
+/** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
+function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
+  if (next === undefined || figure.times !== 1) return figure;
+  const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
+  if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
+    return figure;
+  return {
+    ...figure,
+    unit: figure.unit === "none" ? next.unit : figure.unit,
+    readings: figure.readings.map((one) => scaled(one, next.times)),
+  };
+}
+
+const END = "(?!\\p{Script=Latin})";
+const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
+const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
+
+/** The unit and the scale behind a number, as what it is multiplied by. */
+function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
+  const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
+  const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
+  return { unit: unit?.unit ?? "none", times: (scale?.times ?? 1) * (unit?.times ?? 1) };
+}
+
+const SIGN =
+  "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
+const FRONT =
+  "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
+  "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
+const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*";
+const IN_DIGITS = new RegExp(
+  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?${ANY_SCALE})?` +
+    `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
+  "gu",
+);
+
+/** What stands before a number says its unit first. */
+const FRONTS = ["money", "other", "percent", "place"] as const;
+
+function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figure {
+  const groups = found.groups ?? {};
+  const { sign = "", inner = "", number = "", ordinal, ticker = null } = groups;
+  const { unit, times } = unitOf(groups);
+  const front = FRONTS.find((name) => groups[name] !== undefined);
+  const behind = ordinal !== undefined ? "place" : unit === "none" && ticker !== null ? "coins" : unit;
+  const said = sign + inner;
+  return {
+    ...placed(text, found),
+    ...{ unit: front ?? behind, ticker },
+    ...{ times, readings: readingsOf(number, point).map((one) => scaled(one, times)) },
+    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
+  };
+}
+
+/** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
+function readingsOf(number: string, point: "." | ","): Reading[] {
+  const first = number.replace(/[\s'’]/g, "");
+  const marks = first.match(/[.,]/g) ?? [];
+  const mark = marks.at(-1) ?? "";
+  const digits = first.replace(/[.,]/g, "");
+  const behind = mark === "" ? 0 : first.length - first.lastIndexOf(mark) - 1;
+  const isGrouped = /^[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*$/.test(first);
+  const isOnce = mark !== "" && first.indexOf(mark) === first.lastIndexOf(mark);
+  const isParted = isOnce && !(isGrouped && mark === "," && point === ".");
+  // Zeros at the end may show no more than that it is rounded.
+  const last = [...digits].findLastIndex((digit) => digit !== "0");
+  const zeros = Math.min(digits.length - 1 - last, Math.max(0, digits.length - 2));
+  return [
+    ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
+    ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),
+  ];
+}
+
+/** Where a figure stands, and whether a word beside it makes it a bound. */
+function placed(text: string, { 0: told, index: start }: RegExpExecArray) {
+  const end = start + told.length;
+  const before = text.slice(Math.max(0, start - 40), start);
+  const [, over, under] = BOUND_BEFORE.exec(before) ?? BOUND_BEHIND.exec(text.slice(end)) ?? [];
+  const bound = over !== undefined ? ("over" as const) : under !== undefined ? ("under" as const) : null;
+  return { start, end, text: told, bound };
+}
+
+const BOUND_BEFORE = new RegExp(
+  `(?<!\\p{L})(?:(${OVER})|(${UNDER}))\\s?(?:the |a |an |some |about |de |d['’])?$`,
+  "iu",
+);
+const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
+
+/** Whatever is before a unit that only stands behind numbers says one. */
+const ALONE =
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
+const KNOWN = READ.map(({ list }) => list).join("|");
+const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
+/** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
+const COUNTED =
+  `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
+  `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
+  "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
+/** A multiple, a count, a number in words with its unit, or a unit alone. */
+const IN_WORDS = words(
+  `${UNREAD}|(?:${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+);
+const SPELT = READ.map(({ times: value, list }) => ({
+  value,
+  pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+}));
+/** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
+const OTHER_DIGITS = /\p{N}{1,40}/gu;
+
+function inWords(text: string, found: RegExpExecArray): Figure {
+  const { amount, count, ranked, cent, point, ...groups } = found.groups ?? {};
+  const { unit, times } = unitOf(groups);
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
+  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ranked ?? ""))?.value;
+  const value = multiple ?? number;
+  const by = point === undefined ? times : 0.01;
+  // A multiple in a word may be a tenth off, a small number half of one.
+  const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
+  const isPart = cent !== undefined || point !== undefined;
+  const whole = unit === "none" && count === undefined ? (ranked === undefined ? "other" : "place") : unit;
+  return {
+    ...placed(text, found),
+    readings: value === undefined ? [] : [scaled({ value, place }, by)],
+    ...{
+      unit: isPart ? "percent" : multiple === undefined ? whole : "times",
+      times: by,
+      ticker: null,
+      sign: 0,
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { isMajor, MAJOR_NAMES } from "../model";
+import type { Fact } from "../tables";
+
+/** Whom a text talks of: the subjects of facts under their symbols and names. Pure. */
+
+export type Names = {
+  /** By the name as it is written. */
+  subjects: ReadonlyMap<string, string>;
+  pattern: RegExp;
+  /** What sources are called, some of them as a coin is. */
+  places: ReadonlySet<string>;
+};
+
+/** `isExact`: it can only be that name. */
+export type Mention = { subject: string; isExact: boolean; start: number; end: number };
+
+/** Symbols that are words of the trade as well: only `$AI` is a coin. */
+const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
+const NO_NAMES = new Set(["market", "news", ""]);
+/** What the majors are called in scripts of their own. */
+const MAJORS_ABROAD = {
+  BTC: ["比特币", "ビットコイン"],
+  ETH: ["以太坊", "以太币", "イーサリアム", "イーサ"],
+  SOL: ["索拉纳", "ソラナ"],
+} as const;
+
+/** @param facts Every fact that is known at the time, whether it is cited or not: who else a text may mean. */
+export function namesOf(
+  facts: readonly (Pick<Fact, "subject" | "kind" | "value"> & { source?: string })[],
+): Names {
+  const subjects = new Map<string, string>();
+  const add = (name: string, subject: string) => {
+    if (!subjects.has(name)) subjects.set(name, subject);
+  };
+  for (const [subject, names] of [...Object.entries(MAJOR_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
+    add(subject, subject);
+    for (const name of names) {
+      add(name, subject);
+      add(name.toLowerCase(), subject);
+    }
+  }
+  add("Base", "Base");
+  for (const { subject, kind, value } of facts) {
+    if (NO_NAMES.has(subject)) continue;
+    if (subject.length > 1 && !WORDS.has(subject)) add(subject, subject);
+    add(`$${subject}`, subject);
+    if (kind !== "name" || typeof value !== "string" || value.length < 2) continue;
+    add(value, subject);
+    if (value.length > 3) add(value.toLowerCase(), subject);
+  }
+  const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length).map(escaped);
+  // A name with a dollar sign is a coin's, whoever else knows it.
+  const pattern = new RegExp(
+    `(?<![\\w.-])\\$?(?:(${longestFirst.join("|")})|(?<=\\$)[A-Z][A-Z0-9]{1,9})(?!\\w)`,
+    "g",
+  );
+  const places = new Set(facts.flatMap(({ source }) => source ?? []));
+  return { subjects, pattern, places };
+}
+
+/** @param text As `plain` makes it. */
+export function mentionsIn(text: string, { subjects, pattern, places }: Names): Mention[] {
+  return [...text.matchAll(pattern)].flatMap((found) => {
+    const [whole, name] = found;
+    // On Hyperliquid a coin of that name is not meant.
+    if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
+    const subject = subjects.get(name ?? whole) ?? whole;
+    // In small letters most names are words of the language as well.
+    const isExact = isMajor(subject) || whole !== whole.toLowerCase();
+    return [{ subject, isExact, start: found.index, end: found.index + whole.length }];
+  });
+}
+
+/** A name as it stands in a pattern with the flag `u`, outside of brackets: there a hyphen must not be escaped. */
+export function escaped(name: string): string {
+  return name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}

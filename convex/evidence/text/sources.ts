@@ -1,0 +1,134 @@
+import type { Infer } from "convex/values";
+import { iso } from "../../lib/time";
+import { freeDigits } from "./asides";
+import { type Unit } from "../kinds";
+import { sayingOf } from "../wordings";
+import { namesOf, type Names } from "./names";
+import type { vCitedSource } from "../stored";
+import type { Fact, Kind } from "../tables";
+
+/** Facts as a writer is given them, by number, and as readers find them again. Pure. */
+
+/** What a fact is about. */
+export type About = {
+  /** A symbol, or what else: `market`, `Base`. */
+  subject: string;
+  kind: Kind;
+  /** Where it is of another moment than now: the change since then (percent), or what was so then. */
+  since: "start" | "report" | null;
+};
+
+/** A fact with the number under which a text cites it, and where it is from. */
+export type Source = {
+  id: number;
+  /** In full: `BTC price: 97,250.50 USD`. */
+  says: string;
+  /** What is quoted of it, where it is words alone. */
+  words: string | null;
+  /** `null` for words alone. */
+  value: number | null;
+  unit: Unit;
+  about: About | null;
+  /** Epoch ms. */
+  observedAt: number;
+  /** The source's name as readers know it. */
+  name: string;
+  /** `null` where there is no page to look at. */
+  url: string | null;
+};
+
+export type Uncounted = Omit<Source, "id">;
+
+/** What was observed, as a source to cite. */
+export function sourceOfFact(fact: Fact, since: About["since"] = null): Uncounted {
+  const { subject, kind, value, unit, observedAt, source: name, url } = fact;
+  const isNumber = typeof value === "number";
+  return {
+    says: sayingOf(fact),
+    words: isNumber ? null : value,
+    value: isNumber ? value : null,
+    unit,
+    about: { subject, kind, since },
+    ...{ observedAt, name, url: url === "" ? null : url },
+  };
+}
+
+/** Words as a source to cite. */
+export function sourceOfWords(
+  told: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null; words?: string },
+): Uncounted {
+  return { words: told.says, value: null, unit: "text", about: null, url: null, ...told };
+}
+
+/** The facts with their numbers, from 1. */
+export function counted(sources: readonly Uncounted[]): Source[] {
+  return sources.map((source, index) => ({ ...source, id: index + 1 }));
+}
+
+/** A source as a prompt lists it. */
+export function citableLine({ id, says, name, observedAt }: Source): string {
+  return `f${id} ${says} (${name}, ${iso(observedAt).slice(0, 16)}Z)`;
+}
+
+const MODEL = "said by a language model";
+
+/** What a source is called that is a model's word alone. */
+export const modelNamed = (what: string): string => `${what}, ${MODEL}, unverified`;
+
+export function isModels({ name }: Pick<Source, "name">): boolean {
+  return name.includes(MODEL) || name === "model";
+}
+
+/** What a text is held against. */
+export type Ledger = {
+  facts: ReadonlyMap<number, Source>;
+  names: Names;
+  /** The symbol that the text is about; "" for the whole market. */
+  focus: string;
+  /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
+  free: RegExp;
+};
+
+/**
+ * @param now When the text is written, in epoch ms.
+ * @param about Whom the text may speak of, and its focus; without them the coins that everybody knows.
+ */
+export function ledgerOf(
+  sources: readonly Source[],
+  now: number,
+  { names = namesOf([]), focus = "", asked = "" }: { names?: Names; focus?: string; asked?: string } = {},
+): Ledger {
+  const facts = new Map(sources.map((source) => [source.id, source]));
+  const free = freeDigits([now, ...sources.map(({ observedAt }) => observedAt)], asked);
+  return { facts, names, focus, free };
+}
+
+export type CitedSource = Infer<typeof vCitedSource>;
+
+/** The facts that were cited, in the order in which they are counted. */
+export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource[] {
+  return kept.flatMap((fact, index) => {
+    const source = facts.get(fact);
+    if (source === undefined) return [];
+    const { name, url, observedAt, says } = source;
+    return [{ id: index + 1, name, url, observedAt, says }];
+  });
+}
+
+/** A citation as readers see it: `[1]`, `[1, 2: BTC over ETH, 24 h; 3: now]`. */
+export const BRACKET = / ?\[\d{1,3}(?:, \d{1,3})*(?:[:;] [^\]]*)?\]/g;
+
+/** A text as it reads without its citations. */
+export function withoutBrackets(text: string): string {
+  return text.replace(BRACKET, "");
+}
+
+/** How a writer states figures: for the system part of a prompt. */
+export const SLOT_RULES =
+  "Write no figures yourself: where the figure of fact 12 belongs, write {f12}. Code prints its value, unit, sign and " +
+  "source there (“Bitcoin trades at {f12}, {f13} higher than a day ago”), about as long as $97,250 or +1.4%; put no " +
+  "currency, percent sign or scale beside it. To compare two facts of one kind and unit: {f2-f19} their difference, " +
+  "{f27/f10} their ratio (1.6×), {f10%f11} the first as a share of the second, {f34+f17} their sum. A headline's slot " +
+  "prints it as a quotation. Behind a statement without a figure cite its fact: [f12]. Say in words which coin, what, and " +
+  "over what time. Names and the date of today may have digits; nothing else has, in digits or in words: no targets, " +
+  "probabilities or records. Where no fact has a figure, write without one.";

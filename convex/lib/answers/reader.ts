@@ -1,0 +1,148 @@
+import * as z from "zod";
+import { extractJson } from "../text/json";
+import { inOwnWords } from "../text/prose";
+import { amountIn } from "./amounts";
+import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
+
+/**
+ * How a model's answer is read: tolerantly where only the writing differs (fences and prose around it, keys and words in
+ * another case, numbers as text, keys that nobody asked for), strictly in everything else.
+ */
+
+export type Reading<Value> = { value: Value } | { problem: string };
+
+/**
+ * Reads the JSON value in a text, without links and addresses that are not in `known`. `problem` names everything that is
+ * wrong, each path once.
+ * @param known What the model was told, and what its sources cite.
+ */
+export function readAnswer<Shape extends z.ZodType>(
+  shape: Shape,
+  text: string,
+  known: string,
+): Reading<z.output<Shape>> {
+  const json = extractJson(text);
+  if (json === undefined) return { problem: "it holds no complete JSON value" };
+  return readValue(shape, inOwnWords(json, known));
+}
+
+/** The same for a value that is JSON already. */
+export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown): Reading<z.output<Shape>> {
+  const schema = wireSchema(shape);
+  const parsed = shape.safeParse(fitted(unwrapped(json, schema), schema));
+  return parsed.success ? { value: parsed.data } : { problem: problemsOf(parsed.error) };
+}
+
+/** `{"result": {…}}`: a single key that nobody asked for, around what was asked for. */
+function unwrapped(json: unknown, schema: ObjectSchema): unknown {
+  if (!isObject(json)) return json;
+  const [only, ...others] = Object.entries(json);
+  if (only === undefined || others.length > 0) return json;
+  const [name, inner] = only;
+  const asked = Object.keys(schema.properties).some((one) => sameWord(one, name));
+  return !asked && isObject(inner) ? inner : json;
+}
+
+/** The value with keys, words and numbers written as the schema has them. What does not fit stays, to be refused. */
+function fitted(value: unknown, schema: WireSchema): unknown {
+  if ("anyOf" in schema) {
+    const [inner] = schema.anyOf;
+    if (value === undefined || isNothing(value)) return null;
+    const read = fitted(value, inner);
+    const isNumber = "type" in inner && (inner.type === "number" || inner.type === "integer");
+    // A figure that cannot be read is not known.
+    return isNumber && typeof read === "string" ? null : read;
+  }
+  switch (schema.type) {
+    case "object":
+      return isObject(value) ? fittedObject(value, schema) : value;
+    case "array":
+      return Array.isArray(value) ? value.map((item: unknown) => fitted(item, schema.items)) : value;
+    case "number":
+    case "integer":
+      return typeof value === "string" ? (amountIn(value) ?? value) : value;
+    case "string": {
+      const text = typeof value === "number" ? plainDecimal(value) : value;
+      if (!("enum" in schema) || typeof text !== "string") return text;
+      return schema.enum.find((word) => sameWord(word, text)) ?? text;
+    }
+    default:
+      return value;
+  }
+}
+
+function fittedObject(value: Record<string, unknown>, schema: ObjectSchema): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(schema.properties).map(([name, part]) => [name, fitted(valueAt(value, name), part)]),
+  );
+}
+
+/** What stands under a key, or under the one key that is the same in another spelling: two such keys say nothing. */
+function valueAt(value: Record<string, unknown>, name: string): unknown {
+  if (Object.hasOwn(value, name)) return value[name];
+  const alike = Object.keys(value).filter((key) => sameWord(key, name));
+  const [key] = alike;
+  return key === undefined || alike.length > 1 ? undefined : value[key];
+}
+
+/** `change24h`, `change_24h`, `Change 24H` are one word. */
+function sameWord(a: string, b: string): boolean {
+  const bare = squashed(a);
+  return bare !== "" && bare === squashed(b);
+}
+
+function squashed(word: string): string {
+  return word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+}
+
+function isNothing(value: unknown): boolean {
+  return (
+    value === null ||
+    (typeof value === "string" && /^(?:null|none|nil|n\/?a|unknown|[-–—]?)$/i.test(value.trim()))
+  );
+}
+
+/** A number where text is asked for, as a person would write it; one that needs an exponent stays a number. */
+function plainDecimal(value: number): string | number {
+  const text = String(value);
+  return text.includes("e") ? value : text;
+}
+
+/** Every problem, each path once: items of a list that have the same one are named together. */
+function problemsOf(error: z.ZodError): string {
+  const byPath = new Map<string, { message: string; places: number[] }>();
+  for (const { path, message } of error.issues) {
+    const place = path.findLast((part) => typeof part === "number");
+    const at = path.lastIndexOf(place ?? "");
+    const name = path.map((part, index) => written(part, index === at ? PLACES : String(part))).join("");
+    const known = byPath.get(name) ?? { message, places: [] };
+    if (place !== undefined) known.places.push(place);
+    byPath.set(name, known);
+  }
+  return [...byPath]
+    .map(([name, { message, places }]) => {
+      const path = name.replace(PLACES, listed(places)).replace(/^\./, "");
+      return `${path === "" ? "value" : path}: ${message}`;
+    })
+    .join("; ");
+}
+
+/** Stands for the places in a list until all are known; no key of a schema holds it. */
+const PLACES = "\u0000";
+/** Of more, the number says enough. */
+const NAMED_PLACES = 8;
+
+function written(part: PropertyKey, text: string): string {
+  return typeof part === "number" ? `[${text}]` : `.${text}`;
+}
+
+/** `0, 1, 2 and 17 more` */
+function listed(places: readonly number[]): string {
+  const more = places.length - NAMED_PLACES;
+  const first = places.slice(0, NAMED_PLACES).join(", ");
+  return more > 0 ? `${first} and ${more} more` : first;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,79 @@
+import { setting } from "../env";
+
+/**
+ * What a call of a provider that bills costs, in millionths of a USD. The one place with prices: those of the providers'
+ * public lists in August 2026, without discounts for repeated prompts.
+ */
+
+/** USD per million tokens, by how the model's name begins; the first that fits. Equal to millionths of a USD per token. */
+const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
+  ["claude-haiku", 1, 5],
+  ["claude-sonnet", 3, 15],
+  ["claude-opus", 5, 25],
+  ["gemini-3-flash", 0.5, 3],
+  ["gemini", 2, 12],
+  ["gpt-5-mini", 0.25, 2],
+  ["gpt-5-nano", 0.05, 0.4],
+  ["gpt-5", 1.75, 14],
+  ["grok-4.3", 1.25, 2.5],
+  ["grok", 2, 6],
+  ["deepseek", 0.6, 1.7],
+  ["qwen", 0.6, 3.6],
+  ["kimi", 0.6, 3],
+];
+/** A model that is not in the table counts as a dear one. */
+const UNKNOWN_PRICE = { input: 5, output: 25 };
+
+/** A post that the sentiment model's search fetches: 5 USD per thousand. */
+const POST_MICROS = 5_000;
+/** Posts that a search usually fetches. */
+const USUAL_POSTS = 5;
+/** What the sentiment model usually reads and writes for one answer. */
+const USUAL_SENTIMENT_TOKENS = { input: 4_000, output: 4_000 };
+/** A prompt of the agent API, which names no price: what its plan comes to. */
+const AGENT_PROMPT_MICROS = 50_000;
+
+/** Few texts have more tokens than one for three characters. */
+const CHARS_PER_TOKEN = 3;
+
+/** Tokens of a call. */
+export type Usage = { input: number; output: number };
+
+/** What a provider has told of a call's tokens. A sum without its parts is taken for output, the dearer kind. */
+export function usageOf(
+  total: number,
+  input: number | null | undefined,
+  output: number | null | undefined,
+): Usage {
+  return { input: input ?? 0, output: output ?? Math.max(0, total - (input ?? 0)) };
+}
+
+/** A completion of a model of the gateway's, by its usage. */
+export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
+  return tokensCost(model, usage);
+}
+
+/** The most that a completion may cost: the whole answer allowed, to a prompt of so many characters. */
+export function dearestCompletion(promptChars: number, maxTokens: number, model?: string): number {
+  return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens }, model);
+}
+
+/** An answer of the sentiment model, by its usage and the posts it fetched. */
+export function sentimentCost(usage: Usage, posts: number): number {
+  return tokensCost(setting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
+}
+
+export function usualSentiment(): number {
+  return sentimentCost(USUAL_SENTIMENT_TOKENS, USUAL_POSTS);
+}
+
+export function agentPromptCost(): number {
+  return AGENT_PROMPT_MICROS;
+}
+
+function tokensCost(model: string, usage: Usage): number {
+  const bare = model.slice(model.lastIndexOf("/") + 1).toLowerCase();
+  const listed = TOKEN_PRICES.find(([start]) => bare.startsWith(start));
+  const [, input, output] = listed ?? ["", UNKNOWN_PRICE.input, UNKNOWN_PRICE.output];
+  return Math.ceil(usage.input * input + usage.output * output);
+}

@@ -1,0 +1,15 @@
+import type { CallerClass, Payer } from "./ledger";
+import type { Caller } from "../limits/charges";
+import { holdersOf } from "../limits/shares";
+
+/** Whose money a caller's requests are. Thin, as every request loads it: the budget itself is for transactions. */
+
+/** The class of a caller. */
+export function classOf({ signedIn }: Pick<Caller, "signedIn">): CallerClass {
+  return signedIn === true ? "signedIn" : "anonymous";
+}
+
+/** Who pays for what a caller asks for. */
+export function payerOf(caller: Caller): Payer {
+  return { class: classOf(caller), holders: holdersOf(caller) };
+}

@@ -1,0 +1,225 @@
+import * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
+import { prefersHtml } from "./accept";
+import { required, setting, type Variable } from "../env";
+import { callerAddress } from "./callerAddress";
+import { sha256Hex } from "../security/crypto";
+import { AppError, type ErrorCode } from "../errors";
+import {
+  chargeAddress,
+  chargeUser,
+  leftFor,
+  type Caller,
+  type Credential,
+  type LimitName,
+} from "../limits/charges";
+import { fieldsIn } from "./paths";
+import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
+import { pathOf, respond, type Answering, type Method } from "./router";
+
+/** A request without its body. */
+export type RequestHead = {
+  /** A header's value, whatever the case of its name; `null` when it was not sent. */
+  header: (name: string) => string | null;
+};
+
+/** What a handler knows of the request besides its input. */
+export type Call = {
+  head: RequestHead;
+  requestId: string;
+  /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
+  idempotencyKey: string | undefined;
+  /** Who is asking, for limits that are charged further in because a cached read is free. */
+  caller: Caller;
+};
+
+/** An answer with headers or a status of its own; a handler that needs none returns the bare value. */
+export class Reply<Value> {
+  constructor(
+    readonly value: Value,
+    readonly headers: Record<string, string>,
+    readonly status: 200 | 202 = 200,
+  ) {}
+}
+
+/** An answer that was checked and written as JSON when it was stored: it goes out as it is. */
+export class Written {
+  constructor(readonly json: string) {}
+}
+
+/** A failure's answer that holds more than `error`. */
+export type Failure = {
+  when: string;
+  /** Fields of its body beside `error`. */
+  body?: z.ZodObject;
+  /** Headers it always or sometimes has, by what they say. */
+  headers?: Readonly<Record<string, string>>;
+  example?: unknown;
+};
+
+/** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
+type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
+  /** What the summary leaves out: what it costs, what continues in the background, what a field means for others. */
+  description?: string;
+  /** When it answers 202, in the same form: what is asked for waits. */
+  accepted?: string;
+  /** One request and its answer, as they are on the wire. */
+  example?: { input: z.input<Input>; output: z.output<Output> };
+  /** When it fails in ways of its own. What every endpoint, its limit and its keys can answer goes without saying. */
+  errors?: { readonly [Code in ErrorCode]?: string | Failure };
+  /** Request headers it reads, by what they are for. */
+  headers?: Readonly<Record<string, string>>;
+  /** Headers of its success answer, by what they say. */
+  answerHeaders?: Readonly<Record<string, string>>;
+  /** `text/html` answers its value, a whole page, as it is. */
+  media?: "application/json" | "text/html";
+};
+
+/** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
+export type Endpoint<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> = Documentation<Input, Output> & {
+  methods: readonly Method[];
+  /** May end with a field of the input, for GETs: `/signals/{id}`. */
+  path: `/${string}`;
+  summary: string;
+  /** Server variables without which it answers 500 before anything happens. */
+  needs: readonly Variable[];
+  /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
+  guard?: (
+    head: RequestHead,
+    body: string,
+    by: { ctx: ActionCtx; caller: Pick<Caller, "address"> },
+  ) => void | Promise<void>;
+  /** Counted once per request, before the handler. Leave out where only some requests cost something. */
+  limit?: LimitName;
+  /**
+   * Refuses who may not, behind the limit of the address and before that of the user.
+   * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
+   */
+  access?: (ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>;
+  /** The query of a GET and the JSON body of a POST alike. */
+  input: Input;
+  returns: Output;
+  handler: (
+    ctx: ActionCtx,
+    input: z.output<Input>,
+    call: Call,
+  ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
+  /** The same for people, answered to whoever accepts HTML before JSON: a whole page. */
+  page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
+};
+
+/** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
+export type MountedEndpoint = Pick<
+  Endpoint,
+  "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
+> & {
+  /** Whether it answers people a page. */
+  hasPage: boolean;
+} & Answering;
+
+/**
+ * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
+ * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a `Reply`) or throws an
+ * `AppError`; it never builds a Response.
+ */
+export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
+  definition: Endpoint<Input, Output>,
+): MountedEndpoint {
+  const { guard, access, handler, page, ...described } = definition;
+  const { path, needs, limit, input, returns, media = "application/json" } = described;
+  return {
+    ...described,
+    hasPage: page !== undefined,
+    handle: async (ctx, request, requestId, notice) => {
+      const body = await readBody(request);
+      const head: RequestHead = { header: (name) => request.headers.get(name) };
+      const address = await addressOf(ctx, request);
+      await guard?.(head, body, { ctx, caller: { address } });
+      const raw = { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) };
+      refuseAmbiguous(input, request, body);
+      const parsed = parseInput(input, raw);
+      const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
+      const idempotencyKey = idempotencyKeyOf(request, parsed);
+      if (limit !== undefined) await chargeAddress(ctx, limit, caller);
+      if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
+      if (caller.credential === "id" && isTokenWrong(head, caller)) {
+        throw new AppError("unauthorized", "The token is not valid");
+      }
+      if (limit !== undefined) await chargeUser(ctx, limit, caller);
+      for (const name of needs) required(name);
+      const call = { head, requestId, idempotencyKey, caller };
+      const html = page !== undefined && prefersHtml(head.header("accept"));
+      const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
+      const asText = html || media === "text/html";
+      const told = asText || notice === undefined ? {} : await notice(ctx, caller);
+      const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
+      const headers = {
+        ...(page === undefined ? {} : { Vary: "Accept" }),
+        ...reply.headers,
+        ...(await leftFor(ctx, caller)),
+      };
+      return respond(reply.status, asText ? "text/html" : media, text, requestId, headers);
+    },
+  };
+}
+
+/** A token that is not valid never falls back to the `userId` alone. */
+function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
+  return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
+}
+
+function jsonOf(returns: z.ZodType, value: unknown, told: Readonly<Record<string, unknown>>): string {
+  const hasMore = Object.keys(told).length > 0;
+  if (value instanceof Written) {
+    return hasMore ? JSON.stringify(Object.assign({}, JSON.parse(value.json), told)) : value.json;
+  }
+  const answer = returns.parse(value);
+  return JSON.stringify(hasMore ? Object.assign({}, answer, told) : answer);
+}
+
+function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
+  return answer instanceof Reply ? answer : new Reply(answer, {});
+}
+
+/** The one key of a request, in its header or its body. Which of two was meant, nobody can say. */
+function idempotencyKeyOf(request: Request, input: unknown): string | undefined {
+  const sent = request.headers.get("idempotency-key")?.trim() ?? "";
+  const inBody = textAt(input, "idempotencyKey");
+  if (sent === "") return inBody;
+  if (sent.length > 200)
+    throw new AppError("invalid_request", "Idempotency-Key must be at most 200 characters");
+  if (inBody !== undefined && inBody !== sent)
+    throw new AppError(
+      "invalid_request",
+      "idempotencyKey differs from the Idempotency-Key header: send one of them, or the same in both",
+    );
+  return sent;
+}
+
+function userIdOf(input: unknown): { userId?: string } {
+  const userId = textAt(input, "userId");
+  return userId === undefined ? {} : { userId };
+}
+
+function textAt(input: unknown, name: string): string | undefined {
+  const value: unknown = typeof input === "object" && input !== null ? Reflect.get(input, name) : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Whose valid token came along, whatever it opens. */
+async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
+  const known = await ctx.auth.getUserIdentity().catch(() => null);
+  return known === null ? {} : { signedIn: true, identity: sha256Hex(known.tokenIdentifier) };
+}
+
+async function addressOf(ctx: ActionCtx, request: Request): Promise<string> {
+  const { ip } = await ctx.meta.getRequestMetadata();
+  return callerAddress({
+    told: ip,
+    forwardedFor: request.headers.get("x-forwarded-for"),
+    hops: Number(setting("TRUSTED_PROXY_HOPS")),
+  });
+}

@@ -1,0 +1,160 @@
+import * as z from "zod";
+import { AppError } from "../errors";
+import { namesGivenTwice, parseJson } from "../text/json";
+import { cut } from "../text/strings";
+
+/** The largest accepted request body, in bytes. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/**
+ * The request's body as text, read no further than the limit.
+ * @throws AppError `too_large` above 1 MiB, by its declared or its real length.
+ */
+export async function readBody(request: Request): Promise<string> {
+  const tooLarge = () => new AppError("too_large", "The request body must not be larger than 1 MiB");
+  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  if (request.body === null) return "";
+  const reader = request.body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.byteLength;
+    if (bytes > MAX_BODY_BYTES) {
+      await reader.cancel();
+      throw tooLarge();
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/**
+ * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (nothing sent is `{}`), whatever the
+ * content type says. Half characters, as clients make them who cut texts anywhere, become the replacement character.
+ * @throws AppError `invalid_request` when the body is no JSON object.
+ */
+export function rawInput(request: Request, body: string): Record<string, unknown> {
+  if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
+  return bodyInput(body);
+}
+
+/** That of a POST. @throws AppError `invalid_request` */
+export function bodyInput(body: string): Record<string, unknown> {
+  if (body.trim() === "") return {};
+  let parsed: unknown;
+  try {
+    parsed = parseJson(body);
+  } catch {
+    throw new AppError("invalid_request", "The request body is not valid JSON");
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new AppError("invalid_request", "The request body must be a JSON object");
+  }
+  return { ...parsed };
+}
+
+/**
+ * Refuses a POST that says a field in its address, or says one twice, for shapes that are closed: whichever is overlooked,
+ * `dryRun` above all, would change what moves.
+ * @throws AppError `invalid_request` naming them.
+ */
+export function refuseAmbiguous(shape: z.ZodType, request: Request, body: string): void {
+  const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
+  if (!isClosed || request.method !== "POST") return;
+  const refuse = (names: readonly string[], where: string, rule: string) => {
+    if (names.length === 0) return;
+    const are = names.length === 1 ? "is" : "are";
+    throw new AppError("invalid_request", `${namesShown(names)} ${are} ${where}: where money moves, ${rule}`);
+  };
+  const inAddress = [...new URL(request.url).searchParams.keys()];
+  refuse(inAddress, "in the address", "every field belongs in the JSON body");
+  refuse(namesGivenTwice(body), "in the body more than once", "every field may stand there once");
+}
+
+/** Names of fields as they may stand in an answer. */
+function namesShown(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
+  const more = names.length - shown.length;
+  return shown.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+const MOST_NAMES = 20;
+
+/**
+ * `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. What
+ * is no field stays, for a shape that refuses such.
+ */
+function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
+  const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
+  return Object.fromEntries(Object.entries(raw).filter(([name, value]) => value !== null || !isField(name)));
+}
+
+/**
+ * Checks the raw input against an endpoint's schema.
+ * @throws AppError `invalid_request` naming the first field that is missing or malformed.
+ */
+export function parseInput<Shape extends z.ZodType>(
+  shape: Shape,
+  raw: Record<string, unknown>,
+): z.output<Shape> {
+  const given = present(shape, raw);
+  const parsed = shape.safeParse(given, { reportInput: true, error: problemOf });
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const [name, ...inner] = issue?.code === "unrecognized_keys" ? issue.keys : (issue?.path ?? []);
+  if (issue === undefined || name === undefined) {
+    throw new AppError("invalid_request", `The input ${issue?.message ?? MALFORMED}`);
+  }
+  if (issue.code === "unrecognized_keys") {
+    throw new AppError("invalid_request", `${namesShown(issue.keys)} ${issue.message}`);
+  }
+  const field = [nameSent(shape, given, String(name)), ...inner].join(".");
+  const problem = issue.input === undefined || issue.input === null ? "is required" : issue.message;
+  throw new AppError("invalid_request", `${field} ${problem}`);
+}
+
+const MALFORMED = "is malformed";
+
+const KINDS: Readonly<Record<string, string>> = {
+  object: "an object",
+  array: "an array",
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+};
+
+const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
+
+/** What completes the sentence "<field> …" where a schema has no words of its own. */
+function problemOf(issue: z.core.$ZodRawIssue): string {
+  switch (issue.code) {
+    case "invalid_type":
+      return `must be ${KINDS[issue.expected] ?? "of another kind"}`;
+    case "invalid_value":
+      return `must be ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}`;
+    case "too_big":
+    case "too_small": {
+      const [bound, limit] =
+        issue.code === "too_big" ? ["at most", issue.maximum] : ["at least", issue.minimum];
+      const unit = UNITS[issue.origin];
+      return unit === undefined ? `must be ${bound} ${limit}` : `must have ${bound} ${limit} ${unit}`;
+    }
+    case "unrecognized_keys":
+      return `must not hold ${issue.keys.join(", ")}`;
+    default:
+      return MALFORMED;
+  }
+}
+
+const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
+
+/** The name under which a field came: its own, or the alias that was read for it. */
+function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
+  if (raw[name] !== undefined) return name;
+  const meta = aliased.safeParse(shape.meta());
+  const aliases = Object.entries(meta.success ? meta.data.aliases : {});
+  return aliases.find(([alias, of]) => of === name && raw[alias] !== undefined)?.[0] ?? name;
+}

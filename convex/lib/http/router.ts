@@ -1,0 +1,180 @@
+import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
+import { httpAction, type ActionCtx } from "../../_generated/server";
+import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
+import type { Caller } from "../limits/charges";
+import { log } from "../log";
+import { fieldsIn, templateOf } from "./paths";
+
+/**
+ * From a request's path to the endpoint that answers it, and from its answer or failure to the response. The platform
+ * evaluates this for every request, so a domain's endpoints are loaded when one of them is asked for.
+ */
+
+const METHODS = ["GET", "POST"] as const;
+export type Method = (typeof METHODS)[number];
+
+/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell its caller. */
+export type Notice = (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+
+/** What answers at a path: an endpoint of `lib/http/endpoint`, as far as the router knows it. */
+export type Answering = {
+  methods: readonly Method[];
+  path: string;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
+};
+
+/** Loads the endpoints of which one answers. */
+type Loader = () => Promise<readonly Answering[]>;
+
+/** By path and method, who answers. */
+export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
+
+/** Mounts the routes, the preflight of every path, and the JSON answers for unknown paths and methods. */
+export function mount(router: HttpRouter, routes: Routes, notice?: Notice): void {
+  const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
+  /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
+  const known = (request: Request): string | undefined => {
+    const pathname = pathOf(request);
+    if (Object.hasOwn(routes, pathname)) return pathname;
+    return templates.find((template) => fieldsIn(template, pathname) !== null);
+  };
+  const allowed = (request: Request) => {
+    const path = known(request);
+    return path === undefined ? undefined : methodsOf(routes[path]).map(({ method }) => method);
+  };
+  const refused = (request: Request) =>
+    answer(request, known(request) ?? "unknown", (requestId) => refuse(request, requestId, allowed(request)));
+
+  for (const [path, byMethod] of Object.entries(routes)) {
+    const template = templateOf(path);
+    for (const { method, load } of methodsOf(byMethod)) {
+      const handler = httpAction((ctx: ActionCtx, request) =>
+        // A prefix also takes what is another path's, which knows no such method, and what is nobody's.
+        template !== null && known(request) !== path
+          ? refused(request)
+          : answer(request, path, async (requestId) => {
+              const one = endpointAt(await load(), path, method);
+              return one.handle(ctx, request, requestId, notice);
+            }),
+      );
+      const place = template === null ? { path } : { pathPrefix: template.prefix };
+      router.route({ ...place, method, handler });
+    }
+  }
+
+  const preflight = httpActionGeneric((_ctx, request) => {
+    const headers = preflightHeaders(allowed(request) ?? ["GET", "POST"]);
+    return Promise.resolve(new Response(null, { status: 204, headers }));
+  });
+  router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
+
+  const unmatched = httpActionGeneric((_ctx, request) => refused(request));
+  const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+  for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
+}
+
+function methodsOf(byMethod: Routes[string] = {}): { method: Method; load: Loader }[] {
+  return METHODS.flatMap((method) => {
+    const load = byMethod[method];
+    return load === undefined ? [] : [{ method, load }];
+  });
+}
+
+function endpointAt(endpoints: readonly Answering[], path: string, method: Method): Answering {
+  const found = endpoints.find((one) => one.path === path && one.methods.includes(method));
+  if (found === undefined) throw new Error(`${method} ${path} has a route and no endpoint`);
+  return found;
+}
+
+export function pathOf(request: Request): string {
+  return new URL(request.url).pathname;
+}
+
+/** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
+async function answer(
+  request: Request,
+  path: string,
+  run: (requestId: string) => Response | Promise<Response>,
+): Promise<Response> {
+  const requestId = crypto.randomUUID();
+  const startedAt = performance.now();
+  let response: Response;
+  try {
+    response = await run(requestId);
+  } catch (error) {
+    response = failureResponse(error, requestId);
+  }
+  log.info("http", {
+    requestId,
+    method: request.method,
+    path,
+    status: response.status,
+    ms: Math.round(performance.now() - startedAt),
+  });
+  return response;
+}
+
+function failureResponse(error: unknown, requestId: string): Response {
+  const failure = failureOf(error) ?? overloadOf(error);
+  if (failure === null) {
+    log.error("http.unexpected", { requestId, message: messageOf(error) });
+    return json(500, { error: "Internal error" }, requestId);
+  }
+  if (failure.code === "overloaded") log.warn("http.overloaded", { requestId, message: messageOf(error) });
+  const headers: Record<string, string> = { ...failure.headers };
+  if (failure.retryAfterMs !== undefined) {
+    headers["Retry-After"] = String(Math.max(1, Math.ceil(failure.retryAfterMs / 1000)));
+  }
+  return json(STATUS[failure.code], { error: failure.message, ...failure.body }, requestId, headers);
+}
+
+function refuse(request: Request, requestId: string, allowed: readonly Method[] | undefined): Response {
+  const path = pathOf(request);
+  if (allowed === undefined) throw new AppError("not_found", `There is no endpoint at ${path}`);
+  const error = `${request.method} is not allowed at ${path}`;
+  return json(405, { error }, requestId, { Allow: [...allowed, "OPTIONS"].join(", ") });
+}
+
+const CORS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers":
+    "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
+};
+
+/** Most answers are somebody's own. One that may be kept says so itself. */
+const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
+
+function preflightHeaders(methods: readonly Method[]): Record<string, string> {
+  return {
+    ...CORS,
+    "Access-Control-Allow-Methods": [...methods, "OPTIONS"].join(", "),
+    // x402 clients send the last one as a request header.
+    "Access-Control-Allow-Headers":
+      "Content-Type, Authorization, X-Payment, Payment-Signature, Idempotency-Key, Access-Control-Expose-Headers",
+    "Access-Control-Max-Age": "86400",
+    "X-Request-Id": crypto.randomUUID(),
+  };
+}
+
+function json(
+  status: number,
+  body: unknown,
+  requestId: string,
+  headers: Record<string, string> = {},
+): Response {
+  return respond(status, "application/json", JSON.stringify(body), requestId, headers);
+}
+
+export function respond(
+  status: number,
+  media: string,
+  text: string,
+  requestId: string,
+  headers: Record<string, string>,
+): Response {
+  const type = media === "text/html" ? "text/html; charset=utf-8" : media;
+  return new Response(text, {
+    status,
+    headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
+  });
+}

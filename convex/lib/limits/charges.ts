@@ -1,0 +1,305 @@
+import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
+import { v, type Infer } from "convex/values";
+import { components } from "../../_generated/api";
+import type { ActionCtx, MutationCtx } from "../../_generated/server";
+import { sha256Hex } from "../security/crypto";
+import type { AppError } from "../errors";
+import { countGuessAt, refuseGuessingAt } from "./pools";
+import { quotaHeaders, quotaName, type Quota } from "./quotas";
+import { inWords, usedUp } from "./refusals";
+import { networksOf } from "./shares";
+
+/**
+ * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
+ * them and writes one, so that two which overlap conflict in one of eight cases. An even part of the limit is each row's:
+ * a caller near the limit may be refused a little early.
+ */
+const SHARDS = 16;
+/** So many of them are looked at to tell a caller what is left; the fullest speaks for all. */
+const SAMPLED = 3;
+
+/** So much of what its owner may those may who name an id and show nothing else. */
+const PART_OF_NAMED = 0.3;
+
+type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
+
+/** So many in a time, and at most so many at once. */
+const bucket = (rate: number, period: number, capacity: number): Bucket => {
+  return { kind: "token bucket", rate, period, capacity };
+};
+const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
+const perHour = (rate: number) => bucket(rate, HOUR, rate);
+/** One that many count against at a time. */
+const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
+
+/**
+ * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
+ * once per user and once per network address; generous, because an address may be an office or a proxy.
+ */
+const limits = {
+  chatUser: perMinute(30, 60),
+  chatAddress: shared(perMinute(240, 480)),
+  refreshUser: perMinute(30, 60),
+  refreshAddress: shared(perMinute(120, 240)),
+  // Ten may run at once; who has begun them all has reports for eight hours.
+  shiftUser: bucket(9, HOUR, 12),
+  shiftAddress: bucket(20, HOUR, 20),
+  settingsUser: perMinute(30, 60),
+  settingsAddress: shared(perMinute(240, 480)),
+  // What an alert would have fired at is looked up in a week of samples, and it is kept for a day.
+  alertUser: perHour(60),
+  alertAddress: perHour(240),
+  // A wallet is kept for good: its address may be paid at any time.
+  walletUser: perHour(60),
+  walletAddress: perHour(60),
+  chainUser: perMinute(60, 120),
+  chainAddress: shared(perMinute(480, 960)),
+  transferUser: perMinute(60, 200),
+  runUser: perMinute(30, 60),
+  runAddress: shared(perMinute(240, 480)),
+  gameUser: perHour(60),
+  gameAddress: shared(perHour(2_000)),
+  claimUser: perHour(20),
+  claimAddress: perHour(200),
+  transferAddress: shared(perMinute(240, 480)),
+  depositUser: perMinute(240, 480),
+  depositAddress: shared(perMinute(600, 1_200)),
+  newDepositUser: perMinute(60, 600),
+  newDepositAddress: perMinute(60, 600),
+  paymentUser: perMinute(60, 200),
+  paymentAddress: shared(perMinute(240, 480)),
+  // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
+  // open codes in a week. Each guess counts against who sends it, and against nobody else.
+  linkUser: perMinute(10, 20),
+  linkAddress: perMinute(10, 20),
+  linkNetwork: perMinute(100, 200),
+  botChat: perMinute(20),
+  botNotice: bucket(1, 5 * MINUTE, 1),
+  // Guesses: a stranger's, whatever they name. All that name one thing are a pool (`lib/limits/pools`).
+  missAddress: perMinute(30),
+  unknownHashAddress: perMinute(20),
+  /** Nonces that an account fills with nothing, each at the price of a transaction: three gaps of the longest kind. */
+  fill: perHour(48),
+  cardUser: perHour(30),
+  cardAddress: perHour(600),
+};
+
+/** What the limits count, as the words of a refusal. */
+const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
+  chat: "questions",
+  refresh: "requests for something newer",
+  shift: "new research shifts",
+  settings: "changes of settings and look-ups",
+  alert: "new alerts",
+  wallet: "new wallets",
+  chain: "questions to the chain",
+  transfer: "orders",
+  run: "agent runs",
+  game: "games",
+  claim: "claims",
+  deposit: "notices of deposits",
+  newDeposit: "deposits named for the first time",
+  payment: "payments",
+  link: "link codes",
+  card: "cards",
+  miss: "transactions that are not the user's",
+  unknownHash: "payments that the chain does not know",
+};
+
+/** Whose a limit is, by the end of its name. */
+const WHOSE: readonly (readonly [string, string])[] = [
+  ["User", "this user's limit"],
+  ["Named", "the limit of all who name this userId without its owner's token"],
+  ["Address", "your network address's limit"],
+  ["Network", "the limit of the network that your address is in"],
+];
+
+export const rateLimiter = new RateLimiter(components.rateLimiter);
+
+/** What is counted once per user and once per network address. */
+export type LimitName = {
+  [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
+}[keyof typeof limits];
+
+/**
+ * What a caller has shown. `unclaimed`: the id is nobody's, and so the whole credential. `owner`: the owner's token, or a
+ * channel that the owner has confirmed. `id`: it has an owner, and the caller has named it and proved nothing else.
+ */
+export const vCredential = v.union(v.literal("unclaimed"), v.literal("owner"), v.literal("id"));
+export type Credential = Infer<typeof vCredential>;
+
+/**
+ * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
+ */
+export const vCaller = v.object({
+  userId: v.optional(v.string()),
+  address: v.union(v.string(), v.null()),
+  /** Whether they came with a valid token of the web application's. */
+  signedIn: v.optional(v.boolean()),
+  /** Whose token that is, hashed. */
+  identity: v.optional(v.string()),
+  /** What they have shown of who they are, where an endpoint has asked: `id`: they name one that has an owner, and no more. */
+  credential: v.optional(vCredential),
+  /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
+  requestId: v.optional(v.string()),
+});
+export type Caller = Infer<typeof vCaller>;
+
+/** What was counted against a request, by its caller as the endpoint made it. */
+const counted = new WeakMap<Caller, LimitName[]>();
+
+/** Has the answer tell of a limit that was counted further in. */
+export function noteCounted(caller: Caller, name: LimitName): void {
+  counted.set(caller, [...(counted.get(caller) ?? []), name]);
+}
+
+/** Headers that tell a request's caller what is left of the limits it was counted against; none where it was not. */
+export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
+  const quotas: Quota[] = [];
+  for (const name of new Set(counted.get(caller))) {
+    for (const { limit, key, config } of [...ofAddress(name, caller), ...ofUser(name, caller)]) {
+      const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
+      // Each row has an even part of the whole.
+      const { shards = 1 } = config;
+      const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
+      const { most, windowMs } = sizeOf(config);
+      const left = Math.min(most, part * shards);
+      quotas.push({ name: quotaName(limit), most, windowMs, left, againMs: (1 - left / most) * windowMs });
+    }
+  }
+  return quotaHeaders(quotas);
+}
+
+/** What a limit allows at once, and how long it takes to fill up again. */
+function sizeOf({ rate, period, capacity }: Bucket): { most: number; windowMs: number } {
+  return { most: capacity, windowMs: (capacity / rate) * period };
+}
+
+/** A limit, and by whom it is counted, hashed: a `userId` is a credential and stays out of the table. */
+type Counted = { limit: string; key: string; config: Bucket };
+
+function ofAddress(name: LimitName, { address }: Caller): Counted[] {
+  if (address === null) return [];
+  const own = countedBy(`${name}Address`, `address:${address}`);
+  const [, around] = networksOf(address);
+  return name === "link" && around !== undefined ? [own, countedBy("linkNetwork", around)] : [own];
+}
+
+/**
+ * Anybody can name a `userId`: what its owner has left, by their token or in their own chat, is not what strangers use up
+ * in their name. Those have a small part of it to themselves.
+ */
+function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
+  const limit = `${name}User` as const;
+  if (identity !== undefined) return [countedBy(limit, `token:${identity}`)];
+  if (userId === undefined) return [];
+  if (address === null) return [countedBy(limit, `own:${userId}`)];
+  if (credential !== "id") return [countedBy(limit, `user:${userId}`)];
+  const { rate, capacity, ...rest } = limits[limit];
+  const config = { ...rest, rate: rate * PART_OF_NAMED, capacity: Math.ceil(capacity * PART_OF_NAMED) };
+  return [{ limit: `${name}Named`, key: sha256Hex(`named:${userId}`), config }];
+}
+
+function countedBy(limit: keyof typeof limits, subject: string): Counted {
+  return { limit, key: sha256Hex(subject), config: limits[limit] };
+}
+
+/**
+ * Counts a use, or several, against the caller's limits.
+ * @throws AppError `rate_limited` with `retryAfterMs`.
+ */
+export async function charge(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  // The address first: what it is refused for counts nothing against a user that it only names.
+  await chargeAddress(ctx, name, caller, count);
+  await chargeUser(ctx, name, caller, count);
+}
+
+/** Its first half: before it is known whether the caller may at all. */
+export async function chargeAddress(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  noteCounted(caller, name);
+  for (const one of ofAddress(name, caller)) await take(ctx, one, count);
+}
+
+/** Its second half. */
+export async function chargeUser(
+  ctx: ActionCtx | MutationCtx,
+  name: LimitName,
+  caller: Caller,
+  count = 1,
+): Promise<void> {
+  for (const one of ofUser(name, caller)) await take(ctx, one, count);
+}
+
+/**
+ * Refuses whoever has guessed too often, before anything is looked up: a right guess is told no faster than a wrong one.
+ * @param subject What is guessed at.
+ * @throws AppError `rate_limited`
+ */
+export async function refuseGuessing(
+  ctx: ActionCtx,
+  name: "miss" | "unknownHash",
+  caller: Caller,
+  subject?: string,
+): Promise<void> {
+  const { address } = caller;
+  if (address !== null) {
+    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
+    const status = await rateLimiter.check(ctx, limit, by);
+    if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+  }
+  if (subject === undefined) return;
+  await refuseGuessingAt(ctx, subject, address);
+}
+
+/** Counts a wrong guess. */
+export async function countGuess(
+  ctx: ActionCtx,
+  name: "miss" | "unknownHash",
+  { address }: Caller,
+  subject?: string,
+): Promise<void> {
+  if (address !== null) {
+    const { limit, ...by } = countedBy(`${name}Address`, `address:${address}`);
+    await rateLimiter.limit(ctx, limit, by);
+  }
+  if (subject === undefined) return;
+  await countGuessAt(ctx, subject, address);
+}
+
+/** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
+export async function chatHasLeft(
+  ctx: MutationCtx,
+  name: "botChat" | "botNotice",
+  chatId: string,
+): Promise<boolean> {
+  const { limit, ...by } = countedBy(name, `chat:${chatId}`);
+  return (await rateLimiter.limit(ctx, limit, by)).ok;
+}
+
+/** Counts a nonce that an account fills with nothing. @returns Whether there was one left this hour. */
+export async function takeFill(ctx: MutationCtx, walletId: string): Promise<boolean> {
+  const { limit, ...by } = countedBy("fill", walletId);
+  return (await rateLimiter.limit(ctx, limit, by)).ok;
+}
+
+async function take(ctx: ActionCtx | MutationCtx, { limit, ...by }: Counted, count: number): Promise<void> {
+  const status = await rateLimiter.limit(ctx, limit, { ...by, count });
+  if (!status.ok) throw tooMany({ limit, ...by }, status.retryAfter);
+}
+
+function tooMany({ limit, config }: Counted, retryAfterMs: number): AppError {
+  const [end, whose] = WHOSE.find(([suffix]) => limit.endsWith(suffix)) ?? ["", "the limit"];
+  const words = new Map(Object.entries(WORDS)).get(limit.slice(0, limit.length - end.length));
+  const quota = { name: quotaName(limit), ...sizeOf(config), left: 0, againMs: retryAfterMs };
+  return usedUp(`${whose} of ${words ?? quota.name} (${quota.most} in ${inWords(quota.windowMs)})`, quota);
+}

@@ -1,0 +1,152 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { AppError } from "../errors";
+import type { Caller } from "./charges";
+import { rowsBy } from "../records/rows";
+import { holdersOf, mayTake } from "./shares";
+import { SECOND } from "../time";
+
+/**
+ * How many strangers are kept waiting at once. The small platform class runs 64 actions at the same time, HTTP requests
+ * among them: were all of them strangers who wait for a model, nothing else would go on. Who sends or swaps waits apart
+ * from whoever asks: questions cost nothing, and must keep nobody from their money. Of what is left of the places nobody
+ * holds more than a tenth (`lib/limits/shares`).
+ */
+const vCrowd = v.union(v.literal("asking"), v.literal("moving"));
+type Crowd = Infer<typeof vCrowd>;
+
+/**
+ * The places of each, one row a place. `sure`: so many a holder has, whatever a tenth is, while more than half are free: two
+ * orders of one household wait beside one another, and the other half is for whoever has none waiting yet.
+ */
+const CROWDS: Record<Crowd, { first: number; most: number; sure: number }> = {
+  asking: { first: 0, most: 26, sure: 1 },
+  moving: { first: 26, most: 24, sure: 2 },
+};
+const ALL_PLACES = 50;
+/** A place whose holder was lost is free again behind the longest answer. */
+const HELD_MS = 30 * SECOND;
+/** When to come back when there is no place. */
+const NO_PLACE_MS = 5 * SECOND;
+
+/** Why somebody has no place: they hold what they may of what is left, or there is none left. */
+const vNoPlace = v.union(v.literal("own"), v.literal("full"));
+type NoPlace = Infer<typeof vNoPlace>;
+
+/**
+ * Does work that keeps its caller waiting, on a place among the strangers' where the caller is one.
+ * @param without What is done instead where there is no place for them.
+ */
+export async function waitingAs<Value>(
+  ctx: ActionCtx,
+  caller: Caller,
+  work: () => Promise<Value>,
+  without: (why: NoPlace) => Promise<Value>,
+  crowd: Crowd = "asking",
+): Promise<Value> {
+  if (caller.signedIn === true) return work();
+  const [holder, around] = holdersOf(caller);
+  const place = await ctx.runMutation(internal.lib.limits.crowd.enter, {
+    crowd,
+    ...(holder === undefined ? {} : { holder }),
+    ...(around === undefined ? {} : { around }),
+  });
+  if (place === "own") return without("own");
+  if (place === "full") return without("full");
+  try {
+    return await work();
+  } finally {
+    await ctx.runMutation(internal.lib.limits.crowd.leave, { place });
+  }
+}
+
+/** For who cannot be answered without waiting. @throws AppError `rate_limited` */
+export function refuseCrowd(why: NoPlace): Promise<never> {
+  return Promise.reject(new AppError("rate_limited", REFUSALS[why], { retryAfterMs: NO_PLACE_MS }));
+}
+
+const REFUSALS: Record<NoPlace, string> = {
+  own: "As many requests from your network address are waiting for an answer as may at a time: try again when one of them is answered",
+  full: "Too many callers are waiting for an answer at the moment: try again shortly",
+};
+
+/** Takes a place. Which are held is read as it was a moment ago: all who come and go would else wait for one another. */
+export const enter = internalMutation({
+  args: { crowd: vCrowd, holder: v.optional(v.string()), around: v.optional(v.string()) },
+  returns: v.union(v.id("crowdPlaces"), vNoPlace),
+  handler: async (ctx, { crowd, ...who }) => {
+    const now = Date.now();
+    const free = await freePlaces(ctx, crowd, now);
+    if (!(await mayEnter(ctx, crowd, who, free.length, now))) return free.length === 0 ? "full" : "own";
+    for (const shard of free) {
+      const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).first();
+      if (held !== null && held.until > now) continue;
+      if (held !== null) await ctx.db.delete("crowdPlaces", held._id);
+      return ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
+    }
+    return "full";
+  },
+});
+
+/** The places that were free a moment ago, in any order. */
+async function freePlaces(ctx: MutationCtx, crowd: Crowd, now: number): Promise<number[]> {
+  const wanted = { crowd, now };
+  const held: number[] = await ctx.runQuery(internal.lib.limits.crowd.held, wanted, {
+    useStaleSnapshot: true,
+  });
+  const { first, most } = CROWDS[crowd];
+  const free = Array.from({ length: most }, (_, i) => first + i).filter((place) => !held.includes(place));
+  const turn = Math.floor(Math.random() * free.length);
+  return [...free.slice(turn), ...free.slice(0, turn)];
+}
+
+/** Which places are held. */
+export const held = internalQuery({
+  args: { crowd: vCrowd, now: v.number() },
+  returns: v.array(v.number()),
+  handler: async (ctx, { crowd, now }) => {
+    const { first, most } = CROWDS[crowd];
+    const rows = await ctx.db
+      .query("crowdPlaces")
+      .withIndex("by_shard", (q) => q.gte("shard", first).lt("shard", first + most))
+      .take(ALL_PLACES);
+    return rows.filter(({ until }) => until > now).map(({ shard }) => shard);
+  },
+});
+
+/** Whether somebody, and everybody of the network around them, may have one more of what is left. */
+async function mayEnter(
+  ctx: MutationCtx,
+  crowd: Crowd,
+  { holder, around }: { holder?: string; around?: string },
+  left: number,
+  now: number,
+): Promise<boolean> {
+  const { first, most, sure } = CROWDS[crowd];
+  const rows = () => ctx.db.query("crowdPlaces");
+  const holds = [
+    ...(holder === undefined
+      ? []
+      : [rows().withIndex("by_holder", (q) => q.eq("holder", holder).gt("until", now))]),
+    ...(around === undefined
+      ? []
+      : [rows().withIndex("by_around", (q) => q.eq("around", around).gt("until", now))]),
+  ];
+  for (const held of holds) {
+    const places = await held.take(ALL_PLACES);
+    const own = places.filter(({ shard }) => shard >= first && shard < first + most).length;
+    const isSure = own < sure && left > most / 2;
+    if (!isSure && !mayTake({ own, left, amount: 1 })) return false;
+  }
+  return true;
+}
+
+export const leave = internalMutation({
+  args: { place: v.id("crowdPlaces") },
+  returns: v.null(),
+  handler: async (ctx, { place }) => {
+    if ((await ctx.db.get("crowdPlaces", place)) !== null) await ctx.db.delete("crowdPlaces", place);
+    return null;
+  },
+});

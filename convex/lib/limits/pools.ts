@@ -1,0 +1,87 @@
+import { internal } from "../../_generated/api";
+import type { ActionCtx, MutationCtx } from "../../_generated/server";
+import { sha256Hex } from "../security/crypto";
+import { quotaName } from "./quotas";
+import { usedUp } from "./refusals";
+import { holdersOf, takeOne, windowOf, type Pool, type Taking } from "./shares";
+import { DAY, HOUR, MINUTE } from "../time";
+
+/**
+ * What strangers take one by one from what all of them have: each a tenth at most of what is left (`lib/limits/shares`). A tenth
+ * of the whole is a person's pace times ten.
+ */
+const pools = {
+  /** A wallet is kept for good. */
+  wallet: { most: 300, windowMs: HOUR, holds: "the new wallets of an hour" },
+  // What is kept for a month.
+  webhook: { most: 300, windowMs: DAY, holds: "the new webhooks of a day" },
+  setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
+  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
+  namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
+  missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
+};
+type PoolName = keyof typeof pools;
+
+function poolOf(name: PoolName, of?: string): Pool {
+  const { most, windowMs } = pools[name];
+  return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, most, windowMs };
+}
+
+/** How full the pools of all strangers are, for whoever watches over them: by what they hold, and for how long. */
+export const watchedPools: readonly (Pool & { holds: string })[] = (
+  ["wallet", "webhook", "setting"] as const
+).map((name) => ({ ...poolOf(name), holds: pools[name].holds }));
+
+/** Takes one of what all strangers have. @throws AppError `rate_limited` where there is none left for this one. */
+export async function takeCommon(
+  ctx: ActionCtx,
+  name: "wallet" | "webhook",
+  caller: Parameters<typeof holdersOf>[0],
+): Promise<void> {
+  const wanted = { pool: poolOf(name), holders: holdersOf(caller) };
+  refuseUnless(name, await ctx.runMutation(internal.lib.limits.shares.take, wanted));
+}
+
+/** The same in the transaction that keeps it. @param holders By whom it is counted. */
+export async function takeCommonNow(
+  ctx: MutationCtx,
+  name: "setting",
+  holders: readonly string[],
+): Promise<void> {
+  refuseUnless(name, await takeOne(ctx, poolOf(name), holders));
+}
+
+/** Counts a card to a chat that others have named too. @returns Whether there was one left for its holders. */
+export async function namedChatHasLeft(
+  ctx: MutationCtx,
+  chatId: string,
+  holders: readonly string[],
+): Promise<boolean> {
+  return (await takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders)) === "taken";
+}
+
+/** Refuses to have more guessed at a subject by who has had their part of the guesses. @throws AppError `rate_limited` */
+export async function refuseGuessingAt(
+  ctx: ActionCtx,
+  subject: string,
+  address: string | null,
+): Promise<void> {
+  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
+  refuseUnless("missSubject", await ctx.runQuery(internal.lib.limits.shares.allows, wanted));
+}
+
+/** Counts a wrong guess at a subject. */
+export async function countGuessAt(ctx: ActionCtx, subject: string, address: string | null): Promise<void> {
+  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
+  await ctx.runMutation(internal.lib.limits.shares.take, wanted);
+}
+
+/** @throws AppError `rate_limited` where nothing is left of a pool until its window ends: for this one, or for all. */
+function refuseUnless(name: PoolName, outcome: Taking): void {
+  if (outcome === "taken") return;
+  const { most, windowMs, holds } = pools[name];
+  const againMs = windowOf(poolOf(name)) + windowMs - Date.now();
+  const all = `what all callers without a sign-in have of ${holds} (${most})`;
+  const what = outcome === "all" ? all : `your part, a tenth of what is left, of ${holds} (${most} for all)`;
+  throw usedUp(what, { name: quotaName(name), most, windowMs, left: 0, againMs });
+}

@@ -1,0 +1,39 @@
+/** Amounts: strings of digits in a token's smallest unit outside, bigint inside. Never floating point. */
+
+import { withoutTrailing } from "../text/strings";
+
+export const BPS = 10_000n;
+
+/** The largest amount a token can have: uint256. */
+const MAX_UINT256 = 2n ** 256n - 1n;
+
+/** An amount in the smallest unit, or `null` when the text is none: `^[1-9][0-9]*$`, at most 2^256 - 1. */
+export function parseUnits(text: string): bigint | null {
+  if (!/^[1-9][0-9]{0,77}$/.test(text)) return null;
+  const amount = BigInt(text);
+  return amount <= MAX_UINT256 ? amount : null;
+}
+
+/** An exact decimal of an amount in the smallest unit: 1500000 with 6 decimals is "1.5". */
+export function formatUnits(amount: bigint, decimals: number): string {
+  const digits = amount.toString().padStart(decimals + 1, "0");
+  const whole = digits.slice(0, digits.length - decimals);
+  const fraction = withoutTrailing(digits.slice(digits.length - decimals), "0");
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+/** A decimal in USD ("99.50") in micro-USD, the unit in which limits are kept. */
+export function microUsd(decimal: string): bigint {
+  const [whole = "0", fraction = ""] = decimal.split(".");
+  return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
+}
+
+/** What an amount is worth in micro-USD, rounded down. */
+export function microUsdOf(amount: bigint, decimals: number, price: bigint, priceDecimals: number): bigint {
+  return (amount * price * 1_000_000n) / 10n ** BigInt(decimals + priceDecimals);
+}
+
+/** Micro-USD as a number of USD, for showing; sums are made before. */
+export function usdValue(micro: bigint): number {
+  return Number(formatUnits(micro, 6));
+}

@@ -1,0 +1,38 @@
+import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { DAY } from "../time";
+
+/** Which gateways refuse a schema beside the prompt: learnt from their refusals, and believed for a day. */
+
+/** What a gateway did not know yesterday it may know today. */
+const BELIEVED_MS = DAY;
+
+export const isRefused = internalQuery({
+  args: { gateway: v.string() },
+  returns: v.boolean(),
+  handler: async (ctx, { gateway }) => {
+    const row = await find(ctx, gateway);
+    return row !== null && Date.now() - row.refusedAt < BELIEVED_MS;
+  },
+});
+
+/** Notes that a gateway refused a schema and answered without it. */
+export const remember = internalMutation({
+  args: { gateway: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { gateway }) => {
+    const row = await find(ctx, gateway);
+    const refusedAt = Date.now();
+    if (row === null) await ctx.db.insert("refusedFormats", { gateway, refusedAt });
+    // Requests that were refused together write once.
+    else if (refusedAt - row.refusedAt >= BELIEVED_MS) {
+      await ctx.db.patch("refusedFormats", row._id, { refusedAt });
+    }
+    return null;
+  },
+});
+
+async function find(ctx: QueryCtx, gateway: string) {
+  return getOneFrom(ctx.db, "refusedFormats", "by_gateway", gateway);
+}

@@ -1,0 +1,41 @@
+import type { MutationCtx } from "../../_generated/server";
+import { NOBODY } from "./ids";
+
+/** Who did what was done at the operator's word: no user. */
+export const OPERATOR = NOBODY;
+
+/** One line of the audit trail. Names no secret. */
+export type AuditEvent = {
+  /** The user for whom it was done, the payer's or the relayer's address where no user was named, or `OPERATOR`. */
+  actor: string;
+  action:
+    | "key created"
+    | "key rotated"
+    | "transaction signed"
+    | "permit signed"
+    | "swap fell short"
+    | "payment accepted"
+    | "nonces repaired"
+    | "signal arm promoted"
+    | "level set"
+    | "account frozen"
+    | "account unfrozen"
+    | "orders blocked"
+    | "claim opened"
+    | "claim done"
+    | "claim refused"
+    | "claim contested"
+    | "claim withdrawn"
+    | "rebind opened"
+    | "rebind done"
+    | "rebind refused"
+    | "rebind withdrawn";
+  /** The wallet, transaction, key or claim id it was done to. */
+  subject: string;
+  detail?: string;
+};
+
+/** Records what was done, in the transaction that does it. */
+export async function recordAudit(ctx: MutationCtx, event: AuditEvent): Promise<void> {
+  await ctx.db.insert("auditEvents", { at: Date.now(), ...event });
+}

@@ -1,0 +1,14 @@
+import type { Auth, UserIdentity } from "convex/server";
+import { AppError } from "../errors";
+
+/**
+ * Who the caller's token says they are.
+ * @throws AppError `unauthorized` without a token, or with one that is not valid here (for which the platform throws).
+ */
+export async function requireIdentity(ctx: { auth: Auth }): Promise<UserIdentity> {
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  if (identity === null) {
+    throw new AppError("unauthorized", "A valid token is needed: Authorization: Bearer <token>");
+  }
+  return identity;
+}

@@ -1,0 +1,124 @@
+import { v, type Infer } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
+import { MINUTE, SECOND } from "../../lib/time";
+import { vSendOutcome } from "../../providers/sendOutcome";
+
+/**
+ * The state machine of one card's delivery. Pure.
+ *
+ * The messenger has no idempotency key, so a part whose outcome is unknown (a time-out, a broken connection, a server
+ * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
+ * nothing: the second sending is kept until the messenger answers a harmless probe.
+ *
+ * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card
+ * goes on as text. So does one whose place in the chat is gone: it comes as a message of its own.
+ */
+
+type Row = Pick<
+  Doc<"messages">,
+  | "parts"
+  | "partsSent"
+  | "picture"
+  | "replaces"
+  | "sentId"
+  | "state"
+  | "dueAt"
+  | "doubts"
+  | "postponements"
+  | "plain"
+  | "chatId"
+>;
+export type Change = Partial<
+  Omit<Row, "picture" | "replaces"> & Pick<Doc<"messages">, "error" | "sentAt">
+> & {
+  picture?: undefined;
+  replaces?: undefined;
+};
+
+/** What came of a try at the next part. */
+export const vStep = v.union(
+  ...vSendOutcome.members,
+  /** There is nowhere to send it. */
+  v.object({
+    kind: v.literal("closed"),
+    state: v.union(v.literal("skipped"), v.literal("failed")),
+    reason: v.string(),
+  }),
+  /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
+  v.object({ kind: v.literal("unreachable") }),
+  /** There is no picture: the card goes on as text, in the same try. */
+  v.object({ kind: v.literal("undrawn") }),
+);
+export type Step = Infer<typeof vStep>;
+
+const MAX_POSTPONEMENTS = 10;
+
+/** Begins a try at a card; `null` when it is settled. */
+export function beginTry(row: Row, now: number): Change | null {
+  const isCutOff = row.state === "sending";
+  if (!isCutOff && row.state !== "queued") return null;
+  // The last try never reported back: what it was sending may have arrived.
+  if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
+  return {
+    state: "sending",
+    doubts: row.doubts + (isCutOff ? 1 : 0),
+    dueAt: now,
+  };
+}
+
+/** Moves a card on by what became of its next part. */
+export function afterStep(row: Row, step: Step, now: number): Change {
+  switch (step.kind) {
+    case "sent": {
+      const partsSent = row.partsSent + 1;
+      const sentId = row.partsSent === 0 && step.messageId !== null ? { sentId: step.messageId } : {};
+      const moved = { partsSent, doubts: 0, dueAt: now, ...sentId };
+      return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
+    }
+    case "wait":
+      return postpone(row, step.retryAfterMs, step.reason, now);
+    case "uncertain":
+      if (row.doubts >= 1) return { state: "failed", error: step.reason };
+      return { ...postpone(row, backoff(row), step.reason, now), doubts: row.doubts + 1 };
+    case "migrated":
+      return { chatId: step.chatId, ...postpone(row, 0, "The chat has moved", now) };
+    case "unparsable":
+      if (row.plain === true) return { state: "failed", error: step.reason };
+      return { plain: true, ...postpone(row, 0, step.reason, now) };
+    case "refused":
+      if (step.status === 403 || row.partsSent > 0) return { state: "failed", error: step.reason };
+      // The picture, or the place of another message, is what may have been refused.
+      if (row.picture !== undefined) return { ...withoutPicture(row), ...postpone(row, 0, step.reason, now) };
+      if (row.replaces !== undefined) {
+        return { replaces: undefined, ...postpone(row, 0, step.reason, now) };
+      }
+      return { state: "failed", error: step.reason };
+    case "closed":
+      return { state: step.state, error: step.reason };
+    case "unreachable":
+      return postpone(row, backoff(row), "The messenger cannot be reached", now);
+    case "undrawn":
+      return withoutPicture(row);
+  }
+}
+
+/** Whether the next part is a picture's caption. */
+export function goesWithPicture({ picture, partsSent }: Pick<Row, "picture" | "partsSent">): boolean {
+  return picture !== undefined && partsSent === 0;
+}
+
+/** The card as text; a caption that it never had is no part of it. */
+function withoutPicture({ parts }: Row): Change {
+  const [first, ...others] = parts;
+  return { picture: undefined, parts: first === "" ? others : parts };
+}
+
+function postpone(row: Row, delayMs: number, reason: string, now: number): Change {
+  if (row.postponements >= MAX_POSTPONEMENTS) return { state: "failed", error: reason };
+  return { state: "queued", dueAt: now + delayMs, postponements: row.postponements + 1, error: reason };
+}
+
+/** 30 s, 1 min, 2 min, … one hour. */
+function backoff({ postponements }: Row): number {
+  return Math.min(30 * SECOND * 2 ** postponements, 60 * MINUTE);
+}

@@ -1,0 +1,272 @@
+import { isErrorCode, STATUS, type ErrorCode } from "../../lib/errors";
+import type { Failure, MountedEndpoint } from "../../lib/http/endpoint";
+import { jsonSchemaOf, type JsonSchema } from "../../lib/http/jsonSchema";
+import { templateOf } from "../../lib/http/paths";
+import { about } from "./about";
+import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./headers";
+import type { Level } from "../../users/levels";
+import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
+import { VERSION } from "../version";
+
+/** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
+
+/** @param domains The endpoints by tag. @param server Where they are, without a slash at its end. */
+export function openApi(domains: Record<string, readonly MountedEndpoint[]>, server: string): OpenApi {
+  const paths: OpenApi["paths"] = {};
+  const schemas: Record<string, JsonSchema> = { Error: ERROR };
+  const all = Object.values(domains).flat();
+  for (const [tag, endpoints] of Object.entries(domains)) {
+    for (const one of endpoints) {
+      const isAlone = all.filter(({ path }) => path === one.path).length === 1;
+      const name = isAlone ? nameOf(one.path) : `${one.methods.map(capitalised).join("")}${nameOf(one.path)}`;
+      const input = jsonSchemaOf(one.input, "input");
+      if (isJson(one)) schemas[`${name}Answer`] = withNotice(jsonSchemaOf(one.returns, "output"), input);
+      if (one.methods.includes("POST")) schemas[`${name}Input`] = input;
+      for (const method of one.methods) {
+        const lower = method === "GET" ? "get" : "post";
+        paths[one.path] = {
+          ...paths[one.path],
+          [lower]: operation(one, { method: lower, tag, name, input }),
+        };
+      }
+    }
+  }
+  return {
+    openapi: "3.1.1",
+    info: {
+      ...about.info,
+      version: VERSION,
+      contact: { name: "The operator of this deployment", url: `${server}/docs` },
+    },
+    // None is needed: who has a token to send is told at each operation that reads it.
+    security: [{}],
+    servers: [{ url: server, description: "This deployment" }],
+    tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
+    paths,
+    components: { schemas, securitySchemes: { userToken: USER_TOKEN } },
+  };
+}
+
+/** What every answer to a `userId` may have besides its own. */
+function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
+  if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
+  return { ...answer, properties: { ...answer.properties, owner: OWNER, ...CLAIM } };
+}
+
+const OWNER: JsonSchema = {
+  type: "object",
+  description:
+    "This userId has an owner, a signed-in user: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
+  properties: { level: { type: "string", enum: ["closed", "guarded", "open"] satisfies Level[] } },
+  required: ["level"],
+  additionalProperties: false,
+};
+
+const CLAIM: Record<string, JsonSchema> = {
+  claimPending: {
+    type: "string",
+    format: "date-time",
+    description:
+      "A signed-in user has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+  },
+  claimContest: {
+    enum: ["code", "operator"],
+    description:
+      "Beside claimPending, who can end that claim: whoever reads the chat of the userId, which was sent a code; or the operator alone, as it has no chat.",
+  },
+};
+
+const ERROR: JsonSchema = {
+  type: "object",
+  description: "Every failure's answer.",
+  properties: { error: { type: "string", description: "What was wrong; for input, which field" } },
+  required: ["error"],
+  additionalProperties: false,
+};
+
+const USER_TOKEN = {
+  type: "http",
+  scheme: "bearer",
+  bearerFormat: "JWT",
+  description:
+    "The web application's token of a signed-in user. What a userId with an owner still does without it is for the owner's level to say.",
+};
+
+/** `name` is what its schemas are named by: its path, with its methods before it where the path has two endpoints. */
+type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
+
+function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
+  const parameters = [...(method === "get" ? fieldsOf(one, input) : []), ...headersOf(one)];
+  const example = one.example === undefined ? {} : { example: one.example.input };
+  const takesFields = Object.keys(input.properties ?? {}).length > 0 || input.anyOf !== undefined;
+  const needsBody = input.anyOf !== undefined || (input.required ?? []).length > 0;
+  return {
+    operationId: `${method}${nameOf(one.path)}`,
+    tags: [tag],
+    summary: one.summary,
+    ...(one.description === undefined ? {} : { description: one.description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(method === "post" && takesFields
+      ? {
+          requestBody: {
+            required: needsBody,
+            content: { [JSON_TYPE]: { schema: ref(`${name}Input`), ...example } },
+          },
+        }
+      : {}),
+    responses: { "200": success(one, name), ...accepted(one, name), ...failures(one) },
+    ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
+  };
+}
+
+const JSON_TYPE = "application/json";
+
+function isJson(one: MountedEndpoint): boolean {
+  return one.media !== "text/html";
+}
+
+/** `/mcp/whale-alerts` is `McpWhaleAlerts`. */
+function nameOf(path: string): string {
+  return path
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+/** `GET` is `Get`. */
+function capitalised(method: string): string {
+  return method.charAt(0) + method.slice(1).toLowerCase();
+}
+
+function ref(schema: string): JsonSchema {
+  return { $ref: `#/components/schemas/${schema}` };
+}
+
+/** The fields of an input as parameters of path and query: the same, but that these know no `null`. */
+function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
+  const examples = one.example?.input;
+  const inPath = templateOf(one.path)?.field;
+  return Object.entries(input.properties ?? {}).map(([name, schema]) => {
+    if (typeof schema === "boolean") throw new Error(`${one.path} does not say what ${name} is`);
+    const { description, ...rest } = schema;
+    const example = fieldOf(examples, name);
+    return {
+      name,
+      in: name === inPath ? "path" : "query",
+      required: input.required?.includes(name) === true,
+      ...(description === undefined ? {} : { description }),
+      schema: withoutNull(rest),
+      ...(example === undefined ? {} : { example }),
+    };
+  });
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function withoutNull(schema: JsonSchema): JsonSchema {
+  const { anyOf, enum: values, ...rest } = schema;
+  return {
+    ...rest,
+    ...(values === undefined ? {} : { enum: values.filter((value) => value !== null) }),
+    ...(anyOf === undefined
+      ? {}
+      : { anyOf: anyOf.map((one) => (typeof one === "object" ? withoutNull(one) : one)) }),
+  };
+}
+
+function success(one: MountedEndpoint, name: string): Answer {
+  const page: Record<string, Media> = { "text/html": { schema: { type: "string" } } };
+  const json: Record<string, Media> = {
+    [JSON_TYPE]: {
+      schema: ref(`${name}Answer`),
+      ...(one.example === undefined ? {} : { example: one.example.output }),
+    },
+  };
+  return {
+    description: !isJson(one)
+      ? "The page."
+      : one.hasPage
+        ? "Done; a page for callers who accept `text/html` before JSON."
+        : "Done.",
+    headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
+    content: { ...(isJson(one) ? json : page), ...(one.hasPage ? page : {}) },
+  };
+}
+
+/** What waits for somebody is told in the form of what is done. */
+function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
+  if (one.accepted === undefined) return {};
+  const { headers } = success(one, name);
+  const content = { [JSON_TYPE]: { schema: ref(`${name}Answer`) } };
+  return { "202": { description: one.accepted, headers, content } };
+}
+
+/** What any endpoint can answer, what its limit and its keys imply, and what it says of itself; by status. */
+function failures(one: MountedEndpoint): Record<string, Answer> {
+  const said: [ErrorCode, string | Failure][] = [
+    [
+      "invalid_request",
+      "A field is missing or malformed (the message names it), or the body is no JSON object.",
+    ],
+    ["too_large", "The request body is larger than 1 MiB."],
+    ["internal", "Internal error."],
+    ["overloaded", "The service is busy: try again shortly."],
+  ];
+  if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
+  if (one.needs.length > 0) said.push(["not_configured", `${one.needs.join(" or ")} is not configured.`]);
+  for (const code of Object.keys(STATUS).filter(isErrorCode)) {
+    const own = one.errors?.[code];
+    if (own !== undefined) said.push([code, own]);
+  }
+  const byStatus: Record<string, Answer> = {};
+  for (const [code, failure] of said) {
+    const status = String(STATUS[code]);
+    byStatus[status] = merged(byStatus[status], failureAnswer(code, failure));
+  }
+  return byStatus;
+}
+
+function failureAnswer(code: ErrorCode, failure: string | Failure): Answer {
+  const {
+    when,
+    body,
+    headers = {},
+    example,
+  }: Failure = typeof failure === "string" ? { when: failure } : failure;
+  const retry: Record<string, Header> =
+    code === "rate_limited"
+      ? { "Retry-After": RETRY_AFTER, ...QUOTAS }
+      : code === "overloaded" || code === "upstream"
+        ? { "Retry-After": { ...RETRY_AFTER, required: false } }
+        : {};
+  return {
+    description: when,
+    headers: { ...answerHeaders(headers), ...retry },
+    content: {
+      [JSON_TYPE]: {
+        schema: body === undefined ? ref("Error") : withError(jsonSchemaOf(body, "output")),
+        ...(example === undefined ? {} : { example }),
+      },
+    },
+  };
+}
+
+function withError(schema: JsonSchema): JsonSchema {
+  return {
+    ...schema,
+    properties: { ...ERROR.properties, ...schema.properties },
+    required: ["error", ...(schema.required ?? [])],
+  };
+}
+
+/** Two reasons for one status are told together; the later one's body is the more particular. */
+function merged(earlier: Answer | undefined, later: Answer): Answer {
+  if (earlier === undefined) return later;
+  return {
+    description: `${earlier.description} ${later.description}`,
+    headers: { ...earlier.headers, ...later.headers },
+    content: later.content,
+  };
+}

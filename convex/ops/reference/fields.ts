@@ -1,0 +1,109 @@
+import type { JsonSchema } from "../../lib/http/jsonSchema";
+import { escaped, prose } from "../html";
+
+/** JSON Schemas as tables of fields, for readers. */
+
+type Field = { name: string; type: string; required: boolean; description: string };
+
+/** A table for an object, or one for each of the forms it may have; empty when there are no fields. */
+export function fieldTables(schema: JsonSchema, says: { required: boolean; caption: string }): string {
+  const forms = formsOf(schema);
+  if (forms.length > 0) {
+    return forms
+      .map((form) => fieldTables(form, { ...says, caption: form.description ?? says.caption }))
+      .join("");
+  }
+  const fields = fieldsOf(schema, "");
+  if (fields.length === 0) return "";
+  const rows = fields.map(({ name, type, required, description }) => {
+    const need = says.required && required ? '<span class="need">required</span>' : "";
+    return `<tr role="row"><td role="cell" class="name"><code>${breakable(name)}</code>${need}</td><td role="cell" class="type">${escaped(type)}</td><td role="cell">${prose(description)}</td></tr>`;
+  });
+  const caption = schema.description === undefined ? "" : `<caption>${prose(says.caption)}</caption>`;
+  return `<table role="table" aria-label="${escaped(says.caption)}">${caption}<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col" class="name">Field</th><th role="columnheader" scope="col" class="type">Type</th><th role="columnheader" scope="col">Meaning</th></tr></thead><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
+}
+
+/** A long path breaks at its joints. */
+function breakable(name: string): string {
+  return escaped(name).replaceAll(".", ".<wbr>");
+}
+
+function formsOf({ anyOf = [] }: JsonSchema): JsonSchema[] {
+  return anyOf.flatMap((form) => (typeof form === "object" && form.properties !== undefined ? [form] : []));
+}
+
+/** Fields of fields are told by their paths: `top20[].rank`. */
+function fieldsOf(schema: JsonSchema, path: string): Field[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
+    if (typeof value === "boolean") return [];
+    const name = path === "" ? key : `${path}.${key}`;
+    const required = schema.required?.includes(key) === true;
+    const standard = value.default === undefined ? "" : ` ${JSON.stringify(value.default)} when left out.`;
+    const description = `${value.description ?? ""}${standard}`.trim();
+    const inner = innerFields(value, name);
+    // Of a group that says nothing of itself, the fields say enough.
+    const own = { name, type: typeOf(value), required, description };
+    return inner.length > 0 && description === "" && value.type === "object" ? inner : [own, ...inner];
+  });
+}
+
+function innerFields(schema: JsonSchema, name: string): Field[] {
+  const { items } = schema;
+  const inner = variants(schema).flatMap((one) => (one === schema ? [] : innerFields(one, name)));
+  if (typeof items === "object" && !Array.isArray(items)) return [...fieldsOf(items, `${name}[]`), ...inner];
+  return [...fieldsOf(schema, name), ...inner];
+}
+
+/** What a field takes, in words. */
+function typeOf(schema: JsonSchema): string {
+  const words = variants(schema).map((one) => (one === schema ? plainType(one) : typeOf(one)));
+  return [...new Set(words)].join(" or ");
+}
+
+/**
+ * The forms that a reader should know: not that an optional field may be empty (told once for all), nor that a word may
+ * be written in any case (told by its description).
+ */
+function variants(schema: JsonSchema): JsonSchema[] {
+  const forms = (schema.anyOf ?? []).flatMap((one) => (typeof one === "object" ? [one] : []));
+  if (forms.length === 0) return [schema];
+  const words = forms.some((one) => one.enum !== undefined && !isAbsence(one));
+  return forms.filter((one) => !isAbsence(one) && !(words && one.pattern !== undefined));
+}
+
+function isAbsence({ enum: values, pattern }: JsonSchema): boolean {
+  return values?.includes("") === true || pattern === String.raw`^\s*$`;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "whole number",
+  boolean: "true or false",
+  null: "nothing (null)",
+};
+const wordOf = (type: string): string => WORDS[type] ?? type;
+
+/** A type in the words of whoever fills it in, not of whoever checks it. */
+function plainType(schema: JsonSchema): string {
+  if (schema.const !== undefined) return String(schema.const);
+  if (schema.enum !== undefined) return schema.enum.join(", ");
+  if (Array.isArray(schema.type)) return schema.type.map(wordOf).join(" or ");
+  const { type = "anything", items, format, minLength, maxLength } = schema;
+  if (type === "array" && typeof items === "object" && !Array.isArray(items)) {
+    return items.properties === undefined ? `list of ${typeOf(items)}` : "list";
+  }
+  if (type === "string" && format === "date-time") return "time, as in 2026-01-05T09:00:00Z";
+  if (type === "string" && maxLength !== undefined) {
+    const least = minLength === undefined || minLength < 2 ? "up to" : `${minLength} to`;
+    return `text, ${least} ${maxLength.toLocaleString("en-US")} characters`;
+  }
+  return `${wordOf(type)}${rangeOf(schema)}`;
+}
+
+function rangeOf({ minimum, maximum = Infinity }: JsonSchema): string {
+  if (minimum === undefined) return "";
+  // Whole numbers have the language's own bounds where nobody has set others.
+  const isBounded = maximum < Number.MAX_SAFE_INTEGER;
+  if (isBounded) return ` from ${minimum} to ${maximum.toLocaleString("en-US")}`;
+  return minimum > Number.MIN_SAFE_INTEGER ? `, ${minimum} or more` : "";
+}

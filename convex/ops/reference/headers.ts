@@ -1,0 +1,70 @@
+import type { MountedEndpoint } from "../../lib/http/endpoint";
+import type { Header, Parameter } from "./types";
+
+/** The headers that the API document tells of: those a request may have, and those of every answer. */
+
+export function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
+  // OpenAPI says Authorization as a security scheme, and ignores it among the parameters.
+  return Object.entries(headers)
+    .filter(([name]) => name !== "Authorization")
+    .map(([name, description]) => ({
+      name,
+      in: "header",
+      required: false,
+      description,
+      schema: { type: "string" },
+    }));
+}
+
+const EVERY_ANSWER: Record<string, Header> = {
+  "X-Request-Id": {
+    description: "This request's id, which its log line has too",
+    required: true,
+    schema: { type: "string", format: "uuid" },
+  },
+  "Cache-Control": {
+    description: "no-store, unless the answer may be kept",
+    required: true,
+    schema: { type: "string" },
+  },
+  "X-Content-Type-Options": {
+    description: "The content is what its type says",
+    required: true,
+    schema: { const: "nosniff" },
+  },
+  "Access-Control-Allow-Origin": { description: "Any origin", required: true, schema: { const: "*" } },
+};
+
+export const RETRY_AFTER: Header = {
+  description: "Seconds until it may work again",
+  required: true,
+  schema: { type: "string", pattern: "^[1-9][0-9]*$" },
+};
+
+/** What is left of a quota, on every answer that was counted against one. */
+export const QUOTAS: Record<string, Header> = {
+  RateLimit: {
+    description: "What is left of each quota, and the seconds until it is whole again",
+    required: false,
+    schema: { type: "string" },
+    example: '"chat-address";r=479;t=1, "chat-user";r=59;t=2',
+  },
+  "RateLimit-Policy": {
+    description: "Each quota, and the seconds in which a used-up one fills again",
+    required: false,
+    schema: { type: "string" },
+    example: '"chat-address";q=480;w=120, "chat-user";q=60;w=120',
+  },
+};
+
+export function answerHeaders(further: Readonly<Record<string, string>> = {}): Record<string, Header> {
+  const named = Object.entries(further).map(([name, description]): [string, Header] => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return { ...EVERY_ANSWER, ...Object.fromEntries(named) };
+}
+
+export function isLimited({ limit, errors }: MountedEndpoint): boolean {
+  return limit !== undefined || errors?.rate_limited !== undefined;
+}

@@ -1,0 +1,77 @@
+import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
+import { DAY, HOUR, iso } from "../lib/time";
+import { readSignal } from "../pages/data";
+import { closesSince, readPrices } from "../prices/views";
+import { PRICED_TOKENS } from "../prices/tables";
+import { FACTS_FRESH_MS } from "../research/freshness";
+import { signalView } from "../signals/views/signals";
+import type { DrawnReport, SeenPrice } from "./report";
+import { BEFORE_MS, type DrawnSignal } from "./signals";
+import type { DrawnWeek } from "./week";
+
+/** What pictures show, read as the pages and the JSON endpoints read it. `null`: too little is known to be drawn. */
+
+/** @param ids As of their pages: `BTC-2026-11-20`. */
+export async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promise<DrawnSignal[] | null> {
+  const data = await Promise.all(ids.map((id) => readSignal(ctx, id)));
+  const since = Math.min(...data.map(({ signal }) => Date.parse(signal.generatedAt))) - BEFORE_MS;
+  const { prices } = await readPrices(ctx, Math.ceil((Date.now() - since) / HOUR));
+  const drawn = data.map((one) => ({ ...one, before: prices[one.signal.token]?.closes ?? [] }));
+  return drawn.every(({ path, before }) => path.length + before.length > 1) ? drawn : null;
+}
+
+/** @param week Its Monday, `2026-11-16`. */
+export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null> {
+  const from = Date.parse(week);
+  const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
+  const [told, closes] = await Promise.all([
+    ctx.runQuery(internal.signals.history.page, {
+      token: null,
+      since: from,
+      limit: 7 * PRICED_TOKENS.length,
+    }),
+    ctx.runQuery(internal.prices.history.closes, { before, count: (7 * DAY) / HOUR }),
+  ]);
+  const signals = told.signals
+    .map(signalView)
+    .filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
+  const tokens = PRICED_TOKENS.map((token) => ({
+    token,
+    signals: signals.filter((one) => one.token === token),
+    closes: closesSince(closes[token], from),
+  })).filter((one) => one.closes.length > 1);
+  return tokens.length === 0 ? null : { week, tokens };
+}
+
+/** With fewer there is no path to be seen. */
+const FEWEST_POINTS = 3;
+
+/** @param jobId Of a shift that has a report. */
+export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
+  const report = await ctx.runQuery(internal.research.reports.publications.latest, { jobId });
+  if (report === null) return null;
+  const { jobToken: token, jobStartedAt: from, generatedAt: to } = report;
+  const names = token === "" ? PRICED_TOKENS : token === "BTC" ? (["BTC", "ETH"] as const) : [token, "BTC"];
+  const tokens = await Promise.all(
+    names.map(async (name) => ({ name, path: await readPath(ctx, name, { from, to }) })),
+  );
+  if (tokens.some(({ path }) => path.length < FEWEST_POINTS)) return null;
+  return { subject: token === "" ? "The market" : token, generatedAt: iso(to), tokens };
+}
+
+/** Of the samples where a token's price is sampled, else of what was collected for the report. */
+async function readPath(
+  ctx: ActionCtx,
+  name: string,
+  { from, to }: { from: number; to: number },
+): Promise<SeenPrice[]> {
+  const token = PRICED_TOKENS.find((one) => one === name);
+  // The first collection may have found facts that were young enough.
+  const collected = { token: name, from: from - FACTS_FRESH_MS, to, enough: FEWEST_POINTS };
+  const points =
+    token === undefined
+      ? await ctx.runQuery(internal.pictures.paths.prices, collected)
+      : await ctx.runQuery(internal.prices.history.path, { token, from, to });
+  return points.map(({ at, priceUsd, source }) => ({ at: iso(at), priceUsd, source }));
+}

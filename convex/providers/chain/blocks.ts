@@ -1,0 +1,219 @@
+import { HttpRequestError, ResponseBodyTooLargeError, toEventSelector, type Hex } from "viem";
+import { getBlockNumber, getChainId } from "viem/actions";
+import * as z from "zod";
+import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient } from "./client";
+import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./shapes";
+
+/**
+ * Blocks as somebody reads them who follows the chain: their place in it, the ether their transactions carry, and the
+ * logs of tokens' transfers. Ether that contracts pass on among themselves is in no block's transactions, and not seen.
+ */
+
+/** `time`: epoch ms. */
+export type TimedPlace = { number: number; hash: string; time: number };
+
+/** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
+type Payment = { txHash: string; from: string; to: string; amount: bigint };
+
+export type Block = TimedPlace & { parentHash: string; payments: Payment[] };
+
+/** One Transfer log. Addresses in lower case, the amount in the token's smallest unit. */
+export type TransferLog = {
+  token: string;
+  from: string;
+  to: string;
+  amount: bigint;
+  txHash: string;
+  /** Among the block's logs. */
+  logIndex: number;
+  blockNumber: number;
+  blockHash: string;
+};
+
+export type Reading =
+  | { kind: "read"; blocks: Block[]; logs: TransferLog[] }
+  /** So many blocks, or what is in them, are more than the node answers at once. */
+  | { kind: "too much" };
+
+/** Blocks per request: with all their transactions they are some hundred kilobytes each. */
+const AT_ONCE = 5;
+
+const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
+
+const headerShape = z.object({ number: quantity, hash, timestamp: quantity });
+const blockShape = headerShape.extend({
+  parentHash: hash,
+  transactions: z.array(
+    z.object({ hash, from: account, to: account.nullable().optional(), value: bigQuantity }),
+  ),
+});
+
+export const logShape = z.object({
+  address: account,
+  topics: z.array(hash),
+  data: hexData,
+  transactionHash: hash,
+  logIndex: quantity,
+  blockNumber: quantity,
+  blockHash: hash,
+});
+export type Log = z.output<typeof logShape>;
+
+/**
+ * The height of the chain.
+ * @throws AppError `upstream` when the chain cannot be asked, or is not ours.
+ */
+export async function readHeight(): Promise<number> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, height] = await Promise.all([getChainId(client), getBlockNumber(client)]);
+    requireChain(chainId);
+    return Number(height);
+  });
+}
+
+/**
+ * The block of a number as the chain has it now; `null` where the node has none.
+ * @throws AppError `upstream`
+ */
+export async function readPlace(number: number): Promise<TimedPlace | null> {
+  return guarded(() => placeOf(chainClient(), number));
+}
+
+/** Inside `guarded`. */
+export async function placeOf(client: ChainClient, number: number): Promise<TimedPlace | null> {
+  const params: [Hex, false] = [toQuantity(number), false];
+  const answer = headerShape
+    .nullable()
+    .parse(await client.request({ method: "eth_getBlockByNumber", params }));
+  return answer === null
+    ? null
+    : { number: answer.number, hash: answer.hash, time: answer.timestamp * 1_000 };
+}
+
+/**
+ * Blocks `first` to `last`, with the transfers of tokens, and the payments of ether, that touch one of some addresses.
+ * @throws AppError `upstream`, also where the node does not have all of them.
+ */
+export async function readBlocks(
+  first: number,
+  last: number,
+  wanted: { tokens: readonly string[]; parties: ReadonlySet<string> },
+): Promise<Reading> {
+  const client = chainClient();
+  return guarded(async () => {
+    try {
+      const logs = await transferLogs(client, first, last, wanted);
+      const blocks: Block[] = [];
+      for (let next = first; next <= last; next += AT_ONCE) {
+        const numbers = range(next, Math.min(next + AT_ONCE - 1, last));
+        blocks.push(...(await Promise.all(numbers.map((one) => readBlock(client, one, wanted.parties)))));
+      }
+      return { kind: "read", blocks, logs };
+    } catch (error) {
+      if (isTooMuch(error)) return { kind: "too much" };
+      throw error;
+    }
+  });
+}
+
+async function readBlock(client: ChainClient, number: number, parties: ReadonlySet<string>): Promise<Block> {
+  const params: [Hex, true] = [toQuantity(number), true];
+  const block = blockShape.parse(await client.request({ method: "eth_getBlockByNumber", params }));
+  const payments = block.transactions.flatMap(({ hash: txHash, from, to, value }): Payment[] => {
+    if (to === null || to === undefined || value === 0n) return [];
+    return parties.has(from) || parties.has(to) ? [{ txHash, from, to, amount: value }] : [];
+  });
+  return { number, hash: block.hash, parentHash: block.parentHash, time: block.timestamp * 1_000, payments };
+}
+
+/** What left one of the addresses, and what came to one; what did both is told once. */
+async function transferLogs(
+  client: ChainClient,
+  first: number,
+  last: number,
+  { tokens, parties }: { tokens: readonly string[]; parties: ReadonlySet<string> },
+): Promise<TransferLog[]> {
+  const topics = [...parties].map(topicOf);
+  const asked = [
+    [TRANSFER, topics],
+    [TRANSFER, null, topics],
+  ];
+  const answers = await Promise.all(
+    asked.map((one) =>
+      client.request({
+        method: "eth_getLogs",
+        params: [
+          {
+            address: tokens.map(hexOf),
+            topics: one,
+            fromBlock: toQuantity(first),
+            toBlock: toQuantity(last),
+          },
+        ],
+      }),
+    ),
+  );
+  const found = new Map<string, TransferLog>();
+  for (const log of answers.flatMap((answer) => z.array(logShape).parse(answer))) {
+    for (const one of transferOf(log)) found.set(`${one.blockHash} ${one.logIndex}`, one);
+  }
+  return [...found.values()];
+}
+
+/** The transfer that a log is: none of a token without amounts, whose third topic is an id. */
+export function transferOf(log: Log): TransferLog[] {
+  const [event, from, to, id] = log.topics;
+  if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
+  if (log.data.length !== 66) return [];
+  return [
+    {
+      token: log.address,
+      from: `0x${from.slice(26)}`,
+      to: `0x${to.slice(26)}`,
+      amount: BigInt(log.data),
+      txHash: log.transactionHash,
+      logIndex: log.logIndex,
+      blockNumber: log.blockNumber,
+      blockHash: log.blockHash,
+    },
+  ];
+}
+
+/** What is about how often one may ask, which asking for less does not cure. */
+const TOO_OFTEN = /\brate\b|per second|throughput|capacity|credits|quota|daily/i;
+/**
+ * How nodes say that a range, or what is in it, is too much. Their words, in their issues and documents: "query returned
+ * more than 10000 results", "range 1000000 exceeds limit of 10000" (Infura), "Log response size exceeded", "up to a 500
+ * block range" (Alchemy), "query exceeds max results 20000" and "query exceeds max block range 100000" (reth),
+ * "eth_getLogs is limited to a 10,000 range" (QuickNode), "ranges over 10000 blocks are not supported" (dRPC), "range is
+ * bigger than range limit" (Tenderly), "block range is larger than max block range", "range is too large", "query timeout".
+ */
+const TOO_MUCH =
+  /\branges?\b|more than \d|max(?:imum)? results|response size|too (?:many|large)|time(?:d )?out/i;
+
+function isTooMuch(error: unknown): boolean {
+  if (causeOf(error, ResponseBodyTooLargeError) !== null) return true;
+  const answered = causeOf(error, HttpRequestError);
+  if (answered !== null) {
+    return answered.status === 413 || (answered.status === 400 && saysTooMuch(answered.details));
+  }
+  const refused = refusal(error);
+  return refused !== null && saysTooMuch(`${refused.details} ${JSON.stringify(refused.data ?? "")}`);
+}
+
+function saysTooMuch(words: string): boolean {
+  return TOO_MUCH.test(words) && !TOO_OFTEN.test(words);
+}
+
+function topicOf(address: string): Hex {
+  return `0x${address.slice(2).padStart(64, "0")}`;
+}
+
+function hexOf(address: string): Hex {
+  return `0x${address.slice(2)}`;
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}

@@ -1,0 +1,94 @@
+import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
+import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
+import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./client";
+import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
+import type { Revert } from "./reverts";
+
+/** What a transaction needs from the chain before it can be signed. */
+
+/** The OP stack's predeploy that prices a transaction's L1 data. */
+const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
+const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
+
+export type Preparation = {
+  /** How many of the account's transactions are mined. What may be pending is this service's own to know. */
+  mined: number;
+  native: bigint;
+  /** The spent token's balance; 0 for the chain's own coin. */
+  token: bigint;
+  fees: Fees;
+  market: FeeMarket;
+  /** Gas the call takes, or why it would revert. */
+  gas: { kind: "estimated"; gas: bigint } | ({ kind: "reverts" } & Revert);
+  /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
+  l1Fee: bigint;
+};
+
+export type Transaction = { to: Address; data: Hex; value: bigint };
+
+/**
+ * Everything a transaction needs to be signed, in one round trip. The chain's id is checked first of all: a transaction
+ * is never signed for a chain that is not ours.
+ * @param token The ERC-20 that is spent, if any.
+ */
+export async function prepareTransaction(
+  from: Address,
+  transaction: Transaction,
+  token: Address | null,
+): Promise<Preparation> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, mined, native, market, held, gas, l1Fee] = await Promise.all([
+      getChainId(client),
+      getTransactionCount(client, { address: from, blockTag: "latest" }),
+      getBalance(client, { address: from, blockTag: "pending" }),
+      readFees(client),
+      token === null ? Promise.resolve(0n) : tokenBalance(client, token, from),
+      estimate(client, from, transaction),
+      l1DataFee(client, transaction),
+    ]);
+    requireChain(chainId, ": nothing was signed");
+    return {
+      mined,
+      native,
+      token: held,
+      fees: feesIn(market),
+      market,
+      gas,
+      l1Fee,
+    };
+  });
+}
+
+async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
+  return readContract(client, {
+    address: token,
+    abi: erc20Abi,
+    functionName: "balanceOf",
+    args: [owner],
+    blockTag: "pending",
+  });
+}
+
+async function estimate(
+  client: ChainClient,
+  from: Address,
+  { to, data, value }: Transaction,
+): Promise<Preparation["gas"]> {
+  try {
+    return { kind: "estimated", gas: await estimateGas(client, { account: from, to, data, value }) };
+  } catch (error) {
+    const revert = revertOf(error);
+    if (revert === null) throw error;
+    return { kind: "reverts", ...revert };
+  }
+}
+
+/** The oracle prices a transaction by its size; a chain without one charges nothing. */
+async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
+  const size = BigInt((data.length - 2) / 2 + 120);
+  const question = { abi: oracleAbi, functionName: "getL1FeeUpperBound" } as const;
+  const asked = { to: GAS_PRICE_ORACLE, data: encodeFunctionData({ ...question, args: [size] }) };
+  const { data: answer } = await call(client, asked);
+  return answer === undefined ? 0n : decodeFunctionResult({ ...question, data: answer });
+}

@@ -1,0 +1,89 @@
+import type { Hex } from "viem";
+import { getChainId } from "viem/actions";
+import * as z from "zod";
+import { chainClient, guarded, requireChain, type ChainClient } from "./client";
+import { logShape, placeOf, transferOf, type TimedPlace, type TransferLog } from "./blocks";
+import { account, bigQuantity, hash, hexData, quantity } from "./shapes";
+
+/** What mined transactions have moved. */
+
+/** One Transfer log of a transaction. */
+export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
+  /** Among the transaction's logs, from 0: the same in whatever block. */
+  position: number;
+};
+
+export type Outcome = {
+  succeeded: boolean;
+  block: TimedPlace;
+  /** The ether it carried, in wei, to an address; `null` where it made a contract. */
+  payment: { from: string; to: string; amount: bigint } | null;
+  /** None of a transaction that failed. */
+  transfers: LoggedTransfer[];
+};
+
+export const receiptShape = z.object({
+  status: quantity,
+  blockNumber: quantity,
+  blockHash: hash,
+  logs: z.array(logShape),
+});
+const transactionShape = z.object({
+  from: account,
+  to: account.nullable().optional(),
+  value: bigQuantity,
+  input: hexData,
+  blockHash: hash.nullable(),
+});
+
+/** What a node has of a transaction; each is `null` where it has none. Inside `guarded`. */
+export async function lookUp(client: ChainClient, txHash: Hex) {
+  const [receipt, transaction] = await Promise.all([
+    client.request({ method: "eth_getTransactionReceipt", params: [txHash] }),
+    client.request({ method: "eth_getTransactionByHash", params: [txHash] }),
+  ]);
+  return {
+    receipt: receiptShape.nullable().parse(receipt),
+    transaction: transactionShape.nullable().parse(transaction),
+  };
+}
+
+/** The transfers in a receipt, in the order of their logs; none of a transaction that failed. */
+export function transfersIn({ status, logs }: z.output<typeof receiptShape>): LoggedTransfer[] {
+  const first = logs[0]?.logIndex ?? 0;
+  return (status === 1 ? logs : []).flatMap(transferOf).map(({ token, from, to, amount, logIndex }) => {
+    return { token, from, to, amount, logIndex, position: logIndex - first };
+  });
+}
+
+/**
+ * Looks transactions up by hash, in two round trips for all.
+ * @returns In the order asked; `null` for one that is in no block, or in none on which the node's answers agree.
+ * @throws AppError `upstream` when the chain cannot be asked, or is another one.
+ */
+export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, ...found] = await Promise.all([
+      getChainId(client),
+      ...hashes.map((txHash) => lookUp(client, txHash)),
+    ]);
+    requireChain(chainId);
+    const numbers = [
+      ...new Set(found.flatMap(({ receipt }) => (receipt === null ? [] : [receipt.blockNumber]))),
+    ];
+    const blocks = await Promise.all(numbers.map((number) => placeOf(client, number)));
+    return found.map(({ receipt, transaction }): Outcome | null => {
+      const block = blocks.find((one) => one !== null && one.hash === receipt?.blockHash) ?? null;
+      if (receipt === null || transaction === null || block === null) return null;
+      if (transaction.blockHash !== block.hash) return null;
+      const { from, to, value } = transaction;
+      return {
+        succeeded: receipt.status === 1,
+        block,
+        payment: to === null || to === undefined ? null : { from, to, amount: value },
+        transfers: transfersIn(receipt),
+      };
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  MethodNotFoundRpcError,
+  MethodNotSupportedRpcError,
+  multicall3Abi,
+  parseAbi,
+  type Address,
+  type Hex,
+  type Log,
+} from "viem";
+import { call, simulateBlocks } from "viem/actions";
+import { AppError } from "../../lib/errors";
+import { unusableFailure } from "../call";
+import { causeOf, chainClient, guarded, MULTICALL3, refusalText, UPSTREAM, type ChainClient } from "./client";
+import { CHECKER_CODE } from "./checkerCode";
+import type { Transaction } from "./preparation";
+import { revertIn, type Revert } from "./reverts";
+
+/**
+ * What a transaction would do, told by the chain before it is signed. No promise: a contract can tell a simulation by its
+ * fees, by the wallet's code or by state that changes afterwards, and do otherwise in a block.
+ */
+
+export type Read = { to: Address; data: Hex };
+
+export type Simulated =
+  | {
+      kind: "done";
+      /** What the reads answered before the call and behind it, in their order. */
+      before: Hex[];
+      behind: Hex[];
+      /** `null` where the node could not be asked for them. */
+      logs: Log[] | null;
+      /** Taken from the sender for gas, in wei. */
+      gasPaid: bigint;
+    }
+  | ({ kind: "reverts" } & Revert);
+
+/** Wei per gas, and gas. */
+export type Offer = { gas: bigint; maxFeePerGas: bigint; baseFee: bigint };
+
+const checkerAbi = parseAbi([
+  "function check(address to, uint256 value, bytes data, address reader, bytes reading) returns (bool succeeded, bytes result, bytes before, bytes behind)",
+]);
+
+/**
+ * Carries a transaction out on what the next block would be, for its sender and with its fees, and reads something before
+ * and behind it. A node without `eth_simulateV1` is asked by an `eth_call` in which the sender has a checker's code; it
+ * tells no logs.
+ * @throws AppError `upstream` when the chain cannot be asked, or can do neither.
+ */
+export async function simulate(
+  from: Address,
+  transaction: Transaction,
+  offer: Offer,
+  reads: readonly Read[],
+): Promise<Simulated> {
+  const client = chainClient();
+  const reading = encodeFunctionData({
+    abi: multicall3Abi,
+    functionName: "aggregate3",
+    args: [reads.map(({ to, data }) => ({ target: to, callData: data, allowFailure: false }))],
+  });
+  return guarded(async () => {
+    try {
+      return await simulateBlock(client, from, transaction, offer, reading);
+    } catch (error) {
+      if (!isUnknownMethod(error)) throw error;
+      return checkByCall(client, from, transaction, reading);
+    }
+  });
+}
+
+async function simulateBlock(
+  client: ChainClient,
+  from: Address,
+  { to, data, value }: Transaction,
+  { gas, maxFeePerGas, baseFee }: Offer,
+  reading: Hex,
+): Promise<Simulated> {
+  // A tip as high as the fee makes what is paid for gas the same whatever base fee the node reckons with.
+  const fees = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas };
+  const read = { to: MULTICALL3, data: reading };
+  const [block] = await simulateBlocks(client, {
+    blockTag: "pending",
+    blocks: [
+      {
+        blockOverrides: { baseFeePerGas: baseFee },
+        calls: [read, { account: from, to, data, value, gas, ...fees }, read],
+      },
+    ],
+  });
+  const [before, made, behind] = block?.calls ?? [];
+  if (before === undefined || made === undefined || behind === undefined) throw unusableFailure(UPSTREAM);
+  if (made.status !== "success") return { kind: "reverts", ...revertIn(made.data) };
+  if (made.logs === undefined) throw unusableFailure(UPSTREAM);
+  return {
+    kind: "done",
+    before: answersIn(before.data),
+    behind: answersIn(behind.data),
+    logs: made.logs,
+    gasPaid: made.gasUsed * maxFeePerGas,
+  };
+}
+
+async function checkByCall(
+  client: ChainClient,
+  from: Address,
+  { to, data, value }: Transaction,
+  reading: Hex,
+): Promise<Simulated> {
+  const answer = await call(client, {
+    to: from,
+    data: encodeFunctionData({
+      abi: checkerAbi,
+      functionName: "check",
+      args: [to, value, data, MULTICALL3, reading],
+    }),
+    stateOverride: [{ address: from, code: CHECKER_CODE }],
+    blockTag: "pending",
+  });
+  // A node that takes no override has called an account without code.
+  if (answer.data === undefined) {
+    throw new AppError("upstream", `${UPSTREAM} cannot simulate a transaction: nothing was signed`);
+  }
+  const [succeeded, result, before, behind] = decodeFunctionResult({
+    abi: checkerAbi,
+    functionName: "check",
+    data: answer.data,
+  });
+  if (!succeeded) return { kind: "reverts", ...revertIn(result) };
+  return {
+    kind: "done",
+    before: answersIn(before),
+    behind: answersIn(behind),
+    logs: null,
+    gasPaid: 0n,
+  };
+}
+
+function answersIn(data: Hex): Hex[] {
+  const results = decodeFunctionResult({ abi: multicall3Abi, functionName: "aggregate3", data });
+  return results.map(({ returnData }) => returnData);
+}
+
+function isUnknownMethod(error: unknown): boolean {
+  const codes = [MethodNotFoundRpcError, MethodNotSupportedRpcError];
+  if (codes.some((code) => causeOf(error, code) !== null)) return true;
+  const said = refusalText(error);
+  return said !== null && /method not found|unknown method|not supported|does not exist/i.test(said);
+}

@@ -1,0 +1,34 @@
+import { erc20Abi, type Address } from "viem";
+import { getBlock, readContract } from "viem/actions";
+import { chainClient, guarded } from "./client";
+
+/** What Base itself says of its present: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
+
+export type ChainState = {
+  block: number;
+  /** Epoch ms: the block's own time. */
+  observedAt: number;
+  transactions: number;
+  /** Gwei. */
+  baseFee: number;
+  /** Of the token, in its smallest unit. */
+  supply: bigint;
+};
+
+/** @throws AppError `upstream` when the chain cannot be asked. */
+export async function readChainState(token: Address, timeoutMs: number): Promise<ChainState> {
+  const client = chainClient(timeoutMs);
+  return guarded(async () => {
+    const [block, supply] = await Promise.all([
+      getBlock(client, { blockTag: "latest" }),
+      readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
+    ]);
+    return {
+      block: Number(block.number),
+      observedAt: Number(block.timestamp) * 1_000,
+      transactions: block.transactions.length,
+      baseFee: Number(block.baseFeePerGas ?? 0n) / 1e9,
+      supply,
+    };
+  });
+}

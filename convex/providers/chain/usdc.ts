@@ -1,0 +1,186 @@
+import {
+  encodeFunctionData,
+  erc20Abi,
+  parseAbi,
+  parseAbiItem,
+  verifyMessage as verifyEoaMessage,
+  type Address,
+  type Hex,
+} from "viem";
+import {
+  getBlock,
+  getBlockNumber,
+  getChainId,
+  getCode,
+  getLogs,
+  readContract,
+  verifyMessage,
+} from "viem/actions";
+import { USDC } from "../../lib/money/base";
+import { sha256Hex } from "../../lib/security/crypto";
+import { SECOND } from "../../lib/time";
+import { unusableFailure } from "../call";
+import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./client";
+import { placeOf } from "./blocks";
+import { lookUp, transfersIn, type LoggedTransfer } from "./receipts";
+
+/** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
+
+/** How far back a used authorization is looked for, in blocks; public nodes allow no more at once. */
+const LOOK_BACK_BLOCKS = 2_000n;
+/** Blocks come every two seconds. */
+const BLOCK_MS = 2_000;
+const MARGIN = 300n;
+/** A week. */
+const DEEPEST = 302_400n;
+
+/** Ends a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
+export const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
+
+const authorizationAbi = parseAbi([
+  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
+]);
+const authorizationUsed = parseAbiItem(
+  "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
+);
+
+export type MinedPayment = {
+  kind: "mined";
+  succeeded: boolean;
+  /** Blocks on top of it, its own included. */
+  confirmations: number;
+  /** Between its block and the newest one, in seconds of the chain's time. */
+  ageSeconds: number;
+  sender: string;
+  to: string | null;
+  input: Hex;
+  /** Of USDC alone, in the order of their logs. */
+  transfers: LoggedTransfer[];
+};
+
+/** `known`: a node has it, and it is not mined yet. */
+export type MissingPayment = { kind: "missing"; known: boolean };
+
+/**
+ * A transaction with its USDC transfers, as the chain has it now.
+ * @returns `missing` when no mined transaction has this hash.
+ * @throws AppError `upstream`, also when the RPC serves another chain.
+ */
+export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [chainId, { receipt, transaction }, head] = await Promise.all([
+      getChainId(client),
+      lookUp(client, hash),
+      getBlock(client, { blockTag: "latest" }),
+    ]);
+    requireChain(chainId);
+    if (receipt === null || transaction === null) return { kind: "missing", known: transaction !== null };
+    const block = await placeOf(client, receipt.blockNumber);
+    if (block === null) throw unusableFailure(UPSTREAM);
+    const { from: sender, to = null, input } = transaction;
+    return {
+      kind: "mined",
+      succeeded: receipt.status === 1,
+      // The head can be read a moment before the receipt.
+      confirmations: Math.max(1, Number(head.number) - receipt.blockNumber + 1),
+      ageSeconds: Math.max(0, Number(head.timestamp) - block.time / SECOND),
+      ...{ sender, to, input },
+      transfers: transfersIn(receipt).filter(({ token }) => token === USDC.toLowerCase()),
+    };
+  });
+}
+
+export type SignedAuthorization = {
+  from: Address;
+  to: Address;
+  value: bigint;
+  validAfter: bigint;
+  validBefore: bigint;
+  nonce: Hex;
+  signature: Hex;
+};
+
+/** The call that carries an authorization out: the overload that takes contract wallets' signatures as well. */
+export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
+  const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
+  const args = [...terms, one.nonce, one.signature] as const;
+  const functionName = "transferWithAuthorization";
+  return { to: USDC, data: encodeFunctionData({ abi: authorizationAbi, functionName, args }), value: 0n };
+}
+
+/**
+ * Whether an authorization was used or cancelled, what its payer holds, and the SHA-256 of the payer's code (`null` for a
+ * key's account).
+ * @throws AppError `upstream`
+ */
+export async function readAuthorization(
+  from: Address,
+  nonce: Hex,
+): Promise<{ used: boolean; balance: bigint; codeHash: string | null }> {
+  const client = chainClient();
+  return guarded(async () => {
+    const [used, balance, code] = await Promise.all([
+      readContract(client, {
+        address: USDC,
+        abi: authorizationAbi,
+        functionName: "authorizationState",
+        args: [from, nonce],
+      }),
+      readContract(client, { address: USDC, abi: erc20Abi, functionName: "balanceOf", args: [from] }),
+      getCode(client, { address: from }),
+    ]);
+    return { used, balance, codeHash: code === undefined ? null : sha256Hex(code) };
+  });
+}
+
+/**
+ * The transaction that used an authorization, whoever sent it; `null` when none did lately.
+ * @param sinceMs From when on it can have been used, epoch ms: looked for that far back, a week at most.
+ * @throws AppError `upstream`
+ */
+export async function findAuthorizationUse(
+  from: Address,
+  nonce: Hex,
+  { sinceMs }: { sinceMs?: number } = {},
+): Promise<Hex | null> {
+  const client = chainClient();
+  return guarded(async () => {
+    const head = await getBlockNumber(client);
+    const age = sinceMs === undefined ? 0 : Math.max(0, Date.now() - sinceMs);
+    const wanted = BigInt(Math.ceil(age / BLOCK_MS));
+    const depth = wanted < LOOK_BACK_BLOCKS ? LOOK_BACK_BLOCKS : wanted > DEEPEST ? DEEPEST : wanted + MARGIN;
+    const lowest = head > depth ? head - depth : 0n;
+    // The newest first; nodes answer for so many blocks at a time.
+    for (let toBlock = head; ; toBlock -= LOOK_BACK_BLOCKS + 1n) {
+      const first = toBlock - LOOK_BACK_BLOCKS;
+      const fromBlock = first > lowest ? first : lowest;
+      const logs = await getLogs(client, {
+        address: USDC,
+        event: authorizationUsed,
+        args: { authorizer: from, nonce },
+        fromBlock,
+        toBlock,
+      });
+      const used = logs.at(-1)?.transactionHash;
+      if (used !== undefined) return used;
+      if (fromBlock === lowest) return null;
+    }
+  });
+}
+
+/**
+ * Whether a text was signed by an address: EIP-191 by a key, or ERC-1271 by a deployed contract.
+ * @throws AppError `upstream`
+ */
+export async function signedBy(address: Address, message: string, signature: Hex): Promise<boolean> {
+  if (signature.toLowerCase().endsWith(UNDEPLOYED_SUFFIX)) return false;
+  const byKey = await verifyEoaMessage({ address, message, signature }).catch(() => false);
+  if (byKey) return true;
+  return guarded(async () => {
+    const client: ChainClient = chainClient();
+    if ((await getCode(client, { address })) === undefined) return false;
+    return verifyMessage(client, { address, message, signature });
+  });
+}

@@ -1,0 +1,44 @@
+import * as z from "zod";
+import { lazy } from "../../lib/once";
+import { rowsOf } from "../call";
+import { decimalText, priceText } from "./exchangeShapes";
+import { askPublic, type Turns } from "./publicData";
+
+/**
+ * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/
+ * api/info-endpoint/perpetuals, "Retrieve perpetuals asset contexts": a pair of the markets and, in the same order, what
+ * they stand at. `funding` is the share paid per hour, `openInterest` is in coins.
+ */
+
+export type Perpetual = {
+  symbol: string;
+  /** Percent per hour, paid by whoever is long where it is positive. */
+  fundingPercent: number;
+  /** USD: the open contracts at the mark price. */
+  openInterest: number;
+};
+
+const perpetualsShape = lazy(() => {
+  const signed = z
+    .string()
+    .regex(/^-?\d{1,9}(?:\.\d{1,18})?$/)
+    .transform(Number);
+  const market = z.object({ name: z.string(), isDelisted: z.boolean().default(false) });
+  const context = z.object({ funding: signed, openInterest: decimalText, markPx: priceText });
+  return z
+    .tuple([z.object({ universe: z.array(z.unknown()) }), z.array(z.unknown())])
+    .refine(([{ universe }, contexts]) => universe.length === contexts.length)
+    .transform(([{ universe }, contexts]): unknown[] => universe.map((one, index) => [one, contexts[index]]))
+    .pipe(rowsOf(z.tuple([market, context])));
+});
+
+/** @throws AppError `upstream` */
+export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
+  const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
+  const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
+  return markets.flatMap(([{ name, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
+    // Contracts on a thousand coins ("kPEPE") are no market of the coin's own price.
+    if (isDelisted || !/^[A-Z0-9]+$/.test(name)) return [];
+    return [{ symbol: name, fundingPercent: funding * 100, openInterest: openInterest * markPx }];
+  });
+}

@@ -1,0 +1,83 @@
+import type * as z from "zod";
+import type { ActionCtx } from "../../_generated/server";
+import { coingeckoPlan, isOff, optional, siteUrl } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { waitTurn } from "../../lib/outside/sourceTurns";
+import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
+import { answered, askProvider, bodyOf, postJson } from "../call";
+
+/** What the public sources of data have in common: an agent that says who asks, a limit of their own, and no need of a key. */
+
+export type PublicRequest<Shape extends z.ZodType> = {
+  /** With its query. */
+  path: string;
+  /** Sent as JSON by POST; without one it is a GET. */
+  body?: unknown;
+  /** How the answer's text is read; without it, as JSON. */
+  read?: (text: string) => unknown;
+  shape: Shape;
+  /** Whether an answer says that the source does not list what was asked for; without it, none does. */
+  isAbsence?: (status: number, body: unknown) => boolean;
+};
+
+/** An action that asks for somebody; without `turnOf` for the service itself. */
+export type Asking = ActionCtx & { turnOf?: string };
+/** Who keeps to the sources' limits: a deployment's functions together, or somebody who asks once by hand. */
+export type Turns = Asking | typeof BY_HAND;
+export const BY_HAND = "by hand";
+
+/**
+ * One question to a public source, once its turn has come: who asks too often waits.
+ * @param timeoutMs For the answer, from the moment the question is sent.
+ * @throws AppError `not_found` where the source does not have it, else `upstream`; both name the source.
+ */
+export async function askPublic<Shape extends z.ZodType>(
+  turns: Turns,
+  source: PublicSource,
+  { path, body, read, shape, isAbsence }: PublicRequest<Shape>,
+  timeoutMs: number,
+): Promise<z.output<Shape>> {
+  const name = SOURCE_NAMES[source];
+  if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
+  if (turns !== BY_HAND && !(await waitTurn(turns, source, turns.turnOf)))
+    throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
+  const url = addressOf(source) + path;
+  const request = requestOf(turns, source, body);
+  const answer = answered(name, await askProvider(source, url, request, timeoutMs, read));
+  if (isAbsence?.(answer.status, answer.body) === true) {
+    throw new AppError("not_found", `${name} does not list it`);
+  }
+  return bodyOf(name, answer, shape);
+}
+
+/** The source's own public address of a path: what an answer cites, wherever the question really went. */
+export function citedUrl(source: PublicSource, path: string): string {
+  return SOURCE_ADDRESSES[source] + path;
+}
+
+function addressOf(source: PublicSource): string {
+  const own = source === "coingecko" ? coingeckoAddress() : SOURCE_ADDRESSES[source];
+  return optional("EVIDENCE_API_URL") ?? own;
+}
+
+/** Where CoinGecko's API is for the key that is set: paid plans have an address of their own. */
+export function coingeckoAddress(): string {
+  return coingeckoPlan()?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES.coingecko;
+}
+
+/** The header with CoinGecko's key; none without one. */
+export function coingeckoHeaders(): Record<string, string> {
+  const plan = coingeckoPlan();
+  return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
+}
+
+/** The agent's name leads to whoever runs the deployment, as operators of public services ask. */
+function requestOf(turns: Turns, source: PublicSource, body: unknown): RequestInit {
+  const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
+  const headers = {
+    Accept: isFeed(source) ? "application/rss+xml, application/xml" : "application/json",
+    ...(source === "coingecko" ? coingeckoHeaders() : {}),
+    "User-Agent": `market-research-service/1 (${who})`,
+  };
+  return body === undefined ? { headers } : postJson(body, headers);
+}

@@ -1,0 +1,268 @@
+import OpenAI, { APIConnectionError, APIError, APIUserAbortError } from "openai";
+import * as z from "zod";
+import type { Purse } from "../../lib/budget/ledger";
+import { completionCost, dearestCompletion, usageOf, type Usage } from "../../lib/budget/costs";
+import { required, setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { noteCall } from "../../lib/outside/providerCalls";
+import { wellFormed } from "../../lib/text/strings";
+import { DAY, SECOND, sleep } from "../../lib/time";
+import {
+  inShape,
+  isAbort,
+  isTransient,
+  statusFailure,
+  timeoutFailure,
+  unreachableFailure,
+  unusableFailure,
+} from "../call";
+
+/** The LLM gateway: OpenAI-compatible chat completions (docs.bankr.bot/llm-gateway/api-reference). */
+const UPSTREAM = "The LLM gateway";
+
+export type Message = { role: "system" | "user" | "assistant"; content: string };
+
+export type Prompt = {
+  messages: Message[];
+  /** The longest answer, in tokens. */
+  maxTokens: number;
+  /** For the whole call, retries included, in ms of real time. */
+  timeoutMs: number;
+  /** How often a transient failure may be tried in all; 1 where a caller waits. */
+  attempts: number;
+  /** Who pays. */
+  purse: Purse;
+  /** Absent for `LLM_MODEL`. */
+  model?: string | undefined;
+};
+
+export type Completion = {
+  text: string;
+  /** The model that answered, as the gateway names it. */
+  model: string;
+  /** Prompt and answer together. */
+  tokensUsed: number;
+};
+
+const count = z.number().int().nonnegative();
+
+/** What the service reads of a chat completion; anything else in it is ignored. */
+const completionShape = z.object({
+  model: z.string().min(1),
+  choices: z
+    .array(
+      z.object({
+        message: z.object({ content: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .min(1),
+  usage: z
+    .object({
+      total_tokens: count,
+      prompt_tokens: count.nullish(),
+      completion_tokens: count.nullish(),
+    })
+    .nullish(),
+});
+
+/** The gateway took offence at a part of the request: without it, the prompt may be answered. */
+class PartRefused extends AppError {
+  constructor(status: number) {
+    const { code, message } = statusFailure(UPSTREAM, status).data;
+    super(code, message);
+  }
+}
+/** At the schema that stood beside the prompt. */
+export class FormatRefused extends PartRefused {}
+/** At the answer's limit, whose newer name alone is known to models that reason. */
+class LimitRefused extends PartRefused {}
+
+/**
+ * Asks for prose. An answer that was cut off at its limit is asked for once more, with more room.
+ * @throws AppError `upstream` for every failure of the gateway, an empty answer or one cut off twice included.
+ */
+export async function complete(prompt: Prompt): Promise<Completion> {
+  const completion = await ask(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
+  if (completion.text.trim() === "") throw unusableFailure(UPSTREAM);
+  return completion;
+}
+
+/** An answer that was cut off gets this much more room. */
+const MORE_ROOM = 2;
+
+/**
+ * One answer, whole: what was cut off is asked for once more, with more room.
+ * @throws AppError `upstream`; `FormatRefused` where the format is to blame.
+ */
+export async function ask(
+  prompt: Omit<Prompt, "timeoutMs">,
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Completion> {
+  const first = await request(prompt, format, signal);
+  if (!first.isCut) return first;
+  const second = await request({ ...prompt, maxTokens: prompt.maxTokens * MORE_ROOM }, format, signal);
+  if (second.isCut)
+    throw new AppError("upstream", `${UPSTREAM} sent an answer that was cut off at its limit`);
+  return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
+}
+
+/** The answer to the repair turn could not be used either. Known by its class within the action that asked. */
+export class UnusableAnswer extends AppError {
+  /** @param problem What was wrong with it, in words that name fields and figures. */
+  constructor(readonly problem: string) {
+    const { code, message } = unusableFailure(UPSTREAM).data;
+    super(code, message);
+  }
+}
+
+type Answer = Completion & {
+  /** It ends where the limit was, not where the model would have ended. */
+  isCut: boolean;
+  /** `null` where the gateway did not tell it. */
+  usage: Usage | null;
+};
+
+async function request(
+  prompt: Omit<Prompt, "timeoutMs">,
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const chars = prompt.messages.reduce((sum, { content }) => sum + content.length, 0);
+  const dearest = dearestCompletion(chars, prompt.maxTokens, prompt.model);
+  for (let attempt = 1; ; attempt++) {
+    const hold = await prompt.purse.hold("llm", dearest);
+    try {
+      const completion = await requestOnce(prompt, format, signal);
+      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
+      noteCall("llm", false);
+      return completion;
+    } catch (error) {
+      const { failure, retryAfterMs } = classify(error, signal);
+      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
+      // Without a key nobody was asked; who names the part that is not understood is in health.
+      if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
+      if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
+      await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
+    }
+  }
+}
+
+/** Refused, or never asked. Whoever was asked and not heard in time may have answered. */
+function isUnbilled(error: unknown, failure: AppError): boolean {
+  if (failure instanceof FormatRefused || failure.data.code !== "upstream") return true;
+  return error instanceof APIError && typeof error.status === "number";
+}
+
+async function requestOnce(
+  prompt: Pick<Prompt, "messages" | "maxTokens" | "model">,
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  try {
+    // The older name: every gateway knows it, and few know the newer one.
+    return await answerTo(prompt, "max_tokens", format, signal);
+  } catch (error) {
+    if (!(inner(error) instanceof LimitRefused)) throw error;
+    return answerTo(prompt, "max_completion_tokens", format, signal);
+  }
+}
+
+async function answerTo(
+  { messages, maxTokens, model: asked }: Pick<Prompt, "messages" | "maxTokens" | "model">,
+  limit: "max_tokens" | "max_completion_tokens",
+  format: OpenAI.ResponseFormatJSONSchema | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const answer: unknown = await client(format !== undefined).chat.completions.create(
+    {
+      model: asked ?? setting("LLM_MODEL"),
+      messages,
+      [limit]: maxTokens,
+      stream: false,
+      ...(format === undefined ? {} : { response_format: format }),
+    },
+    { signal },
+  );
+  const { model, choices, usage } = inShape(UPSTREAM, answer, completionShape);
+  const [choice] = choices;
+  return {
+    text: wellFormed(choice?.message.content ?? ""),
+    model,
+    tokensUsed: usage?.total_tokens ?? 0,
+    isCut: choice?.finish_reason === "length",
+    usage: usage == null ? null : usageOf(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
+  };
+}
+
+/** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */
+function client(isFormatted: boolean): OpenAI {
+  return new OpenAI({
+    apiKey: required("LLM_GATEWAY_API_KEY"),
+    baseURL: gatewayBase(setting("LLM_ENDPOINT")),
+    organization: null,
+    project: null,
+    maxRetries: 0,
+    timeout: DAY,
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      if (response.status !== 400 && response.status !== 422) return response;
+      const told = await response.clone().text();
+      if (blamesLimit(told)) throw new LimitRefused(response.status);
+      if (isFormatted && blamesFormat(told)) throw new FormatRefused(response.status);
+      return response;
+    },
+    dangerouslyAllowBrowser: true,
+  });
+}
+
+/** `LLM_ENDPOINT` may be the gateway's root, its `/v1`, or the whole chat-completions address. */
+function gatewayBase(endpoint: string): string {
+  if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
+  return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
+}
+
+/** Gateways word it in many ways and in bodies of many forms, so that the text decides. */
+function blamesFormat(told: string): boolean {
+  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(told);
+}
+
+function blamesLimit(told: string): boolean {
+  return told.includes("max_completion_tokens");
+}
+
+/** Who names a longer pause than this is not waited for. */
+const LONGEST_PAUSE_MS = 20 * SECOND;
+
+/** `retryAfterMs`: how long to wait at least before the same request may succeed; `null` when it may not. */
+function classify(error: unknown, signal: AbortSignal): { failure: AppError; retryAfterMs: number | null } {
+  const ours = inner(error);
+  if (ours !== null) return { failure: ours, retryAfterMs: null };
+  if (signal.aborted || error instanceof APIUserAbortError || isAbort(error)) {
+    return { failure: timeoutFailure(UPSTREAM), retryAfterMs: null };
+  }
+  if (error instanceof APIConnectionError) return { failure: unreachableFailure(UPSTREAM), retryAfterMs: 0 };
+  if (error instanceof APIError && typeof error.status === "number") {
+    const pause = pauseIn(error.headers);
+    const retryable = isTransient(error.status) && pause <= LONGEST_PAUSE_MS;
+    return { failure: statusFailure(UPSTREAM, error.status), retryAfterMs: retryable ? pause : null };
+  }
+  // What is left came from reading the body. A whole one that is no JSON will be none the next time; one that broke off may.
+  return { failure: unusableFailure(UPSTREAM), retryAfterMs: error instanceof SyntaxError ? null : 0 };
+}
+
+/** Our own failure, which the client may have wrapped as one of the connection. */
+function inner(error: unknown): AppError | null {
+  if (error instanceof AppError) return error;
+  return error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : null;
+}
+
+/** `Retry-After` in ms; 0 without one. It may hold seconds or a date. */
+function pauseIn(headers: unknown): number {
+  const value = headers instanceof Headers ? headers.get("Retry-After") : null;
+  if (value === null) return 0;
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * SECOND : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+}

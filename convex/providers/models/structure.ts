@@ -1,0 +1,137 @@
+import type OpenAI from "openai";
+import type * as z from "zod";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { purseOf, type Payer, type Purse } from "../../lib/budget/ledger";
+import { readAnswer } from "../../lib/answers/reader";
+import { wireSchema } from "../../lib/answers/schema";
+import { formOf } from "../../lib/answers/template";
+import { setting } from "../../lib/env";
+import { ask, FormatRefused, UnusableAnswer, type Completion, type Message } from "./gateway";
+
+/** The gateway asked for a JSON value: how the shape is sent, how the answer is judged and mended. */
+
+/** What is asked, whoever asks: a prompt, and the shape of its answer. */
+export type Question<Shape extends z.ZodType> = {
+  /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
+  name: string;
+  /** The form of the answer is added to it. */
+  system: string;
+  user: string;
+  /** The longest answer, in tokens. One that needs more is given twice the room, once. */
+  maxTokens: number;
+  shape: Shape;
+  /** Demands that a schema cannot express; returns what is wrong, or `null`. Broken ones cost the repair turn. */
+  demands?: (value: z.output<Shape>) => string | null;
+  /** The mechanical fix for what the repair turn did not mend; returns `null` where there is none. */
+  mend?: (value: z.output<Shape>) => z.output<Shape> | null;
+};
+
+export type Patience = {
+  /** For one turn (the first answer, then the repair), its retries included, in ms of real time. */
+  turnMs: number;
+  /** How often a transient failure may be tried in all; 1 where a caller waits. */
+  attempts: number;
+  /** Which of the gateway's models is asked; absent for `LLM_MODEL`. */
+  model?: string | undefined;
+};
+
+export type Structured<Value> = Completion & { value: Value; repaired: boolean };
+
+/** What is quoted of an answer that could not be used. */
+const QUOTED = 20_000;
+
+/**
+ * Asks for a JSON value. The shape goes along twice: as a strict schema, and as a form in the prompt for gateways that
+ * know no schemas; one that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
+ * strictly, and sent back once with everything that was wrong.
+ * @returns The value, and `text`: the raw answer it was read from.
+ * @throws AppError `upstream` when the gateway fails; `UnusableAnswer` when the second answer is no better.
+ */
+export async function completeStructured<Shape extends z.ZodType>(
+  ctx: ActionCtx,
+  question: Question<Shape>,
+  { payer, ...patience }: Patience & { payer: Payer },
+): Promise<Structured<z.output<Shape>>> {
+  const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${patience.model ?? setting("LLM_MODEL")}` };
+  const memory = {
+    refusesSchemas: () => ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, gateway),
+    noteRefusal: async () => {
+      await ctx.runMutation(internal.lib.outside.gatewayFormats.remember, gateway);
+    },
+    purse: purseOf(ctx, payer),
+  };
+  return askStructured(memory, question, patience);
+}
+
+/** What is known of the gateway from earlier calls, and who pays for this one. */
+export type GatewayMemory = {
+  refusesSchemas: () => Promise<boolean>;
+  noteRefusal: () => Promise<void>;
+  purse: Purse;
+};
+
+/** `completeStructured`, whoever remembers and pays. */
+export async function askStructured<Shape extends z.ZodType>(
+  memory: GatewayMemory,
+  question: Question<Shape>,
+  { turnMs, attempts, model }: Patience,
+): Promise<Structured<z.output<Shape>>> {
+  const { name, shape, maxTokens } = question;
+  const schema = wireSchema(shape);
+  let format: OpenAI.ResponseFormatJSONSchema | undefined = {
+    type: "json_schema",
+    json_schema: { name, schema, strict: true },
+  };
+  if (await memory.refusesSchemas()) format = undefined;
+
+  const turn = async (messages: Message[]): Promise<Completion> => {
+    const signal = AbortSignal.timeout(turnMs);
+    const prompt = { messages, maxTokens, attempts, model, purse: memory.purse };
+    try {
+      return await ask(prompt, format, signal);
+    } catch (error) {
+      if (!(error instanceof FormatRefused)) throw error;
+      const plain = await ask(prompt, undefined, signal);
+      await memory.noteRefusal();
+      format = undefined;
+      return plain;
+    }
+  };
+
+  const messages: Message[] = [
+    { role: "system", content: `${question.system}\n\n${formOf(schema)}` },
+    { role: "user", content: question.user },
+  ];
+  const first = await turn(messages);
+  const checked = check(question, first.text);
+  if (checked.problem === null) return { ...first, value: checked.value, repaired: false };
+
+  const second = await turn([...messages, ...repairTurn(first.text, checked.problem)]);
+  const tokensUsed = first.tokensUsed + second.tokensUsed;
+  const rechecked = check(question, second.text);
+  if (rechecked.problem === null) return { ...second, tokensUsed, value: rechecked.value, repaired: true };
+  const parsed = rechecked.value ?? checked.value;
+  const mended = parsed === undefined ? null : (question.mend?.(parsed) ?? null);
+  if (mended === null) throw new UnusableAnswer(rechecked.problem);
+  return { ...second, tokensUsed, value: mended, repaired: true };
+}
+
+/** The unusable answer and what is wrong with it. Of an empty one nothing is quoted: gateways refuse empty turns. */
+function repairTurn(answer: string, problem: string): Message[] {
+  const quoted = answer.slice(0, QUOTED).replace(/\p{Surrogate}/gu, "");
+  const content = `That answer cannot be used: ${problem}. Send the whole corrected JSON object and nothing else.`;
+  return [
+    ...(quoted.trim() === "" ? [] : [{ role: "assistant" as const, content: quoted }]),
+    { role: "user", content },
+  ];
+}
+
+type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
+
+/** `value` beside a `problem`: the shape was right and only the demands were not met. */
+function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
+  const read = readAnswer(question.shape, text, `${question.system}\n${question.user}`);
+  if ("problem" in read) return read;
+  return { problem: question.demands?.(read.value) ?? null, value: read.value };
+}

@@ -1,0 +1,145 @@
+import { dateTime, HOUR, MINUTE } from "../../lib/time";
+import type { Paragraph } from "../../messenger/format";
+import { nameOf } from "../writing/brief";
+import { dueAfterMs } from "./checkpoints";
+import { MARKS } from "../writing/result";
+import type { ReportKind, Result } from "../shapes";
+
+/** The messenger's cards of a shift. */
+
+/** Below what tells a chat that a shift has begun. */
+export const STOP = { text: "Stop", command: "stop" };
+
+export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
+  return [
+    [{ bold: "🔬 Research shift started" }, `\n${dateTime(startedAt)}`],
+    [`Tracking: `, { bold: token ?? "the whole market" }],
+    ["Duration: 8 hours\nData collection: every 30 minutes\nReports: at 2.5h, 5h and 8h"],
+  ];
+}
+
+const TITLES: Record<ReportKind, string> = {
+  interim1: "📊 Interim report 1 of 2",
+  interim2: "📊 Interim report 2 of 2",
+  final: "🏁 Final report",
+};
+
+export function reportCard(report: {
+  kind: ReportKind;
+  token: string | null;
+  startedAt: number;
+  generatedAt: number;
+  result: Result;
+}): Paragraph[] {
+  const { kind, token, startedAt, generatedAt, result } = report;
+  const elapsed = duration(generatedAt - startedAt);
+  const checkpoint = `${dueAfterMs[kind] / HOUR}h checkpoint`;
+  return [
+    [
+      { bold: `${TITLES[kind]} · ${token ?? "Market"}` },
+      `\n${checkpoint} · ${elapsed} elapsed · ${dateTime(generatedAt)}`,
+    ],
+    ...resultParagraphs(result),
+  ];
+}
+
+const KEY_SIGNALS = 3;
+
+/** The card of an on-demand result, in short: what it comes to, and where the rest is. @param site The deployment's address. */
+export function snapshotCard(
+  { token, generatedAt, result }: { token: string | null; generatedAt: number; result: Result },
+  site: string,
+): Paragraph[] {
+  const name = token ?? "Market";
+  const page = `${site}/research${token === null ? "" : `?token=${encodeURIComponent(token)}`}`;
+  const signals = result.impacts
+    .toSorted((a, b) => Number(isOf(b, token)) - Number(isOf(a, token)) || b.confidence - a.confidence)
+    .slice(0, KEY_SIGNALS)
+    .flatMap(impactLine);
+  return [
+    [{ bold: `🔬 Research · ${name}` }, `\n${dateTime(generatedAt)} · `, { bold: result.marketOutlook }],
+    [result.shortSummary],
+    [{ bold: "Key signals" }, ...signals],
+    [VIEW],
+    [{ words: "Charts and the whole report", href: page }],
+  ];
+}
+
+/** The whole text of a result. @param focus "" for the whole market. */
+export function fullTextCard(focus: string, result: Result): Paragraph[] {
+  return [[{ bold: `📄 ${titleOf(focus)}` }], ...resultParagraphs(result)];
+}
+
+/** Who told what a result says. @param focus "" for the whole market. */
+export function sourcesCard(focus: string, result: Result): Paragraph[] {
+  const told = sourceParagraphs(result);
+  return [
+    [{ bold: `🔎 ${titleOf(focus)}` }],
+    ...(told.length === 0 ? [["It has no measured source: a model alone wrote it."]] : told),
+  ];
+}
+
+function titleOf(focus: string): string {
+  return focus === "" ? "Market" : focus;
+}
+
+/** What of a result nobody observed. */
+const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
+
+function resultParagraphs(result: Result): Paragraph[] {
+  return [
+    [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
+    [result.shortSummary],
+    [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
+    [{ bold: "Full analysis" }],
+    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph): Paragraph => [paragraph]),
+    [VIEW],
+    ...sourceParagraphs(result),
+  ];
+}
+
+/** Who says what the texts cite, each name once: `CoinGecko [1–3]`. What only a model said is called so by its name. */
+function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
+  const byName = new Map<string, number[]>();
+  for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
+  const told = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
+  const absent = missing.map(({ collector, subject }) => nameOf(collector, subject));
+  return [
+    ...(told.length === 0 ? [] : [[{ bold: "Sources" }, told.join("")] satisfies Paragraph]),
+    ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),
+  ];
+}
+
+/** `1–3, 7` */
+function inRuns(ids: readonly number[]): string {
+  const runs: { from: number; to: number }[] = [];
+  for (const id of ids.toSorted((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.to === id - 1) last.to = id;
+    else runs.push({ from: id, to: id });
+  }
+  return runs.map(({ from, to }) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
+}
+
+/** Whether a signal is of the token that was asked about, which comes first. */
+function isOf({ title }: Result["impacts"][number], token: string | null): boolean {
+  return (
+    token !== null &&
+    title
+      .toUpperCase()
+      .split(/[^A-Z0-9.$-]+/)
+      .includes(token)
+  );
+}
+
+function impactLine(impact: Result["impacts"][number]): Paragraph {
+  const percent = Math.round(impact.confidence * 100);
+  return [`\n${MARKS[impact.sentiment]} `, { bold: impact.title }, ` · ${percent}% · ${impact.detail}`];
+}
+
+/** `2h 30min`, `8h`. */
+function duration(ms: number): string {
+  const minutes = Math.floor(ms / MINUTE);
+  const rest = minutes % 60;
+  return rest === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${rest}min`;
+}

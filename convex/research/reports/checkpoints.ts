@@ -1,0 +1,38 @@
+import { HOUR, MINUTE, NEVER } from "../../lib/time";
+import type { ReportKind } from "../shapes";
+
+/** The timing of a shift, in one place. All pure, all in epoch ms. */
+
+export const SHIFT_MS = 8 * HOUR;
+export const COLLECTION_INTERVAL_MS = 30 * MINUTE;
+
+/** How far into a shift each report is due, in ms. */
+export const dueAfterMs: Record<ReportKind, number> = {
+  interim1: 2.5 * HOUR,
+  interim2: 5 * HOUR,
+  final: SHIFT_MS,
+};
+
+/**
+ * The report a shift owes at a moment. Normally the one it was waiting for; after an outage, interims whose successor
+ * is due as well are skipped, and once 8 hours have passed only the final report remains.
+ */
+export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind {
+  const elapsed = now - startedAt;
+  if (elapsed >= dueAfterMs.final) return "final";
+  if (elapsed >= dueAfterMs.interim2 && waitingFor === "interim1") return "interim2";
+  return waitingFor;
+}
+
+/** The report after this one, and when it is due; `null` after the final one. */
+export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: ReportKind; at: number } | null {
+  if (done === "final") return null;
+  const kind = done === "interim1" ? "interim2" : "final";
+  return { kind, at: startedAt + dueAfterMs[kind] };
+}
+
+/** When the collection after one at `now` is due: a whole interval later, however late that one was, within the shift. */
+export function nextCollection(startedAt: number, now: number): number {
+  const due = now + COLLECTION_INTERVAL_MS;
+  return due < startedAt + SHIFT_MS ? due : NEVER;
+}

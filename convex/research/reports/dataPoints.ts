@@ -1,0 +1,55 @@
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx } from "../../_generated/server";
+import { sha256Hex } from "../../lib/security/crypto";
+import { MINUTE } from "../../lib/time";
+import { nextCollection } from "./checkpoints";
+import { placeOfShift } from "../model";
+import { shareObservation } from "../observations";
+import { payForCollection } from "./stages";
+
+/** A shift's data points: what was observed for it, and whether that is young enough to report on. */
+
+/** A report is written from a collection this young, or waits for one. */
+const REPORTABLE_MS = 10 * MINUTE;
+/** A collection that takes longer than this is not waited for: the report says what is missing. */
+const WAITED_MS = 6 * MINUTE;
+
+/**
+ * One more data point for a shift, and when the next is due.
+ * @throws AppError `rate_limited` for the first one, where nothing is left in the day's budget to pay it from.
+ */
+export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
+  let { prepaid } = shift;
+  const pay = async () => {
+    const paying = await payForCollection(ctx, shift, shift.collectionsCount === 0);
+    prepaid = paying.prepaid;
+    return paying.payer;
+  };
+  const observationId = await shareObservation(ctx, shift.focus, placeOfShift(shift), pay);
+  const sequence = shift.collectionsCount + 1;
+  await ctx.db.insert("dataPoints", { shiftId: shift._id, observationId, sequence, claimedAt: now });
+  await ctx.db.patch("shifts", shift._id, {
+    collectionsCount: sequence,
+    evidence: sha256Hex(`${shift.evidence}:${observationId}`),
+    nextCollectionAt: nextCollection(shift.startedAt, now),
+    prepaid,
+  });
+}
+
+/**
+ * Whether a shift's latest collection can be reported on; where it is too old, a new one is begun.
+ * @returns `false` while it is under way.
+ */
+export async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
+  const latest = await ctx.db
+    .query("dataPoints")
+    .withIndex("by_shiftId", (q) => q.eq("shiftId", shift._id))
+    .order("desc")
+    .first();
+  if (latest === null || now - latest.claimedAt > REPORTABLE_MS) {
+    await addDataPoint(ctx, shift, now);
+    return false;
+  }
+  if (now - latest.claimedAt > WAITED_MS) return true;
+  return (await ctx.db.get("observations", latest.observationId))?.state !== "collecting";
+}

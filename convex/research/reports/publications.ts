@@ -1,0 +1,179 @@
+import { omit } from "convex-helpers";
+import { createFunctionHandle } from "convex/server";
+import { v } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { NEVER } from "../../lib/time";
+import { enqueueCard } from "../../messenger/model";
+import { recordRun } from "../../runs/model";
+import { reportCard } from "./cards";
+import { nextCheckpoint } from "./checkpoints";
+import { holdersOfShift, shiftTopic, undeliveredBy } from "../model";
+import type { ReportKind } from "../shapes";
+import { afterReport, giveBackRest } from "./stages";
+import { INWARD, vReport } from "../tables";
+import type { Written } from "../writing/writer";
+
+/** Shifts per transaction: each gets a report, a run, a card and its own next step. */
+const BATCH = 50;
+
+/** The agent in whose name reports are written. */
+const AGENT_ID = "research-default";
+
+/** Gives a finished synthesis to every shift that waits for it, batch after batch. */
+export const publish = internalMutation({
+  args: { synthesisId: v.id("syntheses") },
+  returns: v.null(),
+  handler: async (ctx, { synthesisId }) => {
+    const synthesis = await ctx.db.get("syntheses", synthesisId);
+    if (synthesis === null || synthesis.state === "writing") return null;
+    const waiting = await ctx.db
+      .query("shifts")
+      .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
+      .take(BATCH);
+    const { result, model, tokensUsed } = synthesis;
+    const handle: string = await createFunctionHandle(internal.research.reports.publications.delivered);
+    for (const shift of waiting) {
+      if (result === undefined || model === undefined || tokensUsed === undefined) {
+        await advance(ctx, shift, synthesis.kind, {
+          error: synthesis.error ?? "The report could not be written",
+        });
+      } else {
+        await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
+        const own = synthesis.shiftId === shift._id;
+        await advance(ctx, own ? afterReport(shift) : shift, synthesis.kind, "reported");
+      }
+    }
+    if (waiting.length === BATCH) {
+      await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
+    }
+    return null;
+  },
+});
+
+/** Report, agent run and card, in one transaction. */
+async function storeReport(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  synthesis: Doc<"syntheses">,
+  { result, model, tokensUsed }: Written,
+  handle: string,
+): Promise<void> {
+  const now = Date.now();
+  const { kind } = synthesis;
+  const type = kind === "final" ? "final" : "interim";
+  const runId = await recordRun(ctx, {
+    userId: shift.userId,
+    agentId: AGENT_ID,
+    title: `${type === "final" ? "Final" : "Interim"} report on ${shift.token ?? "the whole market"}`,
+    status: "completed",
+    model,
+    tokensUsed,
+    startedAt: synthesis.startedAt,
+    finishedAt: now,
+  });
+  const reportId = await ctx.db.insert("reports", {
+    jobId: shift._id,
+    userId: shift.userId,
+    type,
+    generatedAt: now,
+    result,
+    messengerSent: false,
+    jobToken: shift.focus,
+    jobStartedAt: shift.startedAt,
+    synthesisId: synthesis._id,
+    runId,
+  });
+  const drawn = await createFunctionHandle(internal.pictures.desk.report);
+  await enqueueCard(ctx, {
+    userId: shift.userId,
+    bot: shift.bot,
+    chatId: shift.messengerChatId,
+    holders: holdersOfShift(shift),
+    kind: `${type} report`,
+    topic: shiftTopic(shift._id),
+    paragraphs: reportCard({
+      kind,
+      token: shift.token ?? null,
+      startedAt: shift.startedAt,
+      generatedAt: now,
+      result,
+    }),
+    ...(kind === "final" ? { picture: { handle: drawn, subject: shift._id } } : {}),
+    onSettled: { handle, subject: reportId },
+  });
+}
+
+/** Moves a shift past a report, whether it was written or given up. */
+async function advance(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  kind: ReportKind,
+  outcome: "reported" | { error: string },
+): Promise<void> {
+  const reported = outcome === "reported";
+  const next = nextCheckpoint(kind, shift.startedAt);
+  if (next === null) await giveBackRest(ctx, shift);
+  const ending = {
+    prepaid: undefined,
+    status: "completed" as const,
+    endedAt: Date.now(),
+    finalReportSent: reported,
+    nextCollectionAt: NEVER,
+    nextReportAt: NEVER,
+  };
+  await ctx.db.patch("shifts", shift._id, {
+    synthesisId: undefined,
+    ...(reported ? {} : { error: outcome.error }),
+    ...(next === null
+      ? ending
+      : {
+          ...(shift.prepaid === undefined ? {} : { prepaid: shift.prepaid }),
+          nextReport: next.kind,
+          nextReportAt: next.at,
+          interimReportsCount: shift.interimReportsCount + (reported ? 1 : 0),
+        }),
+  });
+}
+
+/** The outbox's word about a report's card. */
+export const delivered = internalMutation({
+  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  returns: v.null(),
+  handler: async (ctx, { subject, sent, error }) => {
+    const reportId = ctx.db.normalizeId("reports", subject);
+    if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return null;
+    await ctx.db.patch("reports", reportId, { messengerSent: sent, messengerError: error });
+    return null;
+  },
+});
+
+/** The latest report of a shift, or on a token, from any user's shift; of both, the shift's on that token. */
+export const latest = internalQuery({
+  args: { token: v.optional(v.string()), jobId: v.optional(v.string()) },
+  returns: v.union(vReport.extend({ deliveryProblem: v.optional(v.string()) }), v.null()),
+  handler: async (ctx, { token, jobId: shift }) => {
+    const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
+    if (row === null || (token !== undefined && row.jobToken !== token)) return null;
+    return { ...omit(row, ["_creationTime", ...INWARD]), ...undeliveredBy(row.messengerError) };
+  },
+});
+
+async function latestOn(ctx: QueryCtx, token: string): Promise<Doc<"reports"> | null> {
+  return ctx.db
+    .query("reports")
+    .withIndex("by_jobToken", (q) => q.eq("jobToken", token))
+    .order("desc")
+    .first();
+}
+
+async function latestOf(ctx: QueryCtx, jobId: string): Promise<Doc<"reports"> | null> {
+  const shiftId = ctx.db.normalizeId("shifts", jobId);
+  if (shiftId === null) return null;
+  return ctx.db
+    .query("reports")
+    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
+    .order("desc")
+    .first();
+}

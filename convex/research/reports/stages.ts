@@ -1,0 +1,85 @@
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx } from "../../_generated/server";
+import { giveBack, type Payer, type Prepaid } from "../../lib/budget/ledger";
+import { completionCost, usualSentiment } from "../../lib/budget/costs";
+import { failureOf } from "../../lib/errors";
+import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
+
+/**
+ * How a shift is paid for: stage by stage, a report and the collections before it. The first is paid for at the start,
+ * each other one when the stage before is used up; what others collect for themselves, and it shares, costs it nothing.
+ * What is left at its end is given back.
+ */
+
+const STAGES = Object.keys(dueAfterMs).length;
+const COLLECTIONS = SHIFT_MS / COLLECTION_INTERVAL_MS + 1;
+
+type Amounts = Omit<Prepaid, "day">;
+
+/** Usual answers of usual models, in millionths of a USD: two of the gateway's and one about sentiment. */
+function collectionCost(): Amounts {
+  return { llm: 2 * completionCost({ input: 2_000, output: 1_500 }), sentiment: usualSentiment() };
+}
+
+function reportCost(): Amounts {
+  return { llm: completionCost({ input: 8_000, output: 1_500 }), sentiment: 0 };
+}
+
+function stageCost(): Amounts {
+  const collections = Math.ceil(COLLECTIONS / STAGES);
+  const one = collectionCost();
+  return { llm: collections * one.llm + reportCost().llm, sentiment: collections * one.sentiment };
+}
+
+/** Who pays for a collection of a shift's, and what is then left of its stage. */
+type Paid = { payer: Payer; prepaid: Prepaid | undefined };
+
+/**
+ * Pays for a collection, and for a stage where the one before is used up.
+ * @param first Whether the shift only begins: then it does not, where nothing is left to pay it from.
+ * @returns Where a later stage finds no budget, the starter pays call by call: each source is asked if there is something
+ * left by then, and is missing otherwise. Its reports are written all the same, out of what the service keeps for itself.
+ * @throws AppError `rate_limited`
+ */
+export async function payForCollection(
+  ctx: MutationCtx,
+  shift: Doc<"shifts">,
+  first: boolean,
+): Promise<Paid> {
+  const { paidBy: payer, prepaid } = shift;
+  // It was paid for as a whole.
+  if (payer === undefined) return { payer: "shift", prepaid };
+  const cost = collectionCost();
+  if (prepaid !== undefined && covers(prepaid, cost)) return { payer: "shift", prepaid: less(prepaid, cost) };
+  if (prepaid !== undefined) await giveBack(ctx, payer, prepaid);
+  const stage = { payer, amounts: stageCost() };
+  try {
+    // In a transaction of its own, of which nothing stays where it fails.
+    const next: Prepaid = await ctx.runMutation(internal.lib.budget.ledger.prepay, stage);
+    return { payer: "shift", prepaid: less(next, cost) };
+  } catch (error) {
+    if (first || failureOf(error)?.code !== "rate_limited") throw error;
+    return { payer, prepaid: undefined };
+  }
+}
+
+/** A shift after a report that was written for it. */
+export function afterReport(shift: Doc<"shifts">): Doc<"shifts"> {
+  const { prepaid } = shift;
+  return prepaid === undefined ? shift : { ...shift, prepaid: less(prepaid, reportCost()) };
+}
+
+/** Gives back what a shift that has ended needs no more. */
+export async function giveBackRest(ctx: MutationCtx, { paidBy, prepaid }: Doc<"shifts">): Promise<void> {
+  if (paidBy !== undefined && prepaid !== undefined) await giveBack(ctx, paidBy, prepaid);
+}
+
+function covers(paid: Amounts, cost: Amounts): boolean {
+  return paid.llm >= cost.llm && paid.sentiment >= cost.sentiment;
+}
+
+function less({ day, ...paid }: Prepaid, cost: Amounts): Prepaid {
+  const { llm, sentiment } = paid;
+  return { day, llm: Math.max(0, llm - cost.llm), sentiment: Math.max(0, sentiment - cost.sentiment) };
+}

@@ -1,0 +1,226 @@
+import { changeSaying, changesBetween, fromSaying, kindOfChange, type Change } from "./changes";
+import { computedFacts } from "./comparisons";
+import {
+  citableLine,
+  counted,
+  isModels,
+  modelNamed,
+  sourceOfFact,
+  sourceOfWords,
+  type Source,
+  type Uncounted,
+} from "../../evidence/text/sources";
+import { COLLECTIONS } from "../../evidence/kinds";
+import { factsOf } from "../../evidence/wordings";
+import { MAJORS } from "../../evidence/model";
+import { namesOf, type Names } from "../../evidence/text/names";
+import type { Fact, Kind, Missing } from "../../evidence/tables";
+import type { Readings } from "./readings";
+
+/** What a report is written from: facts by number, what changed, what only models say, and what is missing. Pure. */
+
+/** What the models are asked for. */
+const MODELS = { market: "market data", sentiment: "social sentiment", onchain: "on-chain signals" };
+/** One that has nothing, as a result lists what is missing. */
+export type Silent = { collector: keyof typeof MODELS; subject: string; reason: string };
+
+export type Brief = {
+  sources: Source[];
+  /** Whom a report may speak of. */
+  names: Names;
+  /** Whether anybody but a model has seen a price. */
+  isPriced: boolean;
+  changes: Change[];
+  missing: Missing[];
+  /** The models that said nothing. */
+  silent: Silent[];
+  /** The last report on the same focus, in a line. */
+  previous: string | null;
+};
+
+export type Material = {
+  focus: string;
+  facts: readonly Fact[];
+  /** What was so when the shift began, and when the last report was written; empty where there is none. */
+  atStart: readonly Fact[];
+  atReport: readonly Fact[];
+  readings: Readings;
+  previous: string | null;
+  missing: Missing[];
+};
+
+/** Of each coin that every report speaks of, in this order. */
+const OF_A_COIN: readonly Kind[] = [
+  "price",
+  "change24h",
+  "moverPlace",
+  "ethBtc",
+  "lastTrade",
+  "dayChange",
+  "dayHigh",
+  "toDayHigh",
+  "dayLow",
+  "toDayLow",
+  "high48h",
+  "low48h",
+  "dayVolume",
+  "volume24h",
+  "marketCap",
+  "rank",
+  "bidDepth",
+  "askDepth",
+  "bidShare",
+  "spread",
+  "funding",
+  "fundingYear",
+  "openInterest",
+];
+const OF_THE_MARKET: readonly Kind[] = [
+  "rising",
+  "risingShare",
+  "majorsRising",
+  "stablecoinSupply",
+  "stablecoinWeek",
+  "stablecoinWeekUsd",
+  "usdcSupply",
+  "blockTransactions",
+  "baseFee",
+];
+const SEARCHED = 8;
+const HEADLINES = 6;
+
+export function briefOf({ focus, facts, atStart, atReport, readings, previous, missing }: Material): Brief {
+  const changes = [
+    ...changesBetween(atStart, facts, { since: "start", focus }),
+    ...changesBetween(atReport, facts, { since: "report", focus }),
+  ];
+  const coins = [...new Set([...(focus === "" ? [] : [focus]), ...MAJORS])];
+  const all = [...facts, ...computedFacts(facts, coins)];
+  const of = (subject: string, kinds: readonly Kind[]) =>
+    kinds.flatMap((kind) => all.find((fact) => fact.subject === subject && fact.kind === kind) ?? []);
+  const chosen = [
+    ...coins.flatMap((coin) => of(coin, OF_A_COIN)),
+    ...["market", "Base"].flatMap((subject) => of(subject, OF_THE_MARKET)),
+    ...facts.filter(({ kind, value }) => kind === "trendingPlace" && Number(value) <= SEARCHED),
+    ...facts.filter(({ kind }) => kind === "headline").slice(0, HEADLINES),
+  ];
+  const sources = counted([
+    ...chosen.map((fact) => sourceOfFact(fact)),
+    ...moverSources(readings, facts, coins),
+    ...changes.flatMap(changeSources),
+    ...persistentSource(readings),
+    ...modelSources(readings),
+  ]);
+  const silent: Silent[] = [
+    ...(readings.market === null ? ["market" as const] : []),
+    ...(readings.sentiment.length === 0 ? ["sentiment" as const] : []),
+    ...(readings.onchain.length === 0 ? ["onchain" as const] : []),
+  ].map((collector) => ({ collector, subject: "", reason: "None could be collected" }));
+  const movers = readings.movers.map(({ symbol: subject, price: value }) => ({
+    subject,
+    kind: "price" as const,
+    value,
+  }));
+  const names = namesOf([...facts, ...movers]);
+  return { sources, names, isPriced: hasMarketFacts(facts), changes, missing, silent, previous };
+}
+
+/** The largest movers of the latest market reading: two facts each, of the source that tells them. */
+function moverSources(
+  { movers, market }: Readings,
+  facts: readonly Fact[],
+  coins: readonly string[],
+): Uncounted[] {
+  return movers
+    .filter(({ symbol }) => !coins.includes(symbol))
+    .flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
+      const told = facts.filter(
+        ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
+      );
+      if (told.length > 0) return told.map((fact) => sourceOfFact(fact));
+      const name = source === "model" ? modelNamed("market data") : source;
+      const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
+      return factsOf(by, { price, change24h }).map((fact) => sourceOfFact(fact));
+    });
+}
+
+/** A change, and what it started from. */
+function changeSources(change: Change): Uncounted[] {
+  const { subject, since, percent, from, fromAt, toAt } = change;
+  const by = { subject, kind: kindOfChange(change), source: "computed by this service", url: "" };
+  const moved: Fact = { ...by, value: percent, unit: "percent", observedAt: toAt };
+  const begun: Fact = { ...by, value: from, unit: "USD", observedAt: fromAt };
+  return [
+    { ...sourceOfFact(moved, since), says: changeSaying(change) },
+    { ...sourceOfFact(begun, since), says: fromSaying(change) },
+  ];
+}
+
+function persistentSource({ persistent, cycles, market }: Readings): Uncounted[] {
+  if (market === null || cycles < 2) return [];
+  const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
+  const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
+  return [sourceOfWords({ says, observedAt: market.at, name: "counted by this service" })];
+}
+
+/** What only a model says is a source of its own name: who cites it says so. */
+function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
+  return [
+    ...sentiment.flatMap(({ at, output }) => {
+      const degraded = output.degraded ? ", made without a live search" : "";
+      const [url = null] = output.citations;
+      const name = modelNamed(`social sentiment${degraded}`);
+      const said = [
+        { says: `Social sentiment: ${output.overall}`, words: output.overall },
+        ...output.tokens.map(({ token, sentiment, narrative: words }) => ({
+          says: `${token} sentiment: ${sentiment}. ${words}`,
+          words,
+        })),
+      ];
+      const buzz = output.tokens.flatMap(({ token: subject, buzz }) =>
+        factsOf({ subject, observedAt: at, source: name, url: url ?? "" }, { buzz }),
+      );
+      return [
+        ...said.map((one) => sourceOfWords({ ...one, observedAt: at, name, url })),
+        ...buzz.map((fact) => sourceOfFact(fact)),
+      ];
+    }),
+    ...onchain.flatMap(({ at, output }) => {
+      const name = modelNamed("on-chain signals");
+      const said = [
+        { says: `On-chain signals: ${output.summary}`, words: output.summary },
+        ...output.signals.map(({ token, kind, direction, detail: words }) => ({
+          says: `${token} ${kind}, ${direction}: ${words}`,
+          words,
+        })),
+      ];
+      return said.map((one) => sourceOfWords({ ...one, observedAt: at, name }));
+    }),
+  ];
+}
+
+/** The brief as the writer reads it. */
+export function describeBrief({ sources, previous, missing, silent }: Brief): string {
+  const observed = sources.filter((source) => !isModels(source));
+  const told = sources.filter(isModels);
+  return [
+    "Facts, observed by this service:",
+    ...(observed.length === 0 ? ["none could be collected"] : observed.map(citableLine)),
+    ...(told.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
+    ...told.map(citableLine),
+    ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
+    ...[...silent, ...missing].map(
+      ({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`,
+    ),
+  ].join("\n");
+}
+
+export function nameOf(collector: (Missing | Silent)["collector"], subject: string): string {
+  const name = { ...COLLECTIONS, ...MODELS }[collector];
+  return subject === "" ? name : `${name} of ${subject}`;
+}
+
+/** Whether there is a price to write of. */
+function hasMarketFacts(facts: readonly Fact[]): boolean {
+  return facts.some(({ kind }) => kind === "price" || kind === "lastTrade");
+}

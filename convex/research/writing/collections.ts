@@ -1,0 +1,19 @@
+import { LISTS, MAJORS } from "../../evidence/model";
+import type { Wanted } from "../../evidence/tables";
+
+/** All that is collected for a report on a focus ("" for the whole market). */
+export function wantedFor(focus: string): Wanted[] {
+  const coins = [...new Set([...MAJORS, ...(focus === "" ? [] : [focus])])];
+  return [
+    ...LISTS,
+    ...coins.flatMap((subject): Wanted[] => [
+      { collector: "day", subject },
+      { collector: "book", subject },
+      { collector: "candles", subject },
+    ]),
+    { collector: "perpetuals", subject: "" },
+    { collector: "stablecoins", subject: "" },
+    { collector: "base", subject: "" },
+    { collector: "news", subject: focus },
+  ];
+}

@@ -1,0 +1,72 @@
+import { wordingOf } from "../../evidence/wordings";
+import { MAJORS } from "../../evidence/model";
+import type { Fact, Kind } from "../../evidence/tables";
+
+/** What writers often compare, computed from the facts, so that no writer has to. Pure. */
+
+const BY = { source: "computed by this service", url: "" } as const;
+
+/** A fact that is computed from these kinds of its subject's, or of those named: `ETH.price`. */
+type Row = readonly [kind: Kind, from: string, compute: (...values: number[]) => number];
+
+const against = (price = 0, level = 0): number => (price / level - 1) * 100;
+
+const OF_A_COIN: readonly Row[] = [
+  ["toDayHigh", "lastTrade dayHigh", against],
+  ["toDayLow", "lastTrade dayLow", against],
+  ["bidShare", "bidDepth askDepth", (bid = 0, ask = 0) => (100 * bid) / (bid + ask)],
+  ["fundingYear", "funding", (rate = 0) => rate * 24 * 365],
+];
+const OF_THE_MARKET: readonly Row[] = [
+  ["risingShare", "rising", (rising = 0) => (100 * rising) / 50],
+  [
+    "majorsRising",
+    MAJORS.map((coin) => `${coin}.change24h`).join(" "),
+    (...all) => all.filter((change) => change > 0).length,
+  ],
+  [
+    "stablecoinWeekUsd",
+    "stablecoinSupply stablecoinWeek",
+    (supply = 0, week = 0) => supply - supply / (1 + week / 100),
+  ],
+];
+const OF_ETHER: readonly Row[] = [["ethBtc", "ETH.price BTC.price", (eth = 0, btc = 0) => eth / btc]];
+
+/** @param coins Whose facts are compared. */
+export function computedFacts(facts: readonly Fact[], coins: readonly string[]): Fact[] {
+  const rowsOf = [...coins.map((coin) => [coin, OF_A_COIN] as const), ["market", OF_THE_MARKET] as const];
+  const all = [...rowsOf, ["ETH", OF_ETHER] as const].flatMap(([subject, rows]) =>
+    rows.flatMap((row) => computed(subject, row, facts)),
+  );
+  return [...all, ...places(facts, coins)];
+}
+
+/** Nothing where one of the facts is missing. */
+function computed(subject: string, [kind, from, compute]: Row, facts: readonly Fact[]): Fact[] {
+  const told = from.split(" ").flatMap((name) => {
+    const [wanted = "", of = subject] = name.split(".").toReversed();
+    return facts.find((one) => one.subject === of && one.kind === wanted) ?? [];
+  });
+  const values = told.flatMap((one) => (typeof one.value === "number" ? [one.value] : []));
+  const value = values.length < from.split(" ").length ? Number.NaN : compute(...values);
+  const observedAt = Math.min(...told.map((one) => one.observedAt));
+  return Number.isFinite(value)
+    ? [{ ...BY, subject, kind, value, unit: wordingOf(kind).unit, observedAt }]
+    : [];
+}
+
+/** Where coins stand among the largest by how much they rose. */
+function places(facts: readonly Fact[], coins: readonly string[]): Fact[] {
+  const order = facts
+    .flatMap(({ kind, subject, value, observedAt }) =>
+      kind === "change24h" && typeof value === "number" ? [{ subject, value, observedAt }] : [],
+    )
+    .sort((a, b) => b.value - a.value);
+  // Of a few coins a place says nothing.
+  if (order.length < 20) return [];
+  return order.flatMap(({ subject, observedAt }, index): Fact[] =>
+    coins.includes(subject)
+      ? [{ ...BY, subject, kind: "moverPlace", value: index + 1, unit: "count", observedAt }]
+      : [],
+  );
+}

@@ -1,0 +1,110 @@
+import { withoutBrackets } from "../../evidence/text/sources";
+import { withoutTrailing } from "../../lib/text/strings";
+
+/** The contract of a ResearchResult: what is demanded, and what is mended by rule. What is asked of the model: `resultShape`. */
+
+export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
+export type Outlook = (typeof OUTLOOKS)[number];
+
+export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
+
+export const MIN_WORDS = 400;
+export const MAX_WORDS = 600;
+export const SUMMARY_LIMIT = 100;
+type Result = {
+  fullAnalysis: string;
+  shortSummary: string;
+  marketOutlook: Outlook;
+  impacts: { title: string; detail: string; sentiment: Outlook; confidence: number }[];
+};
+
+/**
+ * What is wrong with a result, for the repair turn; `null` when it keeps the contract.
+ * @param shown Its analysis and summary as readers will see them.
+ */
+export function demands(
+  result: Result,
+  shown = { analysis: result.fullAnalysis, summary: result.shortSummary },
+): string | null {
+  const problems: string[] = [];
+  const words = countWords(shown.analysis);
+  if (words < MIN_WORDS || words > MAX_WORDS) {
+    problems.push(`fullAnalysis has ${words} words and must have ${MIN_WORDS} to ${MAX_WORDS}`);
+  }
+  const mark = MARKS[result.marketOutlook];
+  if (!result.shortSummary.startsWith(mark)) problems.push(`shortSummary must start with ${mark}`);
+  if ([...shown.summary].length > SUMMARY_LIMIT) {
+    problems.push(`shortSummary must have at most ${SUMMARY_LIMIT} characters`);
+  }
+  if (result.impacts.length === 0) problems.push("impacts must not be empty");
+  if (result.impacts.some(({ confidence }) => confidence < 0 || confidence > 1)) {
+    problems.push("every confidence must lie between 0 and 1");
+  }
+  return problems.length === 0 ? null : problems.join("; ");
+}
+
+/**
+ * Brings confidences into the contract's scale; lengths are mended where it is known what readers see.
+ * @returns `null` without impacts, or with confidences of an unknown scale: nothing can be made up.
+ */
+export function mend(result: Result): Result | null {
+  const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
+  if (result.impacts.length === 0 || confidences === null) return null;
+  return {
+    ...result,
+    impacts: result.impacts.map((impact, i) => ({ ...impact, confidence: confidences[i] ?? 0 })),
+  };
+}
+
+/** The words that readers see, brackets apart; two signs of Chinese or Japanese count as one. */
+export function countWords(prose: string): number {
+  const shown = withoutBrackets(prose);
+  const signs = shown.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu)?.length ?? 0;
+  return shown.split(/[ \t\n]+/).filter((word) => /[^\p{P}\s]/u.test(word)).length + Math.floor(signs / 2);
+}
+
+/** Whether the analysis misses the contract's lower bound: accepted for shift and on-demand reports. */
+export function isShort(result: { fullAnalysis: string }): boolean {
+  return countWords(result.fullAnalysis) < MIN_WORDS;
+}
+
+/** How many words an analysis has too many. */
+export function wordsOver(prose: string): number {
+  return Math.max(0, countWords(prose) - MAX_WORDS);
+}
+
+/** A summary with the outlook's mark, within its length, no figure cut in two. */
+export function markedSummary(summary: string, outlook: Outlook): string {
+  const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
+  const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
+  if (points.length <= SUMMARY_LIMIT) return points.join("");
+  const kept = points.slice(0, SUMMARY_LIMIT - 1).join("");
+  const space = points[SUMMARY_LIMIT - 1] === " " ? kept.length : kept.lastIndexOf(" ");
+  // A word that fills a summary may be cut, unless it is a figure.
+  const end = space > 2 || /\d/.test(kept) ? Math.max(space, MARKS[outlook].length) : kept.length;
+  const whole = kept.slice(0, end);
+  const open = whole.lastIndexOf("(");
+  const closed = open > whole.lastIndexOf(")") ? whole.slice(0, open) : whole;
+  return `${withoutTrailing(closed, " ,;:–—-")}…`;
+}
+
+/** A text with some of its last words gone, ending with a sentence where it has one in its second half. */
+export function shortened(prose: string, over: number): string {
+  if (over === 0) return prose;
+  const limit = prose.split(/\s+/).length - over;
+  const kept = new RegExp(`^\\s*(?:\\S+\\s+){${Math.max(0, limit - 1)}}\\S+`).exec(prose)?.[0] ?? prose;
+  const end = Math.max(
+    ...[". ", "! ", "? ", "] ", ".\n", "!\n", "?\n"].map((stop) => kept.lastIndexOf(stop)),
+  );
+  if (/[.!?]$/.test(kept)) return kept;
+  return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
+}
+
+/** Scores of up to a hundred are percent, all of them. `null` where they are of no scale that is known. */
+function asFractions(scores: readonly number[]): number[] | null {
+  const highest = Math.max(...scores);
+  if (highest > 100 || scores.some((score) => score < 0)) return null;
+  if (highest <= 1) return [...scores];
+  // Of 7 nobody can tell whether it is of 10 or of 100.
+  return highest > 10 ? scores.map((score) => score / 100) : null;
+}

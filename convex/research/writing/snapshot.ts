@@ -1,0 +1,122 @@
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import type { Payer } from "../../lib/budget/ledger";
+import { deadlines } from "../../lib/outside/deadlines";
+import { AppError } from "../../lib/errors";
+import { HOUR, iso, sleep } from "../../lib/time";
+import type { Brief } from "./brief";
+import { gatherBrief } from "./material";
+import type { Result, Sources, SourceStates } from "../shapes";
+import { writeResult } from "./writer";
+
+/** A result written from what the sources have said by now. For actions. */
+
+/** An older reading says nothing of the present. */
+const READING_GOOD_MS = 2 * HOUR;
+
+export type SnapshotTask = {
+  focus: string;
+  /** What a reader wants to know. */
+  question?: string | undefined;
+  observationId: Id<"observations">;
+  /** What the model is told it writes. */
+  occasion: string;
+  /**
+   * `soon`: somebody waits on the line, so a source that is slower than the deadline does not hold the result back: its
+   * last reading stands in, and its collection continues in the background. `whole`: every source is waited for, and without an
+   * observed price nothing is written.
+   */
+  wanted: "soon" | "whole";
+  payer: Payer;
+};
+
+/**
+ * Writes a result from an observation, and from earlier readings of at most two hours where a source has none.
+ * @throws AppError `upstream`
+ */
+export async function writeSnapshot(
+  ctx: ActionCtx,
+  { focus, question, observationId, occasion, wanted, payer }: SnapshotTask,
+): Promise<{ result: Result; model: string; sources: SourceStates }> {
+  await awaitSources(ctx, observationId, wanted);
+  const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
+  const { sources, states } = fillIn(readings.current, readings.earlier, Date.now() - READING_GOOD_MS);
+  const brief = await gatherBrief(ctx, { focus, observations: [sources], startedAt: null });
+  const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, sources);
+  if (failure !== null) throw new AppError("upstream", failure);
+  const task = { occasion, focus, question, nowIso: iso(Date.now()), brief };
+  const { result, model } = await writeResult(ctx, task, { turnMs: deadlines.llmScheduled, payer });
+  return { result, model, sources: states };
+}
+
+/** Until all sources have settled; soon, until the deadline has passed and at least one has a reading. */
+async function awaitSources(
+  ctx: ActionCtx,
+  observationId: Id<"observations">,
+  wanted: SnapshotTask["wanted"],
+): Promise<void> {
+  const enough = AbortSignal.timeout(deadlines.researchSources);
+  const hopeless = AbortSignal.timeout(deadlines.sentiment);
+  let pause = 100;
+  while (!hopeless.aborted) {
+    const progress = await ctx.runQuery(internal.research.observations.progress, { observationId });
+    if (progress.settled || (wanted === "soon" && enough.aborted && progress.anyOk)) return;
+    await sleep(pause);
+    pause = Math.min(pause * 1.5, 500);
+  }
+}
+
+/** Each source's own reading, else its latest stored one since `since` (epoch ms), else nothing; and which of these it is. */
+function fillIn(
+  current: Sources,
+  earlier: readonly Sources[],
+  since: number,
+): { sources: Sources; states: SourceStates } {
+  const of = <Source extends keyof SourceStates>(source: Source) =>
+    pick(
+      current[source],
+      earlier.map((one) => one[source]),
+      since,
+    );
+  const [market, sentiment, onchain] = [of("market"), of("sentiment"), of("onchain")];
+  return {
+    sources: {
+      market: market.reading,
+      sentiment: sentiment.reading,
+      onchain: onchain.reading,
+      facts: current.facts,
+    },
+    states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },
+  };
+}
+
+type Any = { state: "pending" } | { state: "failed"; at: number } | { state: "ok"; at: number };
+
+function pick<Reading extends Any>(
+  current: Reading,
+  earlier: readonly Reading[],
+  since: number,
+): { reading: Reading; state: SourceStates["market"] } {
+  if (current.state === "ok") return { reading: current, state: { state: "live", asOf: current.at } };
+  for (const reading of earlier) {
+    if (reading.state === "ok" && reading.at >= since)
+      return { reading, state: { state: "earlier", asOf: reading.at } };
+  }
+  return { reading: current, state: { state: "missing", asOf: null } };
+}
+
+/** Why a whole result cannot be written, or `null` when it can: what is paid for states prices that were observed. */
+function noMarketFacts({ isPriced, missing }: Brief): string | null {
+  if (isPriced) return null;
+  const [first] = missing;
+  return first === undefined ? "The market data did not come in time" : first.reason;
+}
+
+/** Why there is nothing to write from, or `null` when there is something. */
+function nothingToWriteFrom(brief: Brief, sources: Sources): string | null {
+  if (brief.sources.length > 0) return null;
+  const all = [sources.market, sources.sentiment, sources.onchain];
+  const failed = all.find((source) => source.state === "failed");
+  return failed?.state === "failed" ? failed.error : "The research sources did not answer in time";
+}

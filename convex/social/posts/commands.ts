@@ -1,0 +1,219 @@
+import { withoutTrailing } from "../../lib/text/strings";
+import type { Symbol } from "../../wallets/tokens";
+
+/**
+ * What the author's own words say, read by code alone. A post is a command only when every word of it belongs to one:
+ * whoever talks to the model, quotes, asks, doubts or puts conditions uses words that no command has. Pure.
+ */
+
+type Unit = Symbol | "USD";
+
+export type Command = {
+  action: "buy" | "sell" | "swap" | "send";
+  fromToken: Symbol;
+  /** `null` for a send. */
+  toToken: Symbol | null;
+  /** Exact decimal in its one spelling (`1000.5`), in `unit`. */
+  amount: string;
+  unit: Unit;
+  /** As written, 0x and 40 hex digits; `null` for a swap of any kind. */
+  recipient: string | null;
+};
+
+export type Reading = { kind: "command"; command: Command } | { kind: "none"; reason: string };
+
+/** A command takes a few words; a post this long is none. */
+const MAX_LENGTH = 1_000;
+
+const ACTIONS = new Map<string, Command["action"]>([
+  ["buy", "buy"],
+  ["purchase", "buy"],
+  ["sell", "sell"],
+  ["swap", "swap"],
+  ["convert", "swap"],
+  ["exchange", "swap"],
+  ["trade", "swap"],
+  ["send", "send"],
+  ["transfer", "send"],
+  ["pay", "send"],
+]);
+
+const TOKENS = new Map<string, Symbol>([
+  ["eth", "ETH"],
+  ["ether", "ETH"],
+  ["ethereum", "ETH"],
+  ["usdc", "USDC"],
+  ["usdt", "USDT"],
+  ["tether", "USDT"],
+  ["dai", "DAI"],
+  ["weth", "WETH"],
+]);
+
+const DOLLARS = new Set(["usd", "dollar", "dollars", "buck", "bucks", "$"]);
+
+const JOINING = new Set(["of", "for", "to", "into", "with", "from", "using", "in"]);
+
+/** Say nothing about a trade, and change nothing about one. */
+const COURTESIES = new Set(
+  "please pls plz hey hi hello gm thanks thank thx ty some the now worth token tokens".split(" "),
+);
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-z]*)$/;
+const HANDLE = /^@\w{1,30}$/;
+/** The network puts its own links behind posts with pictures and quotes. */
+const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
+/** The few that nobody takes for a question, a refusal or a joke. */
+const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
+
+/** Words that change nothing right behind their verb; elsewhere they turn a sentence round. */
+const BEHIND_VERB = new Map<string, readonly string[]>([
+  ["me", ["do:buy"]],
+  ["my", ["do:sell", "do:swap", "do:send"]],
+]);
+
+/** Reads a post; the reason for which it is no command is for its author. */
+export function readCommand(text: string): Reading {
+  if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
+  // A raised, circled or broken number would become another one, and an ellipsis says that something is missing.
+  if (/\p{No}/u.test(text)) return none("The post has a number that is not a plain one");
+  const plain = text.normalize("NFKC");
+  if (plain.includes("..")) return none("The post does not end where its text does");
+  const words: string[] = [];
+  for (const raw of plain.split(/\s+/)) {
+    const behind = BEHIND_VERB.get(raw.toLowerCase())?.includes(words.at(-1) ?? "") === true;
+    const word = behind ? "" : wordOf(raw);
+    if (word === null) return none("The post says more than a plain trade command");
+    if (word !== "") words.push(...word.split(" "));
+  }
+  const verbs = words.filter((word) => word.startsWith("do:"));
+  if (verbs.length !== 1) return none("The post does not name exactly one of buy, sell, swap and send");
+  if (words.filter((word) => word.startsWith("amount:")).length !== 1) {
+    return none("The post does not name exactly one amount");
+  }
+  return compose(words.join(" "));
+}
+
+function none(reason: string): Reading {
+  return { kind: "none", reason };
+}
+
+/** A word in the grammar's spelling, `""` for one that says nothing, `null` for one that no command has. */
+function wordOf(raw: string): string | null {
+  const bare = withoutTrailing(raw, ".,!;:");
+  if (bare === "" || HANDLE.test(bare) || OWN_LINK.test(bare) || PICTOGRAM.test(bare)) return "";
+  if (ADDRESS.test(bare)) return `at:${bare}`;
+  const word = bare.toLowerCase();
+  if (COURTESIES.has(word)) return "";
+  if (JOINING.has(word)) return word;
+  const verb = ACTIONS.get(word);
+  if (verb !== undefined) return `do:${verb}`;
+  const token = TOKENS.get(word.replace(/^[$#](?=[a-z])/, ""));
+  if (token !== undefined) return `token:${token}`;
+  if (DOLLARS.has(word)) return "token:USD";
+  return amountWords(word);
+}
+
+/** `$1,000.50`, `10`, `10usdc`, `10$`: the amount, and its unit where one is part of the word. */
+function amountWords(word: string): string | null {
+  const parts = NUMBER.exec(word);
+  if (parts === null) return null;
+  const [, before = "", number = "", behind = "", suffix = ""] = parts;
+  const unit = before + behind === "" ? "" : "USD";
+  const named = suffix === "" ? "" : DOLLARS.has(suffix) ? "USD" : TOKENS.get(suffix);
+  if (named === undefined || (unit !== "" && named !== "" && named !== unit)) return null;
+  const amount = canonicalAmount(number.replaceAll(",", ""));
+  if (amount === null) return null;
+  return unit + named === "" ? `amount:${amount}` : `amount:${amount} token:${unit || named}`;
+}
+
+/** A decimal in its one spelling, without idle zeros; `null` for zero and for what is no plain decimal. */
+export function canonicalAmount(text: string): string | null {
+  const parts = /^(\d*)(?:\.(\d*))?$/.exec(text);
+  if (parts === null) return null;
+  const whole = (parts[1] ?? "").replace(/^0+/, "");
+  const fraction = withoutTrailing(parts[2] ?? "", "0");
+  if (whole === "" && fraction === "") return null;
+  return fraction === "" ? whole : `${whole || "0"}.${fraction}`;
+}
+
+const amountOf = (units: string) => String.raw`amount:(?<amount>\S+) token:(?<unit>${units})`;
+const AMOUNT = amountOf(String.raw`\w+`);
+const USD_AMOUNT = amountOf("USD");
+const STABLE_AMOUNT = amountOf("USDC|USDT|DAI");
+const PAYING = String.raw`(?: (?:with|using|from|for) token:(?<from>ETH|USDC|USDT|DAI|WETH))?`;
+const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WETH)`;
+
+/** Every sentence that is a command. A token behind the amount's unit is what the amount is of. */
+const SENTENCES: Record<Command["action"], readonly RegExp[]> = {
+  buy: [
+    sentence(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
+    // Without `of`, only dollars and what stands for them are sure to be the price.
+    sentence(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
+    sentence(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
+    sentence(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
+  ],
+  sell: [sentence(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
+  swap: [sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})? (?:to|for|into) ${token("to")}`)],
+  send: [
+    sentence(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})? to at:(?<at>\\S+)`),
+    sentence(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
+  ],
+};
+
+function sentence(pattern: string): RegExp {
+  return new RegExp(`^${pattern}$`);
+}
+
+function compose(words: string): Reading {
+  for (const [action, sentences] of Object.entries(SENTENCES)) {
+    for (const pattern of sentences) {
+      const found = pattern.exec(words)?.groups;
+      if (found !== undefined && isAction(action)) return commandOf(action, found);
+    }
+  }
+  return none("The post does not read as a trade command, such as: buy 10 USD of ETH");
+}
+
+function isAction(word: string): word is Command["action"] {
+  return Object.hasOwn(SENTENCES, word);
+}
+
+function commandOf(action: Command["action"], found: Record<string, string | undefined>): Reading {
+  const amount = found.amount ?? "";
+  const unit = unitOf(found.unit);
+  if (unit === null) return none("The post does not say what the amount is of");
+  const coin = unit === "USD" ? null : unit;
+  const [from, to] = [tokenOf(found.from), tokenOf(found.to)];
+  const sides = sidesOf(action, coin, from, to);
+  if (sides === null) return none("The post does not say which token is given and which is taken");
+  // An amount is of what is given, or of what is bought; of anything else it would need a second price.
+  const sound = coin === null || coin === sides.fromToken || (action === "buy" && coin === sides.toToken);
+  if (!sound || sides.fromToken === sides.toToken) {
+    return none("The post's tokens and amount do not fit together");
+  }
+  return { kind: "command", command: { action, ...sides, amount, unit, recipient: found.at ?? null } };
+}
+
+/** Buying pays with USDC and selling yields USDC, unless the post says otherwise. */
+function sidesOf(
+  action: Command["action"],
+  coin: Symbol | null,
+  from: Symbol | null,
+  to: Symbol | null,
+): Pick<Command, "fromToken" | "toToken"> | null {
+  if (action === "buy" && to === null)
+    return coin === null ? null : { fromToken: from ?? "USDC", toToken: coin };
+  if (action === "buy") return { fromToken: from ?? coin ?? "USDC", toToken: to };
+  const given = from ?? coin;
+  if (given === null || (action === "swap" && to === null)) return null;
+  return { fromToken: given, toToken: action === "sell" ? (to ?? "USDC") : to };
+}
+
+function unitOf(text: string | undefined): Unit | null {
+  return text === "USD" ? "USD" : tokenOf(text);
+}
+
+function tokenOf(text: string | undefined): Symbol | null {
+  return TOKENS.get(text?.toLowerCase() ?? "") ?? null;
+}

@@ -1,0 +1,118 @@
+import { isHex, keccak256, type Address, type Hex, type TypedDataDomain } from "viem";
+import {
+  generatePrivateKey,
+  privateKeyToAccount,
+  signTransaction as signTransactionWith,
+  signTypedData as signTypedDataWith,
+  type PrivateKeyAccount,
+} from "viem/accounts";
+import { internal } from "../../_generated/api";
+import type { Id } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import { CHAIN_ID } from "../../lib/money/base";
+import { optional, required } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { open, seal } from "../../lib/security/seals";
+import type { Fees } from "../../providers/chain/fees";
+import type { Transaction } from "../../providers/chain/preparation";
+import { keySeal } from "./envelopes";
+import { serviceAccountOf, type ServiceRole } from "./services";
+
+/**
+ * The custody provider: a permission's id in, signature out. The only place where a key is ever in clear, for the moment of one
+ * signature; a hosted provider with the same verbs can take its place. For actions.
+ */
+
+/** Whether this service can sign for an account: a service account's only while its key is the configured one. */
+export function canSign(walletId: string): boolean {
+  const account = serviceAccountOf(walletId);
+  return account === null || account.address === serviceAddress(account.role);
+}
+
+/** A new wallet: its id, its address, and its key, sealed. Nothing is stored yet. */
+export async function createWallet(): Promise<{ walletId: string; address: Address; sealedKey: string }> {
+  const walletId = `wal_${crypto.randomUUID().replaceAll("-", "")}`;
+  const key = generatePrivateKey();
+  const { address } = privateKeyToAccount(key);
+  return { walletId, address, sealedKey: await seal(key, keySeal(walletId)) };
+}
+
+export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
+
+/** Bytes that take a nonce, and the hash under which they are mined. */
+export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
+
+/** Under which permission something is signed, and whether for the first time. No key opens without one. */
+export type Under = { permissionId: Id<"permissions">; isFirst: boolean };
+
+/** Signs a transaction of a user's wallet. For `wallets/transactions/terms/signer` alone, which holds it against the terms. */
+export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
+  const privateKey = await openKey(ctx, under);
+  const rawTransaction = await signTransactionWith({ privateKey, transaction: transactionOf(unsigned) });
+  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+}
+
+/** Signs a transaction of a service account's. */
+export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
+  const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
+  return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
+}
+
+function transactionOf({ nonce, gas, fees, call }: Unsigned) {
+  return { type: "eip1559" as const, chainId: CHAIN_ID, nonce, gas, ...fees, ...call };
+}
+
+export type TypedData = {
+  domain: TypedDataDomain;
+  types: Record<string, { name: string; type: string }[]>;
+  primaryType: string;
+  message: Record<string, unknown>;
+};
+
+/** Signs EIP-712 typed data for a user's wallet; returns the 65-byte signature. For the signer alone. */
+export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedData): Promise<Hex> {
+  return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
+}
+
+/** The service's own account, with its configured key. */
+function ownAccount(walletId: string): PrivateKeyAccount {
+  const account = serviceAccountOf(walletId);
+  if (account === null) throw new AppError("internal", "A user's wallet signs under a permission alone");
+  if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
+  return serviceAccount(account.role);
+}
+
+/** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
+async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
+  const asked = { ...under, now: Date.now() };
+  const { walletId, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
+  const key = await open(envelope, keySeal(walletId));
+  if (!isHex(key) || key.length !== 66) throw new AppError("internal", "A sealed secret is damaged");
+  return key;
+}
+
+/**
+ * Of the service's own accounts, which hold gas and nothing else. The relayer carries out signed payments: it can redirect
+ * nothing, since who pays whom how much is signed by the payer. The anchor puts the signal record's head on the chain. This
+ * is the only place where their keys are read.
+ */
+const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY" } as const satisfies Record<
+  ServiceRole,
+  string
+>;
+
+/** @throws AppError `not_configured` without a usable key; its value is in no message. */
+function serviceAccount(role: ServiceRole): PrivateKeyAccount {
+  const key = required(KEYS[role]);
+  try {
+    if (isHex(key)) return privateKeyToAccount(key);
+  } catch {
+    // Zero, or above the curve's order: the thrown message may quote the key.
+  }
+  throw new AppError("not_configured", `${KEYS[role]} is not configured correctly`);
+}
+
+/** The address that pays the gas, checksummed; `null` without a key. */
+export function serviceAddress(role: ServiceRole): Address | null {
+  return optional(KEYS[role]) === undefined ? null : serviceAccount(role).address;
+}

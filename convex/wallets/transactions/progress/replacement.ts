@@ -1,0 +1,227 @@
+import { keccak256, parseTransaction, type Address, type Hex } from "viem";
+import { internal } from "../../../_generated/api";
+import type { Doc } from "../../../_generated/dataModel";
+import type { ActionCtx } from "../../../_generated/server";
+import { MOST_FEE } from "../../../lib/money/base";
+import { AppError, failureOf } from "../../../lib/errors";
+import { log } from "../../../lib/log";
+import { raisedFees, type FeeMarket, type Fees } from "../../../providers/chain/fees";
+import { prepareTransaction, type Transaction } from "../../../providers/chain/preparation";
+import { broadcast, saysAgain } from "../../../providers/chain/transactions";
+import { asAddress } from "../../addresses";
+import { canSign } from "../../custody/signatures";
+import { bytesOf } from "../model";
+import type { Held } from "./nonces";
+import { signAnew } from "../terms/signer";
+import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS } from "../states";
+
+/** Transactions that are stuck, and nonces that nobody holds (`nonces.ts`): other bytes take their place. For actions. */
+
+const GAS_OF_NOTHING = 21_000n;
+
+/** What stored bytes say. @throws AppError `internal` when they are of another kind than this service signs. */
+function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
+  const transaction = parseTransaction(raw);
+  const { to, gas } = transaction;
+  if (transaction.type !== "eip1559" || to === undefined || to === null || gas === undefined) {
+    throw new AppError("internal", "Signed bytes are of another kind");
+  }
+  const { data = "0x", value = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = transaction;
+  return { call: { to, data, value }, gas, fees: { maxFeePerGas, maxPriorityFeePerGas } };
+}
+
+/** A transaction that moves nothing. */
+function nothingFrom(address: Address): Transaction {
+  return { to: address, data: "0x", value: 0n };
+}
+
+/**
+ * Replaces bytes that the chain's next block cannot take, when it is their turn: by the same call for more, or, where that
+ * has become hopeless, by nothing. Of the old and the new at most one is ever mined.
+ * @param mined How many of the wallet's transactions are mined.
+ * @returns Whether other bytes were handed out.
+ */
+export async function replaceIfStuck(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  mined: number,
+): Promise<boolean> {
+  const raw = bytesOf(row);
+  const { nonce } = row;
+  if (raw === null || nonce === undefined || nonce !== mined || !canSign(row.walletId)) return false;
+  const owner = asAddress(row.address);
+  const { call, gas, fees } = readBytes(raw);
+  const now = await preparationOf(owner, call);
+  if (now === null) return false;
+  const { market, native } = now;
+  const starved = native < call.value + gas * fees.maxFeePerGas;
+  if (market.baseFee <= fees.maxFeePerGas && !starved && !isOutbid(row, fees, market)) return false;
+  const raised = raisedFees(fees, market);
+  if (raised === null || gas * raised.maxFeePerGas > MOST_FEE) return false;
+  const pays = native >= call.value + gas * raised.maxFeePerGas && now.gas.kind === "estimated";
+  if (pays) return handOutReplacement(ctx, row, raw, { kind: "repriced", call, gas, fees: raised });
+  return withdraw(ctx, row, raw, { native, fees: raised });
+}
+
+/**
+ * Takes the nonce of bytes that the node goes on refusing, by nothing: until something takes it nobody can know that they
+ * will not be mined.
+ * @param mined How many of the wallet's transactions are mined.
+ */
+export async function withdrawRefused(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  mined: number,
+): Promise<void> {
+  const raw = bytesOf(row);
+  if (raw === null || row.nonce !== mined || !canSign(row.walletId)) return;
+  if (row.replacement?.kind === "withdrawal") return;
+  const owner = asAddress(row.address);
+  const now = await preparationOf(owner, nothingFrom(owner));
+  const fees = now === null ? null : raisedFees(readBytes(raw).fees, now.market);
+  if (now !== null && fees !== null) await withdraw(ctx, row, raw, { native: now.native, fees });
+}
+
+async function withdraw(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  raw: Hex,
+  { native, fees }: { native: bigint; fees: Fees },
+): Promise<boolean> {
+  const waited = Date.now() - (row.handedOutAt ?? Date.now());
+  // Other people's payments wait behind a settlement, and its payer may have it carried out anew.
+  const patience = row.request.kind === "settlement" ? 0 : WITHDRAWN_AFTER_MS;
+  if (waited < patience || native < GAS_OF_NOTHING * fees.maxFeePerGas) return false;
+  const call = nothingFrom(asAddress(row.address));
+  return handOutReplacement(ctx, row, raw, { kind: "withdrawal", call, gas: GAS_OF_NOTHING, fees });
+}
+
+/**
+ * Whether a block has room for it and passes it over: what it leaves for the block's maker is less than is usual by now,
+ * and it has waited long enough for that to be the reason.
+ */
+function isOutbid({ handedOutAt }: Doc<"transactions">, fees: Fees, { baseFee, tip }: FeeMarket): boolean {
+  const room = fees.maxFeePerGas - baseFee;
+  const left = room < fees.maxPriorityFeePerGas ? room : fees.maxPriorityFeePerGas;
+  return left < tip && Date.now() - (handedOutAt ?? Date.now()) >= OUTBID_AFTER_MS;
+}
+
+/** `null` while the chain asks for more than this service pays: what is stuck waits. */
+async function preparationOf(owner: Address, call: Transaction) {
+  try {
+    return await prepareTransaction(owner, call, null);
+  } catch (error) {
+    if (failureOf(error) === null) throw error;
+    return null;
+  }
+}
+
+type Offer = { kind: "repriced" | "withdrawal"; call: Transaction; gas: bigint; fees: Fees };
+
+async function handOutReplacement(
+  ctx: ActionCtx,
+  row: Doc<"transactions">,
+  earlier: Hex,
+  { kind, call, gas, fees }: Offer,
+): Promise<boolean> {
+  const { nonce = 0 } = row;
+  const signed = await signAnew(ctx, row, { nonce, gas, fees, call }, readBytes(earlier).call);
+  if (signed === null) return false;
+  const { rawTransaction, txHash } = signed;
+  // Stored first, like all signed bytes: what was mined is always known by one of the transaction's hashes.
+  const stored = await ctx.runMutation(internal.wallets.transactions.progress.nonces.replace, {
+    transactionId: row._id,
+    outpriced: keccak256(earlier),
+    replacement: {
+      // What was withdrawn stays so, whatever its fees.
+      kind: row.replacement?.kind === "withdrawal" ? "withdrawal" : kind,
+      rawTransaction,
+      txHash,
+    },
+  });
+  if (!stored) return false;
+  log.warn("wallets.replaced", { transactionId: row._id, kind });
+  await broadcast(rawTransaction);
+  return true;
+}
+
+/**
+ * Mends what is missing between what the chain has mined of a wallet and what was signed: stored bytes are handed out
+ * again, also those that were confirmed in a block that is gone; nonces that nobody holds are filled by nothing.
+ * @returns `isReset`: payments that nobody could mine were dropped.
+ * @param only `ended`: nothing but what was taken for mined, as everything else is looked after.
+ */
+export async function mendGap(
+  ctx: ActionCtx,
+  { walletId, address, mined, only }: { walletId: string; address: Address; mined: number; only?: "ended" },
+): Promise<{ handedOut: number; filled: number; isReset: boolean }> {
+  const held = await ctx.runQuery(internal.wallets.transactions.progress.nonces.held, {
+    walletId,
+    from: mined,
+  });
+  const done = { handedOut: 0, filled: 0, isReset: false };
+  const reach = reachOf(held);
+  if (reach < held.length) {
+    log.error("wallets.nonce out of reach", { walletId, mined });
+    if (only === undefined && (await saysAgain(address, mined)))
+      done.isReset = await ctx.runMutation(internal.wallets.transactions.progress.nonces.dropSettlements, {
+        walletId,
+        mined,
+      });
+  }
+  for (const { nonce, transaction, failed } of held.slice(0, reach)) {
+    if (transaction !== null) {
+      const raw = bytesOf(transaction);
+      if (raw === null || (only === "ended" && transaction.state !== "confirmed")) continue;
+      await broadcast(raw);
+      done.handedOut++;
+    } else if (only === undefined) {
+      const earlier = failed === null ? null : bytesOf(failed);
+      if (!(await fill(ctx, walletId, address, nonce, earlier))) break;
+      done.filled++;
+    }
+  }
+  return done;
+}
+
+/**
+ * How many of an account's nonces are worth mending: not those behind a run that was never given out, since what lies there
+ * was signed with a wrong nonce, and filling up to it would be paid for nonce by nonce. What settles payments is dropped at
+ * once (`nonces.dropSettlements`), all else by `repair`.
+ */
+function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number {
+  let run = 0;
+  for (const [i, { transaction, failed }] of held.entries()) {
+    run = transaction === null && failed === null ? run + 1 : 0;
+    if (run > FURTHEST_AHEAD) return i + 1 - run;
+  }
+  return held.length;
+}
+
+/** Takes a nonce by nothing, for more than failed bytes with it offer. @returns Whether that was handed out. */
+async function fill(
+  ctx: ActionCtx,
+  walletId: string,
+  address: Address,
+  nonce: number,
+  earlier: Hex | null,
+): Promise<boolean> {
+  if (!canSign(walletId)) return false;
+  const call = nothingFrom(address);
+  const now = await preparationOf(address, call);
+  if (now === null) return false;
+  const fees = earlier === null ? now.fees : raisedFees(readBytes(earlier).fees, now.market);
+  if (fees === null || now.native < GAS_OF_NOTHING * fees.maxFeePerGas + 2n * now.l1Fee) return false;
+  const { nonces, outcome } = internal.wallets.transactions.progress;
+  const permissionId = await ctx.runMutation(nonces.allowFill, { walletId, nonce });
+  if (permissionId === null) return false;
+  const account = { walletId, address, permissionId };
+  const signed = await signAnew(ctx, account, { nonce, gas: GAS_OF_NOTHING, fees, call }, null);
+  if (signed === null) return false;
+  const transactionId = await ctx.runMutation(nonces.storeFill, { walletId, permissionId, ...signed });
+  if (transactionId === null) return false;
+  log.warn("wallets.nonce filled", { walletId, nonce });
+  await broadcast(signed.rawTransaction);
+  await ctx.runMutation(outcome.advance, { transactionId, to: "broadcast" });
+  return true;
+}

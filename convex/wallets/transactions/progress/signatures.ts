@@ -1,0 +1,111 @@
+import type { FunctionArgs } from "convex/server";
+import type { Address } from "viem";
+import { internal } from "../../../_generated/api";
+import type { Doc } from "../../../_generated/dataModel";
+import type { ActionCtx } from "../../../_generated/server";
+import { AppError } from "../../../lib/errors";
+import { UPSTREAM } from "../../../providers/chain/client";
+import type { Preparation, Transaction } from "../../../providers/chain/preparation";
+import { broadcast, saysAgain, type Broadcast } from "../../../providers/chain/transactions";
+import { asAddress } from "../../addresses";
+import { signAsService, type Signed, type Unsigned as Bytes } from "../../custody/signatures";
+import { serviceWalletId, type ServiceRole } from "../../custody/services";
+import { bytesOf } from "../model";
+import type { Job, Plan } from "../terms/plan";
+import type { Term } from "./queue";
+import { mendGap } from "./replacement";
+import { signOrdered } from "../terms/signer";
+import { nonceAfter } from "../states";
+
+/** Signing with an account's next nonce, and handing stored bytes to the chain: what every transaction goes through. */
+
+/** A call, and everything it needs from the chain. */
+type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call: Transaction };
+
+/**
+ * Gives an account's call its next nonce, which is only taken when the bytes are stored. For actions.
+ * @param next The next nonce as far as this service has given them out.
+ * @param isNew Whether the account may have signed elsewhere: so much is believed when the chain says it twice.
+ * @param unlikely What to say when the chain names a nonce that cannot be.
+ * @throws AppError `upstream`
+ */
+async function nextBytes(
+  ctx: ActionCtx,
+  { address, preparation, gas, call }: Unsigned,
+  { walletId, next, isNew, unlikely }: { walletId: string; next: number; isNew: boolean; unlikely: string },
+): Promise<Bytes> {
+  const { mined, fees } = preparation;
+  const nonce = nonceAfter(mined, next) ?? (isNew && (await saysAgain(address, mined)) ? mined : null);
+  if (nonce === null) throw new AppError("upstream", unlikely);
+  // What was mined and is not any more would hold up all that comes behind it.
+  if (mined < nonce) await mendGap(ctx, { walletId, address, mined, only: "ended" });
+  return { nonce, gas, fees, call };
+}
+
+/** Signs for a wallet's driver, under the order's permission: the order's own call, or the approval that it needs first. */
+export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed & Term> {
+  const { walletId, driver, transaction } = job;
+  const { permissionId } = transaction;
+  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
+  const { preparation, gas, transaction: call } = plan;
+  const address = asAddress(transaction.address);
+  const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
+  const account = { walletId, next: plan.nextNonce ?? 0, isNew: false, unlikely };
+  const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);
+  const least = plan.terms === undefined ? undefined : BigInt(plan.terms.minBuyAmount);
+  return { walletId, driver, ...(await signOrdered(ctx, permissionId, { address, unsigned, least })) };
+}
+
+/** Signs for a service account, whose nonces several take side by side. */
+export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned: Unsigned): Promise<Signed> {
+  const walletId = serviceWalletId(role, unsigned.address);
+  const given = await ctx.runQuery(internal.wallets.transactions.progress.nonces.next, { walletId });
+  const unlikely = `${UPSTREAM} reports transactions that the ${role} has not made: nothing was signed`;
+  return signAsService(walletId, await nextBytes(ctx, unsigned, { walletId, ...given, unlikely }));
+}
+
+type Outgoing = Pick<Doc<"transactions">, "_id" | "rawTransaction" | "replacement">;
+
+/** What the chain's word about handed out bytes makes of their transaction. */
+export type Step = Omit<
+  FunctionArgs<typeof internal.wallets.transactions.progress.outcome.advance>,
+  "transactionId"
+>;
+
+/** Hands stored bytes to the chain and marks what became of that. Safe to repeat. @returns What the node said. */
+export async function handOut(ctx: ActionCtx, outgoing: Outgoing): Promise<Broadcast["kind"]> {
+  const sent = await broadcastStored(outgoing);
+  const transactionId = outgoing._id;
+  await ctx.runMutation(internal.wallets.transactions.progress.outcome.advance, {
+    transactionId,
+    ...stepAfter(sent),
+  });
+  return sent.kind;
+}
+
+/** Hands stored bytes to the chain. @returns What became of that, which the caller is to mark. */
+export async function sendOut(outgoing: Outgoing): Promise<Step> {
+  return stepAfter(await broadcastStored(outgoing));
+}
+
+function broadcastStored(outgoing: Outgoing): Promise<Broadcast> {
+  const raw = bytesOf(outgoing);
+  if (raw === null) throw new AppError("internal", "Nothing is signed");
+  return broadcast(raw);
+}
+
+/**
+ * A node that says it has refused the bytes may have handed them on, or be one of several behind one address: whatever it
+ * says, they have failed only once the chain shows their nonce taken by another transaction (`outcome.ts`).
+ */
+function stepAfter(sent: Broadcast): Step {
+  switch (sent.kind) {
+    case "accepted":
+      return { to: "broadcast" };
+    case "nonce taken":
+      return { to: "unknown", error: "The nonce is taken: the chain is asked by which transaction" };
+    case "unknown":
+    case "refused":
+      return { to: "unknown", error: sent.reason };
+  }
+}

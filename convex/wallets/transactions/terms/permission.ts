@@ -1,0 +1,88 @@
+import { isAddressEqual, type Address } from "viem";
+import type { Doc } from "../../../_generated/dataModel";
+import { AppError } from "../../../lib/errors";
+import type { Transaction } from "../../../providers/chain/preparation";
+import { asAddress } from "../../addresses";
+import type { Unsigned } from "../../custody/signatures";
+import { PERMIT2, swapAddress } from "../../tokens";
+import { approval, sendTransaction } from "./plan";
+import { guaranteedBy, type Message } from "./quote";
+import type { TransactionRequest } from "../tables";
+
+/** What a permission lets a wallet sign: the signer's last look at the very call or message that it signs. Pure. */
+
+type Terms = Pick<Doc<"permissions">, "request" | "minBuyAmount" | "mostFee">;
+
+/**
+ * @param owner The wallet's address.
+ * @param least What a swap's owner will be told that it guarantees.
+ * @throws AppError `internal` when the call is not what was ordered. It was checked before: this finds our own faults.
+ */
+export function requireAllowed(
+  terms: Terms,
+  call: Transaction,
+  owner: Address,
+  least: bigint | undefined,
+): void {
+  if (!isOrdered(terms, call, owner, least)) throw new AppError("internal", OTHER);
+}
+
+/** @throws AppError `internal` when the network could take more than the permission says. */
+export function requireAffordable({ mostFee }: Terms, { gas, fees }: Unsigned): void {
+  if (gas * fees.maxFeePerGas > BigInt(mostFee)) throw new AppError("internal", OTHER);
+}
+
+/** @throws AppError `internal` when a permit would let anybody take another token or more than the swap sells. */
+export function requirePermitAllowed({ request }: Terms, { permitted }: Message): void {
+  const isSold =
+    request.kind === "swap" &&
+    isAddressEqual(permitted.token, swapAddress(request.fromToken)) &&
+    permitted.amount === BigInt(request.amount);
+  if (!isSold) throw new AppError("internal", OTHER);
+}
+
+const OTHER = "The transaction is not what was ordered: nothing was signed";
+
+/** A swap's permission also covers the approval that it needs first: Permit2's, for no more than it sells. */
+function isOrdered(
+  { request, minBuyAmount }: Terms,
+  call: Transaction,
+  owner: Address,
+  least: bigint | undefined,
+): boolean {
+  switch (request.kind) {
+    case "send": {
+      const { token, toAddress, amount } = request;
+      return isSame(call, sendTransaction(token, asAddress(toAddress), BigInt(amount)));
+    }
+    case "swap": {
+      if (isApprovalOf(request, call)) return true;
+      const swap = { ...request, amount: BigInt(request.amount) };
+      const guaranteed = guaranteedBy(call, swap, owner, { isSigned: true });
+      if (guaranteed === null || least === undefined || guaranteed < least) return false;
+      if (minBuyAmount !== undefined && guaranteed < BigInt(minBuyAmount))
+        throw new AppError("upstream", "The price has moved since it was approved: nothing was signed");
+      return true;
+    }
+    case "approve":
+    case "fill":
+    case "settlement":
+    case "anchor":
+      // None of these is ordered of a wallet.
+      return false;
+  }
+}
+
+/** For exactly what is sold, or nothing: some tokens refuse to change an allowance that is not zero. */
+function isApprovalOf(
+  { fromToken, amount }: Extract<TransactionRequest, { kind: "swap" }>,
+  call: Transaction,
+): boolean {
+  if (fromToken === "ETH") return false;
+  return [0n, BigInt(amount)].some((most) => isSame(call, approval(swapAddress(fromToken), PERMIT2, most)));
+}
+
+function isSame(call: Transaction, ordered: Transaction): boolean {
+  const { to, data, value } = call;
+  return isAddressEqual(to, ordered.to) && data === ordered.data && value === ordered.value;
+}

@@ -1,0 +1,180 @@
+import { encodeFunctionData, isAddressEqual, parseAbi, type Address } from "viem";
+import { CHAIN_ID } from "../../../lib/money/base";
+import { AppError } from "../../../lib/errors";
+import { BPS } from "../../../lib/money/amounts";
+import type { Transaction } from "../../../providers/chain/preparation";
+import type { Quote } from "../../../providers/swap";
+import type { TypedData } from "../../custody/signatures";
+import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../../tokens";
+import { guaranteeOf } from "./settler";
+
+/** A quote is somebody else's word: what it must say before anything is signed, and the permit that is signed for it. Pure. */
+
+export type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
+
+const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 amount)"]);
+
+/** A permit that outlives this is no quote's. */
+const LONGEST_PERMIT_SECONDS = 1_800n;
+
+const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
+const UNGUARANTEED =
+  "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
+
+/**
+ * @param owner Whose swap it is.
+ * @returns The least that the chain lets the wallet get for it.
+ * @throws AppError `upstream` when the quote would have the wallet sign or pay something else than was asked for, or when
+ * its call does not guarantee what the quote says.
+ */
+export function checkQuote(quote: Quote, swap: Swap, owner: Address, nowMs: number): bigint {
+  const sellToken = swapAddress(swap.fromToken);
+  const native = TOKENS[swap.fromToken].address === null;
+  const lowest = (quote.buyAmount * (BPS - BigInt(swap.slippageBps))) / BPS;
+  const spender = quote.issues.allowance?.spender;
+  const sound =
+    isAddressEqual(quote.sellToken, sellToken) &&
+    isAddressEqual(quote.buyToken, swapAddress(swap.toToken)) &&
+    quote.sellAmount === swap.amount &&
+    // One unit for rounding.
+    quote.minBuyAmount + 1n >= lowest &&
+    quote.buyAmount > 0n &&
+    quote.minBuyAmount > 0n &&
+    (quote.permit2
+      ? !native && !isWrapping(swap) && isPermitOf(quote, quote.permit2.eip712, sellToken, swap.amount, nowMs)
+      : native || isWrapping(swap)) &&
+    (!isWrapping(swap) || quote.buyAmount === swap.amount) &&
+    (spender === undefined || isAddressEqual(spender, PERMIT2));
+  if (!sound) throw new AppError("upstream", SUSPECT);
+  const least = guaranteedBy(quote.transaction, swap, owner, { isSigned: false });
+  if (least === null || least < quote.minBuyAmount) throw new AppError("upstream", UNGUARANTEED);
+  return least;
+}
+
+/**
+ * The least that a swap's call lets its wallet get of what was ordered; `null` for a call that sells, pays or guarantees
+ * anything else. What is wrapped goes by WETH's own `deposit()` and `withdraw(amount)`, all else by 0x's settler.
+ * @param isSigned The permit's signature has been appended, where the swap has one.
+ */
+export function guaranteedBy(
+  { to, data, value }: Transaction,
+  swap: Swap,
+  owner: Address,
+  { isSigned }: { isSigned: boolean },
+): bigint | null {
+  const native = TOKENS[swap.fromToken].address === null;
+  if (value !== (native ? swap.amount : 0n)) return null;
+  if (isWrapping(swap)) return isPlainWrap({ to, data }, swap) ? swap.amount : null;
+  const guarantee = guaranteeOf(data, native ? "none" : isSigned ? "appended" : "awaited");
+  if (guarantee === null) return null;
+  const { recipient, buyToken, minAmountOut } = guarantee;
+  const isOrdered = isAddressEqual(recipient, owner) && isAddressEqual(buyToken, swapAddress(swap.toToken));
+  return isOrdered ? minAmountOut : null;
+}
+
+/** Whether a permit lets the called contract take exactly what is sold, and that soon. */
+function isPermitOf(
+  quote: Quote,
+  { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
+  sellToken: Address,
+  amount: bigint,
+  nowMs: number,
+): boolean {
+  const now = BigInt(Math.floor(nowMs / 1000));
+  return (
+    domain.chainId === CHAIN_ID &&
+    isAddressEqual(domain.verifyingContract, PERMIT2) &&
+    isAddressEqual(message.permitted.token, sellToken) &&
+    message.permitted.amount === amount &&
+    isAddressEqual(message.spender, quote.transaction.to) &&
+    message.deadline > now &&
+    message.deadline <= now + LONGEST_PERMIT_SECONDS
+  );
+}
+
+/** ETH and WETH change into each other one to one, at the WETH contract itself. */
+export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
+  return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
+}
+
+/** At the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
+function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken, amount }: Swap): boolean {
+  const plain =
+    fromToken === "ETH"
+      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
+      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [amount] });
+  return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
+}
+
+/** USD with 8 decimals, `null` without a live price. */
+export type SidePrices = { from: bigint | null; to: bigint | null };
+
+/** What was sold and what was bought for it in one unit: USD with 8 + 36 decimals. `null` without both prices. */
+function valuesOf(bought: bigint, swap: Swap, prices: SidePrices): { given: bigint; got: bigint } | null {
+  if (prices.from === null || prices.to === null) return null;
+  const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
+  return {
+    given: swap.amount * prices.from * scale(swap.fromToken),
+    got: bought * prices.to * scale(swap.toToken),
+  };
+}
+
+/** How much less than what is sold `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
+export function costBps(bought: bigint, swap: Swap, prices: SidePrices): number | null {
+  const values = valuesOf(bought, swap, prices);
+  if (values === null || values.given === 0n) return null;
+  // The last digit of an amount must not make 14 of 15.
+  return Math.round(Number(((values.given - values.got) * BPS * 100n) / values.given) / 100);
+}
+
+/**
+ * Holds what a swap's call guarantees against the price feeds.
+ * @param least What the chain lets the wallet get at least.
+ * @param maxImpactBps How much worse than the feeds, besides the slippage, is still taken.
+ * @returns Whether it could be checked at all.
+ * @throws AppError `invalid_request` when it is worse than slippage and impact allow.
+ */
+export function checkPrice(least: bigint, swap: Swap, prices: SidePrices, maxImpactBps: bigint): boolean {
+  if (isWrapping(swap)) return true;
+  const values = valuesOf(least, swap, prices);
+  if (values === null) return false;
+  const tolerated = BigInt(swap.slippageBps) + maxImpactBps;
+  const fair = tolerated >= BPS ? 0n : values.given * (BPS - tolerated);
+  if (values.got * BPS < fair) {
+    throw new AppError(
+      "invalid_request",
+      "The quote is worse than the market price allows: try a smaller amount or a larger slippage",
+    );
+  }
+  return true;
+}
+
+/**
+ * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline. Source:
+ * Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
+ */
+const TYPES = {
+  PermitTransferFrom: [
+    { name: "permitted", type: "TokenPermissions" },
+    { name: "spender", type: "address" },
+    { name: "nonce", type: "uint256" },
+    { name: "deadline", type: "uint256" },
+  ],
+  TokenPermissions: [
+    { name: "token", type: "address" },
+    { name: "amount", type: "uint256" },
+  ],
+};
+
+export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
+
+/** What is signed for a permit whose message was checked. */
+export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {
+  const { token, amount } = permitted;
+  return {
+    domain: { name: "Permit2", chainId: CHAIN_ID, verifyingContract: PERMIT2 },
+    types: TYPES,
+    primaryType: "PermitTransferFrom",
+    message: { permitted: { token, amount }, spender, nonce, deadline },
+  };
+}

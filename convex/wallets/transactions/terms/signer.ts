@@ -1,0 +1,76 @@
+import type { Address, Hex } from "viem";
+import { internal } from "../../../_generated/api";
+import type { Doc, Id } from "../../../_generated/dataModel";
+import type { ActionCtx } from "../../../_generated/server";
+import { asAddress } from "../../addresses";
+import {
+  signAsService,
+  signTransaction,
+  signTypedData,
+  type Signed,
+  type Unsigned,
+} from "../../custody/signatures";
+import { serviceAccountOf } from "../../custody/services";
+import { requireAffordable, requireAllowed, requirePermitAllowed } from "./permission";
+import { permitData, type Message } from "./quote";
+
+/**
+ * The signer: the only module that has anything signed for a wallet of a user's. It takes a permission, decodes what is to
+ * be signed, and holds it against that permission's terms. For actions.
+ */
+
+/** Bytes that are handed out for the first time. @throws AppError as `live` and `requireAllowed`. */
+export async function signOrdered(
+  ctx: ActionCtx,
+  permissionId: Id<"permissions">,
+  { address, unsigned, least }: { address: Address; unsigned: Unsigned; least?: bigint | undefined },
+): Promise<Signed> {
+  const permission = await liveOf(ctx, permissionId);
+  requireAllowed(permission, unsigned.call, address, least);
+  requireAffordable(permission, unsigned);
+  return signTransaction(ctx, { permissionId, isFirst: true }, unsigned);
+}
+
+/** A permit for the call of a permission's swap, whose message the quote's check has read. */
+export async function signPermit(
+  ctx: ActionCtx,
+  permissionId: Id<"permissions">,
+  message: Message,
+): Promise<Hex> {
+  requirePermitAllowed(await liveOf(ctx, permissionId), message);
+  return signTypedData(ctx, { permissionId, isFirst: true }, permitData(message));
+}
+
+/**
+ * Other bytes for a nonce that was given out: the same call for more, or one that moves nothing. A service account's need
+ * no permission: it holds gas and redirects nothing.
+ * @param call.earlier What the bytes before it do; `null` for a nonce that nothing holds.
+ */
+export async function signAnew(
+  ctx: ActionCtx,
+  { walletId, address, permissionId }: Pick<Doc<"transactions">, "walletId" | "address" | "permissionId">,
+  unsigned: Unsigned,
+  earlier: Unsigned["call"] | null,
+): Promise<Signed | null> {
+  if (serviceAccountOf(walletId) !== null) return signAsService(walletId, unsigned);
+  // What an earlier version of the service has signed has none: its bytes stay as they are.
+  if (permissionId === undefined) return null;
+  const { call } = unsigned;
+  const same = earlier !== null && isSame(call, earlier);
+  if (!same && !isNothing(call, asAddress(address))) return null;
+  return signTransaction(ctx, { permissionId, isFirst: false }, unsigned);
+}
+
+function liveOf(ctx: ActionCtx, permissionId: Id<"permissions">): Promise<Doc<"permissions">> {
+  return ctx.runQuery(internal.wallets.transactions.permissions.live, { permissionId, now: Date.now() });
+}
+
+type Call = Unsigned["call"];
+
+function isSame(one: Call, other: Call): boolean {
+  return one.to === other.to && one.data === other.data && one.value === other.value;
+}
+
+function isNothing({ to, data, value }: Call, own: Address): boolean {
+  return to === own && data === "0x" && value === 0n;
+}

@@ -1,0 +1,56 @@
+import type { MutationCtx } from "../../_generated/server";
+import { rowsBy } from "../../lib/records/rows";
+import { NEVER } from "../../lib/time";
+import type { Measured } from "../tables";
+
+/** The alerts that were measured on the chain. One movement is one row, whatever blocks its transaction goes through. */
+
+/** Alerts of one transaction that are looked at. */
+const OF_ONE = 50;
+/** Alerts withdrawn per transaction of the database's. */
+const BATCH = 500;
+
+/**
+ * Stores movements, each once: by its transaction and its place in it. One that is known keeps its row and takes on the
+ * block it is in now. It takes the place of what the agent told of the same transaction and token.
+ */
+export async function storeMeasured(
+  ctx: MutationCtx,
+  movements: readonly Measured[],
+  now: number,
+): Promise<void> {
+  for (const one of movements) {
+    const rows = await rowsBy(ctx.db.query("whaleAlerts"), "txHash", one.txHash).take(OF_ONE);
+    const known = rows.find(({ movement }) => movement?.position === one.movement.position);
+    if (known?.movement?.blockHash === one.movement.blockHash && known.withdrawnAt === undefined) continue;
+    const same = known ?? rows.find(({ movement, token }) => movement === undefined && token === one.token);
+    const fields = {
+      ...one,
+      ...{ verified: true, checkAt: NEVER, blockNumber: one.movement.blockNumber, withdrawnAt: undefined },
+    };
+    if (same !== undefined) await ctx.db.patch("whaleAlerts", same._id, fields);
+    else {
+      const { withdrawnAt: _none, ...row } = fields;
+      await ctx.db.insert("whaleAlerts", {
+        ...row,
+        ...{ detectedAt: now, messengerSent: false, checks: 0, cardHour: 0 },
+      });
+    }
+  }
+}
+
+/** Withdraws what was found in blocks behind one. A later reading that finds it again takes that back. */
+export async function withdrawAfter(
+  ctx: MutationCtx,
+  blockNumber: number,
+  now: number,
+): Promise<{ withdrawn: number; isDone: boolean }> {
+  const rows = await ctx.db
+    .query("whaleAlerts")
+    .withIndex("by_withdrawnAt_and_blockNumber", (q) =>
+      q.eq("withdrawnAt", undefined).gt("blockNumber", blockNumber),
+    )
+    .take(BATCH);
+  for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { withdrawnAt: now });
+  return { withdrawn: rows.length, isDone: rows.length < BATCH };
+}

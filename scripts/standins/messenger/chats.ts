@@ -1,0 +1,265 @@
+/**
+ * Part of the messenger's stand-in for local use: what a bot writes to chats. Written from the Bot API's documents
+ * (sendMessage, sendPhoto, editMessageText, sendChatAction, answerCallbackQuery), with its own words for what it refuses.
+ */
+
+import * as z from "zod";
+import { readKeyboard, type Keyboard } from "./keyboard";
+import { readPhoto } from "./photo";
+import type { SentMessage } from "../records";
+import { parseHtml } from "./html";
+
+const TEXT_LIMIT = 4_096;
+const CAPTION_LIMIT = 1_024;
+const ANSWER_LIMIT = 200;
+/** A query that has waited longer cannot be answered any more. */
+const QUERY_MS = 15_000;
+
+const ACTIONS = [
+  ...["typing", "upload_photo", "record_video", "upload_video", "record_voice", "upload_voice"],
+  ...["upload_document", "choose_sticker", "find_location", "record_video_note", "upload_video_note"],
+];
+
+const asText = z.union([z.string(), z.number().transform(String)]);
+const addressed = z.looseObject({ chat_id: asText.default(""), parse_mode: z.string().default("") });
+const messageShape = addressed.extend({ text: asText.default(""), reply_markup: z.unknown().optional() });
+const photoShape = addressed.extend({
+  photo: z.unknown().optional(),
+  // In a form lines end with CRLF (fetch.spec.whatwg.org, multipart/form-data); the messenger drops carriage returns
+  // (`clean_input_string` of github.com/tdlib/td).
+  caption: asText.default("").transform((text) => text.replaceAll("\r", "")),
+  reply_markup: z.unknown().optional(),
+});
+const editShape = messageShape.extend({ message_id: z.coerce.number().int().default(0) });
+const actionShape = addressed.extend({ action: z.string().default("") });
+const queryShape = z.looseObject({
+  callback_query_id: asText.default(""),
+  text: z.string().default(""),
+  url: z.string().optional(),
+});
+
+/** A message that stands in a chat. */
+type Standing = {
+  botToken: string;
+  chatId: string;
+  messageId: number;
+  /** As shown. */
+  text: string;
+  /** As sent. */
+  source: string;
+  keyboard: Keyboard;
+  isPhoto: boolean;
+};
+
+type Outcome = { ok: true; result: unknown } | { ok: false; status: number; description: string };
+
+export type Chats = {
+  /** `null` for a method that is none of these. */
+  run(method: string, botToken: string, parameters: unknown): Promise<Outcome> | Outcome | null;
+  nextMessageId(): number;
+  /** The newest message of a chat that has a button with these words or this data. */
+  withButton(chatId: string, named: string): { message: Standing; data: string } | null;
+  /** A query that somebody's tap has made. */
+  openQuery(): string;
+};
+
+export function createChats(options: {
+  now: () => number;
+  accepted: (message: SentMessage) => void;
+  sentBy: (botToken: string) => unknown;
+  chatOf: (chatId: string) => unknown;
+}): Chats {
+  const { now, accepted, sentBy, chatOf } = options;
+  const standing = new Map<string, Standing>();
+  const queries = new Map<string, number>();
+  let lastMessageId = 0;
+  let lastQuery = 0;
+
+  const shown = (message: Standing): unknown => ({
+    message_id: message.messageId,
+    from: sentBy(message.botToken),
+    chat: chatOf(message.chatId),
+    date: Math.floor(now() / 1_000),
+    ...(message.isPhoto ? { photo: [], caption: message.text } : { text: message.text }),
+    ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
+  });
+  const stand = (method: string, message: Standing, photo?: SentMessage["photo"]): Outcome => {
+    standing.set(keyOf(message), message);
+    const { botToken, chatId, messageId, source, keyboard } = message;
+    accepted({
+      ...{ botToken, method, chatId, text: source, at: now(), messageId },
+      ...(photo === undefined ? {} : { photo }),
+      ...(keyboard.length === 0 ? {} : { keyboard }),
+    });
+    return { ok: true, result: shown(message) };
+  };
+
+  const sendMessage = (botToken: string, parameters: unknown): Outcome => {
+    const parsed = messageShape.safeParse(parameters);
+    if (!parsed.success) return refused("message text must be a string");
+    const { chat_id: chatId, text: source, parse_mode: mode, reply_markup: markup } = parsed.data;
+    const problem = problemOfChat(chatId);
+    if (problem !== null) return refused(problem);
+    const text = readText(source, mode, { limit: TEXT_LIMIT, what: "message" });
+    if (!text.ok) return refused(text.problem);
+    if (text.text === "") return refused("message text is empty");
+    const read = readKeyboard(markup);
+    if (!read.ok) return refused(read.problem);
+    const messageId = ++lastMessageId;
+    const { keyboard } = read;
+    return stand("sendMessage", {
+      botToken,
+      chatId,
+      messageId,
+      text: text.text,
+      source,
+      keyboard,
+      isPhoto: false,
+    });
+  };
+
+  const sendPhoto = async (botToken: string, parameters: unknown): Promise<Outcome> => {
+    const parsed = photoShape.safeParse(parameters);
+    if (!parsed.success) return refused("there is no photo in the request");
+    const {
+      chat_id: chatId,
+      photo: given,
+      caption: source,
+      parse_mode: mode,
+      reply_markup: markup,
+    } = parsed.data;
+    const problem = problemOfChat(chatId);
+    if (problem !== null) return refused(problem);
+    const caption = readText(source, mode, { limit: CAPTION_LIMIT, what: "message caption" });
+    if (!caption.ok) return refused(caption.problem);
+    const read = readKeyboard(markup);
+    if (!read.ok) return refused(read.problem);
+    const photo = await readPhoto(given);
+    if (!photo.ok) return { ok: false, status: photo.status, description: photo.problem };
+    const messageId = ++lastMessageId;
+    const { keyboard } = read;
+    const message = { botToken, chatId, messageId, text: caption.text, source, keyboard, isPhoto: true };
+    return stand("sendPhoto", message, photo.photo);
+  };
+
+  const editMessageText = (botToken: string, parameters: unknown): Outcome => {
+    const parsed = editShape.safeParse(parameters);
+    if (!parsed.success) return refused("message text must be a string");
+    const {
+      chat_id: chatId,
+      message_id: messageId,
+      text: source,
+      parse_mode: mode,
+      reply_markup: markup,
+    } = parsed.data;
+    const problem = problemOfChat(chatId);
+    if (problem !== null) return refused(problem);
+    const before = standing.get(keyOf({ botToken, chatId, messageId }));
+    if (before === undefined) return refused("message to edit not found");
+    const text = readText(source, mode, { limit: TEXT_LIMIT, what: "message" });
+    if (!text.ok) return refused(text.problem);
+    if (text.text === "") return refused("message text is empty");
+    if (before.isPhoto) return refused("there is no text in the message to edit");
+    const read = readKeyboard(markup);
+    if (!read.ok) return refused(read.problem);
+    const { keyboard } = read;
+    if (before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard)) {
+      return refused(
+        "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
+      );
+    }
+    return stand("editMessageText", {
+      botToken,
+      chatId,
+      messageId,
+      text: text.text,
+      source,
+      keyboard,
+      isPhoto: false,
+    });
+  };
+
+  const sendChatAction = (botToken: string, parameters: unknown): Outcome => {
+    const parsed = actionShape.safeParse(parameters);
+    const { chat_id: chatId = "", action = "" } = parsed.success ? parsed.data : {};
+    const problem = problemOfChat(chatId);
+    if (problem !== null) return refused(problem);
+    if (!ACTIONS.includes(action)) return refused("wrong parameter action in request");
+    accepted({ botToken, method: "sendChatAction", chatId, text: action, at: now() });
+    return { ok: true, result: true };
+  };
+
+  const answerCallbackQuery = (parameters: unknown): Outcome => {
+    const parsed = queryShape.safeParse(parameters);
+    const { callback_query_id: id = "", text = "" } = parsed.success ? parsed.data : {};
+    const askedAt = queries.get(id);
+    if (askedAt === undefined || now() - askedAt > QUERY_MS) {
+      return refused("query is too old and response timeout expired or query ID is invalid");
+    }
+    if (text.length > ANSWER_LIMIT) return refused("MESSAGE_TOO_LONG");
+    queries.delete(id);
+    return { ok: true, result: true };
+  };
+
+  return {
+    run: (method, botToken, parameters) => {
+      switch (method) {
+        case "sendmessage":
+          return sendMessage(botToken, parameters);
+        case "sendphoto":
+          return sendPhoto(botToken, parameters);
+        case "editmessagetext":
+          return editMessageText(botToken, parameters);
+        case "sendchataction":
+          return sendChatAction(botToken, parameters);
+        case "answercallbackquery":
+          return answerCallbackQuery(parameters);
+        default:
+          return null;
+      }
+    },
+    nextMessageId: () => ++lastMessageId,
+    withButton: (chatId, named) => {
+      for (const message of [...standing.values()].reverse()) {
+        const button = message.keyboard
+          .flat()
+          .find(({ text, callback_data: data }) => data !== undefined && (text === named || data === named));
+        if (message.chatId === chatId && button?.callback_data !== undefined) {
+          return { message, data: button.callback_data };
+        }
+      }
+      return null;
+    },
+    openQuery: () => {
+      const id = String(4_000_000_000 + ++lastQuery);
+      queries.set(id, now());
+      return id;
+    },
+  };
+}
+
+function keyOf({ botToken, chatId, messageId }: Pick<Standing, "botToken" | "chatId" | "messageId">): string {
+  return `${botToken} ${chatId} ${messageId}`;
+}
+
+function refused(problem: string): Outcome {
+  return { ok: false, status: 400, description: `Bad Request: ${problem}` };
+}
+
+function problemOfChat(chatId: string): string | null {
+  if (chatId === "") return "chat_id is empty";
+  return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? null : "chat not found";
+}
+
+/** @param what Is too long in the words of a refusal. */
+function readText(
+  source: string,
+  mode: string,
+  { limit, what }: { limit: number; what: string },
+): { ok: true; text: string } | { ok: false; problem: string } {
+  if (mode !== "" && mode.toLowerCase() !== "html") return { ok: false, problem: "unsupported parse_mode" };
+  const read = mode === "" ? { ok: true as const, text: source } : parseHtml(source);
+  if (!read.ok) return { ok: false, problem: `can't parse entities: ${read.problem}` };
+  const text = read.text.trim();
+  return text.length > limit ? { ok: false, problem: `${what} is too long` } : { ok: true, text };
+}

@@ -1,0 +1,138 @@
+/**
+ * Stand-ins for the public sources of data, for local use: one address serves the paths of all, about the simulated
+ * market. Each refuses in its own words, also who asks more often than it allows.
+ */
+
+import { binanceSpot, coinbaseExchange } from "./exchanges";
+import { json, type Call } from "../http";
+import { feed, gdelt } from "./news";
+import { coingecko, defillama, hyperliquid, type Context } from "./publicSources";
+
+type Source = {
+  /** What of the one address is its own. */
+  paths: RegExp;
+  method?: "GET" | "POST";
+  /** How many requests, or how much weight, it allows an address within so many ms. */
+  allowed: { count: number; within: number };
+  /** Of a request; 1 where they all weigh the same. */
+  weight?: (call: Call) => number;
+  answer: (context: Context, call: Call) => Response;
+  /** An error as it words it, in JSON or in prose. */
+  error: (status: number, reason: string) => unknown;
+};
+
+const SOURCES = {
+  coinbase: {
+    paths: /^\/products\//,
+    allowed: { count: 15, within: 1_000 },
+    answer: coinbaseExchange,
+    error: (status, reason) => ({ message: status === 429 ? "Public rate limit exceeded" : reason }),
+  },
+  binance: {
+    paths: /^\/api\/v3\/(?:klines|depth|ticker\/24hr)$/,
+    allowed: { count: 6_000, within: 60_000 },
+    weight: weightAtBinance,
+    answer: binanceSpot,
+    error: (status, reason) =>
+      status === 429
+        ? {
+            code: -1003,
+            msg: "Too much request weight used; current limit is 6000 request weight per 1 MINUTE. Please use WebSocket Streams for live updates to avoid polling the API.",
+          }
+        : { code: -1000, msg: reason },
+  },
+  coingecko: {
+    paths: /^\/api\/v3\/(?:coins\/markets|search\/trending)$/,
+    allowed: { count: 10, within: 60_000 },
+    answer: coingecko,
+    error: (status, reason) => ({ status: { error_code: status, error_message: reason } }),
+  },
+  hyperliquid: {
+    paths: /^\/info$/,
+    method: "POST",
+    allowed: { count: 1_200, within: 60_000 },
+    weight: () => 20,
+    answer: hyperliquid,
+    error: (_status, reason) => ({ message: reason }),
+  },
+  defillama: {
+    paths: /^\/stablecoincharts\//,
+    allowed: { count: 300, within: 60_000 },
+    answer: defillama,
+    error: (_status, reason) => ({ message: reason }),
+  },
+  gdelt: {
+    paths: /^\/api\/v2\/doc\/doc$/,
+    allowed: { count: 1, within: 5_000 },
+    answer: gdelt,
+    error: (status, reason) =>
+      status === 429
+        ? "Please limit requests to one every 5 seconds or contact us for larger queries.\n"
+        : reason,
+  },
+  coindesk: site(/^\/arc\/outboundfeeds\/rss\/$/),
+  cointelegraph: site(/^\/rss$/),
+  decrypt: site(/^\/feed$/),
+} satisfies Record<string, Source>;
+
+/** A site with a feed; it says no to whoever comes too often with a page. */
+function site(paths: RegExp): Source {
+  return {
+    paths,
+    allowed: { count: 30, within: 60_000 },
+    answer: feed,
+    error: (status, reason) => `<html><head><title>${status} ${reason}</title></head></html>`,
+  };
+}
+
+export type EvidenceSource = keyof typeof SOURCES;
+export const EVIDENCE_SOURCES: readonly EvidenceSource[] = Object.keys(SOURCES).filter(isSource);
+
+function isSource(name: string): name is EvidenceSource {
+  return Object.hasOwn(SOURCES, name);
+}
+
+export type Evidence = { handle(source: EvidenceSource, call: Call): Response };
+
+/** Whose path it is; `undefined` for nobody's. */
+export function evidenceSourceOf(path: string): EvidenceSource | undefined {
+  return EVIDENCE_SOURCES.find((source) => SOURCES[source].paths.test(path));
+}
+
+export function createEvidence(context: Context): Evidence {
+  const asked = new Map<EvidenceSource, { at: number; weight: number }[]>();
+  const isTooOften = (source: EvidenceSource, call: Call): boolean => {
+    const { allowed, weight = () => 1 }: Source = SOURCES[source];
+    const now = context.now();
+    const recent = (asked.get(source) ?? []).filter(({ at }) => at > now - allowed.within);
+    recent.push({ at: now, weight: weight(call) });
+    asked.set(source, recent);
+    return recent.reduce((sum, one) => sum + one.weight, 0) > allowed.count;
+  };
+  return {
+    handle: (source, call) => {
+      const { method = "GET", answer }: Source = SOURCES[source];
+      if (call.method !== method) return refusalOf(source, 405, "Method Not Allowed");
+      if (isTooOften(source, call)) return refusalOf(source, 429, "Too Many Requests");
+      return answer(context, call);
+    },
+  };
+}
+
+function weightAtBinance({ path, query }: Call): number {
+  if (!path.endsWith("depth")) return 2;
+  const limit = Number(query.get("limit") ?? "100");
+  if (limit <= 100) return 5;
+  if (limit <= 500) return 25;
+  return limit <= 1_000 ? 50 : 250;
+}
+
+function refusalOf(source: EvidenceSource, status: number, reason: string): Response {
+  const body = evidenceError(source, status, reason);
+  return typeof body === "string" ? new Response(body, { status }) : json(body, status);
+}
+
+/** An error as the source words it. */
+export function evidenceError(source: EvidenceSource, status: number, reason: string): unknown {
+  return SOURCES[source].error(status, reason);
+}

@@ -1,0 +1,190 @@
+/** Part of the stand-ins for local use: what the two exchanges tell of the simulated market, each in its own form. */
+
+import { COINS } from "./coins";
+import { json, type Call } from "../http";
+import type { Market } from "./market";
+import { unit } from "../random";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const DAY = 86_400_000;
+
+/** Not every exchange lists every coin. */
+const UNLISTED = {
+  coinbase: new Set(["TRX", "XMR", "VIRTUAL", "DEGEN"]),
+  binance: new Set(["USDT", "XMR", "HYPE", "AERO", "DEGEN"]),
+} as const;
+
+type Exchange = keyof typeof UNLISTED;
+type Context = { now: () => number; market: Market };
+
+function isListed(exchange: Exchange, symbol: string): boolean {
+  return COINS.some((coin) => coin.symbol === symbol) && !UNLISTED[exchange].has(symbol);
+}
+
+/** Looks into a candle; the first is its open, the last its close. */
+const LOOKS = 6;
+
+/** A candle of the simulated market. Volumes are even over the day. */
+function candleOf(market: Market, symbol: string, openedAt: number, step: number) {
+  const prices = Array.from({ length: LOOKS + 1 }, (_, look) => {
+    return market.price(symbol, openedAt + (step * look) / LOOKS);
+  });
+  const { volume24h, price } = market.coin(symbol, openedAt);
+  return {
+    open: prices[0] ?? price,
+    high: Math.max(...prices),
+    low: Math.min(...prices),
+    close: prices.at(-1) ?? price,
+    volume: ((volume24h / price) * step) / DAY,
+  };
+}
+
+function dayOf(market: Market, symbol: string, at: number) {
+  const hours = Array.from({ length: 25 }, (_, hour) => market.price(symbol, at - (DAY * hour) / 24));
+  const { price, change24h, volume24h } = market.coin(symbol, at);
+  return {
+    open: hours.at(-1) ?? price,
+    high: Math.max(...hours),
+    low: Math.min(...hours),
+    last: price,
+    volume: volume24h / price,
+    quoteVolume: volume24h,
+    change24h,
+  };
+}
+
+/** Price and size of the levels on both sides, best first, down to two percent from the middle. */
+function bookOf(market: Market, symbol: string, at: number, exchange: Exchange) {
+  const { price, volume24h } = market.coin(symbol, at);
+  const levels = 60;
+  const side = (direction: 1 | -1) =>
+    Array.from({ length: levels }, (_, index) => {
+      const distance = 0.0001 + (0.02 * index) / (levels - 1);
+      const share = 0.5 + unit(exchange, symbol, Math.floor(at / MINUTE), direction, index);
+      return { price: price * (1 + direction * distance), size: ((volume24h / price) * share) / 20_000 };
+    });
+  return { bids: side(-1), asks: side(1) };
+}
+
+const GRANULARITIES = [60, 300, 900, 3_600, 21_600, 86_400];
+const COINBASE_CANDLES = 300;
+
+const coinbaseError = (message: string, status: number): Response => json({ message }, status);
+
+/** As docs.cdp.coinbase.com tells of the exchange's `/products/{id}/candles`, `/stats` and `/book`. */
+export function coinbaseExchange({ now, market }: Context, { path, query, headers }: Call): Response {
+  if (!headers.has("User-Agent")) return coinbaseError("User-Agent header is required.", 400);
+  const [, symbol = "", what = ""] =
+    /^\/products\/([A-Z0-9.$%-]+)-USD\/(candles|stats|book)$/.exec(path) ?? [];
+  if (!isListed("coinbase", symbol)) return coinbaseError("NotFound", 404);
+  const at = Math.floor(now());
+  if (what === "stats") {
+    const { open, high, low, last, volume } = dayOf(market, symbol, at);
+    const told = { open, high, low, last, volume, volume_30day: volume * 30 };
+    return json(Object.fromEntries(Object.entries(told).map(([name, value]) => [name, value.toFixed(8)])));
+  }
+  if (what === "book") {
+    if (query.get("level") !== "2") return coinbaseError("Invalid level", 400);
+    const { bids, asks } = bookOf(market, symbol, at, "coinbase");
+    const levels = (side: typeof bids) =>
+      side.map(({ price, size }) => [price.toFixed(8), size.toFixed(8), 3]);
+    const time = new Date(at).toISOString();
+    return json({
+      bids: levels(bids),
+      asks: levels(asks),
+      sequence: at,
+      auction_mode: false,
+      auction: null,
+      time,
+    });
+  }
+  const granularity = Number(query.get("granularity") ?? "60");
+  if (!GRANULARITIES.includes(granularity)) return coinbaseError("Unsupported granularity", 400);
+  const step = granularity * SECOND;
+  const [start, end] = [query.get("start"), query.get("end")].map((text) => Date.parse(text ?? ""));
+  const isRange = start !== undefined && end !== undefined && !Number.isNaN(start) && !Number.isNaN(end);
+  const last = Math.floor((isRange ? Math.min(end, at) : at) / step) * step;
+  const first = isRange ? Math.floor(start / step) * step : last - (COINBASE_CANDLES - 1) * step;
+  if (isRange && (end - start) / step > COINBASE_CANDLES) {
+    const message = `granularity too small for the requested time range. Count of aggregations requested exceeds ${COINBASE_CANDLES}`;
+    return coinbaseError(message, 400);
+  }
+  const rows: number[][] = [];
+  // Newest first, and one from before the start, as the documents allow.
+  for (let openedAt = last; openedAt >= first - step && rows.length < COINBASE_CANDLES; openedAt -= step) {
+    const { open, high, low, close, volume } = candleOf(market, symbol, openedAt, step);
+    rows.push([openedAt / SECOND, low, high, open, close, volume]);
+  }
+  return json(rows);
+}
+
+const INTERVALS = new Map([
+  ["1m", MINUTE],
+  ["5m", 5 * MINUTE],
+  ["1h", 60 * MINUTE],
+  ["1d", DAY],
+]);
+
+const binanceError = (code: number, msg: string): Response => json({ code, msg }, 400);
+
+/** As binance-spot-api-docs tells of `klines`, `ticker/24hr` and `depth`. */
+export function binanceSpot({ now, market }: Context, { path, query }: Call): Response {
+  const pair = query.get("symbol");
+  if (pair === null || pair === "") {
+    return binanceError(-1102, "Mandatory parameter 'symbol' was not sent, was empty/null, or malformed.");
+  }
+  if (!/^[A-Z0-9_.-]{1,50}$/.test(pair)) {
+    return binanceError(
+      -1100,
+      "Illegal characters found in parameter 'symbol'; legal range is '^[\\w\\-._&&[^a-z]]{1,50}$'.",
+    );
+  }
+  const symbol = /^(.+)USDT$/.exec(pair)?.[1] ?? "";
+  if (!isListed("binance", symbol)) return binanceError(-1121, "Invalid symbol.");
+  const at = Math.floor(now());
+  const limit = Number(query.get("limit") ?? (path.endsWith("depth") ? "100" : "500"));
+  if (!Number.isInteger(limit) || limit < 1) {
+    return binanceError(-1130, "Data sent for parameter 'limit' is not valid.");
+  }
+  if (path === "/api/v3/ticker/24hr") return json(binanceDay(market, symbol, at));
+  if (path === "/api/v3/depth") {
+    const { bids, asks } = bookOf(market, symbol, at, "binance");
+    const levels = (side: typeof bids) =>
+      side.slice(0, limit).map(({ price, size }) => [price.toFixed(8), size.toFixed(8)]);
+    return json({ lastUpdateId: at, bids: levels(bids), asks: levels(asks) });
+  }
+  const step = INTERVALS.get(query.get("interval") ?? "");
+  if (step === undefined) return binanceError(-1120, "Invalid interval.");
+  const count = Math.min(limit, 1_000);
+  const end = Math.min(Number(query.get("endTime") ?? at), at);
+  const start = Number(query.get("startTime") ?? Math.floor(end / step) * step - (count - 1) * step);
+  const rows: unknown[][] = [];
+  for (
+    let openedAt = Math.ceil(start / step) * step;
+    openedAt <= end && rows.length < count;
+    openedAt += step
+  ) {
+    const { open, high, low, close, volume } = candleOf(market, symbol, openedAt, step);
+    const [o, h, l, c, base] = [open, high, low, close, volume].map((value) => value.toFixed(8));
+    const quote = (volume * close).toFixed(8);
+    rows.push([openedAt, o, h, l, c, base, openedAt + step - 1, quote, 100, base, quote, "0"]);
+  }
+  return json(rows);
+}
+
+function binanceDay(market: Market, symbol: string, at: number) {
+  const { open, high, low, last, volume, quoteVolume, change24h } = dayOf(market, symbol, at);
+  return {
+    symbol: `${symbol}USDT`,
+    priceChangePercent: change24h.toFixed(3),
+    openPrice: open.toFixed(8),
+    highPrice: high.toFixed(8),
+    lowPrice: low.toFixed(8),
+    lastPrice: last.toFixed(8),
+    volume: volume.toFixed(8),
+    quoteVolume: quoteVolume.toFixed(8),
+    openTime: at - DAY,
+    closeTime: at,
+  };
+}
