@@ -134,7 +134,7 @@ describe("every function", () => {
       // What a user verifies their webhook's posts with, told once.
       "../../convex/alerts/app.ts addWebhook",
       // Sealed.
-      "../../convex/alerts/sinkRows.ts outdated",
+      "../../convex/alerts/webhooks/rows.ts outdated",
       "../../convex/messenger/configs.ts outdated",
       "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
