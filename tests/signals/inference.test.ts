@@ -213,10 +213,10 @@ describe("the control arms", () => {
   });
 });
 
-test.each(SETTINGS.filter((_setting, index) => index % 4 === 1))(
+test.each(SETTINGS.filter((_setting, index) => index % 6 === 1))(
   "histories without an edge claim none, before or after costs: %s",
   (_name, setting) => {
-    const { better, betterAfterCosts, worse } = claims(setting, { histories: 40, seed: 7 });
-    expect(Math.max(better, betterAfterCosts, worse)).toBeLessThanOrEqual(2);
+    const { better, betterAfterCosts, worse } = claims(setting, { histories: 20, seed: 7 });
+    expect(Math.max(better, betterAfterCosts, worse)).toBeLessThanOrEqual(1);
   },
 );
