@@ -56,7 +56,7 @@ export const STORED: Readonly<
     validators: { vDepositAnswer: zodOutputToConvex(answerShape.extend({ unsettled: z.boolean() })) },
   },
   "research/stored": {
-    from: "research/{checks,prompts,resultShape,views}",
+    from: "research",
     validators: {
       vReportText: zodOutputToConvex(resultShape),
       vChange: zodOutputToConvex(change),
@@ -75,8 +75,12 @@ export const STORED: Readonly<
       vShadowEvent: zodOutputToConvex(shadowEvent),
       vHead: zodOutputToConvex(chainHead.nullable()),
       vAnchor: zodOutputToConvex(anchorShape),
-      vLab: zodOutputToConvex(shadowLab),
     },
+  },
+  // Apart: it is large, and no table has it.
+  "signals/arms/stored": {
+    from: "signals/arms/shapes",
+    validators: { vLab: zodOutputToConvex(shadowLab) },
   },
   "social/stored": {
     from: "social/posts/prompts",

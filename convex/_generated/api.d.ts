@@ -382,6 +382,7 @@ import type * as signals_arms_figures from "../signals/arms/figures.js";
 import type * as signals_arms_history from "../signals/arms/history.js";
 import type * as signals_arms_promotions from "../signals/arms/promotions.js";
 import type * as signals_arms_shapes from "../signals/arms/shapes.js";
+import type * as signals_arms_stored from "../signals/arms/stored.js";
 import type * as signals_desk_desk from "../signals/desk/desk.js";
 import type * as signals_desk_ledgers from "../signals/desk/ledgers.js";
 import type * as signals_desk_prompts from "../signals/desk/prompts.js";
@@ -901,6 +902,7 @@ declare const fullApi: ApiFromModules<{
   "signals/arms/history": typeof signals_arms_history;
   "signals/arms/promotions": typeof signals_arms_promotions;
   "signals/arms/shapes": typeof signals_arms_shapes;
+  "signals/arms/stored": typeof signals_arms_stored;
   "signals/desk/desk": typeof signals_desk_desk;
   "signals/desk/ledgers": typeof signals_desk_ledgers;
   "signals/desk/prompts": typeof signals_desk_prompts;

@@ -12,7 +12,7 @@ import {
   type Levels,
   type Position,
 } from "../trade/rules";
-import { addDay, LEAST_NET, NO_BLOCKS, type Blocks, type Seen } from "./inference";
+import { addDay, LEAST_NET, NO_BLOCKS, type Seen } from "./inference";
 
 /** What the model's trades and those of the control arms come to, day by day. Pure. */
 
