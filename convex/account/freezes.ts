@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
 import { recordAudit } from "../lib/records/audit";
 import { charge } from "../lib/limits/charges";
-import { freezeAccount } from "../messenger/freezes";
+import { freezeAccount } from "../messenger/owners";
 import { tellEverywhere } from "../messenger/notices";
 import { changeRules, levelRowOf } from "../users/levels";
 import { requireUser } from "../users/model";

@@ -1,5 +1,4 @@
 import { v, type Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
@@ -9,12 +8,20 @@ import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { linkOf } from "../messenger/model";
 import { tellEverywhere } from "../messenger/notices";
-import { changeRules, levelRowOf, openRefusal, settingAt, type LevelSetting } from "../users/levels";
+import { FREEZE } from "../messenger/owners";
+import {
+  changeRules,
+  levelRowOf,
+  limitsIn,
+  openRefusal,
+  settingAt,
+  type LevelSetting,
+} from "../users/levels";
 import { requireUser } from "../users/model";
 import { openClaimBy } from "./openClaims";
 import { vLevel } from "../users/tables";
 
-/** How far an account goes with whoever names its `userId` alone, as its owner reads and sets it. */
+/** How far an account goes with whoever names its `userId` alone, and what moves in its owner's name, as they read and set it. */
 
 /** What loosens a level waits so long, so that an owner who did not want it can take it back. */
 const LOOSENING_MS = 2 * HOUR;
@@ -23,6 +30,10 @@ const vShown = v.object({
   level: vLevel,
   /** Of `open`: what orders by `userId` alone may move in 24 hours, decimal USD; `null` for the others. */
   capUsd: v.union(v.string(), v.null()),
+  /** What one order, and all orders in 24 hours, may move, decimal USD; and how much of that swaps may lose, in percent. */
+  mostUsd: v.string(),
+  dailyUsd: v.string(),
+  lossPercent: v.number(),
 });
 
 const vStanding = v.object({
@@ -41,31 +52,40 @@ export const mine = query({
 });
 
 /**
- * Sets the caller's level. What tightens holds at once, and takes the place of a change that waits; what loosens (a more
- * open level, a higher cap) holds two hours later. Either is told on every channel that the account has.
+ * Sets the caller's level and limits. What tightens holds at once, and takes the place of a change that waits; what loosens
+ * (a more open level, a higher limit) holds two hours later. Either is told on every channel that the account has.
  * @param args.capUsd For `open` alone, and needed there: decimal USD such as "250".
+ * @param args.mostUsd What one order may move, `dailyUsd` what all may in 24 hours, `lossPercent` how much of that swaps may
+ * lose by their terms (whole percent, 1 to 100). What is left out stays.
  * @throws AppError `invalid_request`; `conflict` for `open` where it is not for this account, and for a login whose claim
  * of a `userId` waits; `rate_limited`.
  */
 export const set = mutation({
-  args: { level: vLevel, capUsd: v.optional(v.string()) },
+  args: {
+    level: vLevel,
+    capUsd: v.optional(v.string()),
+    mostUsd: v.optional(v.string()),
+    dailyUsd: v.optional(v.string()),
+    lossPercent: v.optional(v.number()),
+  },
   returns: vStanding,
-  handler: async (ctx, { level, capUsd }) => {
+  handler: async (ctx, { level, ...sums }) => {
     const { userId, tokenIdentifier } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
     if ((await openClaimBy(ctx, tokenIdentifier)) !== null) throw new AppError("conflict", CLAIMING);
-    const wish = settingOf(level, capUsd);
     const linked = (await linkOf(ctx, userId)) !== null;
     const refusal = level === "open" ? openRefusal(userId, linked) : null;
     if (refusal !== null) throw new AppError("conflict", refusal);
     const now = Date.now();
     const row = await levelRowOf(ctx, userId);
     const present = settingAt(row, now);
-    const next = isLooser(wish, present) ? { setting: wish, dueAt: now + LOOSENING_MS } : undefined;
-    const setting = next === undefined ? wish : present;
+    const wish = settingOf(present, level, sums);
+    const setting = tighter(wish, present);
+    const next = isSame(setting, wish) ? undefined : { setting: wish, dueAt: now + LOOSENING_MS };
     await changeRules(ctx, userId, { setting, next, setAt: now, linked });
     await recordAudit(ctx, { actor: userId, action: "level set", subject: level });
-    await tellEverywhere(ctx, { userId, kind: "level", paragraphs: card(wish, next?.dueAt ?? null) });
+    const paragraphs = card(wish, next?.dueAt ?? null);
+    await tellEverywhere(ctx, { userId, kind: "level", paragraphs, buttons: FREEZE });
     return standingOf(ctx, userId);
   },
 });
@@ -82,44 +102,97 @@ async function standingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof v
   };
 }
 
-function shown({ level, capMicroUsd }: LevelSetting): Infer<typeof vShown> {
-  return { level, capUsd: capMicroUsd === undefined ? null : formatUnits(BigInt(capMicroUsd), 6) };
+function shown(setting: LevelSetting): Infer<typeof vShown> {
+  const { level, capMicroUsd } = setting;
+  const { most, daily, lossBps } = limitsIn(setting);
+  return {
+    level,
+    capUsd: capMicroUsd === undefined ? null : formatUnits(BigInt(capMicroUsd), 6),
+    mostUsd: formatUnits(most, 6),
+    dailyUsd: formatUnits(daily, 6),
+    lossPercent: Number(lossBps) / 100,
+  };
 }
+
+type Sums = Partial<Record<"capUsd" | "mostUsd" | "dailyUsd", string>> & { lossPercent?: number };
 
 /** @throws AppError `invalid_request` */
 function settingOf(
-  level: Doc<"accountLevels">["setting"]["level"],
-  capUsd: string | undefined,
+  present: LevelSetting,
+  level: LevelSetting["level"],
+  { capUsd, mostUsd, dailyUsd, lossPercent }: Sums,
 ): LevelSetting {
-  if (level !== "open") {
-    if (capUsd !== undefined) throw new AppError("invalid_request", "capUsd is for the level open alone");
-    return { level };
+  if ((level === "open") !== (capUsd !== undefined)) {
+    const problem =
+      level === "open" ? "must be an amount in USD such as 250 or 99.50" : "is for the level open alone";
+    throw new AppError("invalid_request", `capUsd ${problem}`);
   }
-  if (capUsd === undefined || !/^\d{1,9}(?:\.\d{1,2})?$/.test(capUsd) || microUsd(capUsd) === 0n)
-    throw new AppError("invalid_request", "capUsd must be an amount in USD such as 250 or 99.50");
-  return { level, capMicroUsd: microUsd(capUsd).toString() };
+  if (lossPercent !== undefined && !(Number.isInteger(lossPercent) && lossPercent >= 1 && lossPercent <= 100))
+    throw new AppError("invalid_request", "lossPercent must be a whole number from 1 to 100");
+  const { capMicroUsd: _, ...limits } = present;
+  return {
+    ...limits,
+    level,
+    ...(capUsd === undefined ? {} : { capMicroUsd: sum("capUsd", capUsd) }),
+    ...(mostUsd === undefined ? {} : { mostMicroUsd: sum("mostUsd", mostUsd) }),
+    ...(dailyUsd === undefined ? {} : { dailyMicroUsd: sum("dailyUsd", dailyUsd) }),
+    ...(lossPercent === undefined ? {} : { lossBps: lossPercent * 100 }),
+  };
+}
+
+/** Decimal USD in micro-USD, digits. @throws AppError `invalid_request` */
+function sum(field: string, text: string): string {
+  if (!/^\d{1,9}(?:\.\d{1,2})?$/.test(text) || microUsd(text) === 0n)
+    throw new AppError("invalid_request", `${field} must be an amount in USD such as 250 or 99.50`);
+  return microUsd(text).toString();
 }
 
 const OPENNESS = { closed: 0, guarded: 1, open: 2 };
 
-function isLooser(wish: LevelSetting, present: LevelSetting): boolean {
-  if (wish.level !== present.level) return OPENNESS[wish.level] > OPENNESS[present.level];
-  return BigInt(wish.capMicroUsd ?? 0) > BigInt(present.capMicroUsd ?? 0);
+/** What of a wish holds at once: the less open level, and of each limit the lower one. */
+function tighter(wish: LevelSetting, present: LevelSetting): LevelSetting {
+  const isOpener = OPENNESS[wish.level] > OPENNESS[present.level];
+  const [less, more] = isOpener ? [present, wish] : [wish, present];
+  const cap = less.level === "open" ? lowest(less.capMicroUsd, more.capMicroUsd) : undefined;
+  const [wished, held] = [limitsIn(wish), limitsIn(present)];
+  return {
+    level: less.level,
+    ...(cap === undefined ? {} : { capMicroUsd: cap }),
+    mostMicroUsd: lowest(wished.most, held.most),
+    dailyMicroUsd: lowest(wished.daily, held.daily),
+    lossBps: Number(lowest(wished.lossBps, held.lossBps)),
+  };
+}
+
+function lowest(one: bigint | string = 0n, other: bigint | string = one): string {
+  const [a, b] = [BigInt(one), BigInt(other)];
+  return (a < b ? a : b).toString();
+}
+
+function isSame(one: LevelSetting, other: LevelSetting): boolean {
+  return JSON.stringify(shown(one)) === JSON.stringify(shown(other));
 }
 
 function card(setting: LevelSetting, from: number | null): Paragraph[] {
-  const { level, capUsd } = shown(setting);
+  const { level, capUsd, mostUsd, dailyUsd, lossPercent } = shown(setting);
   const says = {
     closed:
       "closed: without your token nobody orders, changes where your cards go, sees your holdings, or starts or stops research",
-    guarded: "guarded: orders, and where your cards go, need your token",
+    guarded: "guarded: orders, and where your cards go, need your token or your tap",
     open: `open: whoever knows your userId may move up to ${capUsd ?? "0"} USD in 24 hours`,
   }[level];
   return [
-    [{ bold: "🔐 Your account has another level" }],
-    [from === null ? `From now on it is ${says}.` : `From ${dateTime(from)} on it is ${says}.`],
+    [{ bold: "🔐 Your account has other rules" }],
+    [`${from === null ? "From now on" : `From ${dateTime(from)} on`} its level is ${says}.`],
+    [
+      `One order may move up to ${mostUsd} USD, all orders up to ${dailyUsd} USD in 24 hours, and swaps may lose up to ${lossPercent} % of that.`,
+    ],
     ...(from === null
       ? []
-      : [["If that was not you, sign in and set it back before then (account/levels:set)."]]),
+      : [
+          [
+            "If that was not you, freeze your account, or sign in and set it back before then (account/levels:set).",
+          ],
+        ]),
   ];
 }

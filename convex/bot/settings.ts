@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalQuery } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { linkedChat } from "../messenger/model";
+import { approvingLink } from "../messenger/model";
 import { verdictNow } from "../users/access";
 
 /**
@@ -14,7 +14,7 @@ export const asks = internalQuery({
   handler: async (ctx, { userId, now }) => {
     const verdict = await verdictNow(ctx, userId, "delivery", now);
     if (verdict.kind === "allowed") return false;
-    if (verdict.kind === "asks" && (await linkedChat(ctx, userId)) !== null) return true;
+    if (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null) return true;
     throw new AppError(verdict.code, verdict.message);
   },
 });

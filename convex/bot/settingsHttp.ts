@@ -1,9 +1,11 @@
-import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
-import { equalBytes } from "../lib/security/crypto";
+import { required } from "../lib/env";
+import { AppError } from "../lib/errors";
+import { equalBytes, hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { EXAMPLE_USER } from "../lib/http/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/endpoint";
@@ -53,7 +55,7 @@ type Settings = z.output<typeof settingsInput>;
  */
 async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promise<Asked | null> {
   const { caller, idempotencyKey } = call;
-  const { userId } = settings;
+  const { userId, messengerBotToken, messengerChatId } = settings;
   const changes = { ...(await changesOf(ctx, settings)), setBy: holdersOf(caller) };
   const asks = await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
   if (!asks) {
@@ -61,7 +63,16 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
     await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
     return null;
   }
-  const wish = { kind: "delivery" as const, ...changes };
+  // What changes nothing asks nobody.
+  if (messengerBotToken === undefined && messengerChatId === undefined) return null;
+  // A channel's name would be words of the caller's on the owner's card.
+  if (messengerChatId?.startsWith("@") === true)
+    throw new AppError(
+      "invalid_request",
+      "messengerChatId must be a numeric chat id where the owner is asked: by name a channel is set with the owner's token",
+    );
+  const bot = messengerBotToken ? botOf(userId, messengerBotToken) : {};
+  const wish = { kind: "delivery" as const, ...bot, ...changes };
   const find = () => Promise.resolve({ wish, found: null });
   const asked = await waitingAs(
     ctx,
@@ -71,6 +82,14 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
     "moving",
   );
   return asked.status === "approved" ? null : asked;
+}
+
+/** By what the owner and a repeat know a bot: nothing of its token can be told from it. */
+function botOf(userId: string, botToken: string): { botTag: string; botId?: string } {
+  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), "messenger bot tag");
+  const botTag = bytesToHex(hmacSha256(key, utf8ToBytes(`${userId} ${botToken}`)));
+  const [, botId] = /^(\d{3,16}):/.exec(botToken) ?? [];
+  return { botTag, ...(botId === undefined ? {} : { botId }) };
 }
 
 async function changesOf(

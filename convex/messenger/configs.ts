@@ -3,7 +3,9 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { takeCommonNow } from "../lib/limits/pools";
 import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
 import { permitNow } from "../users/access";
+import { ownerOf } from "../users/model";
 import { configOf, saveConfig } from "./model";
+import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
 
@@ -34,7 +36,8 @@ export const save = internalMutation({
       ...(chatId === undefined ? {} : { chatId }),
     };
     await leavePlace(ctx, userId, changes);
-    await saveConfig(ctx, userId, { ...changes, setBy });
+    const isOwned = (await ownerOf(ctx, userId)) !== null;
+    await (isOwned ? changeDelivery : saveConfig)(ctx, userId, { ...changes, setBy });
     return null;
   },
 });

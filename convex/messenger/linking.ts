@@ -5,7 +5,8 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { pseudonymOf, requireUser } from "../users/model";
 import { CODE_LENGTH, CODE_MS, codeHash, newCode } from "./codes";
-import { codeOf, dropLink, linkOf } from "./model";
+import { codeOf, linkOf } from "./model";
+import { dropLink } from "./owners";
 import { messengerTables } from "./tables";
 
 /** Linking a messenger account, as the web application does it. */

@@ -3,9 +3,10 @@ import { literals } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { noteLink } from "../users/levels";
+import { changeRules, levelRowOf } from "../users/levels";
 import { ownerOf } from "../users/model";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
+import { noteLink } from "./owners";
 
 /** Binding a messenger account to the user whose code it sent. */
 
@@ -48,7 +49,20 @@ export const link = internalMutation({
       codeHash,
       ...(by === "caller" ? {} : { confirmedAt: now }),
     });
-    await noteLink(ctx, userId);
+    if (by === "caller") await changeRules(ctx, userId, { linked: true });
+    else await noteLink(ctx, userId, messengerId);
+    return null;
+  },
+});
+
+/** What nobody needs to know any more: which account was linked before. */
+export const forgetFormer = internalMutation({
+  args: { userId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { userId }) => {
+    const row = await levelRowOf(ctx, userId);
+    if (row?.formerLink !== undefined && row.formerLink.until <= Date.now())
+      await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
     return null;
   },
 });

@@ -6,7 +6,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { keyIdOf } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
-import { changeRules } from "../users/levels";
+import { formerAccount } from "../users/levels";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -146,6 +146,21 @@ export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string 
   return /^[1-9]\d{0,15}$/.test(link.messengerId) ? link.messengerId : null;
 }
 
+/**
+ * The link whose account approves what is asked of a user: a confirmed one with a chat, and not while another account, which
+ * was linked before, still has a say. `null` where nobody can be asked.
+ */
+export async function approvingLink(
+  ctx: QueryCtx,
+  userId: string,
+  now: number,
+): Promise<Doc<"messengerLinks"> | null> {
+  const chat = await linkedChat(ctx, userId);
+  const former = await formerAccount(ctx, userId, now);
+  if (chat === null || (former !== null && former !== chat)) return null;
+  return linkOf(ctx, userId);
+}
+
 /** Whether a chat is the one that a user has set, or of the account they have linked. */
 export async function isOwnChat(ctx: QueryCtx, userId: string, chatId: string): Promise<boolean> {
   return (await configOf(ctx, userId))?.chatId === chatId || (await linkedChat(ctx, userId)) === chatId;
@@ -168,24 +183,6 @@ export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise
 /** How many links nobody has shown to be the account's own: made over HTTP, without the operator's secret. At most `most`. */
 export async function countUnconfirmed(ctx: QueryCtx, most: number): Promise<number> {
   return (await rowsBy(ctx.db.query("messengerLinks"), "confirmedAt", undefined).take(most)).length;
-}
-
-/** The account says that the link which somebody made for it is right. */
-export async function confirmLink(
-  ctx: MutationCtx,
-  { _id, userId }: Doc<"messengerLinks">,
-  now: number,
-): Promise<void> {
-  await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
-  await changeRules(ctx, userId);
-}
-
-/** Unlinks an account, and withdraws the open code of its user. */
-export async function dropLink(ctx: MutationCtx, { _id, userId }: Doc<"messengerLinks">): Promise<void> {
-  await ctx.db.delete("messengerLinks", _id);
-  await changeRules(ctx, userId);
-  const code = await codeOf(ctx, userId);
-  if (code !== null) await ctx.db.delete("linkCodes", code._id);
 }
 
 /** The open or expired code of a hash, or `null`. */

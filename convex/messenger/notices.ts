@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { isSet, optional } from "../lib/env";
 import { NOBODY } from "../lib/records/ids";
 import { mayActAs, permitNow } from "../users/access";
-import { levelOf } from "../users/levels";
+import { formerAccount, levelOf } from "../users/levels";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 import { formerPlaces } from "./places";
 
@@ -47,26 +47,29 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
 export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"] as const;
 
 /**
- * Tells a user on every channel they have: the chat they have set, the account of a confirmed link, and the chats that a
- * userId without an owner had before.
+ * Tells a user on every channel they have: the chat they have set, the account of a confirmed link, the one that was linked
+ * before while it has a say, and the chats that a userId without an owner had before.
  * @returns Whether there was one.
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
-  card: Pick<Card, "userId" | "paragraphs"> & { kind: (typeof OWNERSHIP)[number] },
+  card: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof OWNERSHIP)[number] },
 ): Promise<boolean> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
   const former = await formerPlaces(ctx, card.userId);
+  const account = await formerAccount(ctx, card.userId, Date.now());
   const isHere = (chatId: string | undefined, token: string | undefined) =>
     config?.chatId === chatId && config?.sealedBotToken === token;
   if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
   if (linked !== null && !isHere(linked, undefined))
     await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+  if (account !== null && account !== linked && !isHere(account, undefined))
+    await enqueueCard(ctx, { ...card, chatId: account, bot: "default" });
   for (const { _id: place, chatId, sealedBotToken } of former) {
     if (!isHere(chatId, sealedBotToken)) await enqueueCard(ctx, { ...card, chatId, place });
   }
-  return config?.chatId !== undefined || linked !== null || former.length > 0;
+  return [config?.chatId ?? null, linked, account].some((one) => one !== null) || former.length > 0;
 }
 
 async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {

@@ -8,17 +8,18 @@ import { charge } from "../lib/limits/charges";
 import { formatUnits, microUsd } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
 import { requireUser } from "../users/model";
-import { recipientFrom, recipientProblem } from "../wallets/recipients";
+import { allListed } from "../wallets/limits/allowlist";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
-import { authorById, authorsOf, MAX_RECIPIENTS, recipientOf, recipientsOf } from "./model";
+import { authorById, authorsOf } from "./model";
 import { openProof } from "./proofs";
 import { socialTables } from "./tables";
 
 /** Social trading as the web application shows and sets it. Every function is about the signed-in user alone. */
 
-const { mentions: mentionRows, socialAuthors, socialRecipients } = socialTables;
+const { mentions: mentionRows, socialAuthors } = socialTables;
 const vAuthor = socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
-const vRecipient = socialRecipients.validator.pick("address", "addedAt");
+/** Epoch ms; it counts from `countsFrom` on. */
+const vRecipient = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
 const vMention = mentionRows.validator.pick(
   "tweetId",
   "authorHandle",
@@ -69,7 +70,7 @@ export const settings = query({
     return {
       authors: (await authorsOf(ctx, userId)).map((row) => parse(vAuthor, row)),
       limits: { perTradeUsd: formatUnits(perTrade, 6), perDayUsd: formatUnits(perDay, 6) },
-      recipients: (await recipientsOf(ctx, userId)).map((row) => parse(vRecipient, row)),
+      recipients: await allListed(ctx, userId),
     };
   },
 });
@@ -131,40 +132,6 @@ function limit(field: string, usd: string, most: string): string {
   if (value > microUsd(most)) throw new AppError("invalid_request", `${field} must be at most ${most}`);
   return value.toString();
 }
-
-/**
- * Allows mentions to send to an address.
- * @throws AppError `invalid_request` for what is no address, or one that money is lost at; `conflict` with 20 of them.
- */
-export const addRecipient = mutation({
-  args: { address: v.string() },
-  /** Checksummed. */
-  returns: v.object({ address: v.string() }),
-  handler: async (ctx, args) => {
-    const { userId } = await requireUser(ctx);
-    const address = recipientFrom(args.address);
-    if ((await recipientOf(ctx, userId, address)) !== null) return { address };
-    if ((await recipientsOf(ctx, userId)).length >= MAX_RECIPIENTS) {
-      throw new AppError("conflict", `At most ${MAX_RECIPIENTS} addresses can be allowed`);
-    }
-    await ctx.db.insert("socialRecipients", { userId, address, addedAt: Date.now() });
-    return { address };
-  },
-});
-
-/** Takes an address off the list. @throws AppError `not_found` */
-export const removeRecipient = mutation({
-  args: { address: v.string() },
-  returns: v.null(),
-  handler: async (ctx, args) => {
-    const { userId } = await requireUser(ctx);
-    const isRecipient = recipientProblem(args.address.trim()) === null;
-    const row = isRecipient ? await recipientOf(ctx, userId, recipientFrom(args.address)) : null;
-    if (row === null) throw new AppError("not_found", "This address is not on the list");
-    await ctx.db.delete("socialRecipients", row._id);
-    return null;
-  },
-});
 
 /** The mentions of the user's accounts, newest first. Times in epoch ms. */
 export const mentions = query({

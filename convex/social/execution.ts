@@ -8,6 +8,7 @@ import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cancel, underWay, vJob, type Job } from "../lib/work/jobs";
 import { OWNER } from "../users/access";
+import { listedOf } from "../wallets/limits/allowlist";
 import { walletOf } from "../wallets/model";
 import { vSymbol } from "../wallets/tables";
 import { recordUnreadable, tradeOf } from "../wallets/trades";
@@ -17,7 +18,7 @@ import type { Command } from "./posts/commands";
 import { endMention } from "./endings";
 import { judge } from "./posts/guards";
 import { takeShare } from "./limits";
-import { authorById, recipientOf } from "./model";
+import { authorById } from "./model";
 import { countsBought, sumOf, type Prices } from "./posts/orders";
 import { vIntent } from "./stored";
 
@@ -110,9 +111,9 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
   const { command } = verdict;
   if (command.recipient !== null) {
     const address = checksummed(command.recipient);
-    if (address === null || (await recipientOf(ctx, userId, address)) === null) {
-      return end("ignored", "The recipient is not on the user's list of allowed addresses");
-    }
+    const listed = address === null ? null : await listedOf(ctx, userId, address);
+    if (listed === null || listed.countsFrom > now)
+      return end("ignored", "The recipient is not on the user's list, or not for two hours yet");
   }
   const wallet = await walletOf(ctx, userId, "custody");
   return wallet === null

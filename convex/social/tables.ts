@@ -96,14 +96,6 @@ export const socialTables = {
     /** Micro-USD, digits. */
     microUsd: v.string(),
   }).index("by_userId_and_day", ["userId", "day"]),
-
-  /** Where a user's mentions may send to. Written by `social/app`. */
-  socialRecipients: defineTable({
-    userId: v.string(),
-    /** Checksummed. */
-    address: v.string(),
-    addedAt: v.number(),
-  }).index("by_userId_and_address", ["userId", "address"]),
 };
 
 export const socialRecords: RecordsOf<typeof socialTables> = {
@@ -111,10 +103,6 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   socialAuthors: {
     keep: "a user's proof, until they end it",
     ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", inUse: "any", onDeletion: "go" },
-  },
-  socialRecipients: {
-    keep: "the user's settings",
-    ownedBy: { rows: ofUser("by_userId_and_address"), section: "socialRecipients", onDeletion: "go" },
   },
   socialProofs: {
     keep: { days: 1, why: "it has expired", aged: older("expiresAt") },

@@ -16,6 +16,28 @@ export type Level = LevelSetting["level"];
 /** What an owner who has set nothing has. */
 const DEFAULT: LevelSetting = { level: "guarded" };
 
+/** What whatever moves in an owner's name is bound to. Sums in micro-USD. */
+export type OwnLimits = {
+  /** Of one order. */
+  most: bigint;
+  /** In any 24 hours. */
+  daily: bigint;
+  /** How much of `daily` swaps may lose by their terms in any 24 hours, in basis points. */
+  lossBps: bigint;
+};
+
+/** 1,000 USD an order, 2,000 USD in 24 hours, and a twentieth of that for what swaps may lose. */
+const DEFAULT_LIMITS: OwnLimits = { most: 1_000_000_000n, daily: 2_000_000_000n, lossBps: 500n };
+
+/** The limits that a setting holds; an owner who has set none has the service's own. */
+export function limitsIn({ mostMicroUsd, dailyMicroUsd, lossBps }: LevelSetting): OwnLimits {
+  return {
+    most: mostMicroUsd === undefined ? DEFAULT_LIMITS.most : BigInt(mostMicroUsd),
+    daily: dailyMicroUsd === undefined ? DEFAULT_LIMITS.daily : BigInt(dailyMicroUsd),
+    lossBps: lossBps === undefined ? DEFAULT_LIMITS.lossBps : BigInt(lossBps),
+  };
+}
+
 export async function levelRowOf(ctx: QueryCtx, userId: string): Promise<Doc<"accountLevels"> | null> {
   return getOneFrom(ctx.db, "accountLevels", "by_userId", userId);
 }
@@ -40,7 +62,8 @@ export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promi
   const setting = settingAt(row, now);
   const isOpen = setting.level === "open" && openRefusal(userId, row?.linked === true) === null;
   const blockedUntil = (row?.blockedUntil ?? 0) > now ? (row?.blockedUntil ?? null) : null;
-  return { ...(setting.level === "open" && !isOpen ? DEFAULT : setting), blockedUntil };
+  const { capMicroUsd: _, ...guarded } = { ...setting, ...DEFAULT };
+  return { ...(setting.level === "open" && !isOpen ? guarded : setting), blockedUntil };
 }
 
 /** What of an owner's rules every permission to sign depends on. */
@@ -53,6 +76,12 @@ export type Rules = {
 export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
   const row = await levelRowOf(ctx, userId);
   return { version: row?.version ?? 0, isFrozen: row?.frozenAt !== undefined };
+}
+
+/** The messenger account that was linked before, while it still has a say (`messenger/links`). */
+export async function formerAccount(ctx: QueryCtx, userId: string, now: number): Promise<string | null> {
+  const former = (await levelRowOf(ctx, userId))?.formerLink;
+  return former !== undefined && former.until > now ? former.messengerId : null;
 }
 
 /** Makes void what the rules of before have allowed and nobody has signed yet. */
@@ -68,12 +97,6 @@ export async function changeRules(
 }
 
 /** What is `undefined` ends. */
-type RuleChanges = Partial<Pick<Doc<"accountLevels">, "setting" | "linked" | "setAt">> & {
-  [Field in "next" | "frozenAt" | "blockedUntil"]?: Doc<"accountLevels">[Field] | undefined;
+type RuleChanges = Partial<Pick<Doc<"accountLevels">, "setting" | "linked" | "setAt" | "calledOffAt">> & {
+  [Field in "next" | "frozenAt" | "blockedUntil" | "formerLink"]?: Doc<"accountLevels">[Field] | undefined;
 };
-
-/** Notes that a messenger account was linked: what was asked of another one's owner is void. */
-export async function noteLink(ctx: MutationCtx, userId: string): Promise<void> {
-  const row = await levelRowOf(ctx, userId);
-  await changeRules(ctx, userId, row === null ? {} : { linked: true });
-}

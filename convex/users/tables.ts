@@ -5,8 +5,17 @@ import { ofUser, older, type RecordsOf } from "../lib/records/records";
 
 export const vLevel = literals("closed", "guarded", "open");
 
-/** A level, and with `open` what orders by `userId` alone may move in 24 hours: digits, micro-USD. */
-export const vSetting = v.object({ level: vLevel, capMicroUsd: v.optional(v.string()) });
+/** A level, and what may be moved (`users/levels`). Sums are digits, micro-USD. */
+export const vSetting = v.object({
+  level: vLevel,
+  /** With `open`: by `userId` alone in any 24 hours. */
+  capMicroUsd: v.optional(v.string()),
+  /** By one order, and in any 24 hours, whoever orders it. */
+  mostMicroUsd: v.optional(v.string()),
+  dailyMicroUsd: v.optional(v.string()),
+  /** How much of that swaps may lose by their terms, in basis points. */
+  lossBps: v.optional(v.number()),
+});
 
 export const userTables = {
   /**
@@ -41,9 +50,15 @@ export const userTables = {
     version: v.optional(v.number()),
     /** Epoch ms: since when nothing is signed for the account. */
     frozenAt: v.optional(v.number()),
+    /** Epoch ms: the last freeze, which called off what was still to loosen the rules. */
+    calledOffAt: v.optional(v.number()),
+    /** The messenger account that was linked before the present one, and until when it has a say (`messenger/links`). */
+    formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
     /** Epoch ms: until then orders and delivery settings by `userId` alone are refused without asking. */
     blockedUntil: v.optional(v.number()),
-  }).index("by_userId", ["userId"]),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_formerLink", ["formerLink.messengerId"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
   linkedAddresses: defineTable({

@@ -13,9 +13,9 @@ export const vSource = literals("web", "x", "telegram");
 
 /**
  * What a limit counts: all that is moved; what leaves a user; what leaves all whose ids could be guessed, by the caller's
- * address; what is moved by `userId` alone.
+ * address; what is moved by `userId` alone; what swaps may lose by their terms.
  */
-export const vMeasure = literals("moved", "left", "leftByAddress", "byId");
+export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "lost");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -78,6 +78,21 @@ export const walletTables = {
     .index("by_updatedAt", ["updatedAt"]),
 
   /**
+   * To whom an owner's wallets send more than a little (`wallets/limits/allowlist`); named for the posts that asked it
+   * first. Written by `account/recipients` and with what an owner has sent or approved; taking off deletes.
+   */
+  socialRecipients: defineTable({
+    userId: v.string(),
+    /** Checksummed. */
+    address: v.string(),
+    addedAt: v.number(),
+    /** Epoch ms: from then on it counts; absent on rows of earlier versions, which count. */
+    countsFrom: v.optional(v.number()),
+  })
+    .index("by_userId_and_address", ["userId", "address"])
+    .index("by_userId_and_countsFrom", ["userId", "countsFrom"]),
+
+  /**
    * Every swap and send as a trade, written with its transaction; and what a mention asked for that nobody could read
    * (`unknown`), which has no transaction, tokens or amount. Kept.
    */
@@ -116,6 +131,10 @@ export const walletRecords: RecordsOf<typeof walletTables> = {
       aged: older("updatedAt"),
     },
     ownedBy: { rows: ofUser("by_whose"), section: "transferWindows", onDeletion: "stay" },
+  },
+  socialRecipients: {
+    keep: "the user's settings",
+    ownedBy: { rows: ofUser("by_userId_and_address"), section: "socialRecipients", onDeletion: "go" },
   },
   trades: {
     keep: "the user's history",

@@ -1,5 +1,6 @@
 import { api } from "../../convex/_generated/api";
-import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
+import { linkOfAccount } from "../../convex/messenger/model";
+import { confirmLink } from "../../convex/messenger/owners";
 import { createApp, test as appTest, type App, type AppSettings } from "../support/app";
 import type { CallInit } from "../support/world";
 import { browserOf } from "../web/support";

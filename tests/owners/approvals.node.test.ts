@@ -48,7 +48,7 @@ describe("a send by userId alone", () => {
     const [card] = await cards(app);
     expect(card?.text).toContain("Send 25 USDC");
     expect(card?.text.toLowerCase()).toContain(wanted.toAddress);
-    expect(card?.text).toContain("New: you have never sent to it");
+    expect(card?.text).toContain("New: it is not on your list");
     expect(card?.keyboard?.map((row) => row.map(({ text }) => text))).toEqual([
       ["✅ Approve", "✖ Refuse"],
       ["🧊 Freeze", "Block 24 h"],
@@ -146,8 +146,8 @@ describe("a send by userId alone", () => {
   });
 
   test("that could not be carried out is refused at once, and asks nobody", async ({ app }) => {
-    const { userId } = await owner(app);
-    const { status, body } = await app.post("/mcp/defi/send", order(userId, { amount: "2000000000" }));
+    const { userId } = await owner(app, { ETH: 10n ** 18n, USDC: 500_000_000n });
+    const { status, body } = await app.post("/mcp/defi/send", order(userId, { amount: "999000000" }));
     expect([status, body.error]).toEqual([400, expect.stringContaining("Insufficient USDC")]);
     expect(await app.rows("approvals")).toEqual([]);
   });
@@ -162,7 +162,7 @@ describe("a send by userId alone", () => {
     const card = (await cards(app)).at(-1);
     expect(card?.text.toLowerCase()).toContain(`made to look like ${known}`);
     await app.post("/mcp/defi/send", order(userId, { toAddress: known }));
-    expect((await cards(app)).at(-1)?.text).toContain("Known: you have sent to it since");
+    expect((await cards(app)).at(-1)?.text).toContain("on your list it counts from");
   });
 });
 

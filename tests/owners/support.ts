@@ -1,6 +1,7 @@
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { confirmLink, linkOfAccount } from "../../convex/messenger/model";
+import { linkOfAccount } from "../../convex/messenger/model";
+import { confirmLink } from "../../convex/messenger/owners";
 import type { Chain } from "../../scripts/chain";
 import { ALICE, SECRET, updateOf } from "../bot/support";
 import { createWalletApp, type WalletApp } from "../support/walletApp";

@@ -191,11 +191,12 @@ describe("settings", () => {
     }
   });
 
-  test("recipients are addresses, each once, twenty at most", async ({ app }) => {
+  test("recipients are addresses, each once, a hundred at most", async ({ app }) => {
     const alice = await signedIn(app, "alice");
-    const add = (address: string) => alice.mutation(api.social.app.addRecipient, { address });
-    expect(await add(FRIEND.toLowerCase())).toEqual({ address: FRIEND });
-    expect(await add(FRIEND)).toEqual({ address: FRIEND });
+    const add = (address: string) => alice.mutation(api.account.recipients.add, { address });
+    const entry = { address: FRIEND, addedAt: Date.now(), countsFrom: Date.now() + 7_200_000 };
+    expect(await add(FRIEND.toLowerCase())).toEqual(entry);
+    expect(await add(FRIEND)).toEqual(entry);
     for (const wrong of [
       "",
       "alice.eth",
@@ -205,12 +206,20 @@ describe("settings", () => {
       await expect(add(wrong)).rejects.toMatchObject({ data: { code: "invalid_request" } });
     }
     const bob = await signedIn(app, "bob");
-    const foreign = bob.mutation(api.social.app.removeRecipient, { address: FRIEND });
+    const foreign = bob.mutation(api.account.recipients.remove, { address: FRIEND });
     await expect(foreign).rejects.toMatchObject({ data: { code: "not_found" } });
-    for (let i = 10; i < 29; i++) await add(`0x${String(i).repeat(20)}`);
+    const userId = (await alice.query(api.users.profile.me, {}))?.userId ?? "";
+    await app.t.run(async (ctx) => {
+      for (let i = 1; i < 100; i++)
+        await ctx.db.insert("socialRecipients", {
+          userId,
+          address: `0x${String(i).padStart(40, "1")}`,
+          addedAt: 0,
+        });
+    });
     await expect(add(`0x${"77".repeat(20)}`)).rejects.toMatchObject({ data: { code: "conflict" } });
-    await alice.mutation(api.social.app.removeRecipient, { address: FRIEND });
-    expect((await alice.query(api.social.app.settings, {})).recipients).toHaveLength(19);
+    await alice.mutation(api.account.recipients.remove, { address: FRIEND });
+    expect((await alice.query(api.social.app.settings, {})).recipients).toHaveLength(99);
   });
 
   test("mentions are listed to their user alone, and leave with the user's data", async ({ app }) => {
@@ -226,7 +235,7 @@ describe("settings", () => {
     ]);
     const bob = await signedIn(app, "bob");
     expect((await bob.query(api.social.app.mentions, { paginationOpts })).page).toEqual([]);
-    await browser.mutation(api.social.app.addRecipient, { address: FRIEND });
+    await browser.mutation(api.account.recipients.add, { address: FRIEND });
     await browser.mutation(api.social.app.setLimits, { perTradeUsd: "5", perDayUsd: "5" });
     for (const section of ["mentions", "socialAccounts", "socialLimits", "socialRecipients"] as const) {
       const rows = section === "mentions" ? 2 : 1;

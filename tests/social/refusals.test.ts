@@ -4,7 +4,7 @@ import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { INTENT_SCHEMA_NAME } from "../../convex/social/posts/prompts";
 import { createApp, type App } from "../support/app";
-import { decided, FRIEND, linkedUser, mention, SECRET, test as socialTest } from "./support";
+import { countAtOnce, decided, FRIEND, linkedUser, mention, SECRET, test as socialTest } from "./support";
 
 const MINUTE = 60_000;
 const THIEF = `0x${"bad0".repeat(10)}`;
@@ -13,7 +13,8 @@ const THIEF = `0x${"bad0".repeat(10)}`;
 async function world(env: Record<string, string> = {}) {
   const app = createApp({ env: { SOCIAL_WEBHOOK_SECRET: SECRET, ...env } });
   const user = await linkedUser(app, () => app.settle());
-  await user.browser.mutation(api.social.app.addRecipient, { address: FRIEND });
+  await user.browser.mutation(api.account.recipients.add, { address: FRIEND });
+  await countAtOnce(app);
   return { app, ...user };
 }
 

@@ -14,6 +14,14 @@ export const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const test = appTest.extend({ settings: { env: { SOCIAL_WEBHOOK_SECRET: SECRET } } });
 
 type World = ReturnType<typeof createWorld>;
+
+/** What is on anybody's list of recipients counts from now on: in the service two hours later. */
+export async function countAtOnce({ t }: Pick<World, "t">): Promise<void> {
+  await t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("socialRecipients").collect())
+      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
+  });
+}
 export type Network = {
   t: World["t"];
   post: (path: string, body?: unknown, init?: CallInit) => Promise<Answer>;

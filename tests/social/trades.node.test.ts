@@ -84,10 +84,10 @@ describe("a linked author's mention", () => {
     const refused = await outcome(app);
     expect(refused.row).toMatchObject({
       status: "ignored",
-      reason: "The recipient is not on the user's list of allowed addresses",
+      reason: "The recipient is not on the user's list, or not for two hours yet",
     });
     expect(refused.transactions).toEqual([]);
-    await allow(browser, friend);
+    await allow({ app, browser }, friend);
     await mention(app, `send 5 usdc to ${friend}`);
     const { row, trade } = await outcome(app);
     expect(row?.status).toBe("processed");
@@ -98,7 +98,7 @@ describe("a linked author's mention", () => {
       status: "confirmed",
     });
     expect(await usdcOf(friend)).toBe(5_000_000n);
-    await browser.mutation(api.social.app.removeRecipient, { address: friend });
+    await browser.mutation(api.account.recipients.remove, { address: friend });
     await mention(app, `send 5 usdc to ${friend}`);
     expect((await outcome(app)).row?.status).toBe("ignored");
     expect(await usdcOf(friend)).toBe(5_000_000n);
@@ -107,7 +107,7 @@ describe("a linked author's mention", () => {
   test("that arrives five times at once, in every shape, and again later, is one trade", async () => {
     const { app, browser } = await world();
     const friend = freshAddress();
-    await allow(browser, friend);
+    await allow({ app, browser }, friend);
     const said = { tweetId: "42", text: `@bot send 5 usdc to ${friend}` };
     const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said])];
     await Promise.all(shapes.map((payload) => deliver(app, payload)));
@@ -143,7 +143,7 @@ describe("limits", () => {
   test("hold per day, for mentions that race as well", async () => {
     const { app, browser } = await world();
     const friend = freshAddress();
-    await allow(browser, friend);
+    await allow({ app, browser }, friend);
     await browser.mutation(api.social.app.setLimits, { perTradeUsd: "20", perDayUsd: "45" });
     await Promise.all(Array.from({ length: 6 }, () => mention(app, `send $20 of dai to ${friend}`)));
     await outcome(app);
@@ -259,7 +259,7 @@ describe("dying at any call to the outside", () => {
       for (let n = 1; ; n++) {
         const { app, browser } = await world({ amounts: { ETH: ETHER, USDC: 10_000_000n } });
         const friend = freshAddress();
-        await allow(browser, friend);
+        await allow({ app, browser }, friend);
         const death = dieAt(n, moment);
         await mention(app, `send 3 usdc to ${friend}`);
         const over = until(() => ended(app)).then(() => false);
@@ -294,7 +294,7 @@ describe("dying at any call to the outside", () => {
   test("between reading and trading, the reading is kept and the trade made once", async () => {
     const { app, browser } = await world();
     const friend = freshAddress();
-    await allow(browser, friend);
+    await allow({ app, browser }, friend);
     let asked = 0;
     const answerAgain = intercept(({ url }, pass) => {
       if (!url.startsWith(chain.url)) return pass();

@@ -4,7 +4,7 @@ import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
-import { linkedUser, SECRET } from "./support";
+import { countAtOnce, linkedUser, SECRET } from "./support";
 
 /** A linked author with money in their wallet, and what became of their mentions. */
 
@@ -47,5 +47,11 @@ export async function holdings(app: WalletApp, userId: string): Promise<Record<s
   return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
 }
 
-export const allow = (browser: Awaited<ReturnType<typeof world>>["browser"], address: string) =>
-  browser.mutation(api.social.app.addRecipient, { address });
+/** Puts an address on the user's list, where it counts at once. */
+export async function allow(
+  { app, browser }: Pick<Awaited<ReturnType<typeof world>>, "app" | "browser">,
+  address: string,
+): Promise<void> {
+  await browser.mutation(api.account.recipients.add, { address });
+  await countAtOnce(app);
+}

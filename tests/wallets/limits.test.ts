@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { limitsOf, refusalOf, release, reserve } from "../../convex/wallets/policies";
+import { limitsOf, refusalOf, release, reserve } from "../../convex/wallets/limits/policies";
 import { createApp, START, test } from "../support/app";
 
 /** The caps of ids without an owner, over rolling 24 hours: against a plain list of what was moved when. */

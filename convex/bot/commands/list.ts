@@ -6,7 +6,8 @@ import { alertsOf, confirm as confirmAlert, findAlert, numberedAlert, switchOff 
 import { cut } from "../../lib/text/strings";
 import { codeHash } from "../../messenger/codes";
 import type { Paragraph } from "../../messenger/format";
-import { confirmLink, dropLink, linkOfAccount } from "../../messenger/model";
+import { linkOfAccount } from "../../messenger/model";
+import { confirmLink, dropLink } from "../../messenger/owners";
 import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../../research/model";
 import { walletOf } from "../../wallets/model";
 import { pseudonymOf } from "../../users/model";

@@ -1,11 +1,11 @@
 import { recordAudit } from "../../lib/records/audit";
 import { dateTime, DAY } from "../../lib/time";
 import type { MutationCtx } from "../../_generated/server";
-import { freezeAccount } from "../../messenger/freezes";
+import { freezeAccount, userInSay } from "../../messenger/owners";
 import { changeRules } from "../../users/levels";
 import { decide } from "../../wallets/orders/approvals";
 import { decidedCard } from "../../wallets/orders/cards";
-import { notice } from "../cards";
+import { HOW_TO_LINK, notice } from "../cards";
 import type { Command, Outcome, Request } from "./command";
 
 /** What the owner of an account says in their chat about it. All of it tightens, or decides what they were asked. */
@@ -16,7 +16,7 @@ export const ownerCommands: readonly Command[] = [
   {
     name: "freeze",
     summary: "Stop everything that moves your money, at once",
-    access: "linked",
+    access: "alone",
     binds: true,
     run: freeze,
   },
@@ -49,7 +49,9 @@ function answerNamed(name: string, isYes: boolean): Command {
   };
 }
 
-async function freeze(ctx: MutationCtx, { userId }: Owned): Promise<Outcome> {
+async function freeze(ctx: MutationCtx, { sender }: Request): Promise<Outcome> {
+  const userId = await userInSay(ctx, sender.messengerId, Date.now());
+  if (userId === null) return { answer: notice(...HOW_TO_LINK) };
   const isNew = await freezeAccount(ctx, userId, "chat");
   return { answer: isNew ? [] : notice("Your account is frozen already.") };
 }

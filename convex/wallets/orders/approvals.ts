@@ -4,7 +4,8 @@ import { AppError, failureOf } from "../../lib/errors";
 import { rowsBy, rowsByBoth } from "../../lib/records/rows";
 import { usedUp } from "../../lib/limits/refusals";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
-import { linkOf, saveConfig } from "../../messenger/model";
+import { approvingLink } from "../../messenger/model";
+import { changeDelivery } from "../../messenger/owners";
 import { APPROVED } from "../../users/access";
 import { rulesOf } from "../../users/levels";
 import { openTransaction, pauseOf } from "../transactions/model";
@@ -32,12 +33,6 @@ export type Standing =
   | "void"
   | "undelivered";
 
-/** The account whose tap decides for a user: of a link that it has confirmed. `null` where nobody can be asked. */
-export async function askedAccount(ctx: QueryCtx, userId: string): Promise<Doc<"messengerLinks"> | null> {
-  const link = await linkOf(ctx, userId);
-  return link?.confirmedAt === undefined ? null : link;
-}
-
 export async function askedWith(ctx: QueryCtx, userId: string, key: string): Promise<Approval | null> {
   const rows = ctx.db.query("approvals");
   return rowsByBoth(rows, "userId", userId, "idempotencyKey", key).unique();
@@ -58,7 +53,7 @@ export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Pro
   if (row.expiresAt <= now) return "expired";
   const { version, isFrozen } = await rulesOf(ctx, row.userId);
   if (isFrozen || version !== row.policyVersion) return "void";
-  if ((await askedAccount(ctx, row.userId))?._id !== row.linkId) return "void";
+  if ((await approvingLink(ctx, row.userId, now))?._id !== row.linkId) return "void";
   const card = row.card === undefined ? null : await ctx.db.get("messages", row.card);
   return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
 }
@@ -99,24 +94,31 @@ export async function decide(
   const standing = await standingOf(ctx, approval, now);
   if (standing !== "awaiting_approval") return { approval, standing };
   const ended = isYes ? await begun(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
-  await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now });
+  await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now, wish: unsealed(approval.wish) });
   return { approval: { ...approval, ...ended }, standing: ended.state };
+}
+
+/** What of a wish outlives its question. */
+export function unsealed(wish: Wish): Wish {
+  if (wish.kind === "order" || wish.sealedBotToken === null) return wish;
+  const { sealedBotToken: _, ...rest } = wish;
+  return rest;
 }
 
 type Begun = { state: "approved" | "failed"; transactionId?: Id<"transactions">; error?: string };
 
 async function begun(ctx: MutationCtx, { userId, wish, idempotencyKey }: Approval): Promise<Begun> {
   if (wish.kind === "delivery") {
-    const { kind: _, ...changes } = wish;
-    await saveConfig(ctx, userId, changes);
+    const { kind: _kind, botTag: _tag, botId: _id, ...changes } = wish;
+    await changeDelivery(ctx, userId, changes);
     return { state: "approved" };
   }
   const paused = pauseOf();
   if (paused !== null) return { state: "failed", error: paused.message };
-  const { walletId, request, valueMicroUsd, minBuyAmount } = wish;
+  const { walletId, request, valueMicroUsd, minBuyAmount, mostFee } = wish;
   try {
     const transactionId = await openTransaction(ctx, {
-      ...{ userId, walletId, request, idempotencyKey, minBuyAmount },
+      ...{ userId, walletId, request, idempotencyKey, minBuyAmount, mostFee },
       ...{ source: "web", permit: APPROVED, address: null },
       value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
     });
@@ -135,11 +137,11 @@ export function requireSameWish(row: Approval, wish: Wish): void {
   throw new AppError("conflict", "This idempotency key was used for another request");
 }
 
-/** By what its caller said: not by what it was worth, nor by the sealed form of a token. */
+/** By what its caller said: not by what it was worth, nor by how a token was sealed. */
 export function sameWish(a: Wish, b: Wish): boolean {
   const said = (wish: Wish) =>
     wish.kind === "order"
       ? [wish.walletId, Object.entries(wish.request).sort()]
-      : [wish.chatId ?? null, wish.chatId === undefined, typeof wish.sealedBotToken];
+      : [wish.chatId ?? null, wish.chatId === undefined, wish.botTag ?? null, wish.sealedBotToken === null];
   return a.kind === b.kind && JSON.stringify(said(a)) === JSON.stringify(said(b));
 }

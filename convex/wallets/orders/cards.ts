@@ -1,10 +1,10 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import type { TransactionRequest } from "../transactions/tables";
-import { TOKENS, type Symbol } from "../tokens";
+import { requestWords } from "../transactions/notices";
+import type { Recipient } from "./recipients";
 import type { Standing } from "./approvals";
 import type { Wish } from "./tables";
 
@@ -13,45 +13,36 @@ import type { Wish } from "./tables";
 /** What a rehearsal has found, for the card. */
 export const vFound = v.object({
   valueUsd: v.union(v.number(), v.null()),
-  /** In ETH. */
+  /** Of all its transactions, in ETH. */
   mostFeeEth: v.union(v.string(), v.null()),
-  /** Of a swap: how much less than what is sold its quote is worth by the feeds. */
+  /** Of a swap: how much less than what is sold the least that it may bring is worth by the feeds. */
   costBps: v.union(v.number(), v.null()),
-  buyAmount: v.optional(v.string()),
 });
 export type Found = Infer<typeof vFound>;
 
-/** What is known of a recipient from the user's own sends. */
-export type Recipient = { knownSince: number | null; looksLike: string | null };
-
-type Facts = { found: Found | null; recipient: Recipient | null; movedUsd: string | null };
-
-function amountOf(amount: string, token: Symbol): string {
-  return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
-}
+type Facts = {
+  found: Found | null;
+  recipient: Recipient | null;
+  /** In the last 24 hours, decimal USD. */
+  movedUsd: string | null;
+  /** The wallet that pays. */
+  payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
+};
 
 /** What is wanted, in one line. */
 function wishWords(wish: Wish): string {
-  if (wish.kind === "order") return orderWords(wish.request, wish.minBuyAmount);
+  if (wish.kind === "order") return requestWords(wish.request, wish.minBuyAmount);
   const chat = wish.chatId === null ? "no chat of its own" : `the chat ${wish.chatId ?? "that is set"}`;
   const bot =
-    wish.sealedBotToken === undefined
-      ? "the bot that is set"
-      : wish.sealedBotToken === null
+    wish.botTag === undefined
+      ? wish.sealedBotToken === null
         ? "the service's bot"
-        : "another bot";
+        : "the bot that is set"
+      : `the bot with the id ${wish.botId ?? "unknown"}`;
   return `Your cards: to ${chat}, by ${bot}`;
 }
 
-function orderWords(request: TransactionRequest, least: string | undefined): string {
-  if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
-  if (request.kind !== "swap") return request.kind;
-  const { amount, fromToken, toToken } = request;
-  const bound = least === undefined ? "" : `, for at least ${amountOf(least, toToken)}`;
-  return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
-}
-
-/** The question. @param from The address of the wallet that would pay. */
+/** The question. */
 export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
   return [
     [{ bold: "🔐 Your approval is asked for" }],
@@ -63,24 +54,30 @@ export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Parag
   ];
 }
 
-function orderLines(request: TransactionRequest, { found, recipient, movedUsd }: Facts): Paragraph[] {
+function orderLines(request: TransactionRequest, { found, recipient, movedUsd, payer }: Facts): Paragraph[] {
   const lines: string[] = [];
-  if (request.kind === "send") lines.push(`To ${request.toAddress}`, recipientWords(recipient));
+  if (payer !== null) lines.push(`From your ${payer.kind} wallet ${payer.address}`);
+  if (request.kind === "send") lines.push(`To ${request.toAddress}`);
+  if (recipient !== null) lines.push(recipientWords(recipient));
   if (found !== null) {
     const { valueUsd, costBps, mostFeeEth } = found;
     lines.push(valueUsd === null ? "There is no live price for it." : `Worth ${valueUsd.toFixed(2)} USD`);
-    if (costBps !== null) lines.push(`By the price feeds it costs ${(costBps / 100).toFixed(2)} %`);
+    if (costBps !== null)
+      lines.push(`By the price feeds it costs at most ${(Math.max(0, costBps) / 100).toFixed(2)} %`);
     if (mostFeeEth !== null) lines.push(`Network fees: at most ${mostFeeEth} ETH`);
   }
   if (movedUsd !== null) lines.push(`Moved in the last 24 hours: ${movedUsd} USD`);
   return lines.map((line) => [line]);
 }
 
-function recipientWords(recipient: Recipient | null): string {
-  if (recipient?.looksLike !== null && recipient?.looksLike !== undefined)
-    return `⚠️ New, and made to look like ${recipient.looksLike}, which you have sent to before`;
-  if (recipient?.knownSince === null || recipient === null) return "⚠️ New: you have never sent to it";
-  return `Known: you have sent to it since ${dateTime(recipient.knownSince)}`;
+function recipientWords(recipient: Recipient): string {
+  if (recipient.kind === "own") return `Your own ${recipient.wallet} wallet`;
+  if (recipient.kind === "listed") return `On your list since ${dateTime(recipient.since)}`;
+  const { looksLike, countsFrom } = recipient;
+  if (looksLike !== null) return `⚠️ New, and made to look like ${looksLike.address}, ${looksLike.what}`;
+  return countsFrom === null
+    ? "⚠️ New: it is not on your list"
+    : `⚠️ New: on your list it counts from ${dateTime(countsFrom)}`;
 }
 
 export function questionButtons(id: string): Button[][] {

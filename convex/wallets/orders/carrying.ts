@@ -5,7 +5,8 @@ import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
 import { deadlines } from "../../lib/outside/deadlines";
 import { AppError, failureOf, isErrorCode } from "../../lib/errors";
 import type { Call } from "../../lib/http/endpoint";
-import { BPS } from "../../lib/money/amounts";
+import { formatUnits } from "../../lib/money/amounts";
+import { MOST_FEE } from "../../lib/money/base";
 import { once } from "../../lib/once";
 import { SECOND } from "../../lib/time";
 import { NO_WALLET, type WalletKind } from "../model";
@@ -106,24 +107,30 @@ async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: nu
 async function foundFor(ctx: ActionCtx, { userId, request, call }: Order, { walletId, address }: Wallet) {
   const { rehearse } = await rehearsals();
   const caller = call.caller.address;
-  const found = await rehearse(ctx, { payer: { userId, walletId, address }, request, caller });
-  const { refusal, valueMicroUsd, valueUsd, fees, swap } = found;
+  const payer = { userId, walletId, address };
+  const found = await rehearse(ctx, { payer, request, caller, isAsked: true });
+  const { refusal, valueMicroUsd, valueUsd, swap } = found;
   if (refusal !== null && refusal.status !== 202 && refusal.code !== null)
     throw new AppError(refusal.code, refusal.error);
-  const least = swap === null ? null : lessSlippage(swap.minBuyAmount, request);
+  const mostFee = found.mostFee === null ? null : feeFor(found.mostFee);
   const wish: Wish = {
     ...{ kind: "order", walletId, request },
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
-    ...(least === null ? {} : { minBuyAmount: least }),
+    ...(swap === null ? {} : { minBuyAmount: swap.minBuyAmount }),
+    ...(mostFee === null ? {} : { mostFee: mostFee.toString() }),
   };
-  const shown = { valueUsd, mostFeeEth: fees?.mostEth ?? null, costBps: swap?.price.costBps ?? null };
-  return { wish, found: shown };
+  const mostFeeEth = mostFee === null ? null : formatUnits(mostFee * mostTransactions(request), 18);
+  return { wish, found: { valueUsd, mostFeeEth, costBps: swap?.price.mostCostBps ?? null } };
 }
 
-/** What an owner approves is quoted anew: the price may move by as much again as the order lets it. */
-function lessSlippage(least: string, request: Order["request"]): string {
-  const bps = request.kind === "swap" ? BigInt(request.slippageBps) : 0n;
-  return ((BigInt(least) * (BPS - bps)) / BPS).toString();
+/** Fees move until the owner has tapped: one transaction may cost twice of what it would now, and never more than any. */
+function feeFor(now: bigint): bigint {
+  return 2n * now < MOST_FEE ? 2n * now : MOST_FEE;
+}
+
+/** Some tokens take two approvals before they are sold. */
+function mostTransactions(request: Order["request"]): bigint {
+  return request.kind === "swap" && request.fromToken !== "ETH" ? 3n : 1n;
 }
 
 /** @throws AppError what ended it before it was signed. */
@@ -170,7 +177,8 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
   const {
     swap,
     refusal,
-    valueMicroUsd: _,
+    valueMicroUsd: _value,
+    mostFee: _fee,
     ...rehearsal
   } = await waitingAs(
     ctx,
@@ -178,7 +186,7 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
     async () => {
       const { rehearse } = await rehearsals();
       const payer = { userId, walletId, address };
-      return rehearse(ctx, { payer, request, caller: call.caller.address });
+      return rehearse(ctx, { payer, request, caller: call.caller.address, isAsked: false });
     },
     refuseCrowd,
     "moving",

@@ -1,27 +1,30 @@
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
+import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
-import { rowsBy } from "../../lib/records/rows";
-import { enqueueCard } from "../../messenger/model";
+import { dateTime } from "../../lib/time";
+import { approvingLink, enqueueCard, linkOf } from "../../messenger/model";
 import { APPROVED, verdictNow } from "../../users/access";
-import { rulesOf } from "../../users/levels";
+import { levelRowOf, rulesOf } from "../../users/levels";
 import { FROZEN } from "../permits";
-import { limitsOf, refusalOf } from "../policies";
+import { limitsOf, refusalOf } from "../limits/policies";
 import { openedWith, pauseOf } from "../transactions/model";
 import {
   ASKED_MS,
-  askedAccount,
   askedWith,
   openOf,
   refuseTooMany,
   requireSameWish,
   sameWish,
   standingOf,
+  unsealed,
 } from "./approvals";
-import { questionButtons, questionCard, vFound, type Recipient } from "./cards";
+import { byWalletId } from "../model";
+import { questionButtons, questionCard, vFound } from "./cards";
+import { recipientOf } from "./recipients";
 import { vWish, type Wish } from "./tables";
 
 /** Asking an owner, and how that stands, for actions. */
@@ -67,8 +70,6 @@ async function earlierOf(
   now: number,
 ): Promise<Doc<"approvals"> | null> {
   if (idempotencyKey === undefined) {
-    // Of two sealed tokens nobody can say here whether they are one: another's must not take the place of this one.
-    if (wish.kind === "delivery" && typeof wish.sealedBotToken === "string") return null;
     return (await openOf(ctx, userId, now)).find((row) => sameWish(row.wish, wish)) ?? null;
   }
   const row = await askedWith(ctx, userId, idempotencyKey);
@@ -96,13 +97,13 @@ export const propose = internalMutation({
     const deed = wish.kind === "order" ? "order" : "delivery";
     const verdict = await verdictNow(ctx, userId, deed, now);
     const key = asked.idempotencyKey ?? `approval_${crypto.randomUUID()}`;
-    const account = await askedAccount(ctx, userId);
+    const account = await approvingLink(ctx, userId, now);
     const isRefused = verdict.kind === "refused" || account === null;
     // What was ordered with this key is the owner's, or of before the id had one.
     if (isRefused || (await openedWith(ctx, userId, key)) !== null)
       throw new AppError(
         verdict.kind === "allowed" ? "forbidden" : verdict.code,
-        verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message,
+        (verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message) + (await waitsForSay(ctx, userId)),
       );
     const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
     if (isFrozen) throw new AppError("paused", FROZEN);
@@ -111,6 +112,13 @@ export const propose = internalMutation({
     return shown(ctx, await ask(ctx, { userId, wish, account, policyVersion, key, found, movedUsd }), now);
   },
 });
+
+/** Why nobody can be asked, where a link is there and has no say yet. */
+async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
+  if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
+  const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
+  return until === undefined ? "" : `: the account that is linked now approves from ${dateTime(until)} on`;
+}
 
 const NOBODY_TO_ASK =
   "This order needs its owner, and no messenger account is linked where they could be asked";
@@ -150,44 +158,37 @@ async function ask(
     movedUsd: string | null;
   },
 ): Promise<Doc<"approvals">> {
-  const expiresAt = Date.now() + ASKED_MS;
-  const recipient = await recipientOf(ctx, userId, wish);
+  const now = Date.now();
+  const expiresAt = now + ASKED_MS;
+  const payer = wish.kind === "order" ? await byWalletId(ctx, wish.walletId) : null;
+  const recipient = await recipientOf(ctx, userId, wish, now);
   const id = await ctx.db.insert("approvals", {
     ...{ userId, linkId, messengerId, wish, idempotencyKey, policyVersion, expiresAt },
     state: "open",
   });
   const card = await enqueueCard(ctx, {
     ...{ userId, chatId: messengerId, bot: "default", kind: "approval" },
-    paragraphs: questionCard(wish, { found, recipient, movedUsd }, expiresAt),
+    paragraphs: questionCard(wish, { found, recipient, movedUsd, payer }, expiresAt),
     buttons: questionButtons(id),
   });
   await ctx.db.patch("approvals", id, { card });
+  if (wish.kind === "delivery")
+    await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, { approvalId: id });
   const row = await ctx.db.get("approvals", id);
   if (row === null) throw new AppError("internal", "The approval is gone");
   return row;
 }
 
-/** So many of a user's latest trades say whom they know. */
-const KNOWN_FROM = 200;
-
-async function recipientOf(ctx: QueryCtx, userId: string, wish: Wish): Promise<Recipient | null> {
-  if (wish.kind !== "order" || wish.request.kind !== "send") return null;
-  const to = wish.request.toAddress;
-  const trades = await rowsBy(ctx.db.query("trades"), "userId", userId).order("desc").take(KNOWN_FROM);
-  const sent = trades.filter(({ status, toAddress }) => status === "confirmed" && toAddress !== undefined);
-  const known = sent.findLast(({ toAddress }) => toAddress === to);
-  const alike = sent.find(({ toAddress = "" }) => toAddress !== to && ends(toAddress) === ends(to));
-  return {
-    knownSince: known?.createdAt ?? null,
-    looksLike: known === undefined ? (alike?.toAddress ?? null) : null,
-  };
-}
-
-/** What people compare of an address. */
-function ends(address: string): string {
-  const digits = address.slice(2).toLowerCase();
-  return digits.slice(0, 4) + digits.slice(-4);
-}
+/** Takes the sealed token off a question that nobody has answered. */
+export const close = internalMutation({
+  args: { approvalId: v.id("approvals") },
+  returns: v.null(),
+  handler: async (ctx, { approvalId }) => {
+    const row = await ctx.db.get("approvals", approvalId);
+    if (row?.state === "open") await ctx.db.patch("approvals", approvalId, { wish: unsealed(row.wish) });
+    return null;
+  },
+});
 
 /** How a question to an owner stands; `null` for an id that is none of this user's. */
 export const view = internalQuery({

@@ -12,12 +12,16 @@ export const vWish = v.union(
     request: vRequest,
     /** Digits, micro-USD; absent where nobody knew a live price. */
     valueMicroUsd: v.optional(v.string()),
-    /** The least that a swap may bring, as its owner was shown. */
+    /** The least that a swap may bring, and what one transaction of it may cost at most (wei), as its owner was shown. */
     minBuyAmount: v.optional(v.string()),
+    mostFee: v.optional(v.string()),
   }),
-  /** Where cards go; `null` clears a field, leaving it out keeps it. The token is sealed. */
+  /** Where cards go; `null` clears a field, leaving it out keeps it. The sealed token is gone once this is decided or late. */
   v.object({
     kind: v.literal("delivery"),
+    /** Of the bot's token: a keyed hash, by which the same one is known again, and the bot's id in it. */
+    botTag: v.optional(v.string()),
+    botId: v.optional(v.string()),
     sealedBotToken: v.optional(v.union(v.string(), v.null())),
     chatId: v.optional(v.union(v.string(), v.null())),
     setBy: v.array(v.string()),

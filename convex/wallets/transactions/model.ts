@@ -15,9 +15,10 @@ import { NEVER } from "../../lib/time";
 import { asHex } from "../addresses";
 import type { Permit } from "../../users/access";
 import { rulesOf } from "../../users/levels";
-import { byWalletId } from "../model";
+import { isListFull, list } from "../limits/allowlist";
+import { byWalletId, walletAt } from "../model";
 import { FROZEN, livePermission } from "../permits";
-import { release, reserve, reserveAgain } from "../policies";
+import { release, reserve, reserveAgain } from "../limits/policies";
 import type { Source } from "../tables";
 import { openTrade, settleTrade, type Mentioned } from "../trades";
 import {
@@ -30,6 +31,7 @@ import {
   corrects,
   shortfallOf,
 } from "./states";
+import { tellOrder } from "./notices";
 import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
 
 /**
@@ -94,8 +96,9 @@ type Order = {
   address: string | null;
   /** The social mention that asked for it. */
   mentioned?: Mentioned;
-  /** Of a swap that its owner has seen: the least that it may bring. */
+  /** Of what its owner has seen: the least that a swap may bring, and what one transaction may cost at most (wei). */
   minBuyAmount?: string | undefined;
+  mostFee?: string | undefined;
 };
 
 /**
@@ -112,7 +115,7 @@ export async function openTransaction(
   begin: (ctx: MutationCtx, wallet: Doc<"wallets">, now: number) => Promise<void> = startDriver,
 ): Promise<Id<"transactions">> {
   const { userId, walletId, request, source, idempotencyKey, value, permit, address, mentioned } = order;
-  const { minBuyAmount } = order;
+  const { minBuyAmount, mostFee } = order;
   const earlier = await openedWith(ctx, userId, idempotencyKey);
   if (earlier !== null) {
     if (earlier.walletId !== walletId || !sameRequest(earlier.request, request)) {
@@ -125,7 +128,7 @@ export async function openTransaction(
   const wallet = await byWalletId(ctx, walletId);
   const reserved = await reserve(ctx, { userId, permit, address, request }, value);
   const now = Date.now();
-  const permissionId = await allow(ctx, { walletId, userId, by: permit.by, request, minBuyAmount });
+  const permissionId = await allow(ctx, { walletId, userId, by: permit.by, request, minBuyAmount, mostFee });
   const transactionId = await ctx.db.insert("transactions", {
     walletId,
     userId,
@@ -140,6 +143,8 @@ export async function openTransaction(
     checks: 0,
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
+  if (permit.by === "owner" || permit.by === "approval") await noteRecipient(ctx, wallet, request);
+  await tellOrder(ctx, { userId, request, by: permit.by, source, payer: wallet });
   await begin(ctx, wallet, now);
   return transactionId;
 }
@@ -152,9 +157,11 @@ export async function allow(
   ctx: MutationCtx,
   {
     minBuyAmount,
+    mostFee = MOST_FEE.toString(),
     ...asked
   }: Pick<Doc<"permissions">, "walletId" | "userId" | "by" | "request"> & {
     minBuyAmount?: string | undefined;
+    mostFee?: string | undefined;
   },
 ): Promise<Id<"permissions">> {
   const { version: policyVersion, isFrozen } = await rulesOf(ctx, asked.userId);
@@ -162,10 +169,20 @@ export async function allow(
   return ctx.db.insert("permissions", {
     ...asked,
     ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
-    mostFee: MOST_FEE.toString(),
+    mostFee,
     policyVersion,
     until: Date.now() + SIGNED_WITHIN_MS,
   });
+}
+
+/** To whom an owner has sent, or has tapped for, is on their list two hours later. */
+async function noteRecipient(
+  ctx: MutationCtx,
+  { userId }: Doc<"wallets">,
+  request: TransactionRequest,
+): Promise<void> {
+  if (request.kind !== "send" || (await walletAt(ctx, request.toAddress))?.userId === userId) return;
+  if (!(await isListFull(ctx, userId))) await list(ctx, userId, request.toAddress);
 }
 
 /** Why nothing is sent or swapped at all; `null` where the operator has not paused it. */

@@ -2,10 +2,10 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/records/rows";
 import { AppError } from "../../lib/errors";
-import { linkedChat } from "../../messenger/model";
+import { approvingLink } from "../../messenger/model";
 import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
-import { limitsOf, needValue } from "../policies";
+import { limitsOf, needValue } from "../limits/policies";
 import { vSource, vWalletKind } from "../tables";
 import { byId, openedWith, openTransaction, takeTerm } from "./model";
 import { nextInTerm, vNext } from "./progress/queue";
@@ -92,16 +92,16 @@ export const wallet = internalQuery({
       isLimited: v.boolean(),
       /** The owner has to be asked. */
       isAsked: v.boolean(),
-      /** The owner can be asked beyond the cap that they have set. */
+      /** The owner can be asked for what their rules refuse of this caller: beyond their cap, or to a new recipient. */
       isAskedBeyond: v.boolean(),
     }),
     v.null(),
   ),
   handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, now }) => {
     const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
-    const hasChat = (await linkedChat(ctx, userId)) !== null;
+    const hasChat = (await approvingLink(ctx, userId, now)) !== null;
     const isAsked = verdict.kind === "asks" && hasChat;
-    const isAskedBeyond = verdict.kind === "allowed" && verdict.by === "id" && hasChat;
+    const isAskedBeyond = verdict.kind === "allowed" && verdict.by !== "unclaimed" && hasChat;
     if (verdict.kind !== "allowed" && !isAsked) throw new AppError(verdict.code, verdict.message);
     const permit = verdict.kind === "allowed" ? verdict : APPROVED;
     const row = await walletOf(ctx, userId, kind);

@@ -34,6 +34,8 @@ export type Rehearsal = {
   valueMicroUsd: string | null;
   limits: Infer<typeof vStanding>["limits"];
   fees: Fees | null;
+  /** What the dearest of its transactions may cost at most, in wei; as `fees`. */
+  mostFee: bigint | null;
   swap: SwapRehearsal | null;
 };
 
@@ -68,8 +70,11 @@ type SwapRehearsal = {
   };
 };
 
-/** @property caller The network address that asks. */
-type Wanted = { payer: Payer; request: OrderRequest; caller: string | null };
+/**
+ * @property caller The network address that asks.
+ * @property isAsked Whether it is to be put to its owner.
+ */
+type Wanted = { payer: Payer; request: OrderRequest; caller: string | null; isAsked: boolean };
 
 /** What 0x's API says of a swap whose gas it does not know. */
 const USUAL_SWAP_GAS = 300_000n;
@@ -78,11 +83,11 @@ const USUAL_SWAP_GAS = 300_000n;
 const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repeat(65)}`]);
 
 export const rehearse = counted(
-  async (ctx: ActionCtx, { payer, request, caller }: Wanted): Promise<Rehearsal> => {
+  async (ctx: ActionCtx, { payer, request, caller, isAsked }: Wanted): Promise<Rehearsal> => {
     const token = request.kind === "send" ? request.token : request.fromToken;
     const micro = await valueOf(ctx, { token, amount: request.amount });
     const standing = await ctx.runQuery(internal.wallets.transactions.standing.of, {
-      ...{ userId: payer.userId, request, caller, now: Date.now() },
+      ...{ userId: payer.userId, request, caller, isAsked, now: Date.now() },
       ...(micro === null ? {} : { valueMicroUsd: micro }),
     });
     const rehearsal: Rehearsal = {
@@ -91,10 +96,11 @@ export const rehearse = counted(
       valueMicroUsd: micro,
       limits: standing.limits,
       fees: null,
+      mostFee: null,
       swap: null,
     };
     try {
-      if (request.kind === "send") rehearsal.fees = feesOf("send", [await sendable(ctx, payer, request)]);
+      if (request.kind === "send") noteFees(rehearsal, "send", [await sendable(ctx, payer, request)]);
       else await rehearseSwap(ctx, payer, request, rehearsal);
     } catch (error) {
       const failure = failureOf(error);
@@ -124,11 +130,11 @@ async function rehearseSwap(
     const data = concat([quote.transaction.data, NO_SIGNATURE]);
     const gas = quote.transaction.gas ?? USUAL_SWAP_GAS;
     const swapping = await affordableSwap(ctx, payer, swap, quote, data, gas);
-    rehearsal.fees = feesOf("swap", [...approving, swapping]);
+    noteFees(rehearsal, "swap", [...approving, swapping]);
     return;
   }
   const swapping = await affordableSwap(ctx, payer, swap, quote, quote.transaction.data);
-  rehearsal.fees = feesOf("swap", [...approving, swapping]);
+  noteFees(rehearsal, "swap", [...approving, swapping]);
   await simulateSwap(asAddress(payer.address), swapping, swap, least);
 }
 
@@ -149,6 +155,11 @@ function shownSwap({ quote, swap, least, prices, priceChecked, approvals, tolera
       toleratedBps: tolerated,
     },
   };
+}
+
+function noteFees(rehearsal: Rehearsal, kind: "send" | "swap", all: readonly Affordable[]): void {
+  rehearsal.fees = feesOf(kind, all);
+  rehearsal.mostFee = all.reduce((most, { mostFee }) => (mostFee > most ? mostFee : most), 0n);
 }
 
 function feesOf(kind: "send" | "swap", all: readonly Affordable[]): Fees {

@@ -2,9 +2,9 @@ import { v } from "convex/values";
 import { internalQuery } from "../../_generated/server";
 import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";
-import { linkedChat } from "../../messenger/model";
-import { OWNER, verdictNow } from "../../users/access";
-import { limitsOf, refusalOf } from "../policies";
+import { approvingLink } from "../../messenger/model";
+import { APPROVED, verdictNow } from "../../users/access";
+import { limitsOf, refusalOf } from "../limits/policies";
 import { pauseOf } from "./model";
 import { vRequest } from "./tables";
 
@@ -50,15 +50,17 @@ export const of = internalQuery({
     now: v.number(),
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
+    /** It is put to its owner: what holds is what holds for an approval. */
+    isAsked: v.optional(v.boolean()),
   },
   returns: vStanding,
-  handler: async (ctx, { userId, request, caller, now, valueMicroUsd }) => {
+  handler: async (ctx, { userId, request, caller, now, valueMicroUsd, isAsked: isPut = false }) => {
     const verdict = await verdictNow(ctx, userId, "order", now);
     // Who is not allowed is told of the owner's limits, which an approval has as well.
-    const permit = verdict.kind === "allowed" ? verdict : OWNER;
+    const permit = verdict.kind === "allowed" && !isPut ? verdict : APPROVED;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
-    const isAsked = verdict.kind === "asks" && (await linkedChat(ctx, userId)) !== null;
+    const isAsked = isPut || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
     const ruled = verdict.kind === "allowed" || isAsked ? null : verdict;
     const told = ruled ?? failureOf(pauseOf() ?? refusalOf(limits, value));
     const { perTransfer, rolling } = limits;

@@ -4,6 +4,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
+import { BPS } from "../../lib/money/amounts";
 import { SECOND, sleep } from "../../lib/time";
 import { feedAddresses, livePrices } from "../../prices/feeds";
 import { readAccount, readAllowance } from "../../providers/chain/client";
@@ -12,7 +13,7 @@ import { judgeSettler } from "../../providers/chain/settlers";
 import { simulate } from "../../providers/chain/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
-import { toleratedBps } from "../policies";
+import { toleratedBps } from "../limits/policies";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./terms/effects";
 import {
@@ -25,6 +26,7 @@ import {
   type Plan,
 } from "./terms/plan";
 import { checkPrice, checkQuote, isWrapping, type SidePrices, type Swap } from "./terms/quote";
+import { PRICE_MOVED } from "./terms/permission";
 import { signPermit } from "./terms/signer";
 import { handOut, signInTerm } from "./progress/signatures";
 import type { TransactionRequest } from "./tables";
@@ -55,9 +57,15 @@ export type Offer = Checked & {
 
 /**
  * A swap's balance, quote, price and called contract, checked; what orders and rehearsals share.
+ * @param approved The least that its owner has approved, where they were asked.
  * @throws AppError `invalid_request`, `upstream`
  */
-export async function offerOf(ctx: ActionCtx, payer: Payer, request: SwapRequest): Promise<Offer> {
+export async function offerOf(
+  ctx: ActionCtx,
+  payer: Payer,
+  request: SwapRequest,
+  approved: bigint | null = null,
+): Promise<Offer> {
   const swap = swapOf(request);
   const taker = asAddress(payer.address);
   // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
@@ -68,7 +76,7 @@ export async function offerOf(ctx: ActionCtx, payer: Payer, request: SwapRequest
   ]);
   if (held < swap.amount) await refuseFor(ctx, payer, swap.fromToken, swap.amount, held);
   if (asked.status === "rejected") throw asked.reason;
-  const checked = await check(asked.value, request, taker, prices);
+  const checked = await check(await atLeast(asked.value, taker, swap, approved), request, taker, prices);
   const isAllowed = !checked.quote.permit2 || allowed.now - allowed.taken >= swap.amount;
   // Some tokens refuse to change an allowance that is not zero.
   const needed = allowed.now > 0n ? [0n, swap.amount] : [swap.amount];
@@ -83,6 +91,19 @@ function swapOf({ fromToken, toToken, amount, slippageBps }: SwapRequest): Swap 
 function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: Swap): Promise<Quote> {
   const sides = { sellToken: swapAddress(fromToken), buyToken: swapAddress(toToken), sellAmount: amount };
   return requestQuote({ ...sides, taker, slippageBps });
+}
+
+/**
+ * The quote, or where it guarantees less than was approved and would bring more, one with so much less slippage.
+ * @throws AppError `upstream` where the price has moved below that.
+ */
+async function atLeast(quote: Quote, taker: Address, swap: Swap, approved: bigint | null): Promise<Quote> {
+  if (approved === null || quote.minBuyAmount >= approved) return quote;
+  if (quote.buyAmount < approved) throw new AppError("upstream", PRICE_MOVED);
+  const slippageBps = Number(((quote.buyAmount - approved) * BPS) / quote.buyAmount);
+  const tighter = await ask(taker, { ...swap, slippageBps });
+  if (tighter.minBuyAmount < approved) throw new AppError("upstream", PRICE_MOVED);
+  return tighter;
 }
 
 /** @throws AppError `invalid_request`, `upstream` */
@@ -106,13 +127,19 @@ async function check(
  */
 export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
   const taker = asAddress(job.transaction.address);
-  const { swap, prices, approvals, ...offer } = await offerOf(ctx, job.transaction, request);
+  const approved = await approvedLeast(ctx, job);
+  const { swap, prices, approvals, ...offer } = await offerOf(ctx, job.transaction, request, approved);
   let checked: Checked = offer;
   let { nextNonce } = job;
   for (const amount of approvals)
     nextNonce = await approve(ctx, { ...job, nextNonce }, swap.fromToken, amount);
   if (approvals.length > 0) {
-    checked = await check(await ask(taker, swap), request, taker, prices);
+    checked = await check(
+      await atLeast(await ask(taker, swap), taker, swap, approved),
+      request,
+      taker,
+      prices,
+    );
     if (checked.quote.issues.allowance) {
       throw new AppError("upstream", "The swap provider does not see the approval yet: try again");
     }
@@ -131,6 +158,14 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
       priceChecked,
     },
   };
+}
+
+/** The least that the owner of a swap has approved; `null` where nobody was asked. */
+async function approvedLeast(ctx: ActionCtx, { transaction: { permissionId } }: Job): Promise<bigint | null> {
+  if (permissionId === undefined) return null;
+  const { live } = internal.wallets.transactions.permissions;
+  const { minBuyAmount } = await ctx.runQuery(live, { permissionId, now: Date.now() });
+  return minBuyAmount === undefined ? null : BigInt(minBuyAmount);
 }
 
 /**

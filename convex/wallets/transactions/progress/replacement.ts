@@ -2,7 +2,6 @@ import { keccak256, parseTransaction, type Address, type Hex } from "viem";
 import { internal } from "../../../_generated/api";
 import type { Doc } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
-import { MOST_FEE } from "../../../lib/money/base";
 import { AppError, failureOf } from "../../../lib/errors";
 import { log } from "../../../lib/log";
 import { raisedFees, type FeeMarket, type Fees } from "../../../providers/chain/fees";
@@ -12,6 +11,7 @@ import { asAddress } from "../../addresses";
 import { canSign } from "../../custody/signatures";
 import { bytesOf } from "../model";
 import type { Held } from "./nonces";
+import { L1_FEE_MARGIN } from "../terms/plan";
 import { signAnew } from "../terms/signer";
 import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS } from "../states";
 
@@ -53,11 +53,15 @@ export async function replaceIfStuck(
   const { call, gas, fees } = readBytes(raw);
   const now = await preparationOf(owner, call);
   if (now === null) return false;
-  const { market, native } = now;
+  const { market, native, l1Fee } = now;
   const starved = native < call.value + gas * fees.maxFeePerGas;
   if (market.baseFee <= fees.maxFeePerGas && !starved && !isOutbid(row, fees, market)) return false;
   const raised = raisedFees(fees, market);
-  if (raised === null || gas * raised.maxFeePerGas > MOST_FEE) return false;
+  const most = await ctx.runQuery(
+    internal.wallets.transactions.permissions.mostFee,
+    row.permissionId === undefined ? {} : { permissionId: row.permissionId },
+  );
+  if (raised === null || gas * raised.maxFeePerGas + l1Fee * L1_FEE_MARGIN > BigInt(most)) return false;
   const pays = native >= call.value + gas * raised.maxFeePerGas && now.gas.kind === "estimated";
   if (pays) return handOutReplacement(ctx, row, raw, { kind: "repriced", call, gas, fees: raised });
   return withdraw(ctx, row, raw, { native, fees: raised });

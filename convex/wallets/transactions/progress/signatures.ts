@@ -47,13 +47,17 @@ export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<
   const { walletId, driver, transaction } = job;
   const { permissionId } = transaction;
   if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
-  const { preparation, gas, transaction: call } = plan;
+  const { preparation, gas, mostFee, transaction: call } = plan;
   const address = asAddress(transaction.address);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   const account = { walletId, next: plan.nextNonce ?? 0, isNew: false, unlikely };
   const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);
   const least = plan.terms === undefined ? undefined : BigInt(plan.terms.minBuyAmount);
-  return { walletId, driver, ...(await signOrdered(ctx, permissionId, { address, unsigned, least })) };
+  return {
+    walletId,
+    driver,
+    ...(await signOrdered(ctx, permissionId, { address, unsigned, mostFee, least })),
+  };
 }
 
 /** Signs for a service account, whose nonces several take side by side. */

@@ -1,9 +1,9 @@
 import { isAddressEqual, type Address } from "viem";
 import type { Doc } from "../../../_generated/dataModel";
 import { AppError } from "../../../lib/errors";
+import { formatUnits } from "../../../lib/money/amounts";
 import type { Transaction } from "../../../providers/chain/preparation";
 import { asAddress } from "../../addresses";
-import type { Unsigned } from "../../custody/signatures";
 import { PERMIT2, swapAddress } from "../../tokens";
 import { approval, sendTransaction } from "./plan";
 import { guaranteedBy, type Message } from "./quote";
@@ -27,9 +27,17 @@ export function requireAllowed(
   if (!isOrdered(terms, call, owner, least)) throw new AppError("internal", OTHER);
 }
 
-/** @throws AppError `internal` when the network could take more than the permission says. */
-export function requireAffordable({ mostFee }: Terms, { gas, fees }: Unsigned): void {
-  if (gas * fees.maxFeePerGas > BigInt(mostFee)) throw new AppError("internal", OTHER);
+/**
+ * @param fee What the network could take for the transaction: its gas, and room for its L1 data, in wei.
+ * @throws AppError `upstream` when that is more than the permission says.
+ */
+export function requireAffordable({ mostFee }: Terms, fee: bigint): void {
+  if (fee <= BigInt(mostFee)) return;
+  const [could, most] = [fee, BigInt(mostFee)].map((wei) => formatUnits(wei, 18));
+  throw new AppError(
+    "upstream",
+    `The network fee could reach ${could} ETH, and at most ${most} ETH are allowed for it: nothing was signed`,
+  );
 }
 
 /** @throws AppError `internal` when a permit would let anybody take another token or more than the swap sells. */
@@ -40,6 +48,8 @@ export function requirePermitAllowed({ request }: Terms, { permitted }: Message)
     permitted.amount === BigInt(request.amount);
   if (!isSold) throw new AppError("internal", OTHER);
 }
+
+export const PRICE_MOVED = "The price has moved since it was approved: nothing was signed";
 
 const OTHER = "The transaction is not what was ordered: nothing was signed";
 
@@ -61,7 +71,7 @@ function isOrdered(
       const guaranteed = guaranteedBy(call, swap, owner, { isSigned: true });
       if (guaranteed === null || least === undefined || guaranteed < least) return false;
       if (minBuyAmount !== undefined && guaranteed < BigInt(minBuyAmount))
-        throw new AppError("upstream", "The price has moved since it was approved: nothing was signed");
+        throw new AppError("upstream", PRICE_MOVED);
       return true;
     }
     case "approve":

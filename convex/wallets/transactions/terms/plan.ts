@@ -41,7 +41,7 @@ export function gasLimit(estimated: bigint): bigint {
 }
 
 /** The L1 fee moves with the L1's own: keep twice of what it is now. */
-const L1_FEE_MARGIN = 2n;
+export const L1_FEE_MARGIN = 2n;
 
 /** What is missing to carry out a transaction, in words; `null` when nothing is. */
 function shortfall(

@@ -23,11 +23,16 @@ import { permitData, type Message } from "./quote";
 export async function signOrdered(
   ctx: ActionCtx,
   permissionId: Id<"permissions">,
-  { address, unsigned, least }: { address: Address; unsigned: Unsigned; least?: bigint | undefined },
+  {
+    address,
+    unsigned,
+    mostFee,
+    least,
+  }: { address: Address; unsigned: Unsigned; mostFee: bigint; least?: bigint | undefined },
 ): Promise<Signed> {
   const permission = await liveOf(ctx, permissionId);
   requireAllowed(permission, unsigned.call, address, least);
-  requireAffordable(permission, unsigned);
+  requireAffordable(permission, mostFee);
   return signTransaction(ctx, { permissionId, isFirst: true }, unsigned);
 }
 

@@ -1,24 +1,23 @@
-import type { Infer } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/crypto";
-import { optional, setting } from "../lib/env";
-import { AppError } from "../lib/errors";
-import { isGuessable, NOBODY } from "../lib/records/ids";
-import { formatUnits, microUsd } from "../lib/money/amounts";
-import { DAY, dateTime, MINUTE } from "../lib/time";
-import { TOKEN, type Permit } from "../users/access";
-import { walletAt } from "./model";
-import type { vMeasure } from "./tables";
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { sha256Hex } from "../../lib/security/crypto";
+import { optional, setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
+import { isGuessable } from "../../lib/records/ids";
+import { formatUnits, microUsd } from "../../lib/money/amounts";
+import { DAY, dateTime, MINUTE } from "../../lib/time";
+import { TOKEN, type Permit } from "../../users/access";
+import { limitsIn, levelOf, type OwnLimits } from "../../users/levels";
+import { walletAt } from "../model";
+import { listedOf } from "./allowlist";
+import { count, sumOf, windowOf, type Entries, type Measure, type Reservation } from "./windows";
 
 /**
  * What one transfer, and a user's transfers in 24 hours, may move: as the operator configured it, as ids that nobody owns
- * are bounded, and as owners bound orders by `userId` alone. `limitsOf` and `refusalOf` only read; `reserve` asks them and
- * counts.
+ * are bounded, and as owners bound what is moved in their name. `limitsOf` and `refusalOf` only read; `reserve` asks them
+ * and counts.
  */
 
-type Measure = Infer<typeof vMeasure>;
-type Reservation = NonNullable<Doc<"transactions">["reserved"]>;
 type TransactionRequest = Doc<"transactions">["request"];
 
 /** A transfer that somebody wants to make. */
@@ -39,7 +38,7 @@ type Limit = {
   /** Counted in the last 24 hours. */
   used: bigint;
   /** What was counted, oldest first. */
-  entries: Doc<"transferWindows">["entries"];
+  entries: Entries;
   /** The caller's network address, hashed; "" for a limit of the user's. */
   address: string;
   /** What of the user's it is about, as the end of "the limit of 500 USD in 24 hours". */
@@ -54,42 +53,89 @@ export type Limits = {
   perTransfer: bigint | null;
   /** In 24 hours. */
   rolling: readonly Limit[];
+  /**
+   * Of a send to an address that its owner has not allowed: the most that it may be worth, and from when on the address
+   * counts (epoch ms), where it was added already. `null` for what is bound by no list.
+   */
+  unlisted: { most: bigint; countsFrom: number | null } | null;
 };
 
-/** What is counted within so much of time stands in one entry, and counts as long as its last transfer. */
-const SLOT_MS = 15 * MINUTE;
 const BPS = 10_000n;
+/** So much may be sent to an address that is not on the owner's list: 50 USD. */
+const UNLISTED_MOST = 50_000_000n;
 
 /** Whether the value of a transfer has to be known at all. */
-export function needValue({ perTransfer, rolling }: Limits): boolean {
-  return perTransfer !== null || rolling.length > 0;
+export function needValue({ perTransfer, rolling, unlisted }: Limits): boolean {
+  return perTransfer !== null || rolling.length > 0 || unlisted !== null;
 }
 
 /** What limits a transfer counts against, and how far each is used at `now` (epoch ms). */
 export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): Promise<Limits> {
-  const perTransfer = optional("MAX_TRANSFER_USD");
-  const rolling = (await bounds(ctx, transfer)).map(async (bound) => {
+  const own = await ownLimits(ctx, transfer, now);
+  const rolling = (await bounds(ctx, transfer, own)).map(async (bound) => {
     const row = await windowOf(ctx, transfer.userId, bound);
     const entries = (row?.entries ?? []).filter(({ at }) => at > now - DAY);
     return { ...bound, used: sumOf(entries), entries };
   });
   return {
-    perTransfer: perTransfer === undefined ? null : microUsd(perTransfer),
+    perTransfer: lower(configured("MAX_TRANSFER_USD"), own?.most),
     rolling: await Promise.all(rolling),
+    unlisted: await unlistedOf(ctx, transfer, now),
   };
+}
+
+/** What the owner of an id has set for whatever moves in their name; `null` for an id that nobody owns. */
+async function ownLimits(
+  ctx: QueryCtx,
+  { userId, permit }: Transfer,
+  now: number,
+): Promise<OwnLimits | null> {
+  return permit.by === "unclaimed" ? null : limitsIn(await levelOf(ctx, userId, now));
+}
+
+function configured(name: "MAX_TRANSFER_USD" | "DAILY_TRANSFER_LIMIT_USD"): bigint | undefined {
+  const usd = optional(name);
+  return usd === undefined ? undefined : microUsd(usd);
+}
+
+function lower(one: bigint | undefined, other: bigint | undefined): bigint | null {
+  if (one === undefined || other === undefined) return one ?? other ?? null;
+  return one < other ? one : other;
+}
+
+/** What its owner has not tapped for themself goes to listed addresses, and to the user's own wallets. */
+async function unlistedOf(
+  ctx: QueryCtx,
+  { userId, permit, request }: Transfer,
+  now: number,
+): Promise<Limits["unlisted"]> {
+  if (permit.by === "unclaimed" || permit.by === "approval" || request.kind !== "send") return null;
+  const { toAddress } = request;
+  if ((await walletAt(ctx, toAddress))?.userId === userId) return null;
+  const listed = await listedOf(ctx, userId, toAddress);
+  if (listed !== null && listed.countsFrom <= now) return null;
+  return { most: UNLISTED_MOST, countsFrom: listed?.countsFrom ?? null };
 }
 
 type Bound = Pick<Limit, "measure" | "most" | "address" | "about" | "countedBps">;
 
-async function bounds(ctx: QueryCtx, { userId, permit, address, request }: Transfer): Promise<Bound[]> {
+async function bounds(
+  ctx: QueryCtx,
+  { userId, permit, address, request }: Transfer,
+  limits: OwnLimits | null,
+): Promise<Bound[]> {
   const found: Bound[] = [];
   const own = { address: "", countedBps: BPS };
-  const perDay = optional("DAILY_TRANSFER_LIMIT_USD");
-  if (perDay !== undefined) found.push({ ...own, measure: "moved", most: microUsd(perDay), about: "" });
+  const perDay = lower(configured("DAILY_TRANSFER_LIMIT_USD"), limits?.daily);
+  if (perDay !== null) found.push({ ...own, measure: "moved", most: perDay, about: "" });
   if (permit.by === "id")
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
-  const countedBps = permit.by === "unclaimed" ? await leavingBps(ctx, userId, request) : 0n;
-  if (countedBps === 0n) return found;
+  const countedBps = await leavingBps(ctx, userId, request);
+  if (limits !== null && request.kind === "swap") {
+    const most = (limits.daily * limits.lossBps) / BPS;
+    found.push({ ...own, countedBps, measure: "lost", most, about: " for what swaps may lose" });
+  }
+  if (limits !== null || countedBps === 0n) return found;
   const isWeak = isGuessable(userId);
   const most = microUsd(setting(isWeak ? "WEAK_ID_DAILY_USD" : "UNCLAIMED_DAILY_USD"));
   // The operator's 0 bounds nothing.
@@ -127,8 +173,9 @@ function countedOf(value: bigint, { countedBps }: Pick<Limit, "countedBps">): bi
  * Why a transfer is refused; `null` where it may go.
  * @param value Micro-USD; `null` when no live price says what it is worth, which fails closed.
  */
-export function refusalOf({ perTransfer, rolling }: Limits, value: bigint | null): AppError | null {
-  if (perTransfer === null && rolling.length === 0) return null;
+export function refusalOf(limits: Limits, value: bigint | null): AppError | null {
+  if (!needValue(limits)) return null;
+  const { perTransfer, rolling, unlisted } = limits;
   if (value === null) {
     return new AppError(
       "upstream",
@@ -138,6 +185,7 @@ export function refusalOf({ perTransfer, rolling }: Limits, value: bigint | null
   if (perTransfer !== null && value > perTransfer) {
     return new AppError("invalid_request", `A transfer may be worth at most ${usd(perTransfer)} USD`);
   }
+  if (unlisted !== null && value > unlisted.most) return new AppError("forbidden", strangeWords(unlisted));
   const passed = rolling.find((limit) => limit.used + countedOf(value, limit) > limit.most);
   if (passed === undefined) return null;
   const { most, about, measure, countedBps } = passed;
@@ -150,6 +198,12 @@ export function refusalOf({ perTransfer, rolling }: Limits, value: bigint | null
   return measure === "byId"
     ? new AppError("forbidden", `${said}. Beyond it an order needs ${TOKEN}`)
     : new AppError("invalid_request", said);
+}
+
+function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): string {
+  const what = `A send above ${usd(most)} USD needs a recipient on the owner's list`;
+  if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
+  return `${what}, and this one is not: its owner adds it in the web application (account/recipients:add), or approves the send in the linked chat`;
 }
 
 /** How much is free now, and when how much is free again. */
@@ -199,64 +253,6 @@ export async function reserveAgain(
   reservation: Reservation,
 ): Promise<void> {
   await count(ctx, userId, reservation, 1n);
-}
-
-/** Adds to what was counted when the transfer was opened; takes off where it is negative, down to nothing. */
-async function count(
-  ctx: MutationCtx,
-  userId: string,
-  reservation: Reservation,
-  sign: 1n | -1n,
-): Promise<void> {
-  // A transfer of an earlier version, whose day is over or begins anew.
-  if (!("shares" in reservation)) return;
-  const now = Date.now();
-  const { at, shares } = reservation;
-  if (at <= now - DAY - SLOT_MS) return;
-  for (const { measure, address, microUsd: share = reservation.microUsd } of shares) {
-    const change = sign * BigInt(share);
-    const row = await windowOf(ctx, userId, { address, measure });
-    const entries = changed(row?.entries ?? [], at, change).filter((entry) => entry.at > now - DAY);
-    if (row !== null) await ctx.db.patch("transferWindows", row._id, { entries, updatedAt: now });
-    else
-      await ctx.db.insert("transferWindows", {
-        ...{ userId: ownerOf(userId, address), address, measure },
-        ...{ entries, updatedAt: now },
-      });
-  }
-}
-
-/** The entries with a change at a moment: at most one entry for each slot of time. */
-function changed(entries: Limit["entries"], at: number, change: bigint): Limit["entries"] {
-  const slot = Math.floor(at / SLOT_MS);
-  const same = entries.find((entry) => Math.floor(entry.at / SLOT_MS) === slot);
-  const sum = BigInt(same?.microUsd ?? 0) + change;
-  const others = entries.filter((entry) => entry !== same);
-  if (sum <= 0n) return others;
-  const entry = { at: Math.max(at, same?.at ?? at), microUsd: sum.toString() };
-  return [...others, entry].toSorted((a, b) => a.at - b.at);
-}
-
-async function windowOf(
-  ctx: QueryCtx,
-  userId: string,
-  { address, measure }: Pick<Limit, "address" | "measure">,
-): Promise<Doc<"transferWindows"> | null> {
-  return ctx.db
-    .query("transferWindows")
-    .withIndex("by_whose", (q) =>
-      q.eq("userId", ownerOf(userId, address)).eq("address", address).eq("measure", measure),
-    )
-    .unique();
-}
-
-/** Whose a count is: one of an address is no user's. */
-function ownerOf(userId: string, address: string): string {
-  return address === "" ? userId : NOBODY;
-}
-
-function sumOf(entries: Limit["entries"]): bigint {
-  return entries.reduce((sum, { microUsd: counted }) => sum + BigInt(counted), 0n);
 }
 
 /** Micro-USD in USD, to the cent. */

@@ -1,0 +1,64 @@
+import { v } from "convex/values";
+import { mutation, query } from "../_generated/server";
+import { recordAudit } from "../lib/records/audit";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits/charges";
+import { dateTime } from "../lib/time";
+import type { Paragraph } from "../messenger/format";
+import { tellEverywhere } from "../messenger/notices";
+import { requireUser } from "../users/model";
+import { allListed, list, unlist } from "../wallets/limits/allowlist";
+import { recipientFrom } from "../wallets/recipients";
+
+/** To whom the caller's wallets may send more than a little without a tap, as the web application shows and sets it. */
+
+/** Times in epoch ms; it counts from `countsFrom` on. */
+const vListed = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
+
+/** The caller's list, by address. */
+export const mine = query({
+  args: {},
+  returns: v.array(vListed),
+  handler: async (ctx) => allListed(ctx, (await requireUser(ctx)).userId),
+});
+
+/**
+ * Puts an address on the list. It counts two hours later, and is told on every channel that the account has.
+ * @throws AppError `invalid_request` for what is no address, or one that money is lost at; `conflict` where the list is
+ * full; `rate_limited`.
+ */
+export const add = mutation({
+  args: { address: v.string() },
+  returns: vListed,
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
+    const { isNew, ...entry } = await list(ctx, userId, recipientFrom(args.address));
+    if (!isNew) return entry;
+    const { address, countsFrom } = entry;
+    await recordAudit(ctx, { actor: userId, action: "recipient added", subject: address });
+    const paragraphs: Paragraph[] = [
+      [{ bold: "🔐 Your account has a new recipient" }],
+      [address],
+      [
+        `From ${dateTime(countsFrom)} on your wallets may send to it without a tap, as far as your limits go. If that was not you, freeze your account before then.`,
+      ],
+    ];
+    await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
+    return entry;
+  },
+});
+
+/** Takes an address off the list, at once. @throws AppError `not_found`; `invalid_request` for what is no address. */
+export const remove = mutation({
+  args: { address: v.string() },
+  returns: v.null(),
+  handler: async (ctx, args) => {
+    const { userId } = await requireUser(ctx);
+    const address = recipientFrom(args.address);
+    if (!(await unlist(ctx, userId, address)))
+      throw new AppError("not_found", "This address is not on the list");
+    await recordAudit(ctx, { actor: userId, action: "recipient removed", subject: address });
+    return null;
+  },
+});

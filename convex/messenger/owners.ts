@@ -1,0 +1,163 @@
+import type { Doc } from "../_generated/dataModel";
+import { internal } from "../_generated/api";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { recordAudit } from "../lib/records/audit";
+import { dateTime, HOUR } from "../lib/time";
+import { changeRules, formerAccount, levelRowOf, settingAt } from "../users/levels";
+import type { Button, Paragraph } from "./format";
+import {
+  codeOf,
+  configOf,
+  enqueueCard,
+  linkedChat,
+  linkOf,
+  linkOfAccount,
+  saveConfig,
+  userOfAccount,
+} from "./model";
+import { tellEverywhere } from "./notices";
+
+/**
+ * Which messenger account has a say about a user's money, and its freeze. A link that ends keeps its say for two hours:
+ * until then no other account approves anything, and the account of before can freeze, which brings its link back. Plain
+ * functions, steps of their caller's mutation.
+ */
+
+const SAY_MS = 2 * HOUR;
+
+/** A button that stops everything. */
+export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
+
+/** The user about whom an account has a say: by its link, or by the one that it had until a moment ago. */
+export async function userInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
+  const linked = await userOfAccount(ctx, messengerId);
+  if (linked !== null) return linked;
+  const row = await ctx.db
+    .query("accountLevels")
+    .withIndex("by_formerLink", (q) => q.eq("formerLink.messengerId", messengerId))
+    .order("desc")
+    .first();
+  return row?.formerLink !== undefined && row.formerLink.until > now ? row.userId : null;
+}
+
+/** The account says that the link which somebody made for it is right. */
+export async function confirmLink(
+  ctx: MutationCtx,
+  { _id, userId, messengerId }: Doc<"messengerLinks">,
+  now: number,
+): Promise<void> {
+  await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
+  await noteLink(ctx, userId, messengerId);
+}
+
+/** A link that its account has confirmed: what was asked of another one is void, and whoever has a say is told. */
+export async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
+  const former = await formerAccount(ctx, userId, Date.now());
+  const row = await levelRowOf(ctx, userId);
+  await changeRules(ctx, userId, row === null ? {} : { linked: true });
+  if (former === null || former === messengerId) return;
+  const until = row?.formerLink?.until ?? 0;
+  const paragraphs: Paragraph[] = [
+    [{ bold: "🔐 Another messenger account is linked to your account" }],
+    [`From ${dateTime(until)} on it approves what moves your money.`],
+  ];
+  await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+}
+
+/**
+ * Changes where an owner's cards go, as somebody has who may: told at the linked account, and where they went before.
+ * @param changes As `saveConfig`.
+ */
+export async function changeDelivery(
+  ctx: MutationCtx,
+  userId: string,
+  changes: Parameters<typeof saveConfig>[2],
+): Promise<void> {
+  const before = await configOf(ctx, userId);
+  const paragraphs: Paragraph[] = [
+    [{ bold: "🔀 Your cards go elsewhere" }],
+    ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
+  ];
+  const card = { userId, kind: "change of chat" as const, paragraphs, buttons: FREEZE };
+  const isMoved = changes.chatId !== undefined && changes.chatId !== before?.chatId;
+  if (isMoved || typeof changes.sealedBotToken === "string") {
+    if (before?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: before.chatId });
+    const linked = await linkedChat(ctx, userId);
+    if (linked !== null && linked !== before?.chatId)
+      await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+  }
+  await saveConfig(ctx, userId, changes);
+  await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
+}
+
+/** Unlinks an account, withdraws the open code of its user, and tells a confirmed account that its link has ended. */
+export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">): Promise<void> {
+  const { _id, userId, messengerId } = link;
+  await ctx.db.delete("messengerLinks", _id);
+  const code = await codeOf(ctx, userId);
+  if (code !== null) await ctx.db.delete("linkCodes", code._id);
+  if (link.confirmedAt === undefined) return changeRules(ctx, userId);
+  const now = Date.now();
+  // Whoever unlinks one account after the other takes no say away from the first.
+  if ((await formerAccount(ctx, userId, now)) !== null) return changeRules(ctx, userId);
+  const until = now + SAY_MS;
+  await changeRules(ctx, userId, { formerLink: { messengerId, until } });
+  await recordAudit(ctx, { actor: userId, action: "link dropped", subject: _id });
+  await ctx.scheduler.runAt(until, internal.messenger.links.forgetFormer, { userId });
+  const paragraphs: Paragraph[] = [
+    [{ bold: "🔐 A messenger account is unlinked from your account" }],
+    [
+      `Until ${dateTime(until)} no other account approves anything in its place, and it can still freeze the account, which brings the link back.`,
+    ],
+  ];
+  await tellEverywhere(ctx, { userId, kind: "change of chat", paragraphs, buttons: FREEZE });
+}
+
+/**
+ * Stops everything that would be signed for an account's wallets, calls off what would loosen its rules, and tells it.
+ * @param from By which way it was said.
+ * @returns Whether it was not frozen before.
+ */
+export async function freezeAccount(
+  ctx: MutationCtx,
+  userId: string,
+  from: "chat" | "token",
+): Promise<boolean> {
+  const row = await levelRowOf(ctx, userId);
+  if (row?.frozenAt !== undefined) return false;
+  const now = Date.now();
+  await restoreLink(ctx, userId, now);
+  await changeRules(ctx, userId, {
+    ...{ setting: settingAt(row, now), next: undefined },
+    ...{ frozenAt: now, calledOffAt: now, formerLink: undefined },
+  });
+  await recordAudit(ctx, { actor: userId, action: "account frozen", subject: from });
+  await tellEverywhere(ctx, { userId, kind: "level", paragraphs: FROZEN });
+  return true;
+}
+
+/** The account of before takes the place of one that was to follow it. */
+async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promise<void> {
+  const former = await formerAccount(ctx, userId, now);
+  if (former === null || (await linkOfAccount(ctx, former)) !== null) return;
+  const present = await linkOf(ctx, userId);
+  if (present !== null) await ctx.db.delete("messengerLinks", present._id);
+  const subject = await ctx.db.insert("messengerLinks", {
+    ...{ messengerId: former, userId },
+    ...{ linkedAt: now, confirmedAt: now },
+  });
+  await recordAudit(ctx, { actor: userId, action: "link restored", subject });
+  if (present?.confirmedAt === undefined) return;
+  const paragraphs = [[{ bold: "🔐 This chat is not linked any more: the account of before was frozen" }]];
+  await enqueueCard(ctx, {
+    ...{ userId, chatId: present.messengerId, bot: "default" },
+    ...{ kind: "change of chat", paragraphs },
+  });
+}
+
+const FROZEN: Paragraph[] = [
+  [{ bold: "🧊 Your account is frozen" }],
+  [
+    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application (account/freezes:unfreeze).",
+  ],
+];
