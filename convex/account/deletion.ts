@@ -41,7 +41,7 @@ export const request = mutation({
         ? running._id
         : await ctx.db.insert("accountDeletions", { userId, requestedAt: Date.now(), erased: 0 });
     const link = await linkOf(ctx, userId);
-    if (link !== null) await dropLink(ctx, link);
+    if (link !== null) await dropLink(ctx, link, "token");
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
     return parse(vDeletion, await getOrThrow(ctx, "accountDeletions", deletionId));

@@ -63,7 +63,7 @@ export const unlink = mutation({
     const { userId } = await requireUser(ctx);
     const link = await linkOf(ctx, userId);
     if (link === null) throw new AppError("not_found", "No messenger account is linked to this user");
-    await dropLink(ctx, link);
+    await dropLink(ctx, link, "token");
     return null;
   },
 });

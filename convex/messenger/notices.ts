@@ -49,11 +49,15 @@ export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"]
 /**
  * Tells a user on every channel they have: the chat they have set, the account of a confirmed link, the one that was linked
  * before while it has a say, and the chats that a userId without an owner had before.
+ * @param card.buttons For an account that has a say: nobody else's tap would do anything.
  * @returns Whether there was one.
  */
 export async function tellEverywhere(
   ctx: MutationCtx,
-  card: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof OWNERSHIP)[number] },
+  {
+    buttons,
+    ...card
+  }: Pick<Card, "userId" | "paragraphs" | "buttons"> & { kind: (typeof OWNERSHIP)[number] },
 ): Promise<boolean> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
@@ -63,9 +67,9 @@ export async function tellEverywhere(
     config?.chatId === chatId && config?.sealedBotToken === token;
   if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
   if (linked !== null && !isHere(linked, undefined))
-    await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+    await enqueueCard(ctx, { ...card, buttons, chatId: linked, bot: "default" });
   if (account !== null && account !== linked && !isHere(account, undefined))
-    await enqueueCard(ctx, { ...card, chatId: account, bot: "default" });
+    await enqueueCard(ctx, { ...card, buttons, chatId: account, bot: "default" });
   for (const { _id: place, chatId, sealedBotToken } of former) {
     if (!isHere(chatId, sealedBotToken)) await enqueueCard(ctx, { ...card, chatId, place });
   }

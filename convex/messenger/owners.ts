@@ -78,25 +78,32 @@ export async function changeDelivery(
     [{ bold: "🔀 Your cards go elsewhere" }],
     ["Your account has other messenger settings. If that was not you, freeze it and set them back."],
   ];
-  const card = { userId, kind: "change of chat" as const, paragraphs, buttons: FREEZE };
+  const card = { userId, kind: "change of chat" as const, paragraphs };
   const isMoved = changes.chatId !== undefined && changes.chatId !== before?.chatId;
   if (isMoved || typeof changes.sealedBotToken === "string") {
     if (before?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: before.chatId });
     const linked = await linkedChat(ctx, userId);
     if (linked !== null && linked !== before?.chatId)
-      await enqueueCard(ctx, { ...card, chatId: linked, bot: "default" });
+      await enqueueCard(ctx, { ...card, chatId: linked, bot: "default", buttons: FREEZE });
   }
   await saveConfig(ctx, userId, changes);
   await recordAudit(ctx, { actor: userId, action: "delivery changed", subject: userId });
 }
 
-/** Unlinks an account, withdraws the open code of its user, and tells a confirmed account that its link has ended. */
-export async function dropLink(ctx: MutationCtx, link: Doc<"messengerLinks">): Promise<void> {
+/**
+ * Unlinks an account, and withdraws the open code of its user. A confirmed one is told that its link has ended, and keeps its
+ * say for two hours, where it has not said so itself.
+ */
+export async function dropLink(
+  ctx: MutationCtx,
+  link: Doc<"messengerLinks">,
+  by: "account" | "token",
+): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
   const code = await codeOf(ctx, userId);
   if (code !== null) await ctx.db.delete("linkCodes", code._id);
-  if (link.confirmedAt === undefined) return changeRules(ctx, userId);
+  if (link.confirmedAt === undefined || by === "account") return changeRules(ctx, userId);
   const now = Date.now();
   // Whoever unlinks one account after the other takes no say away from the first.
   if ((await formerAccount(ctx, userId, now)) !== null) return changeRules(ctx, userId);

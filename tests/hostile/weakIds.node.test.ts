@@ -168,13 +168,13 @@ test("an open account moves up to its owner's cap by userId alone, swaps include
     if (row?.next === undefined) throw new Error("A change waits");
     await db.patch("accountLevels", row._id, { next: { ...row.next, dueAt: Date.now() } });
   });
-  expect((await send(app, userId, 60)).status).toBe(200);
+  expect((await send(app, userId, 45)).status).toBe(200);
   const swap = { userId, fromToken: "USDC", toToken: "DAI", amount: "60000000" };
   const beyond = await app.post("/mcp/defi/swap", swap);
   expect([beyond.status, beyond.body.error]).toEqual([
     403,
     expect.stringMatching(
-      /limit of 100 USD in 24 hours by userId alone: 40 USD are free now, .* Beyond it an order needs the owner's token/,
+      /limit of 100 USD in 24 hours by userId alone: 55 USD are free now, .* Beyond it an order needs the owner's token/,
     ),
   ]);
   expect((await app.post("/mcp/defi/swap", { ...swap, amount: "30000000" })).status).toBe(200);

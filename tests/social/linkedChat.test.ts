@@ -23,6 +23,7 @@ test("what became of a mention is told in its author's linked chat, and in no ot
     expect(linked.status).toBe(200);
     await confirm(app, chat);
   }
+  await app.settle();
   const before = app.cards().length;
   const tweetId = await mention(app, "good morning, buy 10 USD of ETH if you like");
   await decided(app);

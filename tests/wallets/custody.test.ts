@@ -20,11 +20,11 @@ const PUBLIC_FUNCTIONS = [
   "account/freezes:unfreeze",
   "account/levels:mine",
   "account/levels:set",
+  // By the code that was told on the id's channels, and by no token.
+  "account/pendingClaims:contest",
   "account/recipients:add",
   "account/recipients:mine",
   "account/recipients:remove",
-  // By the code that was told on the id's channels, and by no token.
-  "account/pendingClaims:contest",
   "account/recovery:pending",
   "account/recovery:refuse",
   "alerts/app:accept",

@@ -251,6 +251,7 @@ describe("moving funds over HTTP", () => {
         request: { kind: "send", ...send },
         source,
         address: null,
+        valueMicroUsd: "1000000",
       });
     await expect(open(app.t, "web")).rejects.toMatchObject({ data: { code: "forbidden" } });
     await expect(open(browserOf(app, "mallory"), "web")).rejects.toMatchObject({

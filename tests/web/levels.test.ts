@@ -48,6 +48,7 @@ describe("a level", () => {
     const alice = await owner(app);
     expect(await alice.query(api.account.levels.mine, {})).toEqual({
       ...{ level: "guarded", capUsd: null, next: null, openRefusal: null },
+      ...{ mostUsd: "1000", dailyUsd: "2000", lossPercent: 5 },
     });
     expect(await byIdAlone(app, LONG)).toEqual({ ...READS, ...refused(403) });
     const { body } = await app.post("/mcp/defi/send", { userId: LONG, ...send });
@@ -92,9 +93,12 @@ describe("a level", () => {
       ...{ level: "guarded", next: { level: "open", capUsd: "100", from } },
     });
     await app.settle();
-    expect(app.cards().at(-1)).toMatchObject({
-      ...{ chatId: "7", text: expect.stringMatching(/From .* on it is open: .*100 USD in 24 hours/) },
-    });
+    // The account that was linked until a moment ago hears of it, too.
+    const text = expect.stringMatching(/From .* on its level is open: .*100 USD in 24 hours/);
+    expect(app.cards().slice(-2)).toMatchObject([
+      { chatId: "7", text },
+      { chatId: "42", text },
+    ]);
     await app.pass(1.9 * HOUR, { cronsRun: false });
     expect((await app.post("/mcp/defi/send", { userId, ...send })).status).toBe(403);
     await app.pass(0.2 * HOUR, { cronsRun: false });

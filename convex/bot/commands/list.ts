@@ -63,7 +63,7 @@ export const commands: readonly Command[] = [
     run: async (ctx, { sender }) => {
       const link = await linkOfAccount(ctx, sender.messengerId);
       if (link === null) return { answer: notice("This account is not linked.") };
-      await dropLink(ctx, link);
+      await dropLink(ctx, link, "account");
       return { answer: notice("Unlinked: this account gets nothing more that belongs to that user.") };
     },
   },

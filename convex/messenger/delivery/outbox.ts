@@ -15,6 +15,7 @@ import { marked } from "../format";
 import { configOf, linkedChat, openDelivery, userOfAccount } from "../model";
 import { ANSWER, NOTIFICATION, OWNERSHIP } from "../notices";
 import { vKeyboard, vPicture } from "../tables";
+import { formerAccount } from "../../users/levels";
 
 const vTry = v.object({
   userId: v.string(),
@@ -154,7 +155,8 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promis
   }
   // An answer goes to the chat that asked, and a user's own bot speaks for that user alone.
   const isOwn = row.kind === ANSWER || !isByDefault;
-  const isNamed = chatId !== null && chatId !== linked && !isOwn;
+  const hadSay = await formerAccount(ctx, row.userId, Date.now());
+  const isNamed = chatId !== null && chatId !== linked && chatId !== hadSay && !isOwn;
   // Nobody's cards are the service's own: all others in its chat are of users who have none.
   const isLodger = chatId === null && row.userId !== NOBODY && !isOwn;
   const holders = row.holders ?? config?.setBy ?? holdersOf({ userId: row.userId, address: null });
