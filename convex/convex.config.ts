@@ -17,6 +17,7 @@ const app = defineApp({
     SENTIMENT_MODEL: v.optional(v.string()),
     MESSENGER_BOT_TOKEN: v.optional(v.string()),
     MESSENGER_CHAT_ID: v.optional(v.string()),
+    MESSENGER_BOT_NAME: v.optional(v.string()),
     MESSENGER_API_URL: v.optional(v.string()),
     MESSENGER_WEBHOOK_SECRET: v.optional(v.string()),
     MESSENGER_CONNECT_SECRET: v.optional(v.string()),

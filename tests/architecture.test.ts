@@ -39,6 +39,9 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
 const UPWARD: Readonly<Record<string, string>> = {
   // A new link credits what came from the address before.
   "users/addresses": "payments",
+  // Who owns an id is decided above all rooms; a wallet's first answer and the bot offer it.
+  "wallets/http": "account",
+  "bot/commands/owner": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/desk": "pictures",
   "research/reports/publications": "pictures",

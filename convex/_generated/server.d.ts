@@ -39,6 +39,7 @@ type Env = {
   readonly SENTIMENT_MODEL: string | undefined;
   readonly MESSENGER_BOT_TOKEN: string | undefined;
   readonly MESSENGER_CHAT_ID: string | undefined;
+  readonly MESSENGER_BOT_NAME: string | undefined;
   readonly MESSENGER_API_URL: string | undefined;
   readonly MESSENGER_WEBHOOK_SECRET: string | undefined;
   readonly MESSENGER_CONNECT_SECRET: string | undefined;

@@ -1,10 +1,8 @@
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
-import { recordAudit } from "../lib/records/audit";
 import { charge } from "../lib/limits/charges";
-import { freezeAccount } from "../messenger/owners";
-import { tellEverywhere } from "../messenger/notices";
-import { changeRules, levelRowOf } from "../users/levels";
+import { endFreeze, freezeAccount } from "../messenger/owners";
+import { levelRowOf } from "../users/levels";
 import { requireUser } from "../users/model";
 
 /** Freezing an account, as its signed-in owner does it; in the bot it is `/freeze`. */
@@ -36,10 +34,7 @@ export const unfreeze = mutation({
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
     if ((await levelRowOf(ctx, userId))?.frozenAt === undefined) return null;
-    await changeRules(ctx, userId, { frozenAt: undefined });
-    await recordAudit(ctx, { actor: userId, action: "account unfrozen", subject: "token" });
-    const paragraphs = [[{ bold: "☀️ Your account is not frozen any more" }]];
-    await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
+    await endFreeze(ctx, userId, "token");
     return null;
   },
 });

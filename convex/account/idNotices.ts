@@ -14,7 +14,7 @@ export async function idNotice(
   { userId, credential }: Caller,
 ): Promise<{ owner?: { level: Level }; claimPending?: string; claimContest?: "code" | "operator" }> {
   if (userId === undefined) return {};
-  if (credential === "id" || credential === "owner") {
+  if (credential === "id" || credential === "owner" || credential === "key") {
     return { owner: { level: await ctx.runQuery(internal.users.access.level, { userId, now: Date.now() }) } };
   }
   if (!isGuessable(userId)) return {};

@@ -7,7 +7,9 @@ import { isGuessable, userIdFrom } from "../lib/records/ids";
 import { tablesOf, type Facts } from "../lib/records/records";
 import { records } from "../schema";
 import { changeRules } from "../users/levels";
-import { findUser, ownerOf, userOfToken } from "../users/model";
+import { userOfAccount } from "../messenger/model";
+import { linkOwner } from "../messenger/owners";
+import { accountOfLogin, findUser, ownerOf, userOfToken } from "../users/model";
 import { walletOf } from "../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
 import { openClaim } from "./openClaims";
@@ -67,6 +69,9 @@ export async function refusalOf(
   const user = await userOfToken(ctx, tokenIdentifier);
   if (user?.claimed === true) return "This user has already claimed another userId";
   if ((await ownerOf(ctx, userId)) !== null) return ANOTHERS;
+  const account = accountOfLogin(tokenIdentifier);
+  if (account !== null && (await userOfAccount(ctx, account)) !== null)
+    return "This messenger account is linked to another userId";
   if (user === null || !(await isInUse(ctx, user.userId))) return null;
   return "This account already has credits, wallets, research, links, alerts or settings of its own";
 }
@@ -85,6 +90,8 @@ export async function bind(
   const user = await userOfToken(ctx, tokenIdentifier);
   if (user !== null) await ctx.db.patch("users", user._id, { userId, claimed: true });
   else await ctx.db.insert("users", { tokenIdentifier, userId, claimed: true, createdAt: Date.now() });
+  const account = accountOfLogin(tokenIdentifier);
+  if (account !== null) await linkOwner(ctx, userId, account);
   return found;
 }
 

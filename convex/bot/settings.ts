@@ -9,10 +9,10 @@ import { verdictNow } from "../users/access";
  * @throws AppError `unauthorized`, `forbidden` where it is refused, or nobody can be asked.
  */
 export const asks = internalQuery({
-  args: { userId: v.string(), now: v.number() },
+  args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
   returns: v.boolean(),
-  handler: async (ctx, { userId, now }) => {
-    const verdict = await verdictNow(ctx, userId, "delivery", now);
+  handler: async (ctx, { userId, keyHash, now }) => {
+    const verdict = await verdictNow(ctx, userId, "delivery", now, keyHash);
     if (verdict.kind === "allowed") return false;
     if (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null) return true;
     throw new AppError(verdict.code, verdict.message);

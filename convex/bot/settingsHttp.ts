@@ -77,7 +77,7 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   const asked = await waitingAs(
     ctx,
     caller,
-    () => askOwner(ctx, { userId, wish, idempotencyKey }, find),
+    () => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find),
     refuseCrowd,
     "moving",
   );
@@ -129,9 +129,11 @@ export function settingsEndpoint(named: {
     needs: [],
     limit: "settings",
     // Whoever sets the chat reads the reports.
-    access: async (ctx, { userId }) => {
-      await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
-      return credentialShown(ctx, { userId });
+    access: async (ctx, { userId }, caller) => {
+      const { keyHash } = caller;
+      const asked = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
+      await ctx.runQuery(internal.bot.settings.asks, asked);
+      return credentialShown(ctx, { userId }, caller);
     },
     accepted: WAITING,
     errors: { ...USER_TOKEN_ERRORS, conflict: "The idempotency key was used for another request." },

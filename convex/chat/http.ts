@@ -93,7 +93,7 @@ const chat: MountedEndpoint = endpoint({
       question,
       messages: lastTurns(messages),
       caller,
-      personal: userId !== undefined && caller.credential !== "id",
+      personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
       proven: caller.credential === "owner",
     };
     const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd);

@@ -91,6 +91,7 @@ const shapes = {
   SENTIMENT_MODEL: model,
   MESSENGER_BOT_TOKEN: botToken,
   MESSENGER_CHAT_ID: chat,
+  MESSENGER_BOT_NAME: like(/^[A-Za-z0-9_]{5,32}$/, "must be the bot's name, without @"),
   MESSENGER_API_URL: base,
   MESSENGER_WEBHOOK_SECRET: webhookToken,
   MESSENGER_CONNECT_SECRET: secret,

@@ -6,7 +6,7 @@ import { AppError } from "../lib/errors";
 import { changeRules, levelRowOf } from "../users/levels";
 import { ownerOf } from "../users/model";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
-import { noteLink } from "./owners";
+import { endFreeze, noteLink } from "./owners";
 
 /** Binding a messenger account to the user whose code it sent. */
 
@@ -51,6 +51,16 @@ export const link = internalMutation({
     });
     if (by === "caller") await changeRules(ctx, userId, { linked: true });
     else await noteLink(ctx, userId, messengerId);
+    return null;
+  },
+});
+
+/** Ends a freeze that its owner has asked to end, where it is still the one. */
+export const thawed = internalMutation({
+  args: { userId: v.string(), frozenAt: v.number() },
+  returns: v.null(),
+  handler: async (ctx, { userId, frozenAt }) => {
+    if ((await levelRowOf(ctx, userId))?.frozenAt === frozenAt) await endFreeze(ctx, userId, "chat");
     return null;
   },
 });

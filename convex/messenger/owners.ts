@@ -1,9 +1,11 @@
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
 import { recordAudit } from "../lib/records/audit";
 import { dateTime, HOUR } from "../lib/time";
 import { changeRules, formerAccount, levelRowOf, settingAt } from "../users/levels";
+import { messengerLogin, ownerOf } from "../users/model";
 import type { Button, Paragraph } from "./format";
 import {
   codeOf,
@@ -47,6 +49,17 @@ export async function confirmLink(
   now: number,
 ): Promise<void> {
   await ctx.db.patch("messengerLinks", _id, { confirmedAt: now });
+  await noteLink(ctx, userId, messengerId);
+}
+
+/** Links the account that is a user's login. Links that others have made for either, and nobody has confirmed, give way. */
+export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
+  for (const link of [await linkOf(ctx, userId), await linkOfAccount(ctx, messengerId)]) {
+    if (link !== null && (await ctx.db.get("messengerLinks", link._id)) !== null)
+      await ctx.db.delete("messengerLinks", link._id);
+  }
+  const now = Date.now();
+  await ctx.db.insert("messengerLinks", { messengerId, userId, linkedAt: now, confirmedAt: now });
   await noteLink(ctx, userId, messengerId);
 }
 
@@ -143,6 +156,22 @@ export async function freezeAccount(
   return true;
 }
 
+/**
+ * Ends a freeze two hours from now, for the account that is the owner's login; one that a web application's user has linked
+ * does not. A freeze meanwhile stands.
+ * @returns From when on, epoch ms.
+ * @throws AppError `conflict` where nothing is frozen; `forbidden`.
+ */
+export async function thaw(ctx: MutationCtx, userId: string, messengerId: string): Promise<number> {
+  const row = await levelRowOf(ctx, userId);
+  if (row?.frozenAt === undefined) throw new AppError("conflict", "Your account is not frozen");
+  if ((await ownerOf(ctx, userId))?.tokenIdentifier !== messengerLogin(messengerId))
+    throw new AppError("forbidden", "You end a freeze signed in, in the web application");
+  const from = Date.now() + SAY_MS;
+  await ctx.scheduler.runAt(from, internal.messenger.links.thawed, { userId, frozenAt: row.frozenAt });
+  return from;
+}
+
 /** The account of before takes the place of one that was to follow it. */
 async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promise<void> {
   const former = await formerAccount(ctx, userId, now);
@@ -162,9 +191,17 @@ async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promi
   });
 }
 
+/** Ends a freeze, and tells of it. What was allowed before stays void. */
+export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
+  await changeRules(ctx, userId, { frozenAt: undefined });
+  await recordAudit(ctx, { actor: userId, action: "account unfrozen", subject: from });
+  const paragraphs = [[{ bold: "☀️ Your account is not frozen any more" }]];
+  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
+}
+
 const FROZEN: Paragraph[] = [
   [{ bold: "🧊 Your account is frozen" }],
   [
-    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application (account/freezes:unfreeze).",
+    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application (account/freezes:unfreeze); where this chat is the owner, by /unfreeze here, two hours later.",
   ],
 ];

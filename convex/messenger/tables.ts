@@ -82,6 +82,20 @@ export const messengerTables = {
     .index("by_expiresAt", ["expiresAt"]),
 
   /**
+   * Links by which a messenger account owns a userId that nobody owns, one for a userId and day. Written by
+   * `account/ownerLinks`; it dies a day after its time.
+   */
+  ownerLinks: defineTable({
+    userId: v.string(),
+    /** HMAC-SHA256 of the code, which itself is stored nowhere. */
+    codeHash: v.string(),
+    expiresAt: v.number(),
+  })
+    .index("by_userId", ["userId"])
+    .index("by_codeHash", ["codeHash"])
+    .index("by_expiresAt", ["expiresAt"]),
+
+  /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
    * `messenger/delivery/outbox` (everything after). Dies a month after it
    * has ended; an answer to somebody who is not linked after a week.
@@ -165,6 +179,10 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     withheld: ["codeHash"],
   },
   linkCodes: {
+    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
+    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
+  },
+  ownerLinks: {
     keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
     ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
   },

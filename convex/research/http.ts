@@ -144,7 +144,7 @@ const start: MountedEndpoint = endpoint({
   needs: ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY"],
   limit: "shift",
   // Whoever starts a shift uses up its user's.
-  access: (ctx, { userId }) => assertMay(ctx, userId, "shifts"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift; with another token or chat it is refused.",
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
@@ -204,7 +204,7 @@ const stop: MountedEndpoint = endpoint({
   description:
     "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
   needs: [],
-  access: (ctx, { userId }) => assertMay(ctx, userId, "shifts"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
   headers: USER_TOKEN,
   errors: USER_TOKEN_ERRORS,
   example: { input: { userId: EXAMPLE_USER }, output: { success: true, stopped: 1 } },

@@ -1,14 +1,17 @@
 import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
+import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
-import { vCredential, type Credential } from "../lib/limits/charges";
+import { vCredential, type Caller, type Credential } from "../lib/limits/charges";
 import { dateTime } from "../lib/time";
+import { keyOf } from "./keys";
 import { levelOf, type Standing } from "./levels";
 import { ownerOf, requireUser } from "./model";
-import { vLevel } from "./tables";
+import { vLevel, vScope } from "./tables";
 
 /**
  * Who may do what for a `userId`: a credential of the caller's, the account's level, and the verdict on both. Nothing else
@@ -16,17 +19,25 @@ import { vLevel } from "./tables";
  */
 
 /**
- * What a level decides on. `order`: moves funds. `delivery`: says who is sent what is the user's. `holdings`: shows what the
- * wallets hold. `shifts`: starts and stops research.
+ * What a level decides on. `swap` and `send`: move funds. `delivery`: says who is sent what is the user's. `holdings`: shows
+ * what the wallets hold. `shifts`: starts and stops research.
  */
-const vDeed = v.union(v.literal("order"), v.literal("delivery"), v.literal("holdings"), v.literal("shifts"));
+const vDeed = literals("swap", "send", "delivery", "holdings", "shifts");
 export type Deed = Infer<typeof vDeed>;
+
+/** What a key needs for a deed; no key says where an owner's cards go. */
+const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
+  ...{ swap: "trade", send: "withdraw", delivery: null },
+  ...{ holdings: "read", shifts: "research" },
+};
 
 type Allowed<By> = {
   kind: "allowed";
   by: By;
   /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` where the level bounds nothing. */
   cap: bigint | null;
+  /** By which key, and what that may move in 24 hours (micro-USD; `null`: as its owner's limits say). */
+  key?: { id: string; name: string; daily: bigint | null };
 };
 /** `asks`: the owner's tap in their chat decides, where there is one to ask; without it a refusal. */
 type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; message: string };
@@ -39,23 +50,36 @@ export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
 /** What the owner has approved by a tap in their chat, whoever asked for it. */
 export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
 
+/** What a caller has shown about a `userId`. */
+type Shown = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };
+
+function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, deed: Deed): Verdict {
+  const scope = SCOPE[deed];
+  if (scope === null)
+    return { kind: "refused", code: "forbidden", message: `No key does this: it needs ${TOKEN}` };
+  if (!scopes.includes(scope))
+    return { kind: "refused", code: "forbidden", message: `This key lacks the scope ${scope}` };
+  const daily = dailyMicroUsd === undefined ? null : BigInt(dailyMicroUsd);
+  return { kind: "allowed", by: "key", cap: null, key: { id, name, daily } };
+}
+
 /** The verdict on a deed. Pure. */
 function verdictOf(
-  by: Credential,
+  by: Exclude<Credential, "key">,
   { level, capMicroUsd, blockedUntil }: Standing,
   deed: Deed,
   isWeak: boolean,
 ): Verdict {
   const allowed = { kind: "allowed", by, cap: null } as const;
   if (by !== "id") return allowed;
-  const moves = deed === "order" || deed === "delivery";
+  const moves = deed === "swap" || deed === "send" || deed === "delivery";
   if (level === "closed")
     return { kind: "refused", code: moves ? "forbidden" : "unauthorized", message: CLOSED };
   if (!moves) return allowed;
   if (blockedUntil !== null)
     return { kind: "refused", code: "forbidden", message: `${BLOCKED} until ${dateTime(blockedUntil)}` };
   if (level === "guarded") return { kind: "asks", code: "forbidden", message: guarded(isWeak) };
-  return { ...allowed, cap: deed === "order" ? BigInt(capMicroUsd ?? 0) : null };
+  return { ...allowed, cap: deed === "delivery" ? null : BigInt(capMicroUsd ?? 0) };
 }
 
 /** How an owner shows to be one. */
@@ -75,35 +99,58 @@ function guarded(isWeak: boolean): string {
  * @throws AppError `unauthorized` with a token that is not valid; `forbidden` with another user's: neither falls back to
  * the id.
  */
-async function credentialOf(ctx: QueryCtx, userId: string): Promise<Credential> {
+async function credentialOf(
+  ctx: QueryCtx,
+  userId: string,
+  keyHash: string | undefined,
+  now: number,
+): Promise<Shown> {
   const owner = await ownerOf(ctx, userId);
-  if (owner === null) return "unclaimed";
+  if (owner === null) return { by: "unclaimed" };
+  if (keyHash !== undefined) return { by: "key", key: await keyOf(ctx, userId, keyHash, now) };
   const isSent = await ctx.auth.getUserIdentity().then(
     (identity) => identity !== null,
     () => true,
   );
-  if (!isSent) return "id";
+  if (!isSent) return { by: "id" };
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner.tokenIdentifier) {
     throw new AppError("forbidden", "This userId belongs to another signed-in user");
   }
-  return "owner";
+  return { by: "owner" };
 }
 
 /** What a caller shows of who they are, for endpoints that answer whoever names an id: by it the user's limit is counted. */
 export async function credentialShown(
   ctx: ActionCtx,
   { userId }: { userId?: string | undefined },
+  { keyHash }: Pick<Caller, "keyHash"> = {},
 ): Promise<Credential> {
-  return userId === undefined ? "unclaimed" : ctx.runQuery(internal.users.access.shown, { userId });
+  if (userId === undefined) return "unclaimed";
+  const asked = { userId, ...keyArg(keyHash), now: Date.now() };
+  return noted(ctx, await ctx.runQuery(internal.users.access.shown, asked), keyHash);
+}
+
+function keyArg(keyHash: string | undefined): { keyHash?: string } {
+  return keyHash === undefined ? {} : { keyHash };
+}
+
+/** A key shows when it was used last. */
+async function noted(ctx: ActionCtx, by: Credential, keyHash: string | undefined): Promise<Credential> {
+  if (by === "key" && keyHash !== undefined) await ctx.runMutation(internal.users.keys.touch, { keyHash });
+  return by;
 }
 
 export const shown = internalQuery({
-  args: { userId: v.string() },
+  args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
   returns: vCredential,
-  handler: async (ctx, { userId }) => {
+  handler: async (ctx, { userId, keyHash, now }) => {
     const owner = await ownerOf(ctx, userId);
     if (owner === null) return "unclaimed";
+    if (keyHash !== undefined) {
+      await keyOf(ctx, userId, keyHash, now);
+      return "key";
+    }
     const identity = await ctx.auth.getUserIdentity().catch(() => null);
     return identity?.tokenIdentifier === owner.tokenIdentifier ? "owner" : "id";
   },
@@ -126,27 +173,42 @@ export async function permitNow(
   userId: string,
   deed: Deed,
   now: number,
+  keyHash?: string,
 ): Promise<Allowed<Credential>> {
-  const verdict = await verdictNow(ctx, userId, deed, now);
+  const verdict = await verdictNow(ctx, userId, deed, now, keyHash);
   if (verdict.kind !== "allowed") throw new AppError(verdict.code, verdict.message);
   return verdict;
 }
 
 /** The verdict itself, for what tells a refusal and is none. @throws AppError as `credentialOf`. */
-export async function verdictNow(ctx: QueryCtx, userId: string, deed: Deed, now: number): Promise<Verdict> {
-  const by = await credentialOf(ctx, userId);
-  return verdictOf(by, await levelOf(ctx, userId, now), deed, isGuessable(userId));
+export async function verdictNow(
+  ctx: QueryCtx,
+  userId: string,
+  deed: Deed,
+  now: number,
+  keyHash?: string,
+): Promise<Verdict> {
+  const shown = await credentialOf(ctx, userId, keyHash, now);
+  if (shown.by === "key") return verdictOfKey(shown.key, deed);
+  return verdictOf(shown.by, await levelOf(ctx, userId, now), deed, isGuessable(userId));
 }
 
 /** The same for actions. @returns What the caller has shown. */
-export async function assertMay(ctx: ActionCtx, userId: string, deed: Deed): Promise<Credential> {
-  return ctx.runQuery(internal.users.access.may, { userId, deed, now: Date.now() });
+export async function assertMay(
+  ctx: ActionCtx,
+  userId: string,
+  deed: Deed,
+  { keyHash }: Pick<Caller, "keyHash"> = {},
+): Promise<Credential> {
+  const asked = { userId, deed, ...keyArg(keyHash), now: Date.now() };
+  return noted(ctx, await ctx.runQuery(internal.users.access.may, asked), keyHash);
 }
 
 export const may = internalQuery({
-  args: { userId: v.string(), deed: vDeed, now: v.number() },
+  args: { userId: v.string(), deed: vDeed, keyHash: v.optional(v.string()), now: v.number() },
   returns: vCredential,
-  handler: async (ctx, { userId, deed, now }) => (await permitNow(ctx, userId, deed, now)).by,
+  handler: async (ctx, { userId, deed, keyHash, now }) =>
+    (await permitNow(ctx, userId, deed, now, keyHash)).by,
 });
 
 /**

@@ -26,6 +26,18 @@ export async function requireUser(ctx: QueryCtx): Promise<Doc<"users">> {
   return user;
 }
 
+/** Of the login of whoever owns an id by a messenger account alone: no identity provider's tokens name such a one. */
+const MESSENGER = "messenger|";
+
+export function messengerLogin(messengerId: string): string {
+  return MESSENGER + messengerId;
+}
+
+/** The messenger account that is a login; `null` for an identity provider's. */
+export function accountOfLogin(tokenIdentifier: string): string | null {
+  return tokenIdentifier.startsWith(MESSENGER) ? tokenIdentifier.slice(MESSENGER.length) : null;
+}
+
 /** The signed-in user who owns a `userId`, or `null` when it is nobody's. */
 export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Doc<"users"> | null> {
   return getOneFrom(ctx.db, "users", "by_userId", userId);

@@ -17,6 +17,9 @@ export const vSetting = v.object({
   lossBps: v.optional(v.number()),
 });
 
+/** What a key opens. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends. */
+export const vScope = literals("read", "research", "trade", "withdraw");
+
 export const userTables = {
   /**
    * Signed-in users of the web application and the `userId` each owns. Written by `users/profile` (first sign-in) and
@@ -60,6 +63,28 @@ export const userTables = {
     .index("by_userId", ["userId"])
     .index("by_formerLink", ["formerLink.messengerId"]),
 
+  /**
+   * Keys that owners give to programs. Written by `account/keys` and, for its last use, `users/keys`. Kept: they say by whose
+   * word something was signed.
+   */
+  apiKeys: defineTable({
+    userId: v.string(),
+    /** SHA-256 of its text, which has 256 random bits and is stored nowhere. */
+    keyHash: v.string(),
+    name: v.string(),
+    scopes: v.array(vScope),
+    /** What it may move in any 24 hours: digits, micro-USD. */
+    dailyMicroUsd: v.optional(v.string()),
+    createdAt: v.number(),
+    expiresAt: v.optional(v.number()),
+    /** To the hour. */
+    lastUsedAt: v.optional(v.number()),
+    revokedAt: v.optional(v.number()),
+  })
+    .index("by_keyHash", ["keyHash"])
+    .index("by_userId", ["userId"])
+    .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
+
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
   linkedAddresses: defineTable({
     /** Lower case; linked to one user at most. */
@@ -87,6 +112,11 @@ export const userRecords: RecordsOf<typeof userTables> = {
   accountLevels: {
     keep: "it guards the user's funds",
     ownedBy: { rows: ofUser("by_userId"), section: "levels", onDeletion: "stay" },
+  },
+  apiKeys: {
+    keep: "by whose word something was signed",
+    ownedBy: { rows: ofUser("by_userId"), section: "apiKeys", inUse: "any", onDeletion: "stay" },
+    withheld: ["keyHash"],
   },
   linkedAddresses: {
     keep: "deposits from them are their user's, until they unlink them",

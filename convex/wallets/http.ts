@@ -58,7 +58,7 @@ const balance: MountedEndpoint = endpoint({
     "Read from the chain at every call. A user may have two wallets: `kind` and `address` say which one it is about, and `otherWallet` is the other one, if there is one. Swaps and sends spend the custody wallet; a send with `from: basic` spends the basic one.",
   needs: [],
   limit: "chain",
-  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   errors: {
     ...USER_TOKEN_ERRORS,
     not_found: "The user has no wallet: connect first.",
@@ -98,7 +98,8 @@ const connect: MountedEndpoint = endpoint({
   path: "/mcp/defi/connect",
   access: credentialShown,
   summary: "Creates the user's custody wallet, or returns the existing one.",
-  description: "The wallet that swaps and sends spend. One per user; repeating the call changes nothing.",
+  description:
+    "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. For a userId that nobody owns, `ownerUrl` opens the service's bot: whoever taps Own there decides from then on, by a tap, what moves the wallet's money. Give it to the person whose money it is.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: { rate_limited: "This caller has created too many wallets." },
   example: {
@@ -106,10 +107,22 @@ const connect: MountedEndpoint = endpoint({
     output: { address: EXAMPLE_ADDRESS, walletId: "wal_4e9d1c7b5a3f", existing: false, network: NETWORK },
   },
   input: z.object({ userId }),
-  returns: z.object({ ...owned, walletId: z.string(), ...weakId, network }),
+  returns: z.object({
+    ...owned,
+    walletId: z.string(),
+    network,
+    ownerUrl: z
+      .string()
+      .optional()
+      .describe(
+        "For a userId that nobody owns, where the operator has a bot: a link, good for one owner and at least a day, for the person whose wallet it is",
+      ),
+    ...weakId,
+  }),
   handler: async (ctx, { userId }, { caller }) => {
     const wallet = await own(ctx, userId, "custody", caller);
-    return { ...wallet, network: NETWORK, ...warned(userId) };
+    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, { userId });
+    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(userId) };
   },
 });
 
@@ -122,7 +135,7 @@ const portfolio: MountedEndpoint = endpoint({
     "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` says where a price is from.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
-  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   errors: { ...USER_TOKEN_ERRORS, upstream: CHAIN_FAILED },
   headers: USER_TOKEN,
   example: {

@@ -13,9 +13,9 @@ export const vSource = literals("web", "x", "telegram");
 
 /**
  * What a limit counts: all that is moved; what leaves a user; what leaves all whose ids could be guessed, by the caller's
- * address; what is moved by `userId` alone; what swaps may lose by their terms.
+ * address; what is moved by `userId` alone, and by a key; what swaps may lose by their terms.
  */
-export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "lost");
+export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "byKey", "lost");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({
@@ -65,9 +65,9 @@ export const walletTables = {
    * after its last change.
    */
   transferWindows: defineTable({
-    /** "" for a limit of a network address. */
+    /** "" for a limit of a network address or a key. */
     userId: v.string(),
-    /** The network address, hashed; "" for a limit of a user. */
+    /** The network address, hashed, or `key:` and a key's id; "" for a limit of a user. */
     address: v.string(),
     measure: vMeasure,
     /** Oldest first, at most one for each quarter of an hour: its last transfer, epoch ms, and the sum in digits, micro-USD. */

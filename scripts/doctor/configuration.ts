@@ -25,6 +25,11 @@ const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
     means: "CoinGecko's limits are shared with everybody behind the same address",
   },
   { name: "MESSENGER_BOT_TOKEN", level: "off", means: "only users with a bot of their own get cards" },
+  {
+    name: "MESSENGER_BOT_NAME",
+    level: "off",
+    means: "nobody can own a wallet in the bot: connect answers no ownerUrl",
+  },
   { name: "MESSENGER_CHAT_ID", level: "off", means: "cards for nobody in particular are not sent" },
   { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot cannot be talked to" },
   {

@@ -11,7 +11,11 @@ export type Variables = Record<string, string | undefined>;
 const providers = {
   "LLM gateway": { key: "LLM_GATEWAY_API_KEY", addresses: ["LLM_ENDPOINT", "AGENT_API_URL"], beside: [] },
   "sentiment model": { key: "SENTIMENT_API_KEY", addresses: ["SENTIMENT_ENDPOINT"], beside: [] },
-  messenger: { key: "MESSENGER_BOT_TOKEN", addresses: ["MESSENGER_API_URL"], beside: ["MESSENGER_CHAT_ID"] },
+  messenger: {
+    key: "MESSENGER_BOT_TOKEN",
+    addresses: ["MESSENGER_API_URL"],
+    beside: ["MESSENGER_CHAT_ID", "MESSENGER_BOT_NAME"],
+  },
   chain: { key: "CHAIN_RPC_URL", addresses: [], beside: [] },
   "swap provider": { key: "SWAP_API_KEY", addresses: ["SWAP_API_URL"], beside: [] },
   tickers: { key: "TICKER_API_URL", addresses: [], beside: [] },

@@ -194,6 +194,7 @@ function standinEnv(base: string): Record<string, string> {
     MESSENGER_API_URL: `${base}/messenger`,
     MESSENGER_BOT_TOKEN: "123456:AAE-simulated-local-only-0000000000",
     MESSENGER_CHAT_ID: "424242",
+    MESSENGER_BOT_NAME: "simulated_123456_bot",
     SWAP_API_URL: `${base}/swap-api`,
     SWAP_API_KEY: "0x-simulated-local-only",
     TICKER_API_URL: `${base}/tickers`,

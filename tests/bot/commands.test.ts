@@ -43,6 +43,7 @@ describe("every command", () => {
       ...[
         "wallet",
         "portfolio",
+        "unfreeze",
         "freeze",
         "block",
         "approve",

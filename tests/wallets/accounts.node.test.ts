@@ -71,6 +71,7 @@ describe("/mcp/defi/connect", () => {
       walletId: expect.stringMatching(/^wal_[0-9a-f]{32}$/),
       existing: false,
       network: "base",
+      ownerUrl: expect.stringContaining("?start=own_"),
     });
     const got = await app.get("/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP");
     expect(got.body).toEqual({ ...posted.body, existing: true });

@@ -18,6 +18,9 @@ const PUBLIC_FUNCTIONS = [
   "account/freezes:freeze",
   "account/freezes:mine",
   "account/freezes:unfreeze",
+  "account/keys:create",
+  "account/keys:mine",
+  "account/keys:revoke",
   "account/levels:mine",
   "account/levels:set",
   // By the code that was told on the id's channels, and by no token.

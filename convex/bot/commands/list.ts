@@ -24,7 +24,7 @@ import {
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./market";
 import { unconfirmedLinkOf } from "../model";
-import { ownerCommands } from "./owner";
+import { ownerCommands, ownerOffer } from "./owner";
 import { researchCommands } from "./research";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -36,8 +36,10 @@ export const commands: readonly Command[] = [
     binds: true,
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
-    run: (ctx, request) =>
-      request.argument !== "" && request.sender.alone ? connect(ctx, request) : { answer: help("Welcome!") },
+    run: async (ctx, request) => {
+      if (request.argument === "" || !request.sender.alone) return { answer: help("Welcome!") };
+      return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
+    },
   },
   { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
   {

@@ -1,18 +1,45 @@
 import { recordAudit } from "../../lib/records/audit";
 import { dateTime, DAY } from "../../lib/time";
+import { internal } from "../../_generated/api";
 import type { MutationCtx } from "../../_generated/server";
-import { freezeAccount, userInSay } from "../../messenger/owners";
+import { freezeAccount, thaw, userInSay } from "../../messenger/owners";
 import { changeRules } from "../../users/levels";
 import { decide } from "../../wallets/orders/approvals";
 import { decidedCard } from "../../wallets/orders/cards";
 import { HOW_TO_LINK, notice } from "../cards";
-import type { Command, Outcome, Request } from "./command";
+import { orReason, type Command, type Outcome, type Request } from "./command";
 
-/** What the owner of an account says in their chat about it. All of it tightens, or decides what they were asked. */
+/** What the owner of an account says in their chat about it: it tightens, or decides what they were asked, or waits. */
 
 type Owned = Request & { userId: string };
 
+/** What a link for an owner starts the bot with, before its code. */
+const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
+
 export const ownerCommands: readonly Command[] = [
+  {
+    name: "own",
+    hidden: true,
+    argument: "CODE",
+    summary: "Own the wallet of a link",
+    access: "alone",
+    binds: true,
+    inPlace: true,
+    run: async (ctx, { sender, argument }) => {
+      const { own } = internal.account.ownerLinks;
+      const { isOwned, words } = await ctx.runMutation(own, {
+        ...{ code: argument, messengerId: sender.messengerId },
+      });
+      return { answer: [[{ bold: isOwned ? "🔐 Owned" : "🔐 Not yours yet" }], [words]] };
+    },
+  },
+  {
+    name: "unfreeze",
+    summary: "End a freeze two hours from now, where this account is the owner",
+    access: "linked",
+    binds: true,
+    run: unfreeze,
+  },
   {
     name: "freeze",
     summary: "Stop everything that moves your money, at once",
@@ -30,6 +57,40 @@ export const ownerCommands: readonly Command[] = [
   answerNamed("approve", true),
   answerNamed("refuse", false),
 ];
+
+/** What somebody sees who has followed a link for an owner; `null` for what is none. */
+export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome | null> {
+  const [, code] = OWNER_LINK.exec(argument) ?? [];
+  if (code === undefined) return null;
+  const { offer } = internal.account.ownerLinks;
+  const { messengerId } = sender;
+  const offered = await ctx.runQuery(offer, { code, messengerId, now: Date.now() });
+  if ("refusal" in offered) return { answer: notice(offered.refusal) };
+  const { address, pseudonym, isWeak } = offered;
+  return {
+    answer: [
+      [{ bold: "🔐 Is this your wallet?" }],
+      [address ?? "There is no wallet yet."],
+      [`Its account is called ${pseudonym}.`],
+      [
+        "If you tap Own, this chat decides: orders by the userId alone wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+      ],
+      ...(isWeak ? [["Its userId could be guessed, so it is yours 48 hours after your tap."]] : []),
+    ],
+    buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
+  };
+}
+
+async function unfreeze(ctx: MutationCtx, { userId, sender }: Owned): Promise<Outcome> {
+  return orReason(async () => {
+    const from = await thaw(ctx, userId, sender.messengerId);
+    return {
+      answer: notice(
+        `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
+      ),
+    };
+  });
+}
 
 /** A tap on what the owner was asked. */
 function answerNamed(name: string, isYes: boolean): Command {

@@ -141,7 +141,8 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const raw = { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) };
       refuseAmbiguous(input, request, body);
       const parsed = parseInput(input, raw);
-      const caller: Caller = { ...userIdOf(parsed), ...(await signedIn(ctx)), address, requestId };
+      const shown = { ...(await signedIn(ctx)), ...keyIn(head) };
+      const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       if (limit !== undefined) await chargeAddress(ctx, limit, caller);
       if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
@@ -164,6 +165,12 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       return respond(reply.status, asText ? "text/html" : media, text, requestId, headers);
     },
   };
+}
+
+/** A key of the caller's (`account/keys`), hashed. */
+function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
+  const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
+  return key === undefined ? {} : { keyHash: sha256Hex(key) };
 }
 
 /** A token that is not valid never falls back to the `userId` alone. */

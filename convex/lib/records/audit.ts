@@ -25,6 +25,8 @@ export type AuditEvent = {
     | "recipient removed"
     | "delivery changed"
     | "link dropped"
+    | "API key made"
+    | "API key revoked"
     | "link restored"
     | "claim opened"
     | "claim done"

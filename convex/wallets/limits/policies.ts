@@ -130,6 +130,17 @@ async function bounds(
   if (perDay !== null) found.push({ ...own, measure: "moved", most: perDay, about: "" });
   if (permit.by === "id")
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
+  const { key } = permit;
+  if (key !== undefined && key.daily !== null) {
+    const address = `key:${key.id}`;
+    found.push({
+      countedBps: BPS,
+      address,
+      measure: "byKey",
+      most: key.daily,
+      about: ` by the key ${key.name}`,
+    });
+  }
   const countedBps = await leavingBps(ctx, userId, request);
   if (limits !== null && request.kind === "swap") {
     const most = (limits.daily * limits.lossBps) / BPS;

@@ -21,7 +21,7 @@ const approval: MountedEndpoint = endpoint({
     "For an order or a change of delivery settings that was answered with 202. It is read as it stands; to wait for the owner as well, repeat the request with its idempotency key.",
   needs: [],
   limit: "settings",
-  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   headers: USER_TOKEN,
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user was asked nothing under this id." },
   example: {

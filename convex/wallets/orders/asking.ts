@@ -49,7 +49,12 @@ export const WAITING =
  */
 export async function askOwner(
   ctx: ActionCtx,
-  { userId, wish: rough, idempotencyKey }: { userId: string; wish: Wish; idempotencyKey: string | undefined },
+  {
+    userId,
+    wish: rough,
+    idempotencyKey,
+    keyHash,
+  }: { userId: string; wish: Wish; idempotencyKey: string | undefined; keyHash: string | undefined },
   find: () => Promise<{ wish: Wish; found: Found | null }>,
 ): Promise<Asked> {
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
@@ -61,7 +66,10 @@ export async function askOwner(
   });
   let asked =
     known ??
-    (await ctx.runMutation(internal.wallets.orders.proposals.propose, { userId, ...key, ...(await find()) }));
+    (await ctx.runMutation(internal.wallets.orders.proposals.propose, {
+      ...{ userId, ...key, ...(await find()) },
+      ...(keyHash === undefined ? {} : { keyHash }),
+    }));
   const { approvalId } = asked;
   const deadline = AbortSignal.timeout(deadlines.tap);
   const pause = createPauses(LOOK_MS);

@@ -43,6 +43,7 @@ async function walletFor(
   const { caller, idempotencyKey } = call;
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
     ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
+    ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
     ...(idempotencyKey === undefined || isRehearsal ? {} : { idempotencyKey }),
   });
   if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
@@ -81,9 +82,9 @@ async function ordered(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: 
   const { userId, request, call } = order;
   const { idempotencyKey, requestId } = call;
   const { walletId, isRepeat, isLimited } = wallet;
-  const { address } = call.caller;
+  const { address, keyHash } = call.caller;
   const opened = { userId, walletId, request, idempotencyKey, isRepeat, isLimited };
-  return seeThrough(ctx, { ...opened, address, requestId, startedAt });
+  return seeThrough(ctx, { ...opened, address, keyHash, requestId, startedAt });
 }
 
 /** Asks the owner; what they have approved has its outcome, as far as there is time for it. */
@@ -91,7 +92,9 @@ async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: nu
   const { userId, request, call } = order;
   const wish = { kind: "order" as const, walletId: wallet.walletId, request };
   const { idempotencyKey } = call;
-  const answer = await askOwner(ctx, { userId, wish, idempotencyKey }, () => foundFor(ctx, order, wallet));
+  const answer = await askOwner(ctx, { userId, wish, idempotencyKey, keyHash: call.caller.keyHash }, () =>
+    foundFor(ctx, order, wallet),
+  );
   if (answer.transactionId === null) return { waits: answer };
   const { settle } = await desk();
   const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
@@ -106,7 +109,7 @@ async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: nu
  */
 async function foundFor(ctx: ActionCtx, { userId, request, call }: Order, { walletId, address }: Wallet) {
   const { rehearse } = await rehearsals();
-  const caller = call.caller.address;
+  const { caller } = call;
   const payer = { userId, walletId, address };
   const found = await rehearse(ctx, { payer, request, caller, isAsked: true });
   const { refusal, valueMicroUsd, valueUsd, swap } = found;
@@ -186,7 +189,7 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
     async () => {
       const { rehearse } = await rehearsals();
       const payer = { userId, walletId, address };
-      return rehearse(ctx, { payer, request, caller: call.caller.address, isAsked: false });
+      return rehearse(ctx, { payer, request, caller: call.caller, isAsked: false });
     },
     refuseCrowd,
     "moving",

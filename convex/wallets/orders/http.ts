@@ -187,7 +187,7 @@ const transaction: MountedEndpoint = endpoint({
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   needs: [],
-  access: (ctx, { userId }) => assertMay(ctx, userId, "holdings"),
+  access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   headers: USER_TOKEN,
   errors: {
     ...USER_TOKEN_ERRORS,

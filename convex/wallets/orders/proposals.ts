@@ -11,7 +11,7 @@ import { APPROVED, verdictNow } from "../../users/access";
 import { levelRowOf, rulesOf } from "../../users/levels";
 import { FROZEN } from "../permits";
 import { limitsOf, refusalOf } from "../limits/policies";
-import { openedWith, pauseOf } from "../transactions/model";
+import { deedOf, openedWith, pauseOf } from "../transactions/model";
 import {
   ASKED_MS,
   askedWith,
@@ -87,15 +87,16 @@ export const propose = internalMutation({
     wish: vWish,
     idempotencyKey: v.optional(v.string()),
     found: v.union(vFound, v.null()),
+    keyHash: v.optional(v.string()),
   },
   returns: vAsked,
-  handler: async (ctx, { found, ...asked }) => {
+  handler: async (ctx, { found, keyHash, ...asked }) => {
     const now = Date.now();
     const { userId, wish } = asked;
     const before = await earlierOf(ctx, asked, now);
     if (before !== null) return shown(ctx, before, now);
-    const deed = wish.kind === "order" ? "order" : "delivery";
-    const verdict = await verdictNow(ctx, userId, deed, now);
+    const deed = wish.kind === "order" ? deedOf(wish.request) : "delivery";
+    const verdict = await verdictNow(ctx, userId, deed, now, keyHash);
     const key = asked.idempotencyKey ?? `approval_${crypto.randomUUID()}`;
     const account = await approvingLink(ctx, userId, now);
     const isRefused = verdict.kind === "refused" || account === null;

@@ -36,6 +36,8 @@ type WebOrder = {
   isLimited: boolean;
   /** The caller's network address. */
   address: string | null;
+  /** Of the key that the caller has sent. */
+  keyHash: string | undefined;
   requestId: string;
   /** By `performance.now`. */
   startedAt: number;
@@ -46,7 +48,7 @@ type WebOrder = {
  * @throws AppError what `open` throws.
  */
 export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
-  const { userId, walletId, request, idempotencyKey, address, requestId, startedAt } = order;
+  const { userId, walletId, request, idempotencyKey, address, keyHash, requestId, startedAt } = order;
   const valueMicroUsd = await valueForLimits(ctx, order);
   const { transactionId, term } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
     userId,
@@ -54,6 +56,7 @@ export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"
     request,
     source: "web",
     address,
+    ...(keyHash === undefined ? {} : { keyHash }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
   });

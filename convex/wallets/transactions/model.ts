@@ -101,6 +101,11 @@ type Order = {
   mostFee?: string | undefined;
 };
 
+/** What an order is, for whoever decides who may. */
+export function deedOf({ kind }: TransactionRequest): "send" | "swap" {
+  return kind === "swap" ? "swap" : "send";
+}
+
 /**
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
@@ -144,7 +149,7 @@ export async function openTransaction(
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   if (permit.by === "owner" || permit.by === "approval") await noteRecipient(ctx, wallet, request);
-  await tellOrder(ctx, { userId, request, by: permit.by, source, payer: wallet });
+  await tellOrder(ctx, { userId, request, permit, source, payer: wallet });
   await begin(ctx, wallet, now);
   return transactionId;
 }

@@ -23,7 +23,7 @@ export function requestWords(request: TransactionRequest, least: string | undefi
 }
 
 type Told = Pick<Doc<"transactions">, "userId" | "request"> & {
-  by: Permit["by"];
+  permit: Permit;
   source: Source;
   payer: Pick<Doc<"wallets">, "kind" | "address">;
 };
@@ -34,13 +34,18 @@ type Told = Pick<Doc<"transactions">, "userId" | "request"> & {
  */
 export async function tellOrder(
   ctx: MutationCtx,
-  { userId, request, by, source, payer }: Told,
+  { userId, request, permit: { by, key }, source, payer }: Told,
 ): Promise<void> {
   if (by === "approval" || by === "unclaimed") return;
   const chatId = await linkedChat(ctx, userId);
   if (chatId === null) return;
-  const way =
-    source === "x" ? "by a post of yours" : by === "id" ? "by your userId alone" : "with your token";
+  const shown =
+    key !== undefined
+      ? `with your key ${key.name}`
+      : by === "id"
+        ? "by your userId alone"
+        : "with your token";
+  const way = source === "x" ? "by a post of yours" : shown;
   const lines = [
     `From your ${payer.kind} wallet ${payer.address}`,
     ...(request.kind === "send" ? [`To ${request.toAddress}`] : []),

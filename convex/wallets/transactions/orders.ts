@@ -7,7 +7,7 @@ import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
 import { limitsOf, needValue } from "../limits/policies";
 import { vSource, vWalletKind } from "../tables";
-import { byId, openedWith, openTransaction, takeTerm } from "./model";
+import { byId, deedOf, openedWith, openTransaction, takeTerm } from "./model";
 import { nextInTerm, vNext } from "./progress/queue";
 import { vRequest, vTransaction } from "./tables";
 
@@ -32,14 +32,17 @@ export const open = internalMutation({
     valueMicroUsd: v.optional(v.string()),
     /** The caller's network address. */
     address: v.union(v.string(), v.null()),
+    keyHash: v.optional(v.string()),
   },
   returns: v.object({
     transactionId: v.id("transactions"),
     term: v.union(v.object({ driver: v.number(), first: vNext }), v.null()),
   }),
-  handler: async (ctx, { valueMicroUsd, ...order }) => {
+  handler: async (ctx, { valueMicroUsd, keyHash, ...order }) => {
     // Other sources have shown in their own way whose order it is, and carry no token.
-    const permit = order.source === "web" ? await permitNow(ctx, order.userId, "order", Date.now()) : OWNER;
+    const { userId, request, source } = order;
+    const permit =
+      source === "web" ? await permitNow(ctx, userId, deedOf(request), Date.now(), keyHash) : OWNER;
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
     let driver: number | null = null;
     const transactionId = await openTransaction(ctx, { ...order, permit, value }, async (_, wallet, now) => {
@@ -80,6 +83,7 @@ export const wallet = internalQuery({
     request: vRequest,
     /** The caller's network address. */
     caller: v.union(v.string(), v.null()),
+    keyHash: v.optional(v.string()),
     now: v.number(),
   },
   returns: v.union(
@@ -97,8 +101,8 @@ export const wallet = internalQuery({
     }),
     v.null(),
   ),
-  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, now }) => {
-    const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : "order", now);
+  handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, keyHash, now }) => {
+    const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : deedOf(request), now, keyHash);
     const hasChat = (await approvingLink(ctx, userId, now)) !== null;
     const isAsked = verdict.kind === "asks" && hasChat;
     const isAskedBeyond = verdict.kind === "allowed" && verdict.by !== "unclaimed" && hasChat;

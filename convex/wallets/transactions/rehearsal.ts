@@ -3,6 +3,7 @@ import { concat, numberToHex, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { MOST_FEE } from "../../lib/money/base";
+import type { Caller } from "../../lib/limits/charges";
 import { failureOf, STATUS, type ErrorCode } from "../../lib/errors";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { counted } from "../../lib/outside/providerCalls";
@@ -71,10 +72,15 @@ type SwapRehearsal = {
 };
 
 /**
- * @property caller The network address that asks.
+ * @property caller Who asks.
  * @property isAsked Whether it is to be put to its owner.
  */
-type Wanted = { payer: Payer; request: OrderRequest; caller: string | null; isAsked: boolean };
+type Wanted = {
+  payer: Payer;
+  request: OrderRequest;
+  caller: Pick<Caller, "address" | "keyHash">;
+  isAsked: boolean;
+};
 
 /** What 0x's API says of a swap whose gas it does not know. */
 const USUAL_SWAP_GAS = 300_000n;
@@ -87,7 +93,8 @@ export const rehearse = counted(
     const token = request.kind === "send" ? request.token : request.fromToken;
     const micro = await valueOf(ctx, { token, amount: request.amount });
     const standing = await ctx.runQuery(internal.wallets.transactions.standing.of, {
-      ...{ userId: payer.userId, request, caller, isAsked, now: Date.now() },
+      ...{ userId: payer.userId, request, caller: caller.address, isAsked, now: Date.now() },
+      ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
       ...(micro === null ? {} : { valueMicroUsd: micro }),
     });
     const rehearsal: Rehearsal = {

@@ -5,7 +5,7 @@ import { usdValue } from "../../lib/money/amounts";
 import { approvingLink } from "../../messenger/model";
 import { APPROVED, verdictNow } from "../../users/access";
 import { limitsOf, refusalOf } from "../limits/policies";
-import { pauseOf } from "./model";
+import { deedOf, pauseOf } from "./model";
 import { vRequest } from "./tables";
 
 /** `code` is `null` for what only waits. */
@@ -52,10 +52,11 @@ export const of = internalQuery({
     valueMicroUsd: v.optional(v.string()),
     /** It is put to its owner: what holds is what holds for an approval. */
     isAsked: v.optional(v.boolean()),
+    keyHash: v.optional(v.string()),
   },
   returns: vStanding,
-  handler: async (ctx, { userId, request, caller, now, valueMicroUsd, isAsked: isPut = false }) => {
-    const verdict = await verdictNow(ctx, userId, "order", now);
+  handler: async (ctx, { userId, request, caller, now, valueMicroUsd, isAsked: isPut = false, keyHash }) => {
+    const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
     // Who is not allowed is told of the owner's limits, which an approval has as well.
     const permit = verdict.kind === "allowed" && !isPut ? verdict : APPROVED;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
@@ -83,7 +84,7 @@ export const of = internalQuery({
             : null,
       limits: all.map(({ of, about, address, most, used }) => ({
         of,
-        whose: address === "" ? ("userId" as const) : ("address" as const),
+        whose: address === "" || address.startsWith("key:") ? ("userId" as const) : ("address" as const),
         about,
         mostUsd: usdValue(most),
         leftUsd: usdValue(most > used ? most - used : 0n),

@@ -1,0 +1,139 @@
+import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
+import type { Doc } from "../_generated/dataModel";
+import { mutation, query, type QueryCtx } from "../_generated/server";
+import { recordAudit } from "../lib/records/audit";
+import { AppError } from "../lib/errors";
+import { charge } from "../lib/limits/charges";
+import { formatUnits, microUsd } from "../lib/money/amounts";
+import { rowsBy } from "../lib/records/rows";
+import { sha256Hex } from "../lib/security/crypto";
+import { DAY, dateTime } from "../lib/time";
+import { tellEverywhere } from "../messenger/notices";
+import { FREEZE } from "../messenger/owners";
+import { changeRules } from "../users/levels";
+import { requireUser } from "../users/model";
+import { userTables, vScope } from "../users/tables";
+
+/** Keys for the caller's programs, as the web application makes, shows and revokes them. */
+
+/** So many that are not revoked. */
+const MOST_KEYS = 10;
+const MOST_DAYS = 365;
+/** 256 random bits. */
+const RANDOM_BYTES = 32;
+
+const vKey = userTables.apiKeys.validator
+  .pick("name", "scopes", "createdAt", "expiresAt", "lastUsedAt", "revokedAt")
+  .extend({
+    keyId: v.id("apiKeys"),
+    /** What it may move in 24 hours, decimal USD; `null`: as much as its owner's limits. */
+    dailyUsd: v.union(v.string(), v.null()),
+  });
+
+/** The caller's keys, newest first, revoked ones too. Times in epoch ms; `lastUsedAt` to the hour. */
+export const mine = query({
+  args: {},
+  returns: v.array(vKey),
+  handler: async (ctx) => {
+    const { userId } = await requireUser(ctx);
+    const rows = await rowsBy(ctx.db.query("apiKeys"), "userId", userId)
+      .order("desc")
+      .take(5 * MOST_KEYS);
+    return rows.map(shown);
+  },
+});
+
+function shown({ _id: keyId, dailyMicroUsd, ...row }: Doc<"apiKeys">) {
+  const dailyUsd = dailyMicroUsd === undefined ? null : formatUnits(BigInt(dailyMicroUsd), 6);
+  return parse(vKey, { ...row, keyId, dailyUsd });
+}
+
+/**
+ * Makes a key. Its text is answered here and never again: only its SHA-256 is stored. It is told on every channel that the
+ * account has.
+ * @param args.scopes `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends.
+ * @param args.days For how long it is good, 1 to 365; left out: until it is revoked.
+ * @param args.dailyUsd What it may move in any 24 hours, decimal USD; the owner's limits hold besides.
+ * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`.
+ */
+export const create = mutation({
+  args: {
+    name: v.string(),
+    scopes: v.array(vScope),
+    days: v.optional(v.number()),
+    dailyUsd: v.optional(v.string()),
+  },
+  returns: v.object({ keyId: v.id("apiKeys"), key: v.string() }),
+  handler: async (ctx, { days, dailyUsd, ...args }) => {
+    const { userId } = await requireUser(ctx);
+    await charge(ctx, "settings", { userId, address: null });
+    const name = args.name.trim();
+    const scopes = [...new Set(args.scopes)];
+    if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))
+      throw new AppError("invalid_request", "name must be 1 to 40 letters, digits, spaces, _, . and -");
+    if (scopes.length === 0) throw new AppError("invalid_request", "scopes must name at least one");
+    if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
+      throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
+    if (dailyUsd !== undefined && !/^\d{1,9}(?:\.\d{1,2})?$/.test(dailyUsd))
+      throw new AppError("invalid_request", "dailyUsd must be an amount in USD such as 250 or 99.50");
+    if ((await goodKeys(ctx, userId)).length >= MOST_KEYS)
+      throw new AppError("conflict", `At most ${MOST_KEYS} keys can be good at a time: revoke one first`);
+    const key = newKey();
+    const createdAt = Date.now();
+    const keyId = await ctx.db.insert("apiKeys", {
+      ...{ userId, name, scopes, createdAt, keyHash: sha256Hex(key) },
+      ...(days === undefined ? {} : { expiresAt: createdAt + days * DAY }),
+      ...(dailyUsd === undefined ? {} : { dailyMicroUsd: microUsd(dailyUsd).toString() }),
+    });
+    await recordAudit(ctx, {
+      actor: userId,
+      action: "API key made",
+      subject: keyId,
+      detail: scopes.join(" "),
+    });
+    const until = days === undefined ? "until you revoke it" : `until ${dateTime(createdAt + days * DAY)}`;
+    await tellEverywhere(ctx, {
+      ...{ userId, kind: "level", buttons: FREEZE },
+      paragraphs: [
+        [{ bold: "🔑 Your account has a new key" }],
+        [`${name}: ${scopes.join(", ")}, ${until}.`],
+        ["If that was not you, freeze your account and revoke it (account/keys:revoke)."],
+      ],
+    });
+    return { keyId, key };
+  },
+});
+
+/** Ends a key at once: what it has ordered and nobody has signed yet is void. @throws AppError `not_found` */
+export const revoke = mutation({
+  args: { keyId: v.id("apiKeys") },
+  returns: v.null(),
+  handler: async (ctx, { keyId }) => {
+    const { userId } = await requireUser(ctx);
+    const row = await ctx.db.get("apiKeys", keyId);
+    if (row?.userId !== userId) throw new AppError("not_found", "There is no such key");
+    if (row.revokedAt !== undefined) return null;
+    await ctx.db.patch("apiKeys", keyId, { revokedAt: Date.now() });
+    await changeRules(ctx, userId);
+    await recordAudit(ctx, { actor: userId, action: "API key revoked", subject: keyId });
+    return null;
+  },
+});
+
+async function goodKeys(ctx: QueryCtx, userId: string): Promise<Doc<"apiKeys">[]> {
+  const now = Date.now();
+  const rows = await ctx.db
+    .query("apiKeys")
+    .withIndex("by_userId_and_revokedAt", (q) => q.eq("userId", userId).eq("revokedAt", undefined))
+    .order("desc")
+    .take(10 * MOST_KEYS);
+  return rows.filter(({ expiresAt = Infinity }) => expiresAt > now);
+}
+
+/** `mk_` and 43 characters of base64url. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return `mk_${base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}

@@ -1,0 +1,97 @@
+import { v, type Infer } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { optional } from "../lib/env";
+import { isGuessable } from "../lib/records/ids";
+import { DAY, dateTime } from "../lib/time";
+import { codeHash, dailyCode } from "../messenger/codes";
+import { messengerLogin, ownerOf, pseudonymOf } from "../users/model";
+import { walletOf } from "../wallets/model";
+import { openClaim } from "./openClaims";
+import { bind, refusalOf } from "./ownership";
+
+/**
+ * Owning a `userId` without a web application: a link starts the service's bot with a code, and the account that taps there
+ * becomes the owner. Whoever knows an id that nobody owns may, once, first come, as with a claim.
+ */
+
+/** Before the code in the link's `start` parameter. */
+const PREFIX = "own_";
+
+/**
+ * The link for a `userId` that nobody owns, good for one to two days and the same all day; `null` where it has an owner, or
+ * the operator has not named the bot (`MESSENGER_BOT_NAME`).
+ */
+export const open = internalMutation({
+  args: { userId: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { userId }) => {
+    const bot = optional("MESSENGER_BOT_NAME");
+    if (bot === undefined || (await ownerOf(ctx, userId)) !== null) return null;
+    const day = Math.floor(Date.now() / DAY);
+    const code = dailyCode("owner link", userId, day);
+    const row = { userId, codeHash: codeHash(code), expiresAt: (day + 2) * DAY };
+    if ((await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", row.codeHash)) === null)
+      await ctx.db.insert("ownerLinks", row);
+    return `https://t.me/${bot}?start=${PREFIX}${code}`;
+  },
+});
+
+const vOffer = v.object({
+  /** Of the wallet that would be owned; `null` where there is none. */
+  address: v.union(v.string(), v.null()),
+  pseudonym: v.string(),
+  /** Epoch ms: until when the owning of an id that could be guessed would wait. */
+  isWeak: v.boolean(),
+});
+
+/** What an account is asked that has followed a link; a refusal in words. */
+export const offer = internalQuery({
+  args: { code: v.string(), messengerId: v.string(), now: v.number() },
+  returns: v.union(vOffer, v.object({ refusal: v.string() })),
+  handler: async (ctx, asked): Promise<Infer<typeof vOffer> | { refusal: string }> => {
+    const found = await ownable(ctx, asked);
+    if ("refusal" in found) return found;
+    const { userId } = found;
+    const address = (await walletOf(ctx, userId, "custody"))?.address ?? null;
+    return { address, pseudonym: pseudonymOf(userId), isWeak: isGuessable(userId) };
+  },
+});
+
+/**
+ * The tap: makes the account the owner; of an id that could be guessed, after 48 hours in which it can be contested.
+ * @returns What to tell the account.
+ */
+export const own = internalMutation({
+  args: { code: v.string(), messengerId: v.string() },
+  returns: v.object({ isOwned: v.boolean(), words: v.string() }),
+  handler: async (ctx, asked) => {
+    const found = await ownable(ctx, { ...asked, now: Date.now() });
+    if ("refusal" in found) return { isOwned: false, words: found.refusal };
+    const { userId } = found;
+    const tokenIdentifier = messengerLogin(asked.messengerId);
+    if (isGuessable(userId) && (await walletOf(ctx, userId, "custody")) !== null) {
+      const dueAt = await openClaim(ctx, { userId, tokenIdentifier, keep: [] });
+      return {
+        isOwned: false,
+        words: `This userId could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
+      };
+    }
+    await bind(ctx, tokenIdentifier, userId, []);
+    return { isOwned: true, words: OWNED };
+  },
+});
+
+const OWNED =
+  "It is yours. From now on nothing moves its money, or changes where its cards go, without your tap here.";
+
+async function ownable(
+  ctx: QueryCtx | MutationCtx,
+  { code, messengerId, now }: { code: string; messengerId: string; now: number },
+): Promise<{ userId: string } | { refusal: string }> {
+  const row = await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", codeHash(code));
+  if (row === null || row.expiresAt <= now)
+    return { refusal: "This link is not good any more: connect the wallet again for a new one." };
+  const refusal = await refusalOf(ctx, messengerLogin(messengerId), row.userId);
+  return refusal === null ? { userId: row.userId } : { refusal: `${refusal}.` };
+}

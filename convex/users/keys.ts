@@ -1,0 +1,44 @@
+import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../_generated/dataModel";
+import { internalMutation, type QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
+import { HOUR } from "../lib/time";
+
+/** Keys that owners give to programs: what a key opens, and when it was used. */
+
+/** A key's text as callers send it: `mk_` and 43 characters. */
+export const KEY = /^mk_[A-Za-z0-9_-]{43}$/;
+
+/** Shows when a key was used last, as exactly as this. */
+const USE_NOTED_MS = HOUR;
+
+/**
+ * The key of a request about a user.
+ * @throws AppError `unauthorized` for one that is unknown, revoked or expired; `forbidden` for another user's.
+ */
+export async function keyOf(
+  ctx: QueryCtx,
+  userId: string,
+  keyHash: string,
+  now: number,
+): Promise<Doc<"apiKeys">> {
+  const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
+  if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
+    throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
+  if (row.userId !== userId) throw new AppError("forbidden", "This key belongs to another user");
+  return row;
+}
+
+/** Notes that a key is in use. */
+export const touch = internalMutation({
+  args: { keyHash: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { keyHash }) => {
+    const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
+    const now = Date.now();
+    if (row !== null && (row.lastUsedAt ?? 0) <= now - USE_NOTED_MS)
+      await ctx.db.patch("apiKeys", row._id, { lastUsedAt: now });
+    return null;
+  },
+});

@@ -1,0 +1,134 @@
+import type { FunctionArgs } from "convex/server";
+import { describe, expect, test as base } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { chain, useChain } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { cards, createOwnersApp, owner, tap } from "./support";
+
+/** Keys that an owner gives to programs: what each opens, and nothing else. */
+
+useChain();
+
+const test = base.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => {
+    await use(createOwnersApp(chain));
+    closeApp();
+  },
+});
+
+type Browser = Awaited<ReturnType<typeof owner>>["browser"];
+type Wish = Partial<FunctionArgs<typeof api.account.keys.create>>;
+
+const made = (browser: Browser, wish: Wish) =>
+  browser.mutation(api.account.keys.create, { name: "my script", scopes: [], ...wish });
+
+const bearer = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+
+const order = (userId: string, fields: object = {}) => ({
+  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
+  ...fields,
+});
+
+const swap = (userId: string, usd = 30) => ({
+  ...{ userId, fromToken: "USDC", toToken: "DAI", amount: String(usd * 1_000_000) },
+});
+
+describe("a key", () => {
+  test("trades and withdraws by its scopes, and a scope too small is 403 and no fallback", async ({
+    app,
+  }) => {
+    const { userId, browser } = await owner(app);
+    const { key: trading } = await made(browser, { scopes: ["trade"] });
+    const { key: paying } = await made(browser, { scopes: ["withdraw", "read"] });
+    expect(trading).toMatch(/^mk_[A-Za-z0-9_-]{43}$/);
+    expect((await app.post("/mcp/defi/swap", swap(userId), bearer(trading))).status).toBe(200);
+    const wrong = await app.post("/mcp/defi/send", order(userId), bearer(trading));
+    expect([wrong.status, wrong.body.error]).toEqual([403, "This key lacks the scope withdraw"]);
+    expect(await app.rows("approvals")).toEqual([]);
+    expect((await app.post("/mcp/defi/send", order(userId), bearer(paying))).status).toBe(200);
+    expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, bearer(paying))).status).toBe(
+      403,
+    );
+    // A closed account shows its holdings to the key with the scope, and to no other.
+    await browser.mutation(api.account.levels.set, { level: "closed" });
+    const balance = `/mcp/wallet/balance?userId=${userId}`;
+    expect((await app.get(balance, bearer(paying))).status).toBe(200);
+    expect((await app.get(balance, bearer(trading))).status).toBe(403);
+    expect((await app.get(balance)).status).toBe(401);
+  });
+
+  test("says nothing where its owner's cards go, is one user's, and ends when it is revoked or late", async ({
+    app,
+  }) => {
+    const { userId, browser } = await owner(app);
+    const other = await owner(app, { ETH: 1n }, 43);
+    const { key, keyId } = await made(browser, { scopes: ["read", "research", "trade", "withdraw"] });
+    const delivery = await app.post("/user/messenger", { userId, messengerChatId: "-5" }, bearer(key));
+    expect([delivery.status, delivery.body.error]).toEqual([
+      403,
+      expect.stringContaining("No key does this"),
+    ]);
+    expect((await app.post("/mcp/defi/send", order(other.userId), bearer(key))).status).toBe(403);
+    expect((await app.post("/mcp/defi/send", order(userId), bearer(`mk_${"x".repeat(43)}`))).status).toBe(
+      401,
+    );
+    await browser.mutation(api.account.keys.revoke, { keyId });
+    const after = await app.post("/mcp/defi/send", order(userId), bearer(key));
+    expect([after.status, after.body.error]).toEqual([401, expect.stringContaining("revoked")]);
+    const { key: short, keyId: shortId } = await made(browser, { scopes: ["withdraw"], days: 1 });
+    await app.t.run((ctx) => ctx.db.patch("apiKeys", shortId, { expiresAt: Date.now() - 1 }));
+    expect((await app.post("/mcp/defi/send", order(userId), bearer(short))).status).toBe(401);
+    expect(await app.rows("transactions")).toEqual([]);
+  });
+
+  test("moves no more in a day than it may, and no more to strangers than anybody", async ({ app }) => {
+    const { userId, browser } = await owner(app);
+    const { key } = await made(browser, { scopes: ["trade", "withdraw"], dailyUsd: "60" });
+    const statuses = await Promise.all(
+      Array.from({ length: 5 }, (_, i) =>
+        app.post("/mcp/defi/send", order(userId, { amount: `${i + 20}000000` }), bearer(key)),
+      ),
+    );
+    expect(statuses.filter(({ status }) => status === 200)).toHaveLength(2);
+    expect(statuses.find(({ status }) => status === 400)?.body.error).toContain(
+      "limit of 60 USD in 24 hours by the key my script",
+    );
+    const { key: free } = await made(browser, { scopes: ["withdraw"] });
+    const stranger = order(userId, { amount: "60000000", idempotencyKey: "one" });
+    expect((await app.post("/mcp/defi/send", stranger, bearer(free))).status).toBe(202);
+    await tap(app, "✅ Approve");
+    expect((await app.post("/mcp/defi/send", stranger, bearer(free))).body.status).toBe("confirmed");
+  });
+
+  test("is shown once, stored as a hash, listed with its last use, and told of", async ({ app }) => {
+    const { userId, browser } = await owner(app);
+    const { key, keyId } = await made(browser, { scopes: ["read"] });
+    await app.get(`/mcp/wallet/balance?userId=${userId}`, bearer(key));
+    expect(await browser.query(api.account.keys.mine, {})).toMatchObject([
+      { keyId, name: "my script", scopes: ["read"], dailyUsd: null, lastUsedAt: expect.any(Number) },
+    ]);
+    expect((await cards(app)).at(-1)?.text).toContain("my script: read, until you revoke it");
+    const everything = await app.t.run(async (ctx) =>
+      Promise.all(
+        (["apiKeys", "messages", "auditEvents", "accountLevels", "transactions"] as const).map((table) =>
+          ctx.db.query(table).collect(),
+        ),
+      ),
+    );
+    expect(JSON.stringify(everything)).not.toContain(key);
+    const wrong: Wish[] = [{ scopes: [] }, { scopes: ["read"], name: "<b>" }, { scopes: ["read"], days: 0 }];
+    for (const wish of wrong)
+      await expect(made(browser, wish)).rejects.toMatchObject({ data: { code: "invalid_request" } });
+  });
+
+  test("is not looked at for an id that nobody owns", async ({ app }) => {
+    await app.fundedWallet("kq3vX9tLw2bTz7RfYh5MnP", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+    const { status } = await app.post(
+      "/mcp/defi/send",
+      order("kq3vX9tLw2bTz7RfYh5MnP"),
+      bearer(`mk_${"x".repeat(43)}`),
+    );
+    expect(status).toBe(200);
+  });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test as base } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { chain, useChain } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { browserOf } from "../web/support";
+import { cards, createOwnersApp, say, tap } from "./support";
+
+/** From nothing to an owner with a phone: no web application, and the tools know a userId alone. */
+
+useChain();
+
+const test = base.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => {
+    await use(createOwnersApp(chain));
+    closeApp();
+  },
+});
+
+const LONG = "kq3vX9tLw2bTz7RfYh5MnP-of-an-assistant";
+const order = {
+  userId: LONG,
+  token: "USDC",
+  amount: "25000000",
+  toAddress: freshAddress(),
+  idempotencyKey: "k",
+};
+
+/** Connects as a tool does. @returns What starts the bot. */
+async function linkOf(app: WalletApp, userId: string): Promise<string> {
+  const { body } = await app.get(`/mcp/defi/connect?userId=${encodeURIComponent(userId)}`);
+  const url = new URL(String(body.ownerUrl));
+  expect(url.href).toMatch(/^https:\/\/t\.me\/simulated_123456_bot\?start=own_[2-9A-Z]{12}$/);
+  return `/start ${url.searchParams.get("start") ?? ""}`;
+}
+
+const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
+
+test("a person owns an assistant's wallet by a tap, and approves its first order", async ({ app }) => {
+  const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  const start = await linkOf(app, LONG);
+  expect(await linkOf(app, LONG)).toBe(start);
+  await say(app, start);
+  const offer = await newest(app);
+  expect(offer).toContain(address);
+  expect(offer).toContain("usr_");
+  expect(offer).not.toContain(LONG);
+  await tap(app, "🔐 Own");
+  expect(await newest(app)).toContain("It is yours");
+  expect(await app.rows("messengerLinks")).toMatchObject([
+    { messengerId: "42", userId: LONG, confirmedAt: expect.any(Number) },
+  ]);
+  // The id alone reads on, and moves nothing any more without the tap.
+  expect((await app.get(`/mcp/wallet/balance?userId=${LONG}`)).body.usdc).toBe("1000");
+  expect((await app.get(`/mcp/defi/connect?userId=${LONG}`)).body).not.toHaveProperty("ownerUrl");
+  expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
+  await tap(app, "✅ Approve");
+  expect(await app.post("/mcp/defi/send", order)).toMatchObject({
+    status: 200,
+    body: { status: "confirmed" },
+  });
+  // Nobody else owns it, by the same link or by a login.
+  await say(app, start, 666);
+  expect(await newest(app, 666)).toContain("belongs to another");
+  const claim = browserOf(app, "mallory").action(api.account.claims.claimUserId, { userId: LONG });
+  await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
+});
+
+test("an id that could be guessed waits for two days, and can be contested", async ({ app }) => {
+  await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  await say(app, await linkOf(app, "alice"));
+  expect(await newest(app)).toContain("48 hours after your tap");
+  await tap(app, "🔐 Own");
+  expect(await newest(app)).toContain("yours from");
+  expect(await app.rows("users")).toEqual([]);
+  // Until then the contract's clients go on.
+  expect((await app.post("/mcp/defi/send", { ...order, userId: "alice" })).status).toBe(200);
+  const [claim] = await app.rows("pendingClaims");
+  expect(claim).toMatchObject({ userId: "alice", state: "open", tokenIdentifier: "messenger|42" });
+});
+
+describe("a link for an owner", () => {
+  test("is nobody's in a group, forwarded, late or made up", async ({ app }) => {
+    await app.post("/mcp/defi/connect", { userId: LONG });
+    const start = await linkOf(app, LONG);
+    const [row] = await app.rows("ownerLinks");
+    if (row === undefined) throw new Error("The link has a row");
+    expect(JSON.stringify(row)).not.toContain(start.slice(-12));
+    await say(app, "/start own_AAAABBBBCCCC");
+    expect(await newest(app)).toContain("not good any more");
+    await say(app, "/own AAAABBBBCCCC");
+    expect(await newest(app)).toContain("not good any more");
+    await app.t.run((ctx) => ctx.db.patch("ownerLinks", row._id, { expiresAt: Date.now() - 1 }));
+    await say(app, start);
+    expect(await newest(app)).toContain("not good any more");
+    expect(await app.rows("users")).toEqual([]);
+  });
+
+  test("is for one account each: who owns an id owns no other", async ({ app }) => {
+    await app.post("/mcp/defi/connect", { userId: LONG });
+    await say(app, await linkOf(app, LONG));
+    await tap(app, "🔐 Own");
+    const other = `${LONG}-two`;
+    await app.post("/mcp/defi/connect", { userId: other });
+    await say(app, await linkOf(app, other));
+    expect(await newest(app)).toContain("already claimed another userId");
+  });
+});
+
+test("an owner by phone ends a freeze two hours later, and another freeze stands", async ({ app }) => {
+  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  await say(app, await linkOf(app, LONG));
+  await tap(app, "🔐 Own");
+  await say(app, "/freeze");
+  expect((await app.post("/mcp/defi/send", order)).status).toBe(503);
+  await say(app, "/unfreeze");
+  expect(await newest(app)).toContain("not frozen any more, unless");
+  expect((await app.post("/mcp/defi/send", order)).status).toBe(503);
+  const thaw = async () => {
+    const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+    return jobs.filter(({ name }) => name.includes("links:thawed")).map(({ scheduledTime }) => scheduledTime);
+  };
+  const [at = 0] = await thaw();
+  expect(at).toBeGreaterThan(Date.now() + 7_100_000);
+  expect((await app.rows("accountLevels"))[0]?.frozenAt).toBeTypeOf("number");
+});
