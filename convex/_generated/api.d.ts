@@ -467,6 +467,7 @@ import type * as wallets_orders_asking from "../wallets/orders/asking.js";
 import type * as wallets_orders_cards from "../wallets/orders/cards.js";
 import type * as wallets_orders_carrying from "../wallets/orders/carrying.js";
 import type * as wallets_orders_http from "../wallets/orders/http.js";
+import type * as wallets_orders_notices from "../wallets/orders/notices.js";
 import type * as wallets_orders_proposals from "../wallets/orders/proposals.js";
 import type * as wallets_orders_recipients from "../wallets/orders/recipients.js";
 import type * as wallets_orders_shapes from "../wallets/orders/shapes.js";
@@ -481,7 +482,6 @@ import type * as wallets_transactions_approvals from "../wallets/transactions/ap
 import type * as wallets_transactions_desk from "../wallets/transactions/desk.js";
 import type * as wallets_transactions_driver from "../wallets/transactions/driver.js";
 import type * as wallets_transactions_model from "../wallets/transactions/model.js";
-import type * as wallets_transactions_notices from "../wallets/transactions/notices.js";
 import type * as wallets_transactions_orders from "../wallets/transactions/orders.js";
 import type * as wallets_transactions_permissions from "../wallets/transactions/permissions.js";
 import type * as wallets_transactions_progress_followUp from "../wallets/transactions/progress/followUp.js";
@@ -995,6 +995,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/orders/cards": typeof wallets_orders_cards;
   "wallets/orders/carrying": typeof wallets_orders_carrying;
   "wallets/orders/http": typeof wallets_orders_http;
+  "wallets/orders/notices": typeof wallets_orders_notices;
   "wallets/orders/proposals": typeof wallets_orders_proposals;
   "wallets/orders/recipients": typeof wallets_orders_recipients;
   "wallets/orders/shapes": typeof wallets_orders_shapes;
@@ -1009,7 +1010,6 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/desk": typeof wallets_transactions_desk;
   "wallets/transactions/driver": typeof wallets_transactions_driver;
   "wallets/transactions/model": typeof wallets_transactions_model;
-  "wallets/transactions/notices": typeof wallets_transactions_notices;
   "wallets/transactions/orders": typeof wallets_transactions_orders;
   "wallets/transactions/permissions": typeof wallets_transactions_permissions;
   "wallets/transactions/progress/followUp": typeof wallets_transactions_progress_followUp;

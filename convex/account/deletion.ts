@@ -8,8 +8,6 @@ import { charge } from "../lib/limits/charges";
 import { isFinal, tablesOf, type Facts, type Going } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
 import { MINUTE } from "../lib/time";
-import { linkOf } from "../messenger/model";
-import { dropLink } from "../messenger/owners";
 import { records } from "../schema";
 import { requireUser } from "../users/model";
 import { accountTables } from "./tables";
@@ -40,8 +38,7 @@ export const request = mutation({
       running !== null && running.finishedAt === undefined
         ? running._id
         : await ctx.db.insert("accountDeletions", { userId, requestedAt: Date.now(), erased: 0 });
-    const link = await linkOf(ctx, userId);
-    if (link !== null) await dropLink(ctx, link, "token");
+    await ctx.runMutation(internal.messenger.links.end, { userId });
     await ctx.scheduler.runAfter(0, internal.research.shifts.stop, { userId });
     await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
     return parse(vDeletion, await getOrThrow(ctx, "accountDeletions", deletionId));

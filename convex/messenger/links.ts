@@ -6,7 +6,7 @@ import { AppError } from "../lib/errors";
 import { changeRules, levelRowOf } from "../users/levels";
 import { ownerOf } from "../users/model";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
-import { endFreeze, noteLink } from "./owners";
+import { dropLink, endFreeze, noteLink } from "./owners";
 
 /** Binding a messenger account to the user whose code it sent. */
 
@@ -51,6 +51,17 @@ export const link = internalMutation({
     });
     if (by === "caller") await changeRules(ctx, userId, { linked: true });
     else await noteLink(ctx, userId, messengerId);
+    return null;
+  },
+});
+
+/** Ends a user's link, as the signed-in user does. */
+export const end = internalMutation({
+  args: { userId: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { userId }) => {
+    const link = await linkOf(ctx, userId);
+    if (link !== null) await dropLink(ctx, link, "token");
     return null;
   },
 });

@@ -7,9 +7,6 @@ import { HOUR } from "../lib/time";
 
 /** Keys that owners give to programs: what a key opens, and when it was used. */
 
-/** A key's text as callers send it: `mk_` and 43 characters. */
-export const KEY = /^mk_[A-Za-z0-9_-]{43}$/;
-
 /** Shows when a key was used last, as exactly as this. */
 const USE_NOTED_MS = HOUR;
 

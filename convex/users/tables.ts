@@ -82,7 +82,6 @@ export const userTables = {
     revokedAt: v.optional(v.number()),
   })
     .index("by_keyHash", ["keyHash"])
-    .index("by_userId", ["userId"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
 
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
@@ -115,7 +114,12 @@ export const userRecords: RecordsOf<typeof userTables> = {
   },
   apiKeys: {
     keep: "by whose word something was signed",
-    ownedBy: { rows: ofUser("by_userId"), section: "apiKeys", inUse: "any", onDeletion: "stay" },
+    ownedBy: {
+      rows: ofUser("by_userId_and_revokedAt"),
+      section: "apiKeys",
+      inUse: "any",
+      onDeletion: "stay",
+    },
     withheld: ["keyHash"],
   },
   linkedAddresses: {

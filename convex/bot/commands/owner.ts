@@ -26,8 +26,7 @@ export const ownerCommands: readonly Command[] = [
     binds: true,
     inPlace: true,
     run: async (ctx, { sender, argument }) => {
-      const { own } = internal.account.ownerLinks;
-      const { isOwned, words } = await ctx.runMutation(own, {
+      const { isOwned, words } = await ctx.runMutation(internal.account.ownerLinks.own, {
         ...{ code: argument, messengerId: sender.messengerId },
       });
       return { answer: [[{ bold: isOwned ? "🔐 Owned" : "🔐 Not yours yet" }], [words]] };
@@ -62,9 +61,12 @@ export const ownerCommands: readonly Command[] = [
 export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome | null> {
   const [, code] = OWNER_LINK.exec(argument) ?? [];
   if (code === undefined) return null;
-  const { offer } = internal.account.ownerLinks;
   const { messengerId } = sender;
-  const offered = await ctx.runQuery(offer, { code, messengerId, now: Date.now() });
+  const offered = await ctx.runQuery(internal.account.ownerLinks.offer, {
+    code,
+    messengerId,
+    now: Date.now(),
+  });
   if ("refusal" in offered) return { answer: notice(offered.refusal) };
   const { address, pseudonym, isWeak } = offered;
   return {

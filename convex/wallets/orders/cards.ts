@@ -1,9 +1,10 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
+import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import type { TransactionRequest } from "../transactions/tables";
-import { requestWords } from "../transactions/notices";
+import { TOKENS, type Symbol } from "../tokens";
 import type { Recipient } from "./recipients";
 import type { Standing } from "./approvals";
 import type { Wish } from "./tables";
@@ -28,6 +29,19 @@ type Facts = {
   /** The wallet that pays. */
   payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
 };
+
+function amountOf(amount: string, token: Symbol): string {
+  return `${formatUnits(BigInt(amount), TOKENS[token].decimals)} ${token}`;
+}
+
+/** An order in one line, without its recipient. @param least The least that a swap may bring, digits. */
+export function requestWords(request: TransactionRequest, least: string | undefined): string {
+  if (request.kind === "send") return `Send ${amountOf(request.amount, request.token)}`;
+  if (request.kind !== "swap") return request.kind;
+  const { amount, fromToken, toToken } = request;
+  const bound = least === undefined ? "" : `, for at least ${amountOf(least, toToken)}`;
+  return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
+}
 
 /** What is wanted, in one line. */
 function wishWords(wish: Wish): string {

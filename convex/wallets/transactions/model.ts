@@ -31,7 +31,6 @@ import {
   corrects,
   shortfallOf,
 } from "./states";
-import { tellOrder } from "./notices";
 import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
 
 /**
@@ -149,9 +148,20 @@ export async function openTransaction(
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   if (permit.by === "owner" || permit.by === "approval") await noteRecipient(ctx, wallet, request);
-  await tellOrder(ctx, { userId, request, permit, source, payer: wallet });
+  if (permit.by !== "approval" && permit.by !== "unclaimed")
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.tell, {
+      transactionId,
+      way: wayOf(order),
+    });
   await begin(ctx, wallet, now);
   return transactionId;
+}
+
+/** How an owner's order came, as they are told. */
+function wayOf({ source, permit: { by, key } }: Pick<Order, "source" | "permit">): string {
+  if (source === "x") return "by a post of yours";
+  if (key !== undefined) return `with your key ${key.name}`;
+  return by === "id" ? "by your userId alone" : "with your token";
 }
 
 /**
