@@ -152,6 +152,8 @@ import type * as lib_outside_deadlines from "../lib/outside/deadlines.js";
 import type * as lib_outside_gatewayFormats from "../lib/outside/gatewayFormats.js";
 import type * as lib_outside_providerCalls from "../lib/outside/providerCalls.js";
 import type * as lib_outside_sourceTurns from "../lib/outside/sourceTurns.js";
+import type * as lib_outside_spending from "../lib/outside/spending.js";
+import type * as lib_outside_together from "../lib/outside/together.js";
 import type * as lib_publicSources from "../lib/publicSources.js";
 import type * as lib_records_audit from "../lib/records/audit.js";
 import type * as lib_records_ids from "../lib/records/ids.js";
@@ -672,6 +674,8 @@ declare const fullApi: ApiFromModules<{
   "lib/outside/gatewayFormats": typeof lib_outside_gatewayFormats;
   "lib/outside/providerCalls": typeof lib_outside_providerCalls;
   "lib/outside/sourceTurns": typeof lib_outside_sourceTurns;
+  "lib/outside/spending": typeof lib_outside_spending;
+  "lib/outside/together": typeof lib_outside_together;
   "lib/publicSources": typeof lib_publicSources;
   "lib/records/audit": typeof lib_records_audit;
   "lib/records/ids": typeof lib_records_ids;

@@ -52,11 +52,19 @@ export async function beginRefresh(
     leaseMs,
     restMs = REST_MS,
     caller,
-  }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
+    found,
+  }: {
+    key: string;
+    leaseMs: number;
+    restMs?: number;
+    caller: Caller;
+    /** The key's row, where it has been read already. */
+    found?: Doc<"refreshes"> | null;
+  },
   start: (attempt: number) => Promise<unknown>,
 ): Promise<Ticket> {
   const now = Date.now();
-  const row = await find(ctx, key);
+  const row = found === undefined ? await findRefresh(ctx, key) : found;
   if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
@@ -80,7 +88,7 @@ export async function takeRefresh(
   leaseMs: number,
 ): Promise<boolean> {
   const now = Date.now();
-  const row = await find(ctx, key);
+  const row = await findRefresh(ctx, key);
   if (row === null || row.attempt !== attempt || row.leaseUntil <= now) return false;
   await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
   return true;
@@ -104,8 +112,19 @@ export async function finishRefresh(
   failure: string | null,
   limitedUntil?: number,
 ): Promise<boolean> {
-  const row = await find(ctx, key);
-  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return false;
+  return (await endRefresh(ctx, key, attempt, failure, limitedUntil)) !== null;
+}
+
+/** `finishRefresh`, with the row as it was before; `null` where the attempt was overtaken. */
+export async function endRefresh(
+  ctx: MutationCtx,
+  key: string,
+  attempt: number,
+  failure: string | null,
+  limitedUntil?: number,
+): Promise<Doc<"refreshes"> | null> {
+  const row = await findRefresh(ctx, key);
+  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return null;
   await ctx.db.replace("refreshes", row._id, {
     key,
     attempt,
@@ -117,12 +136,7 @@ export async function finishRefresh(
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
-  return true;
-}
-
-/** When the key's latest result was stored, in epoch ms, where that is known: the result itself is not read for it. */
-export async function doneAt(ctx: QueryCtx, key: string): Promise<number | undefined> {
-  return (await find(ctx, key))?.doneAt;
+  return row;
 }
 
 function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
@@ -251,7 +265,7 @@ export const outcome = internalQuery({
 });
 
 async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
-  const row = await find(ctx, key);
+  const row = await findRefresh(ctx, key);
   if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
   const { failure, failedAt = 0, restMs, limitedUntil } = row;
   if (failure === undefined) return { state: "done" };
@@ -259,6 +273,7 @@ async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outco
   return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };
 }
 
-async function find(ctx: QueryCtx, key: string) {
+/** The key's row: its `doneAt` says when the latest result was stored, which is not read for it. */
+export async function findRefresh(ctx: QueryCtx, key: string) {
   return getOneFrom(ctx.db, "refreshes", "by_key", key);
 }

@@ -83,7 +83,8 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
-   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and behind every call. Dies after 35 days.
+   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and behind every call that may
+   * be refused, and by `lib/outside/providerCalls` at the end of what makes the others. Dies after 35 days.
    */
   spending: defineTable({
     /** `2026-01-05`. */

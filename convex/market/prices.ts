@@ -83,7 +83,7 @@ export const sample = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const { found, failures } = await findPrices(PRICED_TOKENS);
-    const stored = { samples: found, counts: takeNoted() };
+    const stored = { samples: found, noted: takeNoted() };
     await ctx.runMutation(internal.prices.samples.storeAll, stored);
     if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
     for (const token of PRICED_TOKENS) {

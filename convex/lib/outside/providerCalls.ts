@@ -15,16 +15,25 @@ import {
 } from "../../_generated/server";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { vProvider } from "../tables";
+import { vBilled, vPayingClass, vProvider } from "../tables";
 import { HOUR, MINUTE } from "../time";
+import { addSpent, anyShard } from "./spending";
 
 /**
- * How the outside services answer, for the operator. `providers/` notes every exchange; `counted` work stores what it
- * noted in one mutation at its end, and what asked nobody writes nothing.
+ * How the outside services answer, for the operator, and what those cost that nobody is refused for. `providers/` notes every
+ * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and what asked nobody
+ * writes nothing.
  */
 
 export type Provider = Infer<typeof vProvider>;
 type Count = { provider: Provider; calls: number; failures: number };
+const vSpent = v.object({ day: v.string(), payer: vPayingClass, provider: vBilled, micros: v.number() });
+type Spent = Infer<typeof vSpent>;
+export const vNoted = v.object({
+  counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
+  spent: v.array(vSpent),
+});
+type Noted = Infer<typeof vNoted>;
 
 const BUCKET_MS = 5 * MINUTE;
 /** So many rows share a provider's 5 minutes: actions that end together rarely write the same one. */
@@ -34,6 +43,7 @@ const HOUR_OF_ROWS = 13 * vProvider.members.length * SHARDS;
 
 /** What was noted and not stored yet. The platform gives every action a module state of its own. */
 const noted = new Map<Provider, Count>();
+const spent = new Map<string, Spent>();
 
 /** Notes one exchange with a provider. A failure is no answer, an unreadable one, or one that says "not now" or "not you". */
 export function noteCall(provider: Provider, failed: boolean): void {
@@ -43,6 +53,12 @@ export function noteCall(provider: Provider, failed: boolean): void {
     calls: count.calls + 1,
     failures: count.failures + (failed ? 1 : 0),
   });
+}
+
+/** Notes what a call cost. */
+export function noteSpent({ micros, ...of }: Spent): void {
+  const key = Object.values(of).join(" ");
+  spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
 }
 
 /**
@@ -82,20 +98,19 @@ export function providerAction(definition: {
   return internalAction({ args, returns, handler: counted(handler) });
 }
 
-export const vCounts = v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }));
-
 /** What was noted, for a mutation that stores it beside what else it stores. */
-export function takeNoted(): Count[] {
-  const counts = [...noted.values()];
+export function takeNoted(): Noted {
+  const taken = { counts: [...noted.values()], spent: [...spent.values()] };
   noted.clear();
-  return counts;
+  spent.clear();
+  return taken;
 }
 
 async function store(ctx: ActionCtx): Promise<void> {
-  const counts = takeNoted();
-  if (counts.length === 0) return;
+  const taken = takeNoted();
+  if (taken.counts.length + taken.spent.length === 0) return;
   try {
-    await ctx.runMutation(internal.lib.outside.providerCalls.record, { counts });
+    await ctx.runMutation(internal.lib.outside.providerCalls.record, taken);
   } catch (error) {
     // A statistic must not undo what the action has done.
     log.error("providers.uncounted", { message: messageOf(error) });
@@ -103,15 +118,15 @@ async function store(ctx: ActionCtx): Promise<void> {
 }
 
 export const record = internalMutation({
-  args: { counts: vCounts },
+  args: vNoted,
   returns: v.null(),
-  handler: async (ctx, { counts }) => {
-    await keepCounts(ctx, counts);
+  handler: async (ctx, taken) => {
+    await keepNoted(ctx, taken);
     return null;
   },
 });
 
-export async function keepCounts(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {
+export async function keepNoted(ctx: MutationCtx, { counts, spent: costs }: Noted): Promise<void> {
   const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
   const shard = Math.floor(Math.random() * SHARDS);
   for (const { provider, calls, failures } of counts) {
@@ -125,6 +140,7 @@ export async function keepCounts(ctx: MutationCtx, counts: readonly Count[]): Pr
       await ctx.db.patch("providerCalls", row._id, sum);
     }
   }
+  for (const { micros, ...of } of costs) await addSpent(ctx, { ...of, shard: anyShard() }, micros);
 }
 
 /** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */

@@ -29,7 +29,7 @@ export function worker(
       const { job } = given;
       try {
         if ((await work(ctx, given)) === "over")
-          await ctx.runMutation(internal.lib.work.turns.drop, { job, counts: takeNoted() });
+          await ctx.runMutation(internal.lib.work.turns.drop, { job, noted: takeNoted() });
       } catch (thrown) {
         await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
       }
