@@ -4,7 +4,8 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { beginRefresh, endRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
-import { factsIn, goodForMs, keyOf, latestOf, refreshKey, sayingsOf, slotOf } from "./model";
+import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
+import { factsIn, sayingsOf } from "./sayings";
 import { vClaim, vFact, vWanted, type Claim, type Fact, type Wanted } from "./tables";
 
 /** Who collects what, and what came of it. */

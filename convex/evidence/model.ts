@@ -2,9 +2,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { HOUR, MINUTE } from "../lib/time";
 import { COIN_NAMES } from "../lib/money/tokens";
-import { namesIn } from "../lib/records/records";
-import { KINDS, unitOf } from "./kinds";
-import type { Collector, Fact, Saying, Wanted } from "./tables";
+import type { Collector, Fact, Kind, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
 
@@ -40,30 +38,18 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
     .first();
 }
 
-/** The facts of a row. */
-export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
-  return facts.flatMap((one): Fact[] => {
-    if (!("told" in one)) return [one];
-    const { told, ...by } = one;
-    return namesIn(KINDS).flatMap((kind) => {
-      const value = told[kind];
-      return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
-    });
-  });
-}
-
-/** Facts as rows keep them: what a source said of a subject at once stands together, a quarter as long as fact by fact. */
-export function sayingsOf(facts: readonly Fact[]): Saying[] {
-  const sayings: Saying[] = [];
-  for (const { kind, value, unit: _ofItsKind, ...by } of facts) {
-    const last = sayings.at(-1);
-    const goesOn =
-      last?.told[kind] === undefined &&
-      (["subject", "observedAt", "source", "url"] as const).every((field) => last?.[field] === by[field]);
-    if (last !== undefined && goesOn) last.told[kind] = value;
-    else sayings.push({ ...by, told: { [kind]: value } });
+/** What a row tells of a subject; `null` where it does not. */
+export function toldIn(
+  { facts }: Pick<Doc<"facts">, "facts">,
+  subject: string,
+  kind: Kind,
+): Pick<Fact, "value" | "observedAt" | "source"> | null {
+  for (const one of facts) {
+    const { observedAt, source } = one;
+    const value = "told" in one ? one.told[kind] : one.kind === kind ? one.value : undefined;
+    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
   }
-  return sayings;
+  return null;
 }
 
 /** The coins every report speaks of. */

@@ -1,5 +1,6 @@
 import type { QueryCtx } from "../_generated/server";
-import { factsIn, latestOf, LISTS } from "../evidence/model";
+import { latestOf, LISTS } from "../evidence/model";
+import { factsIn } from "../evidence/sayings";
 import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
 import type { Fact, Kind } from "../evidence/tables";
 

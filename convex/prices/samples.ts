@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { keepNoted, vNoted } from "../lib/outside/providerCalls";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { DAY, HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
 import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";

@@ -4,7 +4,7 @@ import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
-import { takeNoted } from "../lib/outside/providerCalls";
+import { takeNoted } from "../lib/outside/notes";
 import { together } from "../lib/outside/together";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";

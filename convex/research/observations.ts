@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/ledger";
-import { keepNoted, vNoted } from "../lib/outside/providerCalls";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { factsIn } from "../../convex/evidence/model";
+import { factsIn } from "../../convex/evidence/sayings";
 import { type App, test } from "../support/app";
 
 /** What the public sources really answer on a first day: rules of their own, odd rows, and refusals. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { factsIn } from "../../convex/evidence/model";
+import { factsIn } from "../../convex/evidence/sayings";
 import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
 

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { factsIn } from "../../convex/evidence/model";
+import { factsIn } from "../../convex/evidence/sayings";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
 import { test as appTest, type App } from "../support/app";

@@ -3,7 +3,7 @@ import { omit } from "convex-helpers";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type QueryCtx } from "../../_generated/server";
 import { dueWork } from "../cronRuns";
-import { keepNoted, vNoted } from "../outside/providerCalls";
+import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
 import { admit, fill } from "./lanes";

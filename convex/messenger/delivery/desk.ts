@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
-import { takeNoted } from "../../lib/outside/providerCalls";
+import { takeNoted } from "../../lib/outside/notes";
 import { worker } from "../../lib/work/desk";
 import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
 import type { Step } from "./states";

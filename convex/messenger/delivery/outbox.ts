@@ -8,7 +8,7 @@ import { NOBODY } from "../../lib/records/ids";
 import { namedChatHasLeft } from "../../lib/limits/pools";
 import { log } from "../../lib/log";
 import { holdersOf } from "../../lib/limits/shares";
-import { keepNoted, vNoted } from "../../lib/outside/providerCalls";
+import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { DAY, SECOND } from "../../lib/time";
 import { end, rest, underWay, vJob, workOn, type Job } from "../../lib/work/jobs";
 import { afterStep, beginTry, goesWithPicture, vStep, type Change } from "./states";

@@ -4,7 +4,7 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { keepNoted, vNoted } from "../../lib/outside/providerCalls";
+import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { dueReport } from "./checkpoints";
