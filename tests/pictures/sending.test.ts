@@ -1,5 +1,5 @@
 import { createFunctionHandle } from "convex/server";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { ANSWER } from "../../convex/messenger/notices";
@@ -54,6 +54,42 @@ describe("a card with a picture", () => {
       ["sent", 1],
       ["sent", 2],
     ]);
+  });
+
+  test("leaves as a PNG file, on the wire, where the platform forgets the type of a Blob", async ({
+    app,
+  }) => {
+    const set = FormData.prototype.set;
+    // The platform makes a file without a type of whatever comes with a name.
+    vi.spyOn(FormData.prototype, "set").mockImplementation(function (
+      this: FormData,
+      name: string,
+      value: string | Blob,
+      filename?: string,
+    ) {
+      const isWhole = typeof value === "string" || (value instanceof File && filename === undefined);
+      Reflect.apply(set, this, [name, isWhole ? value : new File([value], filename ?? "blob")]);
+    });
+    const wire: Buffer[] = [];
+    const fetched = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      if (!(init?.body instanceof FormData)) return fetched(input, init);
+      const request = new Request("http://messenger.invalid", init);
+      wire.push(Buffer.from(await request.clone().arrayBuffer()));
+      return fetched(input, init);
+    });
+    await send(app, "Twelve dollars", "portfolio");
+    const [bytes = Buffer.alloc(0)] = wire;
+    const head =
+      'Content-Disposition: form-data; name="photo"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n';
+    const start = bytes.indexOf(head);
+    expect(bytes.toString("latin1")).toContain(head);
+    expect(
+      bytes
+        .subarray(start + head.length)
+        .toString("latin1")
+        .slice(0, 8),
+    ).toBe("\x89PNG\r\n\x1a\n");
   });
 
   test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {
