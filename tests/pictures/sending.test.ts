@@ -59,17 +59,15 @@ describe("a card with a picture", () => {
   test("leaves as a PNG file, on the wire, where the platform forgets the type of a Blob", async ({
     app,
   }) => {
-    const set = FormData.prototype.set;
     // The platform makes a file without a type of whatever comes with a name.
-    vi.spyOn(FormData.prototype, "set").mockImplementation(function (
-      this: FormData,
-      name: string,
-      value: string | Blob,
-      filename?: string,
-    ) {
-      const isWhole = typeof value === "string" || (value instanceof File && filename === undefined);
-      Reflect.apply(set, this, [name, isWhole ? value : new File([value], filename ?? "blob")]);
-    });
+    class Forgetful extends FormData {
+      override set(name: string, value: string | Blob, filename?: string): void {
+        if (typeof value === "string") super.set(name, value);
+        else if (value instanceof File && filename === undefined) super.set(name, value);
+        else super.set(name, new File([value], filename ?? "blob"));
+      }
+    }
+    vi.stubGlobal("FormData", Forgetful);
     const wire: Buffer[] = [];
     const fetched = globalThis.fetch;
     vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {

@@ -14,7 +14,7 @@ import { quotaHeaders, type Quota } from "../limits/quotas";
 import { rowsBy } from "../records/rows";
 import { addTo, countFor, mayHave } from "../limits/shares";
 import { noteSpent } from "../outside/notes";
-import { addSpent, anyShard, SHARDS, spentOn, type Cell, type Share } from "../outside/spending";
+import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/spending";
 import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 
