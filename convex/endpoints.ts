@@ -42,7 +42,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   wallets: [...walletEndpoints, ...transactionEndpoints, ...approvalEndpoints],
   social: socialEndpoints,
   compat: [...compatEndpoints, ...compatMessengerEndpoints],
-  service: [...opsEndpoints, ...referenceEndpoints(() => domains)],
+  service: [...opsEndpoints, ...referenceEndpoints],
 };
 
 export const endpoints = Object.values(domains).flat();

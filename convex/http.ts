@@ -20,8 +20,7 @@ const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpo
 const paidReports = () =>
   import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
-/** It tells of all endpoints, its own included. */
-const reference = () => import("./endpoints").then(({ endpoints }) => endpoints);
+const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
 const social = () => import("./social/http").then(({ socialEndpoints }) => socialEndpoints);

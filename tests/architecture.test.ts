@@ -32,8 +32,6 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "account/export": ["schema"],
   "ops/backlog": ["schema"],
   "ops/housekeeping": ["schema"],
-  // The API document tells of all endpoints.
-  http: ["endpoints"],
 };
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
 const UPWARD: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { isGuessable } from "../lib/records/ids";
-import type { Caller } from "../lib/limits/charges";
+import type { Caller } from "../lib/limits/callers";
 import { iso } from "../lib/time";
 import type { Level } from "../users/levels";
 

@@ -9,7 +9,7 @@ import { wantedFor } from "../research/writing/collections";
 import { namesOf } from "../evidence/text/names";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/charges";
+import type { Caller } from "../lib/limits/callers";
 import { ownWords } from "../lib/text/prose";
 import { counted } from "../lib/outside/providerCalls";
 import { HOUR, iso, MINUTE } from "../lib/time";

@@ -1,10 +1,12 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
+import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { beginRefresh, doneAt, finishRefresh } from "../lib/refreshes";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { beginRefresh, endRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
-import { vClaim, vCollector, vFact, vWanted, type Claim } from "./tables";
+import { factsIn, sayingsOf } from "./sayings";
+import { vClaim, vFact, vWanted, type Claim, type Fact, type Wanted } from "./tables";
 
 /** Who collects what, and what came of it. */
 
@@ -12,6 +14,8 @@ import { vClaim, vCollector, vFact, vWanted, type Claim } from "./tables";
 const LEASE_MS = 2 * MINUTE;
 /** After a failure a source is left alone for this long. */
 const REST_MS = MINUTE;
+
+export const vStanding = v.object({ facts: v.array(vFact), absent: v.array(vWanted) });
 
 /** What of these has to be waited for: what now is the caller's to collect (or is collected behind), and what others are at. */
 export const claim = internalMutation({
@@ -21,12 +25,13 @@ export const claim = internalMutation({
     const now = Date.now();
     const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
-      const isFresh = (at = 0) => now - at <= Math.max(freshMs, goodForMs(one.collector));
-      // The facts themselves are long, and read last.
-      if (isFresh(await doneAt(ctx, refreshKey(one)))) continue;
-      if (isFresh((await latestOf(ctx, one))?.collectedAt)) continue;
+      // The facts themselves are long: where their refresh tells when they were collected, they are not read for that.
+      const key = refreshKey(one);
+      const found = await findRefresh(ctx, key);
+      const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
+      if (now - at <= Math.max(freshMs, goodForMs(one.collector))) continue;
       let whose: keyof typeof claims = "others";
-      const work = { key: refreshKey(one), leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
+      const work = { key, found, leaseMs: LEASE_MS, restMs: REST_MS, caller: { address: null } };
       const { attempt } = await beginRefresh(ctx, work, () => Promise.resolve((whose = "mine")));
       claims[whose].push({ ...one, attempt });
     }
@@ -37,35 +42,56 @@ export const claim = internalMutation({
   },
 });
 
+/** What came of a claim: facts, or why there are none. */
+const vOutcome = v.object({ claim: vClaim, said: v.union(v.array(vFact), v.string()) });
+export type Outcome = Infer<typeof vOutcome>;
+
+/** Ends the claims of collections that have come together. */
 export const store = internalMutation({
-  args: { collector: vCollector, subject: v.string(), attempt: v.number(), facts: v.array(vFact) },
+  args: { outcomes: v.array(vOutcome) },
   returns: v.null(),
-  handler: async (ctx, { collector, subject, attempt, facts }) => {
-    const one = { collector, subject };
-    if (!(await finishRefresh(ctx, refreshKey(one), attempt, null))) return null;
-    const now = Date.now();
-    const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts };
-    const stored = await latestOf(ctx, one);
-    if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
-    else await ctx.db.replace("facts", stored._id, row);
+  handler: async (ctx, { outcomes }) => {
+    for (const { claim, said } of outcomes) {
+      if (typeof said === "string") await finishRefresh(ctx, refreshKey(claim), claim.attempt, said);
+      else await keep(ctx, claim, said);
+    }
     return null;
   },
 });
 
-/** The facts of these collections as they stood at a moment (now, without one), and what had none of the `withinMs` before it. */
+async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Promise<void> {
+  const one = omit(claim, ["attempt"]);
+  const before = await endRefresh(ctx, refreshKey(one), claim.attempt, null);
+  if (before === null) return;
+  const now = Date.now();
+  const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: sayingsOf(facts) };
+  // Those of an earlier half hour stay, and are not read to be told from this one's.
+  const isFirst = before.doneAt !== undefined && slotOf(before.doneAt) < row.slot;
+  const stored = isFirst ? null : await latestOf(ctx, one);
+  if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
+  else await ctx.db.replace("facts", stored._id, row);
+}
+
+/** The facts of these collections as they stand, and what had none of the last `withinMs`. */
 export const latest = internalQuery({
-  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.optional(v.number()) },
-  returns: v.object({ facts: v.array(vFact), absent: v.array(vWanted) }),
-  handler: async (ctx, { wanted, withinMs, at = Date.now() }) => {
-    const rows = await Promise.all(
-      wanted.map(async (one) => {
-        const row = await latestOf(ctx, one, at);
-        return { one, facts: row === null || at - row.collectedAt > withinMs ? null : row.facts };
-      }),
-    );
-    return {
-      facts: rows.flatMap(({ facts }) => facts ?? []),
-      absent: rows.flatMap(({ one, facts }) => (facts === null ? [one] : [])),
-    };
-  },
+  args: { wanted: v.array(vWanted), withinMs: v.number() },
+  returns: vStanding,
+  handler: (ctx, asked) => standing(ctx, { ...asked, at: Date.now() }),
 });
+
+/** The same at a moment (epoch ms). */
+export async function standing(
+  ctx: QueryCtx,
+  { wanted, withinMs, at }: { wanted: readonly Wanted[]; withinMs: number; at: number },
+): Promise<Infer<typeof vStanding>> {
+  const rows = await Promise.all(
+    wanted.map(async (one) => {
+      const row = await latestOf(ctx, one, at);
+      return { one, facts: row === null || at - row.collectedAt > withinMs ? null : factsIn(row) };
+    }),
+  );
+  return {
+    facts: rows.flatMap(({ facts }) => facts ?? []),
+    absent: rows.flatMap(({ one, facts }) => (facts === null ? [one] : [])),
+  };
+}

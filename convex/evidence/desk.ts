@@ -5,12 +5,15 @@ import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/outside/providerCalls";
+import { turnsOf } from "../lib/outside/sourceTurns";
+import { together } from "../lib/outside/together";
 import { awaitRefresh } from "../lib/refreshes";
 import { unlessLate } from "../lib/time";
 import type { Asking } from "../providers/data/publicData";
+import type { Outcome } from "./collections";
 import { collect, deadlineOf } from "./collectors";
 import { keyOf, refreshKey } from "./model";
-import { vClaim, type Claim, type Missing, type Wanted } from "./tables";
+import { vClaim, type Claim, type Fact, type Missing, type Wanted } from "./tables";
 
 /**
  * Collections of facts, each made by one of those who need it while the others wait: by collector and subject, as
@@ -20,6 +23,12 @@ import { vClaim, type Claim, type Missing, type Wanted } from "./tables";
 /** `waitMs`: for somebody who waits no longer; the collections go on behind. `turnOf`: whose turns it takes, the service's own without one. */
 type Gathering = { freshMs: number; waitMs?: number; turnOf?: string | undefined };
 
+/** A collection under way, up to when it has come and up to when it is stored. */
+type Collection = { facts: Promise<Fact[]>; stored: Promise<unknown> };
+
+/** Collections under way: those of the caller's own by their key, and what cannot be collected in the end, and why. */
+export type Gathered = { own: ReadonlyMap<string, Collection>; missing: Promise<Missing[]> };
+
 /**
  * Sees to it that facts of these collections are at most `freshMs` old; what nobody is collecting, the caller does. Never
  * throws for a source's sake.
@@ -28,8 +37,17 @@ type Gathering = { freshMs: number; waitMs?: number; turnOf?: string | undefined
 export async function gather(
   ctx: ActionCtx,
   wanted: readonly Wanted[],
-  { freshMs, waitMs, turnOf }: Gathering,
+  gathering: Gathering,
 ): Promise<Missing[]> {
+  return (await beginGathering(ctx, wanted, gathering)).missing;
+}
+
+/** `gather`, for a caller who needs some of it before all has come. */
+export async function beginGathering(
+  ctx: ActionCtx,
+  wanted: readonly Wanted[],
+  { freshMs, waitMs, turnOf }: Gathering,
+): Promise<Gathered> {
   const behind = waitMs !== undefined;
   const { mine, others } = await ctx.runMutation(internal.evidence.collections.claim, {
     wanted: [...wanted],
@@ -38,13 +56,15 @@ export async function gather(
   });
   const end = AbortSignal.timeout(waitMs ?? deadlines.facts);
   const asking = turnOf === undefined ? ctx : { ...ctx, turnOf };
-  return missingOf([
-    ...mine.map((one) => ({ one, work: behind ? joined(ctx, one, end) : collectOne(asking, one) })),
+  const own = behind ? new Map<string, Collection>() : collectAll(asking, mine);
+  const missing = missingOf([
+    ...mine.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? joined(ctx, one, end) })),
     ...others.map((one) => ({ one, work: joined(ctx, one, end) })),
   ]);
+  return { own, missing };
 }
 
-async function missingOf(works: { one: Wanted; work: Promise<void> }[]): Promise<Missing[]> {
+async function missingOf(works: { one: Wanted; work: Promise<unknown> }[]): Promise<Missing[]> {
   const missing = await Promise.all(
     works.map(async ({ one: { collector, subject }, work }): Promise<Missing[]> => {
       try {
@@ -63,20 +83,42 @@ export const run = providerAction({
   args: { claims: v.array(vClaim) },
   returns: v.null(),
   handler: async (ctx, { claims }) => {
-    await missingOf(claims.map((one) => ({ one, work: collectOne(ctx, one) })));
+    const own = collectAll(ctx, claims);
+    await missingOf(claims.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? Promise.resolve() })));
     return null;
   },
 });
 
-async function collectOne(ctx: Asking, { collector, subject, attempt }: Claim): Promise<void> {
-  const one = { collector, subject };
+/** What comes within this of one another is stored together. */
+const STORED_TOGETHER_MS = 100;
+
+/** Collects all of these side by side; each is stored when it has come. */
+function collectAll(ctx: Asking, claims: readonly Claim[]): Map<string, Collection> {
+  const asking = { ...ctx, waitTurn: turnsOf(ctx) };
+  const store = together(async (outcomes: Outcome[]) => {
+    await ctx.runMutation(internal.evidence.collections.store, { outcomes });
+    return outcomes;
+  }, STORED_TOGETHER_MS);
+  return new Map(
+    claims.map((claim) => {
+      const end = AbortSignal.timeout(deadlineOf(claim.collector));
+      const facts = unlessLate(collect(asking, claim), end, late);
+      return [keyOf(claim), { facts, stored: keep(claim, facts, store) }];
+    }),
+  );
+}
+
+async function keep(
+  claim: Claim,
+  facts: Promise<Fact[]>,
+  store: (outcome: Outcome) => Promise<unknown>,
+): Promise<void> {
   try {
-    const facts = await unlessLate(collect(ctx, one), AbortSignal.timeout(deadlineOf(collector)), late);
-    await ctx.runMutation(internal.evidence.collections.store, { ...one, attempt, facts });
+    await store({ claim, said: await facts });
   } catch (error) {
-    const failure = messageOf(error);
-    log.warn("evidence.missing", { key: keyOf(one), reason: failure });
-    await ctx.runMutation(internal.lib.refreshes.fail, { key: refreshKey(one), attempt, failure });
+    const said = messageOf(error);
+    log.warn("evidence.missing", { key: keyOf(claim), reason: said });
+    await store({ claim, said });
     throw error;
   }
 }

@@ -21,7 +21,12 @@ export const vFact = v.object({
   url: v.string(),
 });
 
-export const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
+/** What a source said at once of one subject, as rows keep it: by kind, each of which has its unit. */
+const vSaying = vFact
+  .omit("kind", "value", "unit")
+  .extend({ told: v.record(v.string(), vFact.fields.value) });
+
+const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
 
 /** One thing that a collector collects: `subject` is "" where it collects for everybody. */
 export const vWanted = v.object({ collector: vCollector, subject: v.string() });
@@ -33,6 +38,7 @@ export type Claim = Infer<typeof vClaim>;
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
 export type Fact = Infer<typeof vFact>;
+export type Saying = Infer<typeof vSaying>;
 export type Kind = Infer<typeof vKind>;
 export type Collector = Infer<typeof vCollector>;
 export type Wanted = Infer<typeof vWanted>;
@@ -49,7 +55,8 @@ export const evidenceTables = {
     /** Epoch ms: where its half hour begins. */
     slot: v.number(),
     collectedAt: v.number(),
-    facts: v.array(vFact),
+    /** Rows of an earlier version have fact by fact, for the eight days that they live. */
+    facts: v.array(v.union(vSaying, vFact)),
   })
     .index("by_key", ["key", "slot"])
     .index("by_slot", ["slot"]),

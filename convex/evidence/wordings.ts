@@ -1,6 +1,6 @@
 import { numberIn } from "../lib/text/locales";
 import { namesIn } from "../lib/records/records";
-import { KINDS, UNITS, type Unit } from "./kinds";
+import { KINDS, unitOf, type Unit } from "./kinds";
 import type { Fact, Kind } from "./tables";
 
 /** How a fact is worded: for the writer of a text, for its figures and for its readers alike. Pure. */
@@ -18,15 +18,15 @@ export type Wording = {
   aside: { value: number; unit: "none" | "percent" } | null;
 };
 
-const WORDINGS = new Map<Kind, Wording>(namesIn(KINDS).map((kind) => [kind, wordingIn(KINDS[kind])]));
+const WORDINGS = new Map<Kind, Wording>(namesIn(KINDS).map((kind) => [kind, wordingIn(kind)]));
 
-function wordingIn(row: string): Wording {
-  const [label = "", measured = "", tag = "", family = ""] = row.split(" | ");
+function wordingIn(kind: Kind): Wording {
+  const [label = "", measured = "", tag = "", family = ""] = KINDS[kind].split(" | ");
   const [, hours] = / (\d+)h/.exec(measured) ?? [];
   const [, sort, number] = / (of|near)(\d+)/.exec(measured) ?? [];
   return {
     ...{ label, tag, family, isSigned: measured.includes("±") },
-    unit: UNITS.find((unit) => measured.split(" ")[0] === unit) ?? "text",
+    unit: unitOf(kind),
     hours: hours === undefined ? null : Number(hours),
     aside: number === undefined ? null : { value: Number(number), unit: sort === "of" ? "none" : "percent" },
   };
@@ -34,7 +34,7 @@ function wordingIn(row: string): Wording {
 
 /** How a kind stands in prose. */
 export function wordingOf(kind: Kind): Wording {
-  return WORDINGS.get(kind) ?? wordingIn(KINDS[kind]);
+  return WORDINGS.get(kind) ?? wordingIn(kind);
 }
 
 /** What a source says at once, kind by kind, as facts; `null` is what it does not say. */
@@ -44,7 +44,7 @@ export function factsOf(
 ): Fact[] {
   return namesIn(told).flatMap((kind) => {
     const value = told[kind] ?? null;
-    return value === null ? [] : [{ ...by, kind, value, unit: wordingOf(kind).unit }];
+    return value === null ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
   });
 }
 

@@ -9,10 +9,9 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { deadlines } from "./outside/deadlines";
 import { AppError, failureOf, messageOf } from "./errors";
-import { waitingAs } from "./limits/crowd";
-import { charge, noteCounted, type Caller } from "./limits/charges";
+import { charge } from "./limits/charges";
+import type { Caller } from "./limits/callers";
 import { log } from "./log";
 import { MINUTE, SECOND, sleep } from "./time";
 
@@ -52,11 +51,19 @@ export async function beginRefresh(
     leaseMs,
     restMs = REST_MS,
     caller,
-  }: { key: string; leaseMs: number; restMs?: number; caller: Caller },
+    found,
+  }: {
+    key: string;
+    leaseMs: number;
+    restMs?: number;
+    caller: Caller;
+    /** The key's row, where it has been read already. */
+    found?: Doc<"refreshes"> | null;
+  },
   start: (attempt: number) => Promise<unknown>,
 ): Promise<Ticket> {
   const now = Date.now();
-  const row = await find(ctx, key);
+  const row = found === undefined ? await findRefresh(ctx, key) : found;
   if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
@@ -80,7 +87,7 @@ export async function takeRefresh(
   leaseMs: number,
 ): Promise<boolean> {
   const now = Date.now();
-  const row = await find(ctx, key);
+  const row = await findRefresh(ctx, key);
   if (row === null || row.attempt !== attempt || row.leaseUntil <= now) return false;
   await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
   return true;
@@ -104,8 +111,19 @@ export async function finishRefresh(
   failure: string | null,
   limitedUntil?: number,
 ): Promise<boolean> {
-  const row = await find(ctx, key);
-  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return false;
+  return (await endRefresh(ctx, key, attempt, failure, limitedUntil)) !== null;
+}
+
+/** `finishRefresh`, with the row as it was before; `null` where the attempt was overtaken. */
+export async function endRefresh(
+  ctx: MutationCtx,
+  key: string,
+  attempt: number,
+  failure: string | null,
+  limitedUntil?: number,
+): Promise<Doc<"refreshes"> | null> {
+  const row = await findRefresh(ctx, key);
+  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return null;
   await ctx.db.replace("refreshes", row._id, {
     key,
     attempt,
@@ -117,12 +135,7 @@ export async function finishRefresh(
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
-  return true;
-}
-
-/** When the key's latest result was stored, in epoch ms, where that is known: the result itself is not read for it. */
-export async function doneAt(ctx: QueryCtx, key: string): Promise<number | undefined> {
-  return (await find(ctx, key))?.doneAt;
+  return row;
 }
 
 function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
@@ -149,51 +162,6 @@ export async function awaitRefresh(
     pause = Math.min(pause * 1.5, 500);
   }
   return "late";
-}
-
-/** `awaitRefresh` for a caller: a stranger who comes when as many strangers wait already as may waits a moment alone. */
-export async function awaitAs(
-  ctx: ActionCtx,
-  caller: Caller,
-  ticket: Ticket,
-  patienceMs: number,
-): Promise<void> {
-  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
-  await waitingAs(
-    ctx,
-    caller,
-    () => wait(patienceMs),
-    () => wait(deadlines.crowded),
-  );
-}
-
-/**
- * Reads something cached, making it anew when it has aged.
- * @param freshMs Up to this age the stored value is returned as it is, and nothing is written.
- * @returns The fresh value; when making it takes longer than a caller waits, the last one, however old.
- * @throws AppError `upstream` when making it failed, or took too long with no earlier value to give.
- */
-export async function readThrough<Value extends { fetchedAt: number }>(
-  ctx: ActionCtx,
-  steps: {
-    /** Who makes it, as a caller is told. */
-    upstream: string;
-    freshMs: (value: Value) => number;
-    caller: Caller;
-    read: () => Promise<Value | null>;
-    begin: () => Promise<Ticket>;
-  },
-): Promise<Value> {
-  const stored = await steps.read();
-  if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
-  const ticket = await steps.begin();
-  // The one who began it was counted, which those who join are not told.
-  if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
-  await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
-  const value = await steps.read();
-  if (value === null)
-    throw new AppError("upstream", `${steps.upstream} did not answer in time: ask again shortly`);
-  return value;
 }
 
 /** Ends an attempt with the error that its work threw, and tells waiting callers why. For actions. */
@@ -251,7 +219,7 @@ export const outcome = internalQuery({
 });
 
 async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
-  const row = await find(ctx, key);
+  const row = await findRefresh(ctx, key);
   if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
   const { failure, failedAt = 0, restMs, limitedUntil } = row;
   if (failure === undefined) return { state: "done" };
@@ -259,6 +227,7 @@ async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outco
   return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };
 }
 
-async function find(ctx: QueryCtx, key: string) {
+/** The key's row: its `doneAt` says when the latest result was stored, which is not read for it. */
+export async function findRefresh(ctx: QueryCtx, key: string) {
   return getOneFrom(ctx.db, "refreshes", "by_key", key);
 }

@@ -4,7 +4,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { refuseBeyond } from "./budget/ledger";
 import { payerOf } from "./budget/payers";
-import type { Caller } from "./limits/charges";
+import type { Caller } from "./limits/callers";
 import { beginRefresh, finishRefresh, QUEUE_MS, type Ticket } from "./refreshes";
 import { vPayer } from "./tables";
 import { end, open, telling, vFailure, vJob, type Job } from "./work/jobs";

@@ -10,9 +10,9 @@ import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { awaitRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
-import { iso, MINUTE } from "../lib/time";
+import { iso, MINUTE, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { freshQuotes } from "../prices/quotes";
+import { freshQuotes } from "../prices/desk";
 import { completeStructured } from "../providers/models/structure";
 import { answerProblems, provenPart } from "./answers";
 import {
@@ -71,15 +71,22 @@ const LISTS_GOOD_MS = 10 * MINUTE;
  * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told what the sources say,
  * and what they cover is theirs in the answer.
  * @param focus Token symbol, or "" for the whole market.
+ * @param lists The market's lists, where the caller collects them itself.
  * @throws AppError `upstream` when the gateway fails; without any source the answer stands as it came, marked as the model's.
  */
-export async function askForMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<AskedMarket> {
-  const observed = await observedSoon(ctx);
+export async function askForMarket(
+  ctx: ActionCtx,
+  focus: string,
+  payer: Payer,
+  lists?: Promise<Fact[] | null>,
+): Promise<AskedMarket> {
+  const observed = await observedSoon(ctx, lists);
   const question = snapshotQuestion(focus, iso(Date.now()), describeObserved(observed));
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, question, patience);
   // A list that came while the model was writing counts as well.
-  const grounded = ground(answer.value, { ...observed, facts: await listFacts(ctx) });
+  const facts = observed.isWhole ? observed.facts : await listFacts(ctx);
+  const grounded = ground(answer.value, { ...observed, facts });
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
 }
@@ -96,13 +103,22 @@ async function marketOfSources(
   return told === null ? null : { ...told, replaced: 0, model: NO_MODEL };
 }
 
-/** What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline. */
-async function observedSoon(ctx: ActionCtx): Promise<Observed> {
-  const [quoted] = await Promise.all([
+/**
+ * What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline.
+ * @returns With `isWhole`, no list is still to come.
+ */
+async function observedSoon(
+  ctx: ActionCtx,
+  lists?: Promise<Fact[] | null>,
+): Promise<Observed & { isWhole: boolean }> {
+  const wait = { freshMs: MINUTE, waitMs: deadlines.grounding };
+  const [quoted, own, missing] = await Promise.all([
     freshQuotes(ctx),
-    gather(ctx, LISTS, { freshMs: MINUTE, waitMs: deadlines.grounding }),
+    lists === undefined ? null : within(AbortSignal.timeout(deadlines.grounding), lists),
+    lists === undefined ? gather(ctx, LISTS, wait) : null,
   ]);
-  return { quoted, facts: await listFacts(ctx) };
+  if (own !== null) return { quoted, facts: own, isWhole: true };
+  return { quoted, facts: await listFacts(ctx), isWhole: missing?.length === 0 };
 }
 
 async function listFacts(ctx: ActionCtx): Promise<Fact[]> {

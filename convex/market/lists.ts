@@ -1,5 +1,6 @@
 import type { QueryCtx } from "../_generated/server";
 import { latestOf, LISTS } from "../evidence/model";
+import { factsIn } from "../evidence/sayings";
 import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
 import type { Fact, Kind } from "../evidence/tables";
 
@@ -79,7 +80,7 @@ const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]
 export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
   const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
   return symbolAmong(
-    rows.flatMap((row) => row?.facts ?? []),
+    rows.flatMap((row) => (row === null ? [] : factsIn(row))),
     asked,
   );
 }

@@ -4,7 +4,8 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { counted, providerAction, takeNoted } from "../lib/outside/providerCalls";
+import { counted, providerAction } from "../lib/outside/providerCalls";
+import { takeNoted } from "../lib/outside/notes";
 import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
 import { findPrices } from "../prices/sources";
@@ -83,7 +84,7 @@ export const sample = providerAction({
   returns: v.null(),
   handler: async (ctx) => {
     const { found, failures } = await findPrices(PRICED_TOKENS);
-    const stored = { samples: found, counts: takeNoted() };
+    const stored = { samples: found, noted: takeNoted() };
     await ctx.runMutation(internal.prices.samples.storeAll, stored);
     if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
     for (const token of PRICED_TOKENS) {

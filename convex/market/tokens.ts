@@ -4,7 +4,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { sha256Hex } from "../lib/security/crypto";
-import { vCaller } from "../lib/limits/charges";
+import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { vRowSource, vTokenFigures } from "./stored";

@@ -6,6 +6,7 @@ import { recordCronRun } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { rowsDue } from "../lib/records/rows";
+import { lostSince } from "../lib/work/turns";
 import { MINUTE } from "../lib/time";
 
 /**
@@ -106,15 +107,16 @@ async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null
   return null;
 }
 
-/** What runs or waits is looked after: it may have been lost with its server. */
-async function workSince({ db }: QueryCtx, now: number): Promise<number | null> {
-  for (const state of ["running", "waiting"] as const) {
-    const first = await db
-      .query("work")
-      .withIndex("by_state_and_at", (q) => q.eq("state", state))
-      .first();
-    if (first !== null) return state === "running" ? Math.min(now, first.at) : now;
-  }
+/** What was lost with its server, and what waits: whoever is to give it a place may have been lost. */
+async function workSince(ctx: QueryCtx, now: number): Promise<number | null> {
+  const { db } = ctx;
+  const lost = await lostSince(ctx, now);
+  if (lost !== null) return lost;
+  const waiting = await db
+    .query("work")
+    .withIndex("by_state_and_at", (q) => q.eq("state", "waiting"))
+    .first();
+  if (waiting !== null) return now;
   const rested = await db
     .query("work")
     .withIndex("by_state_and_at", (q) => q.eq("state", "resting").lt("at", now - MINUTE))

@@ -4,7 +4,7 @@ import { NEARLY_USED, spentToday, type Used } from "../lib/budget/ledger";
 import { CRON_PERIODS } from "../lib/cronRuns";
 import { laneCounts } from "../lib/work/lanes";
 import { watchedPools } from "../lib/limits/pools";
-import { callsOfLastHour } from "../lib/outside/providerCalls";
+import { callsOfLastHour } from "../lib/outside/tallies";
 import { takenOf, windowOf } from "../lib/limits/shares";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { countUnconfirmed } from "../messenger/model";

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { keyOf, slotOf } from "../evidence/model";
+import { keyOf, slotOf, toldIn } from "../evidence/model";
 import type { Kind, Wanted } from "../evidence/tables";
 
 /** How a price has moved, as the collections of facts saw it: a point for each half hour that has one. */
@@ -42,9 +42,10 @@ async function told(
     .query("facts")
     .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).gte("slot", slotOf(from)).lte("slot", slotOf(to)))
     .take(MOST_SLOTS);
-  return rows.flatMap(({ collectedAt, facts }) => {
-    const fact = facts.find((one) => one.kind === kind && one.subject === token);
-    if (fact === undefined || typeof fact.value !== "number") return [];
+  return rows.flatMap((row) => {
+    const { collectedAt } = row;
+    const fact = toldIn(row, token, kind);
+    if (fact === null || typeof fact.value !== "number") return [];
     const { value: priceUsd, observedAt: at, source } = fact;
     return collectedAt >= from && collectedAt <= to ? [{ at, priceUsd, source }] : [];
   });

@@ -1,40 +1,54 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/outside/deadlines";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { providerAction } from "../lib/outside/providerCalls";
-import { unlessLate } from "../lib/time";
+import { awaitRefresh } from "../lib/refreshes";
+import { SECOND, unlessLate } from "../lib/time";
 import { askTicker, QUOTED, TICKERS } from "../providers/data/tickers";
 import { askFeeds } from "./sources";
 import type { QuoteSource } from "./tables";
 
 /** Where the sources of prices are asked, all of them at once. */
 
+/** What asking takes besides the sources' own deadline. */
+const MARGIN_MS = 2 * SECOND;
+
+/**
+ * What the sources within reach say, at most 60 s old, most trusted first: the feeds, Coinbase, Binance, CoinGecko. Empty
+ * when none is; the caller goes on without. One caller asks them, and the others wait for it. Never throws for a source's
+ * sake. For actions that go on without whoever asked for them.
+ */
+export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
+  const begun = await ctx.runMutation(internal.prices.quotes.begin, {});
+  if ("young" in begun) return begun.young;
+  if (begun.isNew === true) {
+    const sources = await askAll();
+    await ctx.runMutation(internal.prices.quotes.store, { attempt: begun.attempt, sources });
+    return sources;
+  }
+  await awaitRefresh(ctx, begun, AbortSignal.timeout(deadlines.grounding + MARGIN_MS));
+  return (await ctx.runQuery(internal.prices.quotes.board, { now: Date.now() })) ?? [];
+}
+
 /** Asks every source at once; who does not answer in time is left out. */
-export const refresh = providerAction({
-  args: { attempt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { attempt }) => {
-    const end = AbortSignal.timeout(deadlines.grounding);
-    const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {
-      try {
-        const asking =
-          name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
-        // One that keeps no deadline of its own must not cost what the others said.
-        const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
-        const known = QUOTED.flatMap((symbol) => {
-          const quote = quotes[symbol];
-          return quote === undefined ? [] : [{ symbol, ...quote }];
-        });
-        return [{ name, quotes: known }];
-      } catch (error) {
-        log.warn("prices.source failed", { source: name, reason: messageOf(error) });
-        return [];
-      }
-    });
-    const sources = (await Promise.all(asked)).flat();
-    await ctx.runMutation(internal.prices.quotes.store, { attempt, sources });
-    return null;
-  },
-});
+async function askAll(): Promise<QuoteSource[]> {
+  const end = AbortSignal.timeout(deadlines.grounding);
+  const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {
+    try {
+      const asking =
+        name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
+      // One that keeps no deadline of its own must not cost what the others said.
+      const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
+      const known = QUOTED.flatMap((symbol) => {
+        const quote = quotes[symbol];
+        return quote === undefined ? [] : [{ symbol, ...quote }];
+      });
+      return [{ name, quotes: known }];
+    } catch (error) {
+      log.warn("prices.source failed", { source: name, reason: messageOf(error) });
+      return [];
+    }
+  });
+  return (await Promise.all(asked)).flat();
+}

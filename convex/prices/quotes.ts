@@ -1,50 +1,39 @@
-import { v } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalMutation, internalQuery, type ActionCtx } from "../_generated/server";
-import { deadlines } from "../lib/outside/deadlines";
-import { awaitRefresh, beginRefresh, finishRefresh, vTicket, type Ticket } from "../lib/refreshes";
+import { v, type Infer } from "convex/values";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { beginRefresh, finishRefresh, vTicket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
-import { vQuoteSource, type QuoteSource } from "./tables";
+import { vQuoteSource } from "./tables";
 
 /** What all sources of prices say at one time, asked together and shared by everyone who needs it. */
 
 const FRESH_MS = MINUTE;
 const KEY = "prices:quotes";
 const LEASE_MS = 30 * SECOND;
-/** What asking takes besides the sources' own deadline. */
-const MARGIN_MS = 2 * SECOND;
 
-/**
- * What the sources within reach say, at most 60 s old, most trusted first: the feeds, Coinbase, Binance, CoinGecko. Empty
- * when none is; the caller goes on without. Never throws for a source's sake.
- */
-export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
-  const read = () => ctx.runQuery(internal.prices.quotes.board, { now: Date.now() });
-  const young = await read();
-  if (young !== null) return young;
-  const ticket = await ctx.runMutation(internal.prices.quotes.begin, {});
-  await awaitRefresh(ctx, ticket, AbortSignal.timeout(deadlines.grounding + MARGIN_MS));
-  return (await read()) ?? [];
-}
+const vBoard = v.union(v.array(vQuoteSource), v.null());
 
 /** The stored quotes where they are young enough at `now` (epoch ms), else `null`. */
 export const board = internalQuery({
   args: { now: v.number() },
-  returns: v.union(v.array(vQuoteSource), v.null()),
-  handler: async (ctx, { now }) => {
-    const row = await ctx.db.query("quoteBoards").first();
-    return row !== null && now - row.askedAt <= FRESH_MS ? row.sources : null;
-  },
+  returns: vBoard,
+  handler: (ctx, { now }) => youngBoard(ctx, now),
 });
 
-/** Starts asking the sources, or joins who does. */
+async function youngBoard(ctx: QueryCtx, now: number): Promise<Infer<typeof vBoard>> {
+  const row = await ctx.db.query("quoteBoards").first();
+  return row !== null && now - row.askedAt <= FRESH_MS ? row.sources : null;
+}
+
+/** The stored quotes where they are young, else whose attempt at new ones it is: with `isNew`, the caller's own. */
 export const begin = internalMutation({
   args: {},
-  returns: vTicket,
-  handler: async (ctx): Promise<Ticket> =>
-    beginRefresh(ctx, { key: KEY, leaseMs: LEASE_MS, caller: { address: null } }, (attempt) =>
-      ctx.scheduler.runAfter(0, internal.prices.desk.refresh, { attempt }),
-    ),
+  returns: v.union(v.object({ young: v.array(vQuoteSource) }), vTicket),
+  handler: async (ctx) => {
+    const young = await youngBoard(ctx, Date.now());
+    if (young !== null) return { young };
+    const work = { key: KEY, leaseMs: LEASE_MS, caller: { address: null } };
+    return beginRefresh(ctx, work, () => Promise.resolve());
+  },
 });
 
 export const store = internalMutation({

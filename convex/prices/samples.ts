@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
-import { keepCounts, vCounts } from "../lib/outside/providerCalls";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { DAY, HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
 import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
@@ -54,10 +54,10 @@ export const store = internalMutation({
 
 /** Those of several tokens together, and how their sources answered. */
 export const storeAll = internalMutation({
-  args: { samples: v.array(v.object(vSample)), counts: vCounts },
+  args: { samples: v.array(v.object(vSample)), noted: vNoted },
   returns: v.null(),
-  handler: async (ctx, { samples, counts }) => {
-    await keepCounts(ctx, counts);
+  handler: async (ctx, { samples, noted }) => {
+    await keepNoted(ctx, noted);
     for (const sample of samples) await keep(ctx, sample);
     return null;
   },

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { AppError } from "../lib/errors";
 import { parseJson } from "../lib/text/json";
-import { noteCall, type Provider } from "../lib/outside/providerCalls";
+import { noteCall, type Provider } from "../lib/outside/notes";
 
 /** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };

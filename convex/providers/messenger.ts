@@ -72,7 +72,8 @@ export async function sendPhoto(
 ): Promise<SendOutcome> {
   const form = new FormData();
   form.set("chat_id", message.chatId);
-  form.set("photo", new Blob([message.png], { type: "image/png" }), "picture.png");
+  // A File with a name of its own: the platform forgets the type of a Blob that is named here.
+  form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
   if (message.caption !== "") form.set("caption", message.caption);
   if (message.caption !== "" && message.html) form.set("parse_mode", "HTML");
   if (message.keyboard.length > 0) {

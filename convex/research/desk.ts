@@ -4,19 +4,21 @@ import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
+import { takeNoted } from "../lib/outside/notes";
+import { together } from "../lib/outside/together";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { failRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
-import { iso } from "../lib/time";
+import { iso, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import type { Job } from "../lib/work/jobs";
 import { gatherBrief } from "./writing/material";
 import type { Subject } from "./model";
 import { SOURCES } from "./observations";
-import type { ReportKind } from "./shapes";
+import type { ReportKind, Settled } from "./shapes";
 import { writeSnapshot } from "./writing/snapshot";
-import { collectSource } from "./sources";
+import { beginFacts, collectSource } from "./sources";
 import { writeOwedResult } from "./writing/writer";
 
 /** What asks the sources and the model: collections, reports of shifts, results on demand. */
@@ -35,6 +37,9 @@ export const collect = worker(
   },
 );
 
+/** What answers within this of one another is stored together. */
+const SETTLED_TOGETHER_MS = 100;
+
 /**
  * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
  * @param owner Whose turns at the sources it takes; its payer's, unless said.
@@ -51,16 +56,30 @@ export async function collectNow(
   const { focus, payer } = work;
   const [payerItself] = typeof payer === "object" ? payer.holders : [];
   const turnOf = owner ?? payerItself;
-  const asked = { focus, payer, ...(turnOf === undefined ? {} : { owner: turnOf }) };
-  await Promise.all(
-    SOURCES.filter((source) => work.sources[source].state === "pending").map(async (source) => {
-      const settled = await collectSource(ctx, source, asked);
-      if (settled.reading.state === "failed") {
-        log.warn("research.source failed", { observationId, source, error: settled.reading.error });
-      }
-      await ctx.runMutation(internal.research.observations.settle, { observationId, job, settled });
-    }),
-  );
+  const pending = SOURCES.filter((source) => work.sources[source].state === "pending");
+  const facts = pending.includes("facts") ? beginFacts(ctx, focus, turnOf) : null;
+  const settle = together(async (settled: Settled[]) => {
+    const told = { observationId, job, settled, noted: takeNoted() };
+    await ctx.runMutation(internal.research.observations.settle, told);
+    return settled;
+  }, SETTLED_TOGETHER_MS);
+  const ask = async (source: (typeof SOURCES)[number]): Promise<Settled> => {
+    const settled = await collectSource(ctx, source, { focus, payer, facts });
+    if (settled.reading.state === "failed") {
+      log.warn("research.source failed", { observationId, source, error: settled.reading.error });
+    }
+    return settled;
+  };
+  const models = pending.filter((source) => source !== "facts").map(ask);
+  const told = models.map(async (answer) => settle(await answer));
+  // The facts are in rows of their own: that all have come is stored with what a model says soon.
+  if (facts !== null) {
+    const soon = AbortSignal.timeout(Math.floor(deadlines.researchSources * 0.95));
+    const settled = await ask("facts");
+    await within(soon, Promise.race(models));
+    await settle(settled);
+  }
+  await Promise.all(told);
   return true;
 }
 
@@ -73,7 +92,8 @@ export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx
   if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
   const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
   const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });
-  await ctx.runMutation(internal.research.reports.syntheses.store, { synthesisId, job, ...written });
+  const stored = { synthesisId, job, ...written, noted: takeNoted() };
+  await ctx.runMutation(internal.research.reports.syntheses.store, stored);
 });
 
 /** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */

@@ -19,7 +19,7 @@ import {
 import { log } from "../lib/log";
 import { once } from "../lib/once";
 import { payerOf } from "../lib/budget/payers";
-import { readThrough } from "../lib/refreshes";
+import { readThrough } from "../lib/readThrough";
 import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
 import { assertMay, credentialShown } from "../users/access";

@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/ledger";
+import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { vPayer } from "../lib/tables";
 import { MINUTE } from "../lib/time";
 import {
@@ -137,14 +138,16 @@ export const task = internalQuery({
   },
 });
 
-/** Keeps what a source has said; the last one ends the collection. */
+/** Keeps what sources have said; the last one ends the collection. */
 export const settle = internalMutation({
-  args: { observationId: v.id("observations"), job: vJob, settled: vSettled },
+  args: { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
   returns: v.null(),
-  handler: async (ctx, { observationId, job, settled }) => {
+  handler: async (ctx, { observationId, job, settled, noted }) => {
+    await keepNoted(ctx, noted);
     const row = await ctx.db.get("observations", observationId);
     if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return null;
-    if (await storeSources(ctx, observationId, withSettled(row.sources, settled))) await end(ctx, job);
+    const sources = settled.reduce(withSettled, row.sources);
+    if (await storeSources(ctx, observationId, sources)) await end(ctx, job);
     return null;
   },
 });

@@ -1,5 +1,7 @@
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/desk";
+import { beginGathering, type Gathered } from "../evidence/desk";
+import { keyOf, LISTS } from "../evidence/model";
+import type { Fact } from "../evidence/tables";
 import { readAnswer } from "../lib/answers/reader";
 import { purseOf, type Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
@@ -20,35 +22,50 @@ import { wantedFor } from "./writing/collections";
 const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
+/** What is asked for whom; with `facts`, collections of them are under way in the same action. */
+type Asked = { focus: string; payer: Payer; facts: Promise<Gathered> | null };
+
 export function collectSource(
   ctx: ActionCtx,
   source: keyof Sources,
-  { focus, payer, owner }: { focus: string; payer: Payer; owner?: string },
+  { focus, payer, facts }: Asked,
 ): Promise<Settled> {
   switch (source) {
     case "market":
-      return settle("market", () => collectMarket(ctx, focus, payer));
+      return settle("market", () => collectMarket(ctx, { focus, payer, facts }));
     case "sentiment":
       return settle("sentiment", () => collectSentiment(ctx, focus, payer));
     case "onchain":
       return settle("onchain", () => collectOnchain(ctx, focus, payer));
     case "facts":
-      return settle("facts", () => collectFacts(ctx, focus, owner));
+      return settle("facts", () => collectFacts(focus, facts));
   }
 }
 
 type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
 
-async function collectFacts(
-  ctx: ActionCtx,
-  focus: string,
-  owner: string | undefined,
-): Promise<Good<"facts">> {
-  const wanted = wantedFor(focus);
-  const missing = await gather(ctx, wanted, { freshMs: FACTS_FRESH_MS, turnOf: owner });
+/** @param turnOf Whose turns at the sources are taken. */
+export function beginFacts(ctx: ActionCtx, focus: string, turnOf: string | undefined): Promise<Gathered> {
+  return beginGathering(ctx, wantedFor(focus), { freshMs: FACTS_FRESH_MS, turnOf });
+}
+
+async function collectFacts(focus: string, facts: Promise<Gathered> | null): Promise<Good<"facts">> {
+  const missing = (await (await facts)?.missing) ?? [];
   const [first] = missing;
-  if (first !== undefined && missing.length === wanted.length) throw new AppError("upstream", first.reason);
+  if (first !== undefined && missing.length === wantedFor(focus).length)
+    throw new AppError("upstream", first.reason);
   return { missing };
+}
+
+/** The market's lists, where this action is collecting all of them; `null` where it is not, or one fails. */
+async function ownLists(facts: Promise<Gathered>): Promise<Fact[] | null> {
+  const { own } = await facts;
+  const lists = LISTS.flatMap((list) => own.get(keyOf(list))?.facts ?? []);
+  if (lists.length < LISTS.length) return null;
+  return Promise.all(lists).then(
+    (all) => all.flat(),
+    () => null,
+  );
 }
 
 async function settle<Source extends keyof Sources>(
@@ -65,8 +82,9 @@ async function settle<Source extends keyof Sources>(
 
 type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
 
-async function collectMarket(ctx: ActionCtx, focus: string, payer: Payer): Promise<Good<"market">> {
-  const asked = await askForMarket(ctx, focus, payer);
+async function collectMarket(ctx: ActionCtx, { focus, payer, facts }: Asked): Promise<Good<"market">> {
+  const lists = facts === null ? undefined : ownLists(facts);
+  const asked = await askForMarket(ctx, focus, payer, lists);
   return { model: asked.model, tokensUsed: asked.tokensUsed, output: marketOutput(asked) };
 }
 

@@ -2,8 +2,8 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { needsWhileEmpty, optional } from "../lib/env";
 import { failureOf } from "../lib/errors";
-import type { Caller } from "../lib/limits/charges";
-import { awaitAs } from "../lib/refreshes";
+import type { Caller } from "../lib/limits/callers";
+import { awaitAs } from "../lib/readThrough";
 import { TOKENS, type Token } from "./trade/rules";
 import type { Signal } from "./record/tables";
 

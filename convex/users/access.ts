@@ -6,7 +6,7 @@ import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/serv
 import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
-import { vCredential, type Caller, type Credential } from "../lib/limits/charges";
+import { vCredential, type Caller, type Credential } from "../lib/limits/callers";
 import { dateTime } from "../lib/time";
 import { keyOf } from "./keys";
 import { levelOf, type Standing } from "./levels";

@@ -1,5 +1,4 @@
 import { fileURLToPath } from "node:url";
-import { internal } from "../../convex/_generated/api";
 import { HOUR, MINUTE } from "../../convex/lib/time";
 import { timeAlone } from "../deploy/bareContext";
 import { writeBundle, type BundledModule } from "../deploy/bundle";
@@ -8,10 +7,11 @@ import { readDefinitions } from "../deploy/definitions";
 import type { Bill } from "../host/bill";
 import { measure } from "../host/usage";
 import * as conflicts from "./conflicts";
-import { idleDay, runCrons } from "./idleDay";
+import { idleDay } from "./idleDay";
+import { aShift, type Cost, type Costs } from "./oneShift";
 import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
-import { createWorld, type World } from "./world";
+import { createWorld } from "./world";
 
 /** What the platform would bill and evaluate: counted in the host, timed on the exact bundle. */
 export const question = "What does the service cost on the platform, and is that within its goals?";
@@ -23,6 +23,8 @@ const EMPTY = /^\/\/ node_modules\/convex\/dist\/esm\/index\.js$/m;
 /** The median of so many evaluations is a module's time. */
 const TIMED = 5;
 
+/** So many functions are named for their calls, and as many for their traffic. */
+const TOLD = 12;
 type Row = { what: string; measured: number; goal: number; digits?: number; unit?: string };
 
 export async function run(progress: Progress): Promise<Table> {
@@ -81,12 +83,8 @@ export async function run(progress: Progress): Promise<Table> {
     ]),
     notes: [
       "Not measured here: action time of a model call, processor time of sends.",
-      ...Object.entries(idle.byFunction)
-        .slice(0, 5)
-        .map(
-          ([name, cost]) =>
-            `idle: ${name}, ${figure(cost.calls)} calls, ${figure(trafficOf(cost) / MB, 2)} MB a day`,
-        ),
+      ...dearest(idle).map((line) => `idle day: ${line}`),
+      ...dearest(shift).map((line) => `shift: ${line}`),
     ],
   };
 }
@@ -141,29 +139,16 @@ async function warmCalls(clock: Stopwatch, progress: Progress): Promise<Row[]> {
   }
 }
 
-/** What a shift adds to as many idle hours. */
-async function aShift(progress: Progress): Promise<Pick<Bill, "calls" | "readBytes" | "writtenBytes">> {
-  const shiftHours = async (start: (world: World) => Promise<unknown>) => {
-    const world = await createWorld({ answerMs: { llm: 10_000, sentiment: 45_000, messenger: 1_000 } });
-    try {
-      runCrons(world);
-      await start(world);
-      await world.clock.advance(9 * HOUR);
-      return world.host.core.billing.told();
-    } finally {
-      world.stop();
-    }
-  };
-  progress("a shift");
-  const paidBy = { class: "anonymous" as const, holders: ["bench"] };
-  const shift = { userId: "bench", token: "BTC", signedIn: false, paidBy };
-  const busy = await shiftHours(({ t }) => t.mutation(internal.research.shifts.start, shift));
-  const idle = await shiftHours(() => Promise.resolve());
-  return {
-    calls: busy.calls - idle.calls,
-    readBytes: busy.readBytes - idle.readBytes,
-    writtenBytes: busy.writtenBytes - idle.writtenBytes,
-  };
+/** The functions that cost most, with both halves of the bill. */
+function dearest({ byFunction }: Costs): string[] {
+  const costs = Object.entries(byFunction);
+  const by = (weight: (cost: Cost) => number) =>
+    costs.toSorted(([, a], [, b]) => weight(b) - weight(a)).slice(0, TOLD);
+  const names = new Map([...by(({ calls }) => calls), ...by(trafficOf)]);
+  return [...names].map(
+    ([name, cost]) =>
+      `${name}, ${figure(cost.calls)} calls, ${figure(cost.readBytes / MB, 2)} MB read, ${figure(cost.writtenBytes / MB, 2)} MB written`,
+  );
 }
 
 /** In multiples of an empty module. */
@@ -181,6 +166,6 @@ async function shareOfRetries(progress: Progress): Promise<number> {
   return Number.parseFloat(rows[0]?.[4] ?? "");
 }
 
-function trafficOf({ readBytes, writtenBytes }: Pick<Bill, "readBytes" | "writtenBytes">): number {
+function trafficOf({ readBytes, writtenBytes }: Cost): number {
   return readBytes + writtenBytes;
 }

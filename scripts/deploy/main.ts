@@ -87,7 +87,7 @@ function summary({
       `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
       `${schema.tables} tables and ${schema.indexes} indexes`,
       `${figure(bytes)} bytes without source maps, of ${figure(SIZE_BUDGET)}; http.js may evaluate ${figure(HTTP_BUDGET)}, a domain's endpoints ${figure(ENDPOINTS_BUDGET)}`,
-      `${figure(embedded)} bytes of embedded files, of ${figure(EMBEDDED_BUDGET)}: the renderer and the font of pictures, which draw`,
+      `${figure(embedded)} bytes of embedded files, of ${figure(EMBEDDED_BUDGET)}: the renderer and the font of pictures, and the API document`,
       `all of it evaluated once in ${figure(analysis)} ms of the processor's time, of ${figure(ANALYSIS_LIMIT_MS)}`,
     ],
     columns: ["module", "ms alone", "own bytes", "with imports"],

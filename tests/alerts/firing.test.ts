@@ -184,9 +184,11 @@ describe("an alert", () => {
       const key = keyOf({ collector: "perpetuals", subject: "" });
       const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
       const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
-      return app.t.run((ctx) =>
-        ctx.db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: [fact] }),
-      );
+      return app.t.run(async ({ db }) => {
+        await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: [fact] });
+        for (const one of await db.query("refreshes").collect())
+          if (one.key === `evidence:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
+      });
     };
     await app.advance(5 * MINUTE);
     await tick(app);

@@ -1,4 +1,5 @@
 import { describe, expect, vi } from "vitest";
+import { factsIn } from "../../convex/evidence/sayings";
 import { type App, test } from "../support/app";
 
 /** What the public sources really answer on a first day: rules of their own, odd rows, and refusals. */
@@ -7,7 +8,7 @@ type Fact = { subject: string; kind: string; value: unknown; source: string; url
 
 async function factsOf(app: App, key: string): Promise<Fact[]> {
   const rows = await app.rows("facts");
-  return rows.filter((row) => row.key === key).flatMap(({ facts }): Fact[] => facts);
+  return rows.filter((row) => row.key === key).flatMap((row): Fact[] => factsIn(row));
 }
 
 const headlines = async (app: App, subject: string) =>

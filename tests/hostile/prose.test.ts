@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { factsIn } from "../../convex/evidence/sayings";
 import { ownWords } from "../../convex/lib/text/prose";
 import { test } from "../support/app";
 
@@ -41,7 +42,7 @@ test("a headline makes no link known, and whoever asks of one is answered about 
   await ask("What is new?");
   await app.t.run(async ({ db }) => {
     for (const row of await db.query("facts").collect()) {
-      const facts = row.facts.map((fact) =>
+      const facts = factsIn(row).map((fact) =>
         fact.kind === "headline" ? { ...fact, value: `Claim at ${link}` } : fact,
       );
       await db.patch("facts", row._id, { facts });

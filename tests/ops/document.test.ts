@@ -1,15 +1,21 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import packageFile from "../../package.json";
 import { domains, endpoints } from "../../convex/endpoints";
 import http from "../../convex/http";
-import { openApi } from "../../convex/ops/reference/document";
+import { ADDRESS } from "../../convex/ops/reference/texts";
+import { DOCUMENT, TAG } from "../../convex/ops/reference/written";
+import { reference, tagOf } from "../../scripts/reference/write";
+import { openApi } from "../../scripts/reference/document";
 import type { Operation } from "../../convex/ops/reference/types";
 import { createApp, test } from "../support/app";
 import { documented, validatorOf } from "../support/document";
 
 const { document } = documented();
+const unpacked = (base64: string): string =>
+  new TextDecoder().decode(gunzipSync(Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0))));
 const jsonObject = z.record(z.string(), z.unknown());
 
 type Placed = { path: string; method: "get" | "post"; operation: Operation };
@@ -33,6 +39,34 @@ describe("the API document", () => {
     expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=60"]);
     expect(body).toEqual(JSON.parse(JSON.stringify(openApi(domains, "https://other.convex.site"))));
   });
+
+  test("was written down as the code makes it", () => {
+    const texts = reference(ADDRESS);
+    expect([TAG, unpacked(DOCUMENT)]).toEqual([tagOf(texts), texts.document]);
+  });
+
+  test.each(["/openapi.json", "/docs"])(
+    "%s is sent once, and compressed for who takes that",
+    async (path) => {
+      const app = createApp();
+      const plain = await app.get(path);
+      expect(plain.headers.get("content-encoding")).toBeNull();
+      expect(plain.headers.get("vary")).toBe("Accept-Encoding");
+      const asked = (headers: Record<string, string>) => app.t.fetch(path, { headers });
+      const packed = await asked({ "Accept-Encoding": "br;q=1, gzip;q=0.8" });
+      expect([packed.status, packed.headers.get("content-encoding")]).toEqual([200, "gzip"]);
+      const bytes = new Uint8Array(await packed.arrayBuffer());
+      expect(bytes.length).toBeLessThan(plain.text.length / 4);
+      expect(new TextDecoder().decode(gunzipSync(bytes))).toBe(plain.text);
+      expect((await asked({ "Accept-Encoding": "gzip;q=0" })).headers.get("content-encoding")).toBeNull();
+      const tag = plain.headers.get("etag") ?? "";
+      const again = await asked({ "If-None-Match": `"older", ${tag}` });
+      expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", tag]);
+      expect((await asked({ "If-None-Match": `"older"` })).status).toBe(200);
+      const moved = createApp({ env: { CONVEX_SITE_URL: "https://other.convex.site" } });
+      expect((await moved.get(path)).headers.get("etag")).not.toBe(tag);
+    },
+  );
 
   test("has every route of the router and nothing else", () => {
     // The router knows no names of fields, and takes what nobody else does at "/*".

@@ -3,7 +3,7 @@ import { describe, expect, vi } from "vitest";
 import * as z from "zod";
 import crons from "../../convex/crons";
 import { CRON_PERIODS } from "../../convex/lib/cronRuns";
-import { noteCall } from "../../convex/lib/outside/providerCalls";
+import { noteCall } from "../../convex/lib/outside/notes";
 import { type App, closeApp, createApp, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 

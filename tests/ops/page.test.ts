@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { beforeEach, describe, expect } from "vitest";
 import { endpoints } from "../../convex/endpoints";
-import { openApi } from "../../convex/ops/reference/document";
+import { openApi } from "../../scripts/reference/document";
 import { page } from "../../convex/ops/reference/page";
 import { createApp, test } from "../support/app";
 import type { Answer } from "../support/world";

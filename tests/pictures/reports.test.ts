@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { factsIn } from "../../convex/evidence/sayings";
 import { pngOf } from "../../convex/pictures/png";
 import { reportPicture } from "../../convex/pictures/report";
 import { test as appTest, type App } from "../support/app";
@@ -38,7 +39,7 @@ async function bytesOf(app: App, token: string, collector: string, kind: string)
   const at = (ms: number) => new Date(ms).toISOString();
   const seen = (await app.rows("facts"))
     .filter(({ key }) => key === collector)
-    .flatMap(({ facts }) => facts.filter((fact) => fact.kind === kind && fact.subject === token))
+    .flatMap((row) => factsIn(row).filter((fact) => fact.kind === kind && fact.subject === token))
     .map(({ observedAt, value, source }) => ({ at: at(observedAt), priceUsd: Number(value), source }));
   const sampled = (await app.rows("priceSamples"))
     .filter((one) => one.token === "BTC" && one.takenAt >= jobStartedAt && one.takenAt <= generatedAt)

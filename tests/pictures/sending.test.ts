@@ -1,5 +1,5 @@
 import { createFunctionHandle } from "convex/server";
-import { describe, expect } from "vitest";
+import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { enqueueCard } from "../../convex/messenger/model";
 import { ANSWER } from "../../convex/messenger/notices";
@@ -54,6 +54,40 @@ describe("a card with a picture", () => {
       ["sent", 1],
       ["sent", 2],
     ]);
+  });
+
+  test("leaves as a PNG file, on the wire, where the platform forgets the type of a Blob", async ({
+    app,
+  }) => {
+    // The platform makes a file without a type of whatever comes with a name.
+    class Forgetful extends FormData {
+      override set(name: string, value: string | Blob, filename?: string): void {
+        if (typeof value === "string") super.set(name, value);
+        else if (value instanceof File && filename === undefined) super.set(name, value);
+        else super.set(name, new File([value], filename ?? "blob"));
+      }
+    }
+    vi.stubGlobal("FormData", Forgetful);
+    const wire: Buffer[] = [];
+    const fetched = globalThis.fetch;
+    vi.stubGlobal("fetch", async (input: RequestInfo | URL, init?: RequestInit) => {
+      if (!(init?.body instanceof FormData)) return fetched(input, init);
+      const request = new Request("http://messenger.invalid", init);
+      wire.push(Buffer.from(await request.clone().arrayBuffer()));
+      return fetched(input, init);
+    });
+    await send(app, "Twelve dollars", "portfolio");
+    const [bytes = Buffer.alloc(0)] = wire;
+    const head =
+      'Content-Disposition: form-data; name="photo"; filename="picture.png"\r\nContent-Type: image/png\r\n\r\n';
+    const start = bytes.indexOf(head);
+    expect(bytes.toString("latin1")).toContain(head);
+    expect(
+      bytes
+        .subarray(start + head.length)
+        .toString("latin1")
+        .slice(0, 8),
+    ).toBe("\x89PNG\r\n\x1a\n");
   });
 
   test("for a chat that somebody has named is marked before anything else is read", async ({ app }) => {

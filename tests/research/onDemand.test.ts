@@ -75,8 +75,8 @@ describe("POST /mcp/research", () => {
     await app.post("/mcp/research", { token: "BTC" });
     const [{ collectedAt } = {}] = await app.rows("observations");
     await app.pass(16 * MINUTE, { cronsRun: false });
-    deadlines.researchSources = 40;
-    app.standins.fail("sentiment", { mode: "slow", ms: 400, times: 1 });
+    deadlines.researchSources = 800;
+    app.standins.fail("sentiment", { mode: "slow", ms: 2_000, times: 1 });
     const { status, body } = await app.post("/mcp/research", { token: "BTC" });
     expect(status).toBe(200);
     expect(body.result).toMatchObject({

@@ -1,6 +1,6 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { keyOf, slotOf } from "../../evidence/model";
+import { keyOf, slotOf, toldIn } from "../../evidence/model";
 import { HOUR, MINUTE } from "../../lib/time";
 import { newestSample } from "../../prices/model";
 import { subjectOf, type Subject } from "./subjects";
@@ -127,8 +127,9 @@ async function earlierSamples(
   });
 }
 
-function funding({ collectedAt, facts }: Doc<"facts">, token: string): Observation | null {
-  const fact = facts.find(({ subject, kind }) => subject === token && kind === "funding");
+function funding(row: Doc<"facts">, token: string): Observation | null {
+  const { collectedAt } = row;
+  const fact = toldIn(row, token, "funding");
   if (typeof fact?.value !== "number") return null;
   return { at: collectedAt, observedAt: fact.observedAt, value: fact.value, source: fact.source };
 }

@@ -13,6 +13,8 @@ import { log } from "../log";
 import { quotaHeaders, type Quota } from "../limits/quotas";
 import { rowsBy } from "../records/rows";
 import { addTo, countFor, mayHave } from "../limits/shares";
+import { noteSpent } from "../outside/notes";
+import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/spending";
 import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 
@@ -28,7 +30,7 @@ import { DAY, dayOf, iso } from "../time";
 
 /** Whose money a call is: the service's own work, a paid report, or the caller who asked for it. */
 export type Payer = Infer<typeof vPayer>;
-type Class = Infer<typeof vPayingClass>;
+type Class = Share["payer"];
 /** The classes of callers. */
 export type CallerClass = "signedIn" | "anonymous";
 /** A provider that bills by the call. */
@@ -36,11 +38,6 @@ export type Billed = Infer<typeof vBilled>;
 
 /** What a class of callers may spend of a provider's budget; who is not here is not refused. */
 const SHARES: Partial<Record<Class, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
-/**
- * So many rows count together, so that calls made at the same time do not wait for one another. An even part of a share
- * is each row's; only where that is not enough are all of them read.
- */
-const SHARDS = 8;
 /** From here on whoever watches is told: of a provider's budget, or of a class of callers' share in it. */
 export const NEARLY_USED = 0.8;
 const MICROS = 1_000_000;
@@ -55,9 +52,6 @@ const vHeld = v.object({ day: v.string(), shard: v.number() });
 export type Prepaid = Infer<typeof vPrepaid>;
 
 const vShare = { day: v.string(), payer: vPayingClass, provider: vBilled };
-/** A class of caller's money of a day, and one row of it. */
-type Share = { day: string; payer: Class; provider: Billed };
-type Cell = Share & { shard: number };
 
 /** How much of a budget or of a class's share in it is spent, 0 to 1. */
 export type Used = { provider: Billed; whose: string; part: number };
@@ -81,12 +75,19 @@ export const UNCOUNTED: Purse = { hold: () => Promise.resolve({ settle: () => Pr
 export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
   return {
     hold: async (provider, micros) => {
-      // Who is never refused need not ask.
-      const asks = SHARES[named(payer).class] !== undefined;
-      const held = asks
-        ? await ctx.runMutation(internal.lib.budget.ledger.hold, { payer, provider, micros })
-        : { day: dayOf(Date.now()), shard: anyShard() };
-      let counted = asks ? micros : 0;
+      const { class: of } = named(payer);
+      let counted = 0;
+      // Who is never refused need not ask: what it cost is stored with all else that its action notes.
+      if (SHARES[of] === undefined)
+        return {
+          settle: (cost) => {
+            noteSpent({ day: dayOf(Date.now()), payer: of, provider, micros: cost - counted });
+            counted = cost;
+            return Promise.resolve();
+          },
+        };
+      const held = await ctx.runMutation(internal.lib.budget.ledger.hold, { payer, provider, micros });
+      counted = micros;
       return {
         settle: async (cost) => {
           const more = cost - counted;
@@ -132,7 +133,7 @@ async function settleNow(
 ): Promise<void> {
   const { class: of, holders } = named(payer);
   const cell = { ...held, payer: of };
-  await add(ctx, cell, micros);
+  await addSpent(ctx, cell, micros);
   await addTo(ctx, poolOf(cell), holders, micros);
 }
 
@@ -237,7 +238,7 @@ async function takeFrom(ctx: MutationCtx, share: Share, micros: number): Promise
   const shard = anyShard();
   const cell = { ...share, shard };
   if ((await spentOn(ctx, cell)) + micros <= partOf(share.payer)) {
-    await add(ctx, cell, micros);
+    await addSpent(ctx, cell, micros);
     return shard;
   }
   const rooms = await roomsOf(ctx, share);
@@ -245,7 +246,7 @@ async function takeFrom(ctx: MutationCtx, share: Share, micros: number): Promise
   let rest = micros;
   for (const [other, room] of rooms.entries()) {
     const some = Math.min(rest, Math.max(0, room));
-    if (some > 0) await add(ctx, { ...share, shard: other }, some);
+    if (some > 0) await addSpent(ctx, { ...share, shard: other }, some);
     rest -= some;
   }
   return shard;
@@ -264,7 +265,10 @@ function poolOf({ provider, payer, day }: Share): { pool: string; window: number
   return { pool: `${provider}:${payer}`, window: Date.parse(day) };
 }
 
-/** What each row's part of a share has left: less than nothing where a call cost more than was held for it. */
+/**
+ * What each row's part of a share has left, an even part for each; only where one is not enough are all of them read. Less
+ * than nothing where a call cost more than was held for it.
+ */
 async function roomsOf(ctx: QueryCtx, { day, payer, provider }: Share): Promise<number[]> {
   const rows = await ctx.db
     .query("spending")
@@ -314,29 +318,6 @@ function refusal({ payer, provider }: Omit<Share, "day">, what: "class" | "calle
     retryAfterMs: resetAt - now,
     headers: quotaHeaders([quota]),
   });
-}
-
-async function add(ctx: MutationCtx, cell: Cell, micros: number): Promise<void> {
-  const row = await find(ctx, cell);
-  if (row === null) await ctx.db.insert("spending", { ...cell, micros });
-  else await ctx.db.patch("spending", row._id, { micros: row.micros + micros });
-}
-
-async function spentOn(ctx: QueryCtx, cell: Cell): Promise<number> {
-  return (await find(ctx, cell))?.micros ?? 0;
-}
-
-async function find(ctx: QueryCtx, { day, payer, provider, shard }: Cell) {
-  return ctx.db
-    .query("spending")
-    .withIndex("by_day", (q) =>
-      q.eq("day", day).eq("payer", payer).eq("provider", provider).eq("shard", shard),
-    )
-    .unique();
-}
-
-function anyShard(): number {
-  return Math.floor(Math.random() * SHARDS);
 }
 
 function budgetMicros(): number {

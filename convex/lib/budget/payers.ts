@@ -1,5 +1,5 @@
 import type { CallerClass, Payer } from "./ledger";
-import type { Caller } from "../limits/charges";
+import type { Caller } from "../limits/callers";
 import { holdersOf } from "../limits/shares";
 
 /** Whose money a caller's requests are. Thin, as every request loads it: the budget itself is for transactions. */

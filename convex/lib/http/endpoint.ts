@@ -5,14 +5,8 @@ import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
 import { sha256Hex } from "../security/crypto";
 import { AppError, type ErrorCode } from "../errors";
-import {
-  chargeAddress,
-  chargeUser,
-  leftFor,
-  type Caller,
-  type Credential,
-  type LimitName,
-} from "../limits/charges";
+import { chargeAddress, chargeUser, leftFor, type LimitName } from "../limits/charges";
+import type { Caller, Credential } from "../limits/callers";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
 import { pathOf, respond, type Answering, type Method } from "./router";
@@ -63,6 +57,8 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   description?: string;
   /** When it answers 202, in the same form: what is asked for waits. */
   accepted?: string;
+  /** When it answers 304, without a body. */
+  unchanged?: string;
   /** One request and its answer, as they are on the wire. */
   example?: { input: z.input<Input>; output: z.output<Output> };
   /** When it fails in ways of its own. What every endpoint, its limit and its keys can answer goes without saying. */

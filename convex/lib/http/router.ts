@@ -1,7 +1,7 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
-import type { Caller } from "../limits/charges";
+import type { Caller } from "../limits/callers";
 import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
 
@@ -168,12 +168,12 @@ function json(
 export function respond(
   status: number,
   media: string,
-  text: string,
+  body: string | Uint8Array<ArrayBuffer> | null,
   requestId: string,
   headers: Record<string, string>,
 ): Response {
   const type = media === "text/html" ? "text/html; charset=utf-8" : media;
-  return new Response(text, {
+  return new Response(body, {
     status,
     headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },
   });

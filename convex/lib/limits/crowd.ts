@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { AppError } from "../errors";
-import type { Caller } from "./charges";
+import type { Caller } from "./callers";
 import { rowsBy } from "../records/rows";
 import { holdersOf, mayTake } from "./shares";
 import { SECOND } from "../time";

@@ -4,46 +4,19 @@ import type {
   RegisteredAction,
   ReturnValueForOptionalValidator,
 } from "convex/server";
-import { v, type GenericValidator, type Infer, type PropertyValidators } from "convex/values";
+import { v, type GenericValidator, type PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
-import {
-  internalAction,
-  internalMutation,
-  type ActionCtx,
-  type MutationCtx,
-  type QueryCtx,
-} from "../../_generated/server";
+import { internalAction, internalMutation, type ActionCtx } from "../../_generated/server";
 import { messageOf } from "../errors";
 import { log } from "../log";
-import { vProvider } from "../tables";
-import { HOUR, MINUTE } from "../time";
+import { takeNoted } from "./notes";
+import { keepNoted, vNoted } from "./tallies";
 
 /**
- * How the outside services answer, for the operator. `providers/` notes every exchange; `counted` work stores what it
- * noted in one mutation at its end, and what asked nobody writes nothing.
+ * How the outside services answer, for the operator, and what those cost that nobody is refused for. `providers/` notes every
+ * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and what asked nobody
+ * writes nothing.
  */
-
-export type Provider = Infer<typeof vProvider>;
-type Count = { provider: Provider; calls: number; failures: number };
-
-const BUCKET_MS = 5 * MINUTE;
-/** So many rows share a provider's 5 minutes: actions that end together rarely write the same one. */
-const SHARDS = 8;
-/** The most rows that an hour can have: 13 buckets (the oldest in part) of all providers. */
-const HOUR_OF_ROWS = 13 * vProvider.members.length * SHARDS;
-
-/** What was noted and not stored yet. The platform gives every action a module state of its own. */
-const noted = new Map<Provider, Count>();
-
-/** Notes one exchange with a provider. A failure is no answer, an unreadable one, or one that says "not now" or "not you". */
-export function noteCall(provider: Provider, failed: boolean): void {
-  const count = noted.get(provider) ?? { provider, calls: 0, failures: 0 };
-  noted.set(provider, {
-    provider,
-    calls: count.calls + 1,
-    failures: count.failures + (failed ? 1 : 0),
-  });
-}
 
 /**
  * Work that asks a provider, for whichever action or HTTP handler calls it: what it asked is counted, also when it throws.
@@ -82,20 +55,11 @@ export function providerAction(definition: {
   return internalAction({ args, returns, handler: counted(handler) });
 }
 
-export const vCounts = v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }));
-
-/** What was noted, for a mutation that stores it beside what else it stores. */
-export function takeNoted(): Count[] {
-  const counts = [...noted.values()];
-  noted.clear();
-  return counts;
-}
-
 async function store(ctx: ActionCtx): Promise<void> {
-  const counts = takeNoted();
-  if (counts.length === 0) return;
+  const taken = takeNoted();
+  if (taken.counts.length + taken.spent.length === 0) return;
   try {
-    await ctx.runMutation(internal.lib.outside.providerCalls.record, { counts });
+    await ctx.runMutation(internal.lib.outside.providerCalls.record, taken);
   } catch (error) {
     // A statistic must not undo what the action has done.
     log.error("providers.uncounted", { message: messageOf(error) });
@@ -103,40 +67,10 @@ async function store(ctx: ActionCtx): Promise<void> {
 }
 
 export const record = internalMutation({
-  args: { counts: vCounts },
+  args: vNoted,
   returns: v.null(),
-  handler: async (ctx, { counts }) => {
-    await keepCounts(ctx, counts);
+  handler: async (ctx, taken) => {
+    await keepNoted(ctx, taken);
     return null;
   },
 });
-
-export async function keepCounts(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {
-  const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
-  const shard = Math.floor(Math.random() * SHARDS);
-  for (const { provider, calls, failures } of counts) {
-    const row = await ctx.db
-      .query("providerCalls")
-      .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("provider", provider).eq("shard", shard))
-      .unique();
-    if (row === null) await ctx.db.insert("providerCalls", { bucket, provider, shard, calls, failures });
-    else {
-      const sum = { calls: row.calls + calls, failures: row.failures + failures };
-      await ctx.db.patch("providerCalls", row._id, sum);
-    }
-  }
-}
-
-/** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
-export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count[]> {
-  const rows = await ctx.db
-    .query("providerCalls")
-    .withIndex("by_bucket", (q) => q.gt("bucket", now - HOUR - BUCKET_MS))
-    .take(HOUR_OF_ROWS);
-  const sums = new Map<Provider, Count>();
-  for (const { provider, calls, failures } of rows) {
-    const sum = sums.get(provider) ?? { provider, calls: 0, failures: 0 };
-    sums.set(provider, { provider, calls: sum.calls + calls, failures: sum.failures + failures });
-  }
-  return [...sums.values()];
-}

@@ -4,7 +4,8 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf } from "../errors";
 import { log } from "../log";
-import { providerAction, takeNoted } from "../outside/providerCalls";
+import { providerAction } from "../outside/providerCalls";
+import { takeNoted } from "../outside/notes";
 import { vJob, type Failure, type Job } from "./jobs";
 
 /** `over`: nothing is left to be done, and no mutation has ended the work. */
@@ -29,7 +30,7 @@ export function worker(
       const { job } = given;
       try {
         if ((await work(ctx, given)) === "over")
-          await ctx.runMutation(internal.lib.work.turns.drop, { job, counts: takeNoted() });
+          await ctx.runMutation(internal.lib.work.turns.drop, { job, noted: takeNoted() });
       } catch (thrown) {
         await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
       }

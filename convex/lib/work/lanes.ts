@@ -3,7 +3,7 @@ import type { Infer, Value } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../errors";
-import type { Caller } from "../limits/charges";
+import type { Caller } from "../limits/callers";
 import { classOf } from "../budget/payers";
 import { quotaHeaders } from "../limits/quotas";
 import { mayTake } from "../limits/shares";

@@ -3,7 +3,7 @@ import { omit } from "convex-helpers";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type QueryCtx } from "../../_generated/server";
 import { dueWork } from "../cronRuns";
-import { keepCounts, vCounts } from "../outside/providerCalls";
+import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
 import { admit, fill } from "./lanes";
@@ -38,11 +38,11 @@ export const fail = internalMutation({
 
 /** There is nothing to do any more. */
 export const drop = internalMutation({
-  args: { job: vJob, counts: vCounts },
+  args: { job: vJob, noted: vNoted },
   returns: v.null(),
-  handler: async (ctx, { job, counts }) => {
+  handler: async (ctx, { job, noted }) => {
     await end(ctx, job);
-    await keepCounts(ctx, counts);
+    await keepNoted(ctx, noted);
     return null;
   },
 });
@@ -68,6 +68,14 @@ async function firstBy(ctx: QueryCtx, state: "running" | "resting"): Promise<Doc
     .query("work")
     .withIndex("by_state_and_at", (q) => q.eq("state", state))
     .take(BATCH);
+}
+
+/** Since when an attempt has been lost; `null` where none is. */
+export async function lostSince(ctx: QueryCtx, now: number): Promise<number | null> {
+  for (const row of await firstBy(ctx, "running")) {
+    if (await isLost(ctx, row, now)) return Math.min(now, row.at);
+  }
+  return null;
 }
 
 async function isLost(ctx: QueryCtx, { at, scheduled }: Doc<"work">, now: number): Promise<boolean> {

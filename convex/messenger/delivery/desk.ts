@@ -4,6 +4,7 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { takeNoted } from "../../lib/outside/notes";
 import { worker } from "../../lib/work/desk";
 import { isReachable, sendMessage, sendPhoto } from "../../providers/messenger";
 import type { Step } from "./states";
@@ -17,7 +18,11 @@ export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work)
   let next = await ctx.runMutation(internal.messenger.delivery.outbox.claim, work);
   while (next !== null) {
     const step = await stepOf(ctx, next);
-    next = await ctx.runMutation(internal.messenger.delivery.outbox.mark, { ...work, step });
+    next = await ctx.runMutation(internal.messenger.delivery.outbox.mark, {
+      ...work,
+      step,
+      noted: takeNoted(),
+    });
   }
 });
 

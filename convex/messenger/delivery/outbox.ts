@@ -8,6 +8,7 @@ import { NOBODY } from "../../lib/records/ids";
 import { namedChatHasLeft } from "../../lib/limits/pools";
 import { log } from "../../lib/log";
 import { holdersOf } from "../../lib/limits/shares";
+import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { DAY, SECOND } from "../../lib/time";
 import { end, rest, underWay, vJob, workOn, type Job } from "../../lib/work/jobs";
 import { afterStep, beginTry, goesWithPicture, vStep, type Change } from "./states";
@@ -33,6 +34,11 @@ const vTry = v.object({
   chatId: v.union(v.string(), v.null()),
 });
 export type Try = Infer<typeof vTry>;
+type Row = Doc<"messages">;
+/** A card's row as it is, or as a change has just left it. */
+type Card = Omit<Row, "picture" | "replaces"> & {
+  [Field in "picture" | "replaces"]?: Row[Field] | undefined;
+};
 
 /** Cards that are adopted in one transaction. */
 const ADOPTED = 100;
@@ -64,7 +70,7 @@ async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): 
 }
 
 /** The messenger's id of what a card takes the place of; `null` for a message of its own. */
-async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages">): Promise<number | null> {
+async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Card): Promise<number | null> {
   if (replaces === undefined || partsSent > 0) return null;
   if ("messageId" in replaces) return replaces.messageId;
   return (await ctx.db.get("messages", replaces.card))?.sentId ?? null;
@@ -72,9 +78,10 @@ async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Doc<"messages"
 
 /** Marks what became of the part under way; returns the next one to send, if any. A word from an earlier try is ignored. */
 export const mark = internalMutation({
-  args: { messageId: v.id("messages"), job: vJob, step: vStep },
+  args: { messageId: v.id("messages"), job: vJob, step: vStep, noted: vNoted },
   returns: v.union(vTry, v.null()),
-  handler: async (ctx, { messageId, job, step }) => {
+  handler: async (ctx, { messageId, job, step, noted }) => {
+    await keepNoted(ctx, noted);
     if ((await underWay(ctx, job)) === null) return null;
     const row = await ctx.db.get("messages", messageId);
     if (row?.state !== "sending") {
@@ -110,10 +117,10 @@ export const adopt = internalMutation({
   },
 });
 
-async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: Change): Promise<Try | null> {
+async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Promise<Try | null> {
   await ctx.db.patch("messages", row._id, change);
-  const after = await ctx.db.get("messages", row._id);
-  switch (after?.state) {
+  const after: Card = { ...row, ...change };
+  switch (after.state) {
     case "sending":
       return nextTry(ctx, after, job);
     case "queued":
@@ -125,8 +132,6 @@ async function apply(ctx: MutationCtx, row: Doc<"messages">, job: Job, change: C
       await end(ctx, job);
       await settle(ctx, after);
       return null;
-    case undefined:
-      return null;
   }
 }
 
@@ -137,7 +142,7 @@ async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: s
   await ctx.db.patch("messengerConfigs", config._id, { chatId, updatedAt: Date.now() });
 }
 
-async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<Try | null> {
+async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | null> {
   const config =
     row.place === undefined
       ? await configOf(ctx, row.userId)
@@ -190,21 +195,17 @@ async function nextTry(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promis
  * Whether a chat is an account's that is confirmed as another user's: by the bot that brings that user's own notices and
  * buttons, nobody else writes there. The service's own cards and answers are nobody's.
  */
-async function isAnothers(
-  ctx: MutationCtx,
-  { userId }: Doc<"messages">,
-  chatId: string | null,
-): Promise<boolean> {
+async function isAnothers(ctx: MutationCtx, { userId }: Card, chatId: string | null): Promise<boolean> {
   if (userId === NOBODY || chatId === null) return false;
   const whose = await userOfAccount(ctx, chatId);
   return whose !== null && whose !== userId;
 }
 
-function isFirstTry({ partsSent, doubts, postponements }: Doc<"messages">): boolean {
+function isFirstTry({ partsSent, doubts, postponements }: Card): boolean {
   return partsSent + doubts + postponements === 0;
 }
 
-async function settle(ctx: MutationCtx, row: Doc<"messages">): Promise<void> {
+async function settle(ctx: MutationCtx, row: Card): Promise<void> {
   const sent = row.state === "sent";
   if (!sent) log.warn("messenger.unsent", { messageId: row._id, kind: row.kind, state: row.state });
   if (row.onSettled === undefined || row.subject === undefined) return;

@@ -103,7 +103,10 @@ export function afterStep(row: Row, step: Step, now: number): Change {
 }
 
 /** Whether the next part is a picture's caption. */
-export function goesWithPicture({ picture, partsSent }: Pick<Row, "picture" | "partsSent">): boolean {
+export function goesWithPicture({
+  picture,
+  partsSent,
+}: { [Field in "picture"]?: Row[Field] | undefined } & Pick<Row, "partsSent">): boolean {
   return picture !== undefined && partsSent === 0;
 }
 

@@ -1,60 +1,52 @@
 import * as z from "zod";
-import { siteUrl } from "../../lib/env";
-import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { texts } from "./texts";
 
-/**
- * The reference: one document, for programs and for people. It is made when it is asked for, by modules that no other
- * request evaluates.
- */
+/** The reference: one document, for programs and for people, told of as any other endpoint. */
 
-const CACHED = { "Cache-Control": "public, max-age=60" };
+const CACHE_HEADERS = {
+  "Cache-Control": "For how long it may be kept.",
+  ETag: "Names this version: who has it sends it in `If-None-Match`, and gets 304 without a body.",
+  Vary: "It is compressed for who accepts gzip.",
+  "Content-Encoding": "gzip, where that was accepted.",
+};
+const unread = () => Promise.reject(new Error("The router answers with the text itself"));
 
-const openApiDocument = z.looseObject({ openapi: z.literal("3.1.1") });
+const document: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/openapi.json",
+  summary: "This interface as an OpenAPI 3.1 document.",
+  description:
+    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
+  needs: [],
+  answerHeaders: CACHE_HEADERS,
+  unchanged: "It is what `If-None-Match` names.",
+  example: { input: {}, output: { openapi: "3.1.1" } },
+  input: z.object({}),
+  returns: z.looseObject({ openapi: z.literal("3.1.1") }),
+  handler: unread,
+});
 
-/** @param domains All endpoints by tag, these included: read when the document is made. */
-export function referenceEndpoints(
-  domains: () => Record<string, readonly MountedEndpoint[]>,
-): MountedEndpoint[] {
-  const document: MountedEndpoint = endpoint({
-    methods: ["GET"],
-    path: "/openapi.json",
-    summary: "This interface as an OpenAPI 3.1 document.",
-    description:
-      "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
-    needs: [],
-    answerHeaders: { "Cache-Control": "For how long it may be kept." },
-    example: { input: {}, output: { openapi: "3.1.1" } },
-    input: z.object({}),
-    returns: openApiDocument,
-    handler: async () => {
-      const { openApi } = await import("./document");
-      const told: unknown = JSON.parse(JSON.stringify(openApi(domains(), siteUrl())));
-      return new Reply(openApiDocument.parse(told), CACHED);
-    },
-  });
+const reference: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/docs",
+  summary: "This reference, as a page to read.",
+  description: "The same as `/openapi.json`, for people; without scripts.",
+  needs: [],
+  answerHeaders: {
+    ...CACHE_HEADERS,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
+  },
+  unchanged: "It is what `If-None-Match` names.",
+  media: "text/html",
+  input: z.object({}),
+  returns: z.string(),
+  handler: unread,
+});
 
-  const reference: MountedEndpoint = endpoint({
-    methods: ["GET"],
-    path: "/docs",
-    summary: "This reference, as a page to read.",
-    description: "The same as `/openapi.json`, for people; without scripts.",
-    needs: [],
-    answerHeaders: {
-      "Cache-Control": "For how long it may be kept.",
-      "X-Content-Type-Options": "nosniff",
-      "Referrer-Policy": "no-referrer",
-      "Content-Security-Policy": "Nothing is loaded from anywhere, and nothing runs.",
-    },
-    media: "text/html",
-    input: z.object({}),
-    returns: z.string(),
-    handler: async () => {
-      const { openApi } = await import("./document");
-      const { page } = await import("./page");
-      const { html, headers } = page(openApi(domains(), siteUrl()));
-      return new Reply(html, headers);
-    },
-  });
-
-  return [document, reference];
-}
+export const referenceEndpoints: MountedEndpoint[] = [
+  { ...document, handle: texts.document.handle },
+  { ...reference, handle: texts.page.handle },
+];

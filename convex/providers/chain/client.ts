@@ -19,7 +19,7 @@ import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { noteCall } from "../../lib/outside/providerCalls";
+import { noteCall } from "../../lib/outside/notes";
 import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../call";
 import { revertName, type Revert } from "./reverts";
 

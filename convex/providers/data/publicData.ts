@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { coingeckoPlan, isOff, optional, siteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { waitTurn } from "../../lib/outside/sourceTurns";
+import { turnsOf, type WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
 import { answered, askProvider, bodyOf, postJson } from "../call";
 
@@ -20,8 +20,8 @@ export type PublicRequest<Shape extends z.ZodType> = {
   isAbsence?: (status: number, body: unknown) => boolean;
 };
 
-/** An action that asks for somebody; without `turnOf` for the service itself. */
-export type Asking = ActionCtx & { turnOf?: string };
+/** An action that asks for somebody; without `turnOf` for the service itself. With `waitTurn` it asks many at one time. */
+export type Asking = ActionCtx & { turnOf?: string; waitTurn?: WaitTurn };
 /** Who keeps to the sources' limits: a deployment's functions together, or somebody who asks once by hand. */
 export type Turns = Asking | typeof BY_HAND;
 export const BY_HAND = "by hand";
@@ -39,7 +39,7 @@ export async function askPublic<Shape extends z.ZodType>(
 ): Promise<z.output<Shape>> {
   const name = SOURCE_NAMES[source];
   if (isOff(source)) throw new AppError("upstream", `${name} is left out (SOURCES_OFF)`);
-  if (turns !== BY_HAND && !(await waitTurn(turns, source, turns.turnOf)))
+  if (turns !== BY_HAND && !(await turnAt(turns, source)))
     throw new AppError("upstream", `${name} is not asked more often than its limit allows`);
   const url = addressOf(source) + path;
   const request = requestOf(turns, source, body);
@@ -48,6 +48,11 @@ export async function askPublic<Shape extends z.ZodType>(
     throw new AppError("not_found", `${name} does not list it`);
   }
   return bodyOf(name, answer, shape);
+}
+
+function turnAt({ waitTurn, turnOf, ...ctx }: Asking, source: PublicSource): Promise<boolean> {
+  const turn = { source, ...(turnOf === undefined ? {} : { holder: turnOf }) };
+  return (waitTurn ?? turnsOf(ctx))(turn);
 }
 
 /** The source's own public address of a path: what an answer cites, wherever the question really went. */

@@ -4,7 +4,7 @@ import type { Purse } from "../../lib/budget/ledger";
 import { completionCost, dearestCompletion, usageOf, type Usage } from "../../lib/budget/costs";
 import { required, setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
-import { noteCall } from "../../lib/outside/providerCalls";
+import { noteCall } from "../../lib/outside/notes";
 import { wellFormed } from "../../lib/text/strings";
 import { DAY, SECOND, sleep } from "../../lib/time";
 import {

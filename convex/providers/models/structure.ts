@@ -55,13 +55,25 @@ export async function completeStructured<Shape extends z.ZodType>(
 ): Promise<Structured<z.output<Shape>>> {
   const gateway = { gateway: `${setting("LLM_ENDPOINT")} ${patience.model ?? setting("LLM_MODEL")}` };
   const memory = {
-    refusesSchemas: () => ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, gateway),
+    refusesSchemas: () => remembered(ctx, gateway),
     noteRefusal: async () => {
       await ctx.runMutation(internal.lib.outside.gatewayFormats.remember, gateway);
     },
     purse: purseOf(ctx, payer),
   };
   return askStructured(memory, question, patience);
+}
+
+/** What each action was told of gateways: what it asks side by side looks once. */
+const told = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
+
+function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
+  const known = told.get(ctx) ?? new Map<string, Promise<boolean>>();
+  told.set(ctx, known);
+  const looked =
+    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, gateway);
+  known.set(gateway.gateway, looked);
+  return looked;
 }
 
 /** What is known of the gateway from earlier calls, and who pays for this one. */

@@ -4,6 +4,7 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
+import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { dueReport } from "./checkpoints";
@@ -132,9 +133,11 @@ export const store = internalMutation({
     result: vResult,
     model: v.string(),
     tokensUsed: v.number(),
+    noted: vNoted,
   },
   returns: v.null(),
-  handler: async (ctx, { synthesisId, job, ...written }) => {
+  handler: async (ctx, { synthesisId, job, noted, ...written }) => {
+    await keepNoted(ctx, noted);
     if (!(await end(ctx, job))) return null;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });

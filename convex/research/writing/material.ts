@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalQuery, type ActionCtx } from "../../_generated/server";
-import type { Fact, Missing, Wanted } from "../../evidence/tables";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/server";
+import { standing, vStanding } from "../../evidence/collections";
+import { vFact, type Fact, type Missing, type Wanted } from "../../evidence/tables";
 import { withoutCitations } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
 import { briefOf, type Brief } from "./brief";
@@ -35,26 +36,34 @@ export async function gatherBrief(
     startedAt,
   }: { focus: string; observations: readonly Sources[]; startedAt: number | null },
 ): Promise<Brief> {
-  const withinMs = FACTS_GOOD_MS;
-  const then = async (at: number | null): Promise<Fact[]> => {
-    if (at === null) return [];
-    const stood = { wanted: [...COMPARED], withinMs, at };
-    return (await ctx.runQuery(internal.evidence.collections.latest, stood)).facts;
-  };
-  const [{ facts, absent }, previous] = await Promise.all([
-    ctx.runQuery(internal.evidence.collections.latest, { wanted: wantedFor(focus), withinMs }),
-    ctx.runQuery(internal.research.writing.material.previous, { focus }),
-  ]);
-  return briefOf({
-    focus,
-    facts,
-    atStart: await then(startedAt),
-    atReport: await then(previous?.generatedAt ?? null),
-    readings: readingsOf(observations),
-    previous: previous?.line ?? null,
-    missing: missingOf(observations.at(-1), absent),
-  });
+  const known = await ctx.runQuery(internal.research.writing.material.known, { focus, startedAt });
+  const { facts, absent, atStart, atReport, previous } = known;
+  const readings = readingsOf(observations);
+  const missing = missingOf(observations.at(-1), absent);
+  return briefOf({ focus, facts, atStart, atReport, readings, previous, missing });
 }
+
+/** The facts on a focus, what they were when its shift began and at the last report, and that report in a line. */
+export const known = internalQuery({
+  args: { focus: v.string(), startedAt: v.union(v.number(), v.null()) },
+  returns: vStanding.extend({
+    atStart: v.array(vFact),
+    atReport: v.array(vFact),
+    previous: v.union(v.string(), v.null()),
+  }),
+  handler: async (ctx, { focus, startedAt }) => {
+    const withinMs = FACTS_GOOD_MS;
+    const then = async (at: number | null): Promise<Fact[]> =>
+      at === null ? [] : (await standing(ctx, { wanted: COMPARED, withinMs, at })).facts;
+    const previous = await previousOn(ctx, focus);
+    return {
+      ...(await standing(ctx, { wanted: wantedFor(focus), withinMs, at: Date.now() })),
+      atStart: await then(startedAt),
+      atReport: await then(previous?.generatedAt ?? null),
+      previous: previous?.line ?? null,
+    };
+  },
+});
 
 /** What the latest round of the collectors could not bring, and what has not come yet. */
 function missingOf(latest: Sources | undefined, absent: readonly Wanted[]): Missing[] {
@@ -67,23 +76,22 @@ function missingOf(latest: Sources | undefined, absent: readonly Wanted[]): Miss
 }
 
 /** The last report or on-demand result on a focus, in a line. */
-export const previous = internalQuery({
-  args: { focus: v.string() },
-  returns: v.union(v.object({ generatedAt: v.number(), line: v.string() }), v.null()),
-  handler: async (ctx, { focus }) => {
-    const report = await ctx.db
-      .query("reports")
-      .withIndex("by_jobToken", (q) => q.eq("jobToken", focus))
-      .order("desc")
-      .first();
-    const snapshot = await resultOn(ctx, { focus });
-    const [latest] = [report, snapshot]
-      .flatMap((row) => (row === null ? [] : [row]))
-      .sort((a, b) => b.generatedAt - a.generatedAt);
-    if (latest === undefined) return null;
-    const { generatedAt, result } = latest;
-    // Its figures were another time's: they are not to be taken over.
-    const summary = withoutCitations(result.shortSummary);
-    return { generatedAt, line: `${iso(generatedAt)}, ${result.marketOutlook}: ${summary}` };
-  },
-});
+async function previousOn(
+  ctx: QueryCtx,
+  focus: string,
+): Promise<{ generatedAt: number; line: string } | null> {
+  const report = await ctx.db
+    .query("reports")
+    .withIndex("by_jobToken", (q) => q.eq("jobToken", focus))
+    .order("desc")
+    .first();
+  const snapshot = await resultOn(ctx, { focus });
+  const [latest] = [report, snapshot]
+    .flatMap((row) => (row === null ? [] : [row]))
+    .sort((a, b) => b.generatedAt - a.generatedAt);
+  if (latest === undefined) return null;
+  const { generatedAt, result } = latest;
+  // Its figures were another time's: they are not to be taken over.
+  const summary = withoutCitations(result.shortSummary);
+  return { generatedAt, line: `${iso(generatedAt)}, ${result.marketOutlook}: ${summary}` };
+}

@@ -2,7 +2,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
-import { vCaller } from "../../lib/limits/charges";
+import { vCaller } from "../../lib/limits/callers";
 import { vTicket, type Ticket } from "../../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";

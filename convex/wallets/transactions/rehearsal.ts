@@ -3,7 +3,7 @@ import { concat, numberToHex, type Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { MOST_FEE } from "../../lib/money/base";
-import type { Caller } from "../../lib/limits/charges";
+import type { Caller } from "../../lib/limits/callers";
 import { failureOf, STATUS, type ErrorCode } from "../../lib/errors";
 import { formatUnits, usdValue } from "../../lib/money/amounts";
 import { counted } from "../../lib/outside/providerCalls";

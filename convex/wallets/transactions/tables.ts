@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { withSystemFields } from "convex-helpers/validators";
-import { vCredential } from "../../lib/limits/charges";
+import { vCredential } from "../../lib/limits/callers";
 import { vMeasure, vSymbol } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 

@@ -1,12 +1,20 @@
-import { isErrorCode, STATUS, type ErrorCode } from "../../lib/errors";
-import type { Failure, MountedEndpoint } from "../../lib/http/endpoint";
-import { jsonSchemaOf, type JsonSchema } from "../../lib/http/jsonSchema";
-import { templateOf } from "../../lib/http/paths";
-import { about } from "./about";
+import { isErrorCode, STATUS, type ErrorCode } from "../../convex/lib/errors";
+import type { Failure, MountedEndpoint } from "../../convex/lib/http/endpoint";
+import { jsonSchemaOf, type JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { templateOf } from "../../convex/lib/http/paths";
+import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./headers";
-import type { Level } from "../../users/levels";
-import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
-import { VERSION } from "../version";
+import type { Level } from "../../convex/users/levels";
+import type {
+  Answer,
+  Header,
+  Media,
+  Method,
+  OpenApi,
+  Operation,
+  Parameter,
+} from "../../convex/ops/reference/types";
+import { VERSION } from "../../convex/ops/version";
 
 /** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
 
@@ -114,7 +122,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
           },
         }
       : {}),
-    responses: { "200": success(one, name), ...accepted(one, name), ...failures(one) },
+    responses: { "200": success(one, name), ...accepted(one, name), ...unchanged(one), ...failures(one) },
     ...(one.headers?.Authorization === undefined ? {} : { security: [{}, { userToken: [] }] }),
   };
 }
@@ -201,6 +209,12 @@ function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
   const { headers } = success(one, name);
   const content = { [JSON_TYPE]: { schema: ref(`${name}Answer`) } };
   return { "202": { description: one.accepted, headers, content } };
+}
+
+/** What the caller has already. */
+function unchanged(one: MountedEndpoint): Record<string, Answer> {
+  if (one.unchanged === undefined) return {};
+  return { "304": { description: one.unchanged, headers: answerHeaders(one.answerHeaders), content: {} } };
 }
 
 /** What any endpoint can answer, what its limit and its keys imply, and what it says of itself; by status. */

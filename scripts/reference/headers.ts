@@ -1,5 +1,5 @@
-import type { MountedEndpoint } from "../../lib/http/endpoint";
-import type { Header, Parameter } from "./types";
+import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
+import type { Header, Parameter } from "../../convex/ops/reference/types";
 
 /** The headers that the API document tells of: those a request may have, and those of every answer. */
 

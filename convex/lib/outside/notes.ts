@@ -1,0 +1,38 @@
+import type { Infer } from "convex/values";
+import type { vProvider } from "../tables";
+import type { Share } from "./spending";
+
+/** What an action notes of its exchanges with providers until it is stored (`lib/outside/providerCalls`). */
+
+export type Provider = Infer<typeof vProvider>;
+export type Count = { provider: Provider; calls: number; failures: number };
+type Spent = Share & { micros: number };
+export type Noted = { counts: Count[]; spent: Spent[] };
+
+/** What was noted and not stored yet. The platform gives every action a module state of its own. */
+const noted = new Map<Provider, Count>();
+const spent = new Map<string, Spent>();
+
+/** Notes one exchange with a provider. A failure is no answer, an unreadable one, or one that says "not now" or "not you". */
+export function noteCall(provider: Provider, failed: boolean): void {
+  const count = noted.get(provider) ?? { provider, calls: 0, failures: 0 };
+  noted.set(provider, {
+    provider,
+    calls: count.calls + 1,
+    failures: count.failures + (failed ? 1 : 0),
+  });
+}
+
+/** Notes what a call cost. */
+export function noteSpent({ micros, ...of }: Spent): void {
+  const key = Object.values(of).join(" ");
+  spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
+}
+
+/** What was noted, for a mutation that stores it beside what else it stores. */
+export function takeNoted(): Noted {
+  const taken = { counts: [...noted.values()], spent: [...spent.values()] };
+  noted.clear();
+  spent.clear();
+  return taken;
+}

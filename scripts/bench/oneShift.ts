@@ -1,0 +1,46 @@
+import { internal } from "../../convex/_generated/api";
+import { HOUR } from "../../convex/lib/time";
+import type { Bill } from "../host/bill";
+import { runCrons } from "./idleDay";
+import type { Progress } from "./progress";
+import { createWorld, type World } from "./world";
+
+export type Cost = Pick<Bill, "calls" | "readBytes" | "writtenBytes">;
+export type Costs = Cost & { byFunction: Record<string, Cost> };
+
+const FREE: Cost = { calls: 0, readBytes: 0, writtenBytes: 0 };
+
+/** What a shift adds to as many idle hours. */
+export async function aShift(progress: Progress): Promise<Costs> {
+  const shiftHours = async (start: (world: World) => Promise<unknown>) => {
+    const world = await createWorld({ answerMs: { llm: 10_000, sentiment: 45_000, messenger: 1_000 } });
+    try {
+      runCrons(world);
+      await start(world);
+      await world.clock.advance(9 * HOUR);
+      return world.host.core.billing.told();
+    } finally {
+      world.stop();
+    }
+  };
+  progress("a shift");
+  const paidBy = { class: "anonymous" as const, holders: ["bench"] };
+  const shift = { userId: "bench", token: "BTC", signedIn: false, paidBy };
+  const busy = await shiftHours(({ t }) => t.mutation(internal.research.shifts.start, shift));
+  const idle = await shiftHours(() => Promise.resolve());
+  const names = Object.keys(busy.byFunction);
+  return {
+    ...beyond(busy, idle),
+    byFunction: Object.fromEntries(
+      names.map((name) => [name, beyond(busy.byFunction[name], idle.byFunction[name])]),
+    ),
+  };
+}
+
+function beyond(busy: Cost = FREE, idle: Cost = FREE): Cost {
+  return {
+    calls: busy.calls - idle.calls,
+    readBytes: busy.readBytes - idle.readBytes,
+    writtenBytes: busy.writtenBytes - idle.writtenBytes,
+  };
+}
