@@ -4,7 +4,8 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../alerts/model";
 import { configOf, saveConfig } from "../messenger/model";
 import { dropPlaces } from "../messenger/places";
-import { endWebhook, webhooksOf } from "../messenger/webhooks/rows";
+import { webhooksOf } from "../messenger/webhooks/events";
+import { endWebhook } from "../messenger/webhooks/rows";
 import { activeShiftsOf } from "../research/model";
 import type { vLeftover } from "./tables";
 

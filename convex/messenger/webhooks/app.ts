@@ -3,7 +3,8 @@ import { internal } from "../../_generated/api";
 import { action, mutation, query } from "../../_generated/server";
 import { charge } from "../../lib/limits/charges";
 import { requireUser } from "../../users/model";
-import { endWebhook, shown, vWebhook, webhooksOf, type Webhook } from "./rows";
+import { webhooksOf } from "./events";
+import { endWebhook, shown, vWebhook, type Webhook } from "./rows";
 import { vEventType } from "./tables";
 
 /** Webhooks as the web application sets them. Every function is about the signed-in user alone. */

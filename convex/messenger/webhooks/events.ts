@@ -2,9 +2,8 @@ import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/records/ids";
-import { DAY, iso } from "../../lib/time";
-import { webhooksOf } from "./rows";
-import { REPLAYED_DAYS, type EventType, type OWN_EVENTS, type PUBLIC_EVENTS } from "./tables";
+import { rowsByBoth } from "../../lib/records/rows";
+import type { EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
 
 /** What webhooks are told of. Plain functions for the transactions that decide it. */
 
@@ -13,6 +12,14 @@ import { REPLAYED_DAYS, type EventType, type OWN_EVENTS, type PUBLIC_EVENTS } fr
  * hours.
  */
 export const MOST_WAITING = 50;
+
+/** A user's active webhooks at most. */
+export const MOST_WEBHOOKS = 3;
+
+/** A user's active webhooks, oldest first. */
+export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
+  return rowsByBoth(ctx.db.query("webhooks"), "userId", userId, "state", "active").take(MOST_WEBHOOKS);
+}
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -81,38 +88,4 @@ async function makeRoom(ctx: MutationCtx, webhookId: Id<"webhooks">): Promise<vo
 /** The `webhook-id` of an event: the same in every try, and at every webhook. */
 export function messageIdOf(eventId: Id<"webhookEvents">): string {
   return `msg_${eventId}`;
-}
-
-/** The JSON that is posted, the same in every try. */
-export function bodyOf({ type, at, data }: Doc<"webhookEvents">): string {
-  return `{"type":"${type}","timestamp":"${iso(at)}","data":${data}}`;
-}
-
-/** Since when events are still read and sent again. */
-export function replayedSince(now: number): number {
-  return now - REPLAYED_DAYS * DAY;
-}
-
-/**
- * What a user's webhooks ask for, from a moment on, the oldest first.
- * @returns `next` is the moment to go on from; `null` where that is all.
- */
-export async function eventsSince(
-  ctx: QueryCtx,
-  {
-    userId,
-    since,
-    most,
-    types,
-  }: { userId: string; since: number; most: number; types: readonly EventType[] },
-): Promise<{ events: Doc<"webhookEvents">[]; next: number | null }> {
-  const from = Math.max(since, replayedSince(Date.now()));
-  const of = (whose: string) =>
-    ctx.db
-      .query("webhookEvents")
-      .withIndex("by_userId_and_at", (q) => q.eq("userId", whose).gte("at", from))
-      .take(most + 1);
-  const both = [...(await of(userId)), ...(await of(NOBODY))].toSorted((a, b) => a.at - b.at);
-  const next = both[most]?.at ?? null;
-  return { events: both.slice(0, most).filter(({ type }) => types.includes(type)), next };
 }

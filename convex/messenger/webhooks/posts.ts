@@ -3,9 +3,9 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { dueWork } from "../../lib/cronRuns";
-import { DAY, HOUR, MINUTE, SECOND } from "../../lib/time";
+import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
 import { ownerOf } from "../../users/model";
-import { bodyOf, messageIdOf, post } from "./events";
+import { messageIdOf, post } from "./events";
 
 /**
  * What is posted to webhooks, and when (`carrier` posts it): one action a minute, whatever there is, many posts at a time,
@@ -129,6 +129,11 @@ export const claim = internalMutation({
     return turn.tries;
   },
 });
+
+/** The JSON that is posted, the same in every try. */
+function bodyOf({ type, at, data }: Doc<"webhookEvents">): string {
+  return `{"type":"${type}","timestamp":"${iso(at)}","data":${data}}`;
+}
 
 type Turn = { now: number; holders: Holder[]; tries: Try[] };
 

@@ -3,9 +3,10 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { NOBODY } from "../../lib/records/ids";
-import { eventsSince, messageIdOf, MOST_WAITING, post, replayedSince } from "./events";
-import { ownWebhook, webhooksOf } from "./rows";
-import { vEventType } from "./tables";
+import { DAY } from "../../lib/time";
+import { messageIdOf, MOST_WAITING, post, webhooksOf } from "./events";
+import { ownWebhook } from "./rows";
+import { REPLAYED_DAYS, vEventType, type EventType } from "./tables";
 
 /** Events of the last days, read and sent again. */
 
@@ -59,4 +60,33 @@ async function ownEvent(ctx: QueryCtx, userId: string, id: string): Promise<Doc<
   if (!isTold || row.at < replayedSince(Date.now()))
     throw new AppError("not_found", "This user has had no such event in the last 7 days");
   return row;
+}
+
+/** Since when events are still read and sent again. */
+function replayedSince(now: number): number {
+  return now - REPLAYED_DAYS * DAY;
+}
+
+/**
+ * What a user's webhooks ask for, from a moment on, the oldest first.
+ * @returns `next` is the moment to go on from; `null` where that is all.
+ */
+async function eventsSince(
+  ctx: QueryCtx,
+  {
+    userId,
+    since,
+    most,
+    types,
+  }: { userId: string; since: number; most: number; types: readonly EventType[] },
+): Promise<{ events: Doc<"webhookEvents">[]; next: number | null }> {
+  const from = Math.max(since, replayedSince(Date.now()));
+  const of = (whose: string) =>
+    ctx.db
+      .query("webhookEvents")
+      .withIndex("by_userId_and_at", (q) => q.eq("userId", whose).gte("at", from))
+      .take(most + 1);
+  const both = [...(await of(userId)), ...(await of(NOBODY))].toSorted((a, b) => a.at - b.at);
+  const next = both[most]?.at ?? null;
+  return { events: both.slice(0, most).filter(({ type }) => types.includes(type)), next };
 }

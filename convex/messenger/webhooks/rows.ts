@@ -3,14 +3,11 @@ import { getOrThrow } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { rowsByBoth } from "../../lib/records/rows";
 import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/security/seals";
+import { MOST_WEBHOOKS, webhooksOf } from "./events";
 import { PUBLIC_EVENTS, vEventType, webhookTables } from "./tables";
 
 /** Users' webhooks. */
-
-/** A user's active webhooks at most. */
-const MOST = 3;
 
 /** A webhook as its user sees it. Times in epoch ms. */
 export const vWebhook = webhookTables.webhooks.validator.pick("url", "events", "state", "createdAt").extend({
@@ -23,11 +20,6 @@ export type Webhook = Infer<typeof vWebhook>;
 /** A secret's envelope opens for its user and its address alone. */
 export function secretSeal({ userId, url }: { userId: string; url: string }): SealContext {
   return { purpose: "webhook secret", owner: `${userId}\n${url}` };
-}
-
-/** A user's active webhooks, oldest first. */
-export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"webhooks">[]> {
-  return rowsByBoth(ctx.db.query("webhooks"), "userId", userId, "state", "active").take(MOST);
 }
 
 /** A user's webhook by its id. @throws AppError `not_found` for none of theirs. */
@@ -58,7 +50,8 @@ export const store = internalMutation({
     const active = await webhooksOf(ctx, userId);
     if (active.some((one) => one.url === url))
       throw new AppError("conflict", "This address is already one of the user's webhooks");
-    if (active.length >= MOST) throw new AppError("conflict", `At most ${MOST} webhooks: remove one first`);
+    if (active.length >= MOST_WEBHOOKS)
+      throw new AppError("conflict", `At most ${MOST_WEBHOOKS} webhooks: remove one first`);
     const webhookId = await ctx.db.insert("webhooks", {
       ...{ userId, url, events, hearsPublic: PUBLIC_EVENTS.some((type) => events.includes(type)) },
       ...{ sealedSigning, keyId: keyIdOf(sealedSigning) },
