@@ -62,7 +62,7 @@ const routes: Routes = {
   "/webhooks/off": { POST: webhooks },
   "/webhooks/events": { GET: webhooks },
   "/webhooks/resend": { POST: webhooks },
-  "/agent/research/paid": { POST: paidReports },
+  "/agent/research/paid": { GET: paidReports, POST: paidReports },
   "/indexer/deposit": { POST: deposits },
   "/user/messenger": { POST: messenger },
   "/messenger/connect": { POST: linking },

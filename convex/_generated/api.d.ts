@@ -274,6 +274,7 @@ import type * as payments_reports_authorizations from "../payments/reports/autho
 import type * as payments_reports_challenge from "../payments/reports/challenge.js";
 import type * as payments_reports_claims from "../payments/reports/claims.js";
 import type * as payments_reports_desk from "../payments/reports/desk.js";
+import type * as payments_reports_extensions from "../payments/reports/extensions.js";
 import type * as payments_reports_hashProofs from "../payments/reports/hashProofs.js";
 import type * as payments_reports_http from "../payments/reports/http.js";
 import type * as payments_reports_model from "../payments/reports/model.js";
@@ -284,6 +285,7 @@ import type * as payments_reports_redemption from "../payments/reports/redemptio
 import type * as payments_reports_relayer from "../payments/reports/relayer.js";
 import type * as payments_reports_settling from "../payments/reports/settling.js";
 import type * as payments_reports_tables from "../payments/reports/tables.js";
+import type * as payments_reports_termsHttp from "../payments/reports/termsHttp.js";
 import type * as payments_terms from "../payments/terms.js";
 import type * as payments_transfers from "../payments/transfers.js";
 import type * as pictures_card from "../pictures/card.js";
@@ -801,6 +803,7 @@ declare const fullApi: ApiFromModules<{
   "payments/reports/challenge": typeof payments_reports_challenge;
   "payments/reports/claims": typeof payments_reports_claims;
   "payments/reports/desk": typeof payments_reports_desk;
+  "payments/reports/extensions": typeof payments_reports_extensions;
   "payments/reports/hashProofs": typeof payments_reports_hashProofs;
   "payments/reports/http": typeof payments_reports_http;
   "payments/reports/model": typeof payments_reports_model;
@@ -811,6 +814,7 @@ declare const fullApi: ApiFromModules<{
   "payments/reports/relayer": typeof payments_reports_relayer;
   "payments/reports/settling": typeof payments_reports_settling;
   "payments/reports/tables": typeof payments_reports_tables;
+  "payments/reports/termsHttp": typeof payments_reports_termsHttp;
   "payments/terms": typeof payments_terms;
   "payments/transfers": typeof payments_transfers;
   "pictures/card": typeof pictures_card;
