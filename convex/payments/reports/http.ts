@@ -82,6 +82,7 @@ const report: MountedEndpoint = endpoint({
   answerHeaders: RECEIPT_HEADERS,
   errors: {
     not_found: "No source knows the token: the payment is not used.",
+    conflict: "The payment identifier was used for another order: nothing is carried out.",
     payment_required: {
       when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid.",
       ...PAYMENT_REQUIRED,
