@@ -6,6 +6,7 @@ import { compatEndpoints } from "./compat/http";
 import { compatMessengerEndpoints } from "./compat/messengerHttp";
 import type { MountedEndpoint } from "./lib/http/endpoint";
 import { marketEndpoints } from "./market/http";
+import { webhookEndpoints } from "./messenger/webhooks/http";
 import { messengerEndpoints } from "./bot/settingsHttp";
 import { opsEndpoints } from "./ops/http";
 import { referenceEndpoints } from "./ops/reference/http";
@@ -36,7 +37,8 @@ export const domains: Record<string, MountedEndpoint[]> = {
   research: researchEndpoints,
   signals: [...signalEndpoints, ...labEndpoints],
   whales: whaleEndpoints,
-  alerts: alertEndpoints,
+  alerts: [...alertEndpoints, ...webhookEndpoints],
+
   payments: [...paidReportEndpoints, ...depositEndpoints],
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints, ...approvalEndpoints],

@@ -27,6 +27,7 @@ const social = () => import("./social/http").then(({ socialEndpoints }) => socia
 const transactions = () =>
   import("./wallets/orders/http").then(({ transactionEndpoints }) => transactionEndpoints);
 const wallets = () => import("./wallets/http").then(({ walletEndpoints }) => walletEndpoints);
+const webhooks = () => import("./messenger/webhooks/http").then(({ webhookEndpoints }) => webhookEndpoints);
 const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleEndpoints);
 
 const routes: Routes = {
@@ -56,9 +57,11 @@ const routes: Routes = {
   "/alerts": { GET: alerts, POST: alerts },
   "/alerts/confirm": { POST: alerts },
   "/alerts/off": { POST: alerts },
-  "/alerts/webhooks": { POST: alerts },
-  "/alerts/webhooks/off": { POST: alerts },
-  "/agent/research/paid": { POST: paidReports },
+  "/webhooks": { GET: webhooks, POST: webhooks },
+  "/webhooks/off": { POST: webhooks },
+  "/webhooks/events": { GET: webhooks },
+  "/webhooks/resend": { POST: webhooks },
+  "/agent/research/paid": { GET: paidReports, POST: paidReports },
   "/indexer/deposit": { POST: deposits },
   "/user/messenger": { POST: messenger },
   "/messenger/connect": { POST: linking },

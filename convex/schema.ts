@@ -9,6 +9,7 @@ import { libRecords, libTables } from "./lib/tables";
 import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
+import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
 import { depositRecords, depositTables } from "./payments/deposits/tables";
 import { paidRecords, paidTables } from "./payments/reports/tables";
 import { transferRecords, transferTables } from "./payments/transfers";
@@ -35,6 +36,7 @@ export default defineSchema({
   ...signalTables,
   ...alertTables,
   ...messengerTables,
+  ...webhookTables,
   ...botTables,
   ...walletTables,
   ...transactionTables,
@@ -62,6 +64,7 @@ export const records: Records = {
   ...signalRecords,
   ...alertRecords,
   ...messengerRecords,
+  ...webhookRecords,
   ...botRecords,
   ...walletRecords,
   ...transactionRecords,

@@ -50,7 +50,7 @@ const UPWARD: Readonly<Record<string, string>> = {
 const REGISTER_BOTH: Readonly<Record<string, string>> = {
   // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
   "alerts/app": "the web application's paths",
-  "alerts/webhooks/deliveries": "open",
+  "messenger/webhooks/app": "the web application's paths",
 };
 
 const modules: Module[] = await Promise.all(

@@ -2,9 +2,10 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../alerts/model";
-import { endSink, sinksOf } from "../alerts/webhooks/rows";
 import { configOf, saveConfig } from "../messenger/model";
 import { dropPlaces } from "../messenger/places";
+import { webhooksOf } from "../messenger/webhooks/events";
+import { endWebhook } from "../messenger/webhooks/rows";
 import { activeShiftsOf } from "../research/model";
 import type { vLeftover } from "./tables";
 
@@ -34,7 +35,7 @@ export async function leftoversOf(ctx: QueryCtx, userId: string): Promise<Infer<
   return {
     chat: config?.chatId ?? null,
     bot: config?.sealedBotToken !== undefined,
-    webhooks: (await sinksOf(ctx, userId)).map(({ url }) => url),
+    webhooks: (await webhooksOf(ctx, userId)).map(({ url }) => url),
     alerts: (await openAlerts(ctx, userId)).map(({ words }) => words),
     shifts: shifts.map(({ focus: token, messengerChatId }) => ({ token, chat: messengerChatId ?? null })),
   };
@@ -53,7 +54,7 @@ export async function endLeftovers(
   });
   await dropPlaces(ctx, userId);
   if (goes("webhooks")) {
-    for (const { _id } of await sinksOf(ctx, userId)) await endSink(ctx, userId, _id);
+    for (const { _id } of await webhooksOf(ctx, userId)) await endWebhook(ctx, userId, _id);
   }
   if (goes("alerts")) {
     for (const { alertId } of await openAlerts(ctx, userId)) {

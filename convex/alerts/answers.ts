@@ -2,16 +2,14 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
 import type { Call } from "../lib/http/endpoint";
-import { takeCommon } from "../lib/limits/pools";
 import { assertMay } from "../users/access";
 import { proposeAlert } from "./desk";
 import type { Replay } from "./history/replays";
 import { REPLAYED_DAYS } from "./history/rules";
-import { addSink } from "./webhooks/desk";
 import type { Observation } from "./tables";
 
-/** What the endpoints do, loaded when one is called: alerts and webhooks say who is told, so a
- * `userId` with an owner is judged as for that. */
+/** What the endpoints do, loaded when one is called: alerts say what is told to whom, so a `userId` with an owner is judged
+ * as for that. */
 
 export async function proposal(ctx: ActionCtx, input: { userId: string; text: string }, { caller }: Call) {
   await assertMay(ctx, input.userId, "delivery");
@@ -22,7 +20,7 @@ export async function proposal(ctx: ActionCtx, input: { userId: string; text: st
 
 export async function everything(ctx: ActionCtx, { userId }: { userId: string }) {
   await assertMay(ctx, userId, "delivery");
-  return ctx.runQuery(internal.alerts.proposals.all, { userId });
+  return { alerts: await ctx.runQuery(internal.alerts.proposals.all, { userId }) };
 }
 
 type One = { userId: string; alertId: string };
@@ -35,22 +33,6 @@ export async function confirmed(ctx: ActionCtx, input: One, { caller: { address 
 export async function ended(ctx: ActionCtx, input: One) {
   await assertMay(ctx, input.userId, "delivery");
   return { alert: await ctx.runMutation(internal.alerts.proposals.end, input) };
-}
-
-export async function webhookAdded(
-  ctx: ActionCtx,
-  { userId, url }: { userId: string; url: string },
-  { caller }: Call,
-) {
-  await assertMay(ctx, userId, "delivery");
-  const take = caller.signedIn === true ? undefined : () => takeCommon(ctx, "webhook", caller);
-  const { secret, ...webhook } = await addSink(ctx, userId, url, take);
-  return { webhook, secret };
-}
-
-export async function webhookEnded(ctx: ActionCtx, input: { userId: string; webhookId: string }) {
-  await assertMay(ctx, input.userId, "delivery");
-  return { webhook: await ctx.runMutation(internal.alerts.webhooks.rows.remove, input) };
 }
 
 const SHOWN = 20;

@@ -4,10 +4,8 @@ import { action, mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits/charges";
 import { requireUser } from "../users/model";
 import type { Proposed } from "./desk";
-import { confirm, ownAlert, switchOff, vAlert } from "./model";
-import { everythingOf, vEverything } from "./proposals";
+import { alertsOf, confirm, ownAlert, switchOff, vAlert } from "./model";
 import { vReplay } from "./history/replays";
-import { endSink, vSink, type Sink } from "./webhooks/rows";
 
 /** Alerts as the web application sets them. Every function is about the signed-in user alone. */
 
@@ -47,29 +45,9 @@ export const end = mutation({
   },
 });
 
-/** The user's alerts and webhooks. */
+/** The user's alerts. */
 export const mine = query({
   args: {},
-  returns: vEverything,
-  handler: async (ctx) => everythingOf(ctx, (await requireUser(ctx)).userId),
-});
-
-/** Adds a webhook; the secret is told this once. @throws AppError as `sinks.addSink` does; `rate_limited`. */
-export const addWebhook = action({
-  args: { url: v.string() },
-  returns: v.object({ webhook: vSink, secret: v.string() }),
-  handler: async (ctx, { url }): Promise<{ webhook: Sink; secret: string }> => {
-    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
-    await charge(ctx, "settings", { userId, address: null });
-    const { addSink } = await import("./webhooks/desk");
-    const { secret, ...webhook } = await addSink(ctx, userId, url);
-    return { webhook, secret };
-  },
-});
-
-/** Ends a webhook. @throws AppError `not_found` for none of the user's. */
-export const endWebhook = mutation({
-  args: { webhookId: v.string() },
-  returns: vSink,
-  handler: async (ctx, { webhookId }) => endSink(ctx, (await requireUser(ctx)).userId, webhookId),
+  returns: v.array(vAlert),
+  handler: async (ctx) => alertsOf(ctx, (await requireUser(ctx)).userId),
 });

@@ -1,60 +1,32 @@
-import type { Doc, Id } from "../_generated/dataModel";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { iso } from "../lib/time";
 import { spanText, type Button, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
-import { sinksOf } from "./webhooks/rows";
+import { tellOwner } from "../messenger/webhooks/events";
 import type { Observation } from "./tables";
 import { describe, observed } from "./words";
 
 /** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
 
-/**
- * Posts that wait for one webhook: one that has long been silent gets no more than these. Twenty alerts, each for a few
- * hours.
- */
-const MOST_WAITING = 50;
-
 type Message = {
   paragraphs: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[];
-  /** What webhooks are told; `text` is the card without its marks. */
-  post: (text: string) => { type: string; data: Record<string, unknown> };
-  /** The firing that this tells of. */
-  firingId?: Id<"alertFirings">;
+  type: "alert.fired" | "alert.ending";
+  /** What webhooks are told beside the alert and the card's words. */
+  data: Readonly<Record<string, unknown>>;
 };
 
-export async function tellOwner(
+export async function tellOf(
   ctx: MutationCtx,
-  { _id: alertId, userId }: Doc<"alerts">,
-  { paragraphs, buttons, post, firingId }: Message,
+  { _id: alertId, userId, condition }: Doc<"alerts">,
+  { paragraphs, buttons, type, data }: Message,
 ): Promise<void> {
   const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons };
   await enqueueOwnCard(ctx, card);
-  const sinks = await sinksOf(ctx, userId);
-  if (sinks.length === 0) return;
-  const dueAt = Date.now();
-  const { type, data } = post(plain(paragraphs));
-  const body = JSON.stringify({ type, timestamp: iso(dueAt), data });
-  for (const { _id: sinkId } of sinks) {
-    await makeRoom(ctx, sinkId);
-    await ctx.db.insert("alertDeliveries", {
-      ...{ userId, sinkId, body, state: "due", tries: 0, dueAt },
-      ...(firingId === undefined ? {} : { firingId }),
-    });
-  }
-}
-
-/** The oldest post gives way: what has just happened is worth more than what happened days ago. */
-async function makeRoom(ctx: MutationCtx, sinkId: Id<"alertSinks">): Promise<void> {
-  const waiting = await ctx.db
-    .query("alertDeliveries")
-    .withIndex("by_sinkId_and_state", (q) => q.eq("sinkId", sinkId).eq("state", "due"))
-    .take(MOST_WAITING);
-  const [oldest] = waiting;
-  if (oldest === undefined || waiting.length < MOST_WAITING) return;
-  const outcome = `It gave way to newer ones: ${MOST_WAITING} may wait for a webhook`;
-  await ctx.db.patch("alertDeliveries", oldest._id, { state: "failed", outcome });
+  await tellOwner(ctx, userId, type, () => {
+    return { ...data, alertId, condition, words: describe(condition), text: plain(paragraphs) };
+  });
 }
 
 /** A card's words without its marks. */
@@ -92,23 +64,11 @@ export async function fire(
     .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", alert._id).eq("observedAt", observedAt))
     .unique();
   if (known !== null) return false;
-  const { _id: alertId, userId, condition } = alert;
+  const { _id: alertId, userId } = alert;
   const firing = { alertId, userId, observation, text: plain(paragraphs) };
   const firingId = await ctx.db.insert("alertFirings", { ...firing, observedAt });
   await ctx.db.patch("alerts", alertId, { fired: alert.fired + 1, lastFiredAt: Date.now() });
-  await tellOwner(ctx, alert, {
-    ...{ paragraphs, firingId },
-    post: (text) => ({
-      type: "alert.fired",
-      data: {
-        firingId,
-        alertId,
-        condition,
-        words: describe(condition),
-        observation: { ...observation, at: iso(observation.at), observedAt: iso(observedAt) },
-        text,
-      },
-    }),
-  });
+  const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
+  await tellOf(ctx, alert, { paragraphs, type: "alert.fired", data: { firingId, observation: seen } });
   return true;
 }

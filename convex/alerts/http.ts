@@ -5,7 +5,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { once } from "../lib/once";
-import { alertShape, replayShape, webhookShape } from "./views";
+import { alertShape, replayShape } from "./views";
 
 type AlertAnswer = z.input<typeof alertShape>;
 
@@ -31,14 +31,6 @@ const example = {
   expiresAt: null,
   fired: 0,
   lastFiredAt: null,
-};
-
-const webhookExample = {
-  webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
-  url: "https://hooks.example.com/alerts",
-  state: "active" as const,
-  createdAt: EXAMPLE_TIME,
-  problem: null,
 };
 
 const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
@@ -76,17 +68,12 @@ const list: MountedEndpoint = endpoint({
   ...guarded,
   methods: ["GET"],
   path: "/alerts",
-  summary: "A user's alerts, and the webhooks that they are posted to.",
-  description:
-    "Secrets of webhooks are not among it. `problem` says what a webhook's last post came to, where it failed.",
-  example: {
-    input: { userId: EXAMPLE_USER },
-    output: { alerts: [example], webhooks: [webhookExample] },
-  },
+  summary: "A user's alerts.",
+  description: "They go to the user's own chat, and as `alert.fired` to the webhooks that ask for it.",
+  example: { input: { userId: EXAMPLE_USER }, output: { alerts: [example] } },
   input: z.object({ userId }),
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
-    webhooks: z.array(webhookShape),
   }),
   handler: async (ctx, input) => (await answers()).everything(ctx, input),
 });
@@ -136,44 +123,4 @@ const end = changing(
   async (ctx, input) => (await answers()).ended(ctx, input),
 );
 
-const addWebhook: MountedEndpoint = endpoint({
-  ...guarded,
-  methods: ["POST"],
-  path: "/alerts/webhooks",
-  summary: "Has the user's alerts posted to an https address too, signed; tells the secret this once.",
-  description:
-    "By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three; of a `userId` that nobody has signed in for they end 30 days after their last use.",
-  needs: ["WALLET_ENCRYPTION_KEY"],
-  errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
-  example: {
-    input: { userId: EXAMPLE_USER, url: webhookExample.url },
-    output: { webhook: webhookExample, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=" },
-  },
-  input: z.object({
-    userId,
-    url: text(2_048).describe("An https address with a public name, on port 443 or 8443."),
-  }),
-  returns: z.object({
-    webhook: webhookShape,
-    secret: z.string().describe("What to verify signatures with; never told again"),
-  }),
-  handler: async (ctx, input, call) => (await answers()).webhookAdded(ctx, input, call),
-});
-
-const endWebhook: MountedEndpoint = endpoint({
-  ...guarded,
-  methods: ["POST"],
-  path: "/alerts/webhooks/off",
-  summary: "Ends a webhook: nothing more is posted to it.",
-  description: "What was due for it is dropped. One that has ended stays so.",
-  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
-  example: {
-    input: { userId: EXAMPLE_USER, webhookId: webhookExample.webhookId },
-    output: { webhook: { ...webhookExample, state: "ended", problem: "Removed by its user" } },
-  },
-  input: z.object({ userId, webhookId: id("webhookId") }),
-  returns: z.object({ webhook: webhookShape }),
-  handler: async (ctx, input) => (await answers()).webhookEnded(ctx, input),
-});
-
-export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end, addWebhook, endWebhook];
+export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end];

@@ -6,7 +6,7 @@ import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import type { Paragraph } from "../messenger/format";
 import { describe } from "./words";
-import { tellOwner } from "./firings";
+import { tellOf } from "./firings";
 
 /** How long an alert is active: nobody is told for ever of what they have forgotten. */
 
@@ -70,14 +70,11 @@ async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): P
 }
 
 async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: number): Promise<void> {
-  const { _id: alertId, condition } = alert;
-  await tellOwner(ctx, alert, {
+  await tellOf(ctx, alert, {
     paragraphs: endingCard(alert, expiresAt),
-    buttons: [[{ text: "Keep it", command: `alert yes ${alertId}` }]],
-    post: (text) => ({
-      type: "alert.ending",
-      data: { alertId, condition, words: describe(condition), expiresAt: iso(expiresAt), text },
-    }),
+    buttons: [[{ text: "Keep it", command: `alert yes ${alert._id}` }]],
+    type: "alert.ending",
+    data: { expiresAt: iso(expiresAt) },
   });
 }
 

@@ -1,7 +1,6 @@
-import { v, type Infer } from "convex/values";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
-import { sinkOf, sinksOf, vSink } from "./webhooks/rows";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 
@@ -26,18 +25,9 @@ export const end = internalMutation({
   handler: async (ctx, { userId, alertId }) => switchOff(ctx, await ownAlert(ctx, userId, alertId)),
 });
 
-export const vEverything = v.object({ alerts: v.array(vAlert), webhooks: v.array(vSink) });
-
-/** A user's alerts and webhooks. */
-export async function everythingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof vEverything>> {
-  return {
-    alerts: await alertsOf(ctx, userId),
-    webhooks: (await sinksOf(ctx, userId)).map(sinkOf),
-  };
-}
-
+/** A user's alerts. */
 export const all = internalQuery({
   args: { userId: v.string() },
-  returns: vEverything,
-  handler: (ctx, { userId }) => everythingOf(ctx, userId),
+  returns: v.array(vAlert),
+  handler: (ctx, { userId }) => alertsOf(ctx, userId),
 });

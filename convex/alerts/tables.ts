@@ -98,58 +98,6 @@ export const alertTables = {
   })
     .index("by_alertId_and_observedAt", ["alertId", "observedAt"])
     .index("by_userId", ["userId"]),
-
-  /**
-   * Where users want alerts posted to, besides their chat. Written by `alerts/webhooks/desk` and `alerts/webhooks/deliveries`. An ended one
-   * dies after 90 days; a stranger's 30 days after its last use, when no alert of theirs is active.
-   */
-  alertSinks: defineTable({
-    userId: v.string(),
-    url: v.string(),
-    /** The signing secret, as `lib/security/seals` keeps it. */
-    sealedSigning: v.string(),
-    /** Of the key that sealed it. */
-    keyId: v.string(),
-    state: v.union(v.literal("active"), v.literal("ended")),
-    createdAt: v.number(),
-    endedAt: v.optional(v.number()),
-    /** Why it ended. */
-    reason: v.optional(v.string()),
-    /** What the last try came to, where it did not work. */
-    problem: v.optional(v.string()),
-    /** Epoch ms: nothing is posted before. One that does not answer keeps nobody else waiting. */
-    restUntil: v.number(),
-    /** Whether it took its last post at once. */
-    isQuick: v.optional(v.boolean()),
-    /** Epoch ms, to a day: when it last took one. */
-    usedAt: v.optional(v.number()),
-  })
-    .index("by_userId_and_state", ["userId", "state"])
-    .index("by_keyId", ["keyId"])
-    .index("by_state", ["state", "createdAt"]),
-
-  /**
-   * What is posted to webhooks: one row for each firing and sink, and for each notice of an alert's end. Written by
-   * `alerts/firings` and `alerts/webhooks/deliveries`. Dies after 30 days.
-   */
-  alertDeliveries: defineTable({
-    userId: v.string(),
-    sinkId: v.id("alertSinks"),
-    /** What it tells of, where that is a firing. */
-    firingId: v.optional(v.id("alertFirings")),
-    /** The JSON that is posted, the same in every try. */
-    body: v.string(),
-    /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
-    state: v.union(v.literal("due"), v.literal("posting"), v.literal("delivered"), v.literal("failed")),
-    /** How many tries have begun; names the one under way. */
-    tries: v.number(),
-    dueAt: v.number(),
-    /** What the last try came to. */
-    outcome: v.optional(v.string()),
-  })
-    .index("by_state_and_dueAt", ["state", "dueAt"])
-    .index("by_sinkId_and_state", ["sinkId", "state"])
-    .index("by_userId", ["userId"]),
 };
 
 export const alertRecords: RecordsOf<typeof alertTables> = {
@@ -182,35 +130,5 @@ export const alertRecords: RecordsOf<typeof alertTables> = {
   alertFirings: {
     keep: { days: 90, why: "a season's history; the card is kept for a month", aged: made },
     ownedBy: { rows: ofUser("by_userId"), section: "alertFirings", onDeletion: "go" },
-  },
-  alertSinks: {
-    keep: [
-      {
-        days: 90,
-        why: "it has ended, and its user has seen why",
-        aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
-        ended: ({ endedAt = 0 }, before) => endedAt < before,
-      },
-      {
-        days: 30,
-        why: "strangers could fill the disk with webhooks that nothing is posted to",
-        aged: (rows, before) =>
-          rows.withIndex("by_state", (q) => q.eq("state", "active").lt("createdAt", before)),
-        ended: async ({ usedAt = 0, userId }, before, db) =>
-          usedAt < before &&
-          (await db
-            .query("alerts")
-            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
-            .first()) === null,
-        stranger: ({ userId }) => userId,
-      },
-    ],
-    ownedBy: { rows: ofUser("by_userId_and_state"), section: "alertWebhooks", onDeletion: "go" },
-    withheld: ["sealedSigning", "keyId"],
-  },
-  alertDeliveries: {
-    keep: { days: 30, why: "as a card; its tries end after three days", aged: made },
-    ownedBy: { rows: ofUser("by_userId"), section: "alertPosts", onDeletion: "go" },
   },
 };

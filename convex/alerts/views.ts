@@ -2,7 +2,7 @@ import * as z from "zod";
 import { iso } from "../lib/time";
 import { conditionShape } from "./language/conditions";
 
-/** Alerts and webhooks as the HTTP interface answers them. */
+/** Alerts as the HTTP interface answers them. */
 
 /** Epoch ms, told in ISO 8601. */
 const moment = z.number().transform(iso).pipe(z.iso.datetime());
@@ -42,12 +42,4 @@ export const replayShape = z.object({
       "What was last observed; null where nothing was within the hour, and for movements and digests",
     ),
   holdsNow: z.boolean().describe("Whether the condition holds by that"),
-});
-
-export const webhookShape = z.object({
-  webhookId: z.string(),
-  url: z.string(),
-  state: z.enum(["active", "ended"]),
-  createdAt: moment,
-  problem: z.string().nullable().describe("Why it ended, or how the last post failed"),
 });

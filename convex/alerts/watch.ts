@@ -46,7 +46,6 @@ export const tick = dueWork(async (ctx) => {
   if (stale.length > 0)
     await ctx.scheduler.runAfter(0, internal.alerts.desk.askForRates, { subjects: stale });
   await startReview(ctx, now);
-  await startDeliveries(ctx, now);
 });
 
 /** Each subject with an active alert, by one read each. */
@@ -61,18 +60,6 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
     if (row === null) return subjects;
     subjects.push(row.subject);
     last = row.subject;
-  }
-}
-
-async function startDeliveries(ctx: MutationCtx, now: number): Promise<void> {
-  for (const state of ["due", "posting"] as const) {
-    const due = await ctx.db
-      .query("alertDeliveries")
-      .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
-      .first();
-    if (due === null) continue;
-    await ctx.scheduler.runAfter(0, internal.alerts.webhooks.deliveries.post, {});
-    return;
   }
 }
 

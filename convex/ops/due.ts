@@ -45,6 +45,7 @@ const DUE: Record<string, Due> = {
     takeUp: internal.payments.reports.progress.forgetReports,
   },
   alerts: { since: alertsSince, takeUp: internal.alerts.watch.tick },
+  "posts to webhooks": { since: postsSince, takeUp: internal.messenger.webhooks.posts.begin },
   work: { since: workSince, takeUp: internal.lib.work.turns.resumeLost },
 };
 
@@ -96,13 +97,16 @@ async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null
     .query("alerts")
     .withIndex("by_level", (q) => q.eq("watched", true))
     .first();
-  if (watched !== null) return now;
+  return watched === null ? null : now;
+}
+
+async function postsSince({ db }: QueryCtx, now: number): Promise<number | null> {
   for (const state of ["due", "posting"] as const) {
-    const delivery = await db
-      .query("alertDeliveries")
+    const post = await db
+      .query("webhookPosts")
       .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", now))
       .first();
-    if (delivery !== null) return delivery.dueAt;
+    if (post !== null) return post.dueAt;
   }
   return null;
 }

@@ -1,3 +1,4 @@
+import { inflateSync } from "fflate";
 import { once } from "../lib/once";
 
 /** Pictures from SVG, by resvg. For actions. */
@@ -14,9 +15,8 @@ export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 async function loadRenderer() {
-  const [{ initWasm, Resvg }, { inflateSync }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
+  const [{ initWasm, Resvg }, { RENDERER }, { REGULAR, SEMIBOLD }] = await Promise.all([
     import("@resvg/resvg-wasm"),
-    import("fflate"),
     import("./rendererBytes"),
     import("./fontBytes"),
   ]);

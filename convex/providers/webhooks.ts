@@ -1,4 +1,3 @@
-import { v, type Infer } from "convex/values";
 import { hmacSha256 } from "../lib/security/crypto";
 import { deadlines } from "../lib/outside/deadlines";
 import { SECOND } from "../lib/time";
@@ -6,13 +5,11 @@ import { SECOND } from "../lib/time";
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
 
 /** What became of one try. */
-export const vPostOutcome = v.union(
-  v.object({ kind: v.literal("delivered") }),
+export type PostOutcome =
+  | { kind: "delivered" }
   /** 410: the receiver wants nothing more. */
-  v.object({ kind: v.literal("gone") }),
-  v.object({ kind: v.literal("failed"), reason: v.string() }),
-);
-export type PostOutcome = Infer<typeof vPostOutcome>;
+  | { kind: "gone" }
+  | { kind: "failed"; reason: string };
 
 /**
  * Posts a message, signed at this moment. Redirects are not followed, and of the answer nothing but its status is read:

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isSet } from "../lib/env";
+import { isSet, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
@@ -266,9 +266,19 @@ const report: MountedEndpoint = endpoint({
     const focus = jobId === undefined ? await focusOf(ctx, token, caller) : token;
     const found = focus === token ? null : await readReport(ctx, { token: focus });
     const subject = jobId === undefined ? `on ${focus ?? ""}` : "of this shift";
-    if (found === null) throw new AppError("not_found", `There is no research report ${subject} yet`);
+    if (found === null)
+      throw new AppError(
+        "not_found",
+        `There is no research report ${subject} yet${jobId === undefined ? sold() : ""}`,
+      );
     return found;
   },
 });
+
+/** Who asks for a report that there is not learns where one is written for them, in words: also a person behind a tool. */
+function sold(): string {
+  if (!isSet("PLATFORM_WALLET_ADDRESS")) return "";
+  return `. One can be bought with USDC on Base, by an x402 client or a transfer: GET ${siteUrl()}/agent/research/paid says how`;
+}
 
 export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, researchStatus, report];

@@ -1,5 +1,5 @@
 import { describe, expect, vi } from "vitest";
-import { refusalOf } from "../../convex/alerts/webhooks/targets";
+import { refusalOf } from "../../convex/messenger/webhooks/targets";
 import { test } from "../support/app";
 import { addWebhook } from "./receivers";
 
@@ -34,7 +34,7 @@ describe("a webhook's address", () => {
   });
 
   test("is refused over HTTP with the reason, and is at public addresses", async ({ app }) => {
-    const refused = await app.post("/alerts/webhooks", { userId: "alice", url: "https://10.1.2.3/" });
+    const refused = await app.post("/webhooks", { userId: "alice", url: "https://10.1.2.3/" });
     expect([refused.status, refused.body["error"]]).toEqual([
       400,
       "url must not be a private or reserved address",
@@ -45,7 +45,7 @@ describe("a webhook's address", () => {
       "https://hooks.example.co.uk/x",
     ])
       await addWebhook(app, url);
-    expect(await app.rows("alertSinks")).toHaveLength(3);
+    expect(await app.rows("webhooks")).toHaveLength(3);
   });
 
   test("is not this deployment itself, under whatever name; and a name with a dot behind it is the same host", async ({
@@ -54,7 +54,7 @@ describe("a webhook's address", () => {
     vi.stubEnv("CONVEX_SITE_URL", "https://api.market.dev");
     vi.stubEnv("CONVEX_CLOUD_URL", "https://happy-animal-123.convex.cloud");
     for (const host of ["api.market.dev", "API.market.dev.", "happy-animal-123.convex.site:443"]) {
-      const { status, body } = await app.post("/alerts/webhooks", {
+      const { status, body } = await app.post("/webhooks", {
         userId: "alice",
         url: `https://${host}/alerts/off`,
       });
@@ -65,7 +65,7 @@ describe("a webhook's address", () => {
       ]);
     }
     await addWebhook(app, "https://hooks.example.com./alerts?a=b");
-    const again = await app.post("/alerts/webhooks", {
+    const again = await app.post("/webhooks", {
       userId: "alice",
       url: "https://hooks.example.com/alerts?a=b",
     });
@@ -73,6 +73,6 @@ describe("a webhook's address", () => {
       409,
       "This address is already one of the user's webhooks",
     ]);
-    expect(await app.rows("alertSinks")).toMatchObject([{ url: "https://hooks.example.com/alerts?a=b" }]);
+    expect(await app.rows("webhooks")).toMatchObject([{ url: "https://hooks.example.com/alerts?a=b" }]);
   });
 });

@@ -25,7 +25,7 @@ describe("asking for an alert", () => {
     const bobs = await app.post("/alerts/confirm", { userId: "bob", alertId: first.alert.alertId });
     expect(bobs.status).toBe(404);
     const owned = await app.get("/alerts?userId=bob");
-    expect(owned.body).toEqual({ alerts: [], webhooks: [] });
+    expect(owned.body).toEqual({ alerts: [] });
   });
 
   test("replays a week of daily changes by reading each sample once", async ({ app }) => {
@@ -157,16 +157,16 @@ describe("asking for an alert", () => {
     );
     await alice.mutation(api.alerts.app.accept, { alertId: alert.alertId });
     const url = "https://hooks.example.com/a";
-    const { webhook } = await app.during(alice.action(api.alerts.app.addWebhook, { url }));
+    const { webhook } = await app.during(alice.action(api.messenger.webhooks.app.add, { url }));
     await setAlert(app, "BTC above 115", "carol");
     await priced(app, START + MINUTE, 100);
     await priced(app, START + 3 * MINUTE, 120);
     await tick(app);
-    expect(await alice.query(api.alerts.app.mine, {})).toMatchObject({
-      alerts: [{ alertId: alert.alertId, state: "active", fired: 1 }],
-      webhooks: [{ url, state: "active" }],
-    });
-    const exported = async (section: "alerts" | "alertFirings" | "alertWebhooks" | "alertPosts") => {
+    expect(await alice.query(api.alerts.app.mine, {})).toMatchObject([
+      { alertId: alert.alertId, state: "active", fired: 1 },
+    ]);
+    expect(await alice.query(api.messenger.webhooks.app.mine, {})).toMatchObject([{ url, state: "active" }]);
+    const exported = async (section: "alerts" | "alertFirings" | "webhooks" | "webhookEvents") => {
       const paginationOpts = { numItems: 10, cursor: null };
       const { page } = await alice.query(api.account.export.page, { section, paginationOpts });
       expect([section, page.length]).toEqual([section, 1]);
@@ -174,19 +174,19 @@ describe("asking for an alert", () => {
     };
     expect(await exported("alerts")).toContain('"level":110');
     expect(await exported("alertFirings")).toContain('"value":120');
-    expect(await exported("alertPosts")).toContain("alert.fired");
-    expect(await exported("alertWebhooks")).not.toContain("sealedSigning");
+    expect(await exported("webhookEvents")).toContain("alert.fired");
+    expect(await exported("webhooks")).not.toContain("sealedSigning");
     await expect(alice.action(api.account.claims.claimUserId, { userId: "older-id" })).rejects.toThrow(
       "alerts",
     );
-    await expect(bob.mutation(api.alerts.app.endWebhook, { webhookId: webhook.webhookId })).rejects.toThrow(
-      "no such webhook",
-    );
+    await expect(
+      bob.mutation(api.messenger.webhooks.app.end, { webhookId: webhook.webhookId }),
+    ).rejects.toThrow("no such webhook");
     await alice.mutation(api.account.deletion.request, {});
     await app.advance(2 * MINUTE);
     expect((await app.rows("alerts")).map((row) => row.userId)).toEqual(["carol"]);
     expect((await app.rows("alertFirings")).map((row) => row.userId)).toEqual(["carol"]);
-    expect([await app.rows("alertSinks"), await app.rows("alertDeliveries")]).toEqual([[], []]);
+    expect([await app.rows("webhooks"), await app.rows("webhookPosts")]).toEqual([[], []]);
   });
 
   test("is forgotten after a day without a yes; ended alerts and firings after a season", async ({ app }) => {

@@ -19,7 +19,7 @@ async function usersWith(app: App, urls: Readonly<Record<string, readonly string
 async function signedInWith(app: App, name: string, urls: readonly string[]): Promise<void> {
   const person = browserOf(app, name);
   await person.mutation(api.users.profile.signIn, {});
-  for (const url of urls) await app.during(person.action(api.alerts.app.addWebhook, { url }));
+  for (const url of urls) await app.during(person.action(api.messenger.webhooks.app.add, { url }));
   const { alert } = await app.during(person.action(api.alerts.app.propose, { text: "BTC above 110" }));
   await person.mutation(api.alerts.app.accept, { alertId: alert.alertId });
 }
@@ -42,12 +42,12 @@ describe("webhooks", () => {
     });
     await addWebhook(app, "https://slow.example.com/");
     await fired(app);
-    const [one] = await app.rows("alertDeliveries");
+    const [one] = await app.rows("webhookPosts");
     if (one === undefined) throw new Error("Nothing was posted");
     const { _id, _creationTime, ...row } = one;
     await app.t.run(async (ctx) => {
       for (let i = 0; i < 230; i++)
-        await ctx.db.insert("alertDeliveries", { ...row, state: "due", tries: 0, dueAt: START + i });
+        await ctx.db.insert("webhookPosts", { ...row, state: "due", tries: 0, dueAt: START + i });
     });
     await addWebhook(app, "https://honest.example.com/", "bob");
     await setAlert(app, "BTC above 125", "bob");
@@ -71,7 +71,7 @@ describe("webhooks", () => {
     // The last quick ones leave while the first silent ones are still waited for.
     expect(order.slice(-2)).toEqual(["silent", "silent"]);
     expect(order).toHaveLength(12);
-    const states = (await app.rows("alertDeliveries")).map(({ state, outcome }) => `${state}: ${outcome}`);
+    const states = (await app.rows("webhookPosts")).map(({ state, outcome }) => `${state}: ${outcome}`);
     expect(states.toSorted()).toEqual([
       ...Array.from({ length: 6 }, () => "delivered: Delivered"),
       ...Array.from({ length: 6 }, () => "due: It does not answer in time"),
@@ -125,13 +125,13 @@ describe("webhooks", () => {
       await tick(app);
     }
     const last = Date.now();
-    const rows = await app.rows("alertDeliveries");
+    const rows = await app.rows("webhookPosts");
     const waiting = rows.filter(({ state }) => state !== "failed");
     expect([rows.length, waiting.length]).toEqual([60, 50]);
     expect(waiting.map(({ _id }) => _id)).toEqual(rows.slice(10).map(({ _id }) => _id));
     expect(rows[0]?.outcome).toBe("It gave way to newer ones: 50 may wait for a webhook");
     await pass(app, 3 * DAY + 2 * HOUR, 30 * MINUTE);
-    const ended = await app.rows("alertDeliveries");
+    const ended = await app.rows("webhookPosts");
     expect(new Set(ended.map(({ state }) => state))).toEqual(new Set(["failed"]));
     expect(ended.some(({ tries }) => tries < 10)).toBe(true);
     expect(Math.max(...posted.map(({ at }) => at))).toBeLessThanOrEqual(last + 3 * DAY + HOUR);

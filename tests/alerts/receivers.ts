@@ -44,7 +44,7 @@ export function silence(signal: AbortSignal): Promise<never> {
 }
 
 export async function addWebhook(app: App, url = URL_, userId = "alice") {
-  const { status, body } = await app.post("/alerts/webhooks", { userId, url });
+  const { status, body } = await app.post("/webhooks", { userId, url });
   if (status !== 200) throw new Error(JSON.stringify(body));
   const { webhook, secret } = added.parse(body);
   return { webhookId: webhook.webhookId, secret };
@@ -60,7 +60,7 @@ export async function fired(app: App): Promise<void> {
 }
 
 export const deliveries = async (app: App) =>
-  (await app.rows("alertDeliveries")).map(({ state, tries, outcome }) => [state, tries, outcome]);
+  (await app.rows("webhookPosts")).map(({ state, tries, outcome }) => [state, tries, outcome]);
 
 /** Time goes on, a tick a step. */
 export async function pass(app: App, ms: number, step: number): Promise<void> {

@@ -37,6 +37,9 @@ export async function priced(
 /** What the cron does every minute, with what follows from it. */
 export async function tick(app: App): Promise<void> {
   await app.t.mutation(internal.alerts.watch.tick, {});
+  const posts = await app.rows("webhookPosts");
+  if (posts.some(({ state, dueAt }) => /due|posting/.test(state) && dueAt <= Date.now()))
+    await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
   await app.settle(1);
 }
 

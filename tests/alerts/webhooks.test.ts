@@ -34,8 +34,8 @@ describe("a webhook", () => {
     const mac = createHmac("sha256", key).update(`${id}.${time}.${body}`).digest("base64");
     expect(headers.get("webhook-signature")).toBe(`v1,${mac}`);
     expect(Number(time)).toBe(Math.floor((posted[0]?.at ?? 0) / 1000));
-    const listed = await app.get("/alerts?userId=alice");
-    for (const text of [listed.text, JSON.stringify(await app.rows("alertSinks"))])
+    const listed = await app.get("/webhooks?userId=alice");
+    for (const text of [listed.text, JSON.stringify(await app.rows("webhooks"))])
       expect(text).not.toContain(secret.slice(6, 30));
     await pass(app, 10 * MINUTE, MINUTE);
     expect(posted).toHaveLength(1);
@@ -60,7 +60,7 @@ describe("a webhook", () => {
     expect(pauses).toHaveLength(wanted.length);
     expect(wanted.reduce((sum, one) => sum + one) * MINUTE).toBeGreaterThan(2.9 * DAY);
     expect(await deliveries(app)).toEqual([["failed", 10, "It answers with status 503"]]);
-    const { body } = await app.get("/alerts?userId=alice");
+    const { body } = await app.get("/webhooks?userId=alice");
     expect(body["webhooks"]).toMatchObject([{ state: "active", problem: "It answers with status 503" }]);
   });
 
@@ -93,7 +93,7 @@ describe("a webhook", () => {
     await addWebhook(app, "https://gone.example.com/");
     await addWebhook(app, "https://dead.example.com/");
     const { webhookId } = await addWebhook(app, "https://live.example.com/");
-    const fourth = await app.post("/alerts/webhooks", { userId: "alice", url: URL_ });
+    const fourth = await app.post("/webhooks", { userId: "alice", url: URL_ });
     expect(fourth.status).toBe(409);
     await fired(app);
     expect(posted.map(({ url }) => url).toSorted()).toEqual([
@@ -101,14 +101,14 @@ describe("a webhook", () => {
       "https://gone.example.com/",
       "https://live.example.com/",
     ]);
-    const { body } = await app.get("/alerts?userId=alice");
+    const { body } = await app.get("/webhooks?userId=alice");
     expect(body["webhooks"]).toMatchObject([
       { url: "https://dead.example.com/", problem: "It answers with status 500" },
       { url: "https://live.example.com/", problem: null },
     ]);
     const [strangers, own] = await Promise.all([
-      app.post("/alerts/webhooks/off", { userId: "bob", webhookId }),
-      app.post("/alerts/webhooks/off", { userId: "alice", webhookId }),
+      app.post("/webhooks/off", { userId: "bob", webhookId }),
+      app.post("/webhooks/off", { userId: "alice", webhookId }),
     ]);
     expect([strangers.status, own.status]).toEqual([404, 200]);
     await priced(app, START + 2 * HOUR, 100);
@@ -123,7 +123,10 @@ describe("a webhook", () => {
     const { secret } = await addWebhook(app);
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "ab".repeat(32));
     vi.stubEnv("WALLET_ENCRYPTION_KEY", "cd".repeat(32));
-    expect(await app.t.action(internal.alerts.webhooks.desk.rotate, {})).toEqual({ rotated: 1, failed: [] });
+    expect(await app.t.action(internal.messenger.webhooks.desk.rotate, {})).toEqual({
+      rotated: 1,
+      failed: [],
+    });
     vi.stubEnv("WALLET_ENCRYPTION_KEY_PREVIOUS", "");
     await fired(app);
     const [{ headers, body } = { headers: new Headers(), body: "" }] = posted;

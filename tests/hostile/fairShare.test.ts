@@ -53,7 +53,7 @@ const kinds = {
     app.post("/user/messenger", { userId: `${name}-with-chat-${turn++}`, messengerChatId: "4242" }, init),
   webhook: (app: App, { init, name }: Caller) =>
     app.post(
-      "/alerts/webhooks",
+      "/webhooks",
       { userId: `${name}-with-hook-${turn++}`, url: "https://hooks.example.com/x" },
       init,
     ),

@@ -65,14 +65,14 @@ describe("what strangers have stored", () => {
     const { userId } = await browserOf(app, "owner").mutation(api.users.profile.signIn, {});
     const chat = { messengerChatId: "777" };
     await app.post("/user/messenger", { ...chat, userId }, { as: "owner" });
-    await app.post("/alerts/webhooks", { userId, url: "https://hooks.example.com/mine" }, { as: "owner" });
+    await app.post("/webhooks", { userId, url: "https://hooks.example.com/mine" }, { as: "owner" });
     await app.post("/user/messenger", { ...chat, userId: "never-came-back" });
     await addWebhook(app, "https://hooks.example.com/unused", "never-came-back");
     await app.post("/user/messenger", { ...chat, userId: "alice" });
     await addWebhook(app);
     const kept = async () => [
       (await app.rows("messengerConfigs")).map((row) => row.userId).toSorted(),
-      (await app.rows("alertSinks")).map((row) => row.userId).toSorted(),
+      (await app.rows("webhooks")).map((row) => row.userId).toSorted(),
     ];
     const everybody = ["alice", "never-came-back", userId].toSorted();
     await after(app, 29);
@@ -101,7 +101,7 @@ describe("what strangers have stored", () => {
     vi.setSystemTime(START + 20 * DAY);
     await setAlert(app, "BTC above 100k");
     await after(app, 40);
-    expect(await app.rows("alertSinks")).toHaveLength(1);
+    expect(await app.rows("webhooks")).toHaveLength(1);
   });
 
   test("in the limiter's counts goes within three nights", async ({ app }) => {

@@ -40,10 +40,12 @@ async function publicFunctions(): Promise<Map<string, string>> {
 test("the web application's functions are all listed, with their arguments and what they are called as", async () => {
   const page = await readFile(new URL("../../docs/payments.md", import.meta.url), "utf8");
   const listed = new Map<string, string>();
-  for (const [, named = "", called = ""] of page.matchAll(/^\| (`[a-z]+\/[a-zA-Z]+:[^|]+) \| ([^|]+) \|/gm)) {
+  for (const [, named = "", called = ""] of page.matchAll(
+    /^\| (`[a-z]+\/[a-zA-Z/]+:[^|]+) \| ([^|]+) \|/gm,
+  )) {
     let module = "";
     const kinds = called.trim().split(", ");
-    const functions = [...named.matchAll(/`([a-z]+\/[a-zA-Z]+:)?(\w+) (\{[^`]*\})`/g)];
+    const functions = [...named.matchAll(/`([a-z]+\/[a-zA-Z/]+:)?(\w+) (\{[^`]*\})`/g)];
     for (const [at, [, path = "", name = "", args = ""]] of functions.entries()) {
       if (path !== "") module = path;
       listed.set(`${module}${name}`, `${kinds[at] ?? kinds[0] ?? ""} ${args}`);

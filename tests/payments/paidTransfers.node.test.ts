@@ -76,7 +76,10 @@ describe("without a proof", () => {
           url: expect.stringMatching(/\/agent\/research\/paid$/),
           description: DESCRIPTION,
           mimeType: "application/json",
+          serviceName: expect.any(String),
+          tags: expect.any(Array),
         },
+        extensions: expect.any(Object),
         accepts: [
           {
             scheme: "exact",

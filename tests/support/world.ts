@@ -119,7 +119,8 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     const response = await caller.fetch(path, { method, ...init });
     const text = await response.text();
     assertDocumented(method, path, { status: response.status, headers: response.headers, text });
-    const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+    const isJson =
+      text !== "" && response.headers.get("content-type")?.startsWith("application/json") === true;
     const body = isJson ? jsonObject.parse(JSON.parse(text)) : {};
     return { status: response.status, headers: response.headers, body, text };
   }

@@ -31,9 +31,7 @@ const PUBLIC_FUNCTIONS = [
   "account/recovery:pending",
   "account/recovery:refuse",
   "alerts/app:accept",
-  "alerts/app:addWebhook",
   "alerts/app:end",
-  "alerts/app:endWebhook",
   "alerts/app:mine",
   "alerts/app:propose",
   "chat/runs:start",
@@ -44,6 +42,9 @@ const PUBLIC_FUNCTIONS = [
   "messenger/linking:createCode",
   "messenger/linking:status",
   "messenger/linking:unlink",
+  "messenger/webhooks/app:add",
+  "messenger/webhooks/app:end",
+  "messenger/webhooks/app:mine",
   "research/app:reports",
   "research/app:shifts",
   "runs/app:mine",
@@ -135,11 +136,12 @@ describe("every function", () => {
       /private|secret|mnemonic|seed|sealedKey/i.test(value.exportReturns()),
     );
     expect(carrying.map(({ file, name }) => `${file} ${name}`)).toEqual([
-      // What a user verifies their webhook's posts with, told once.
-      "../../convex/alerts/app.ts addWebhook",
       // Sealed.
-      "../../convex/alerts/webhooks/rows.ts outdated",
       "../../convex/messenger/configs.ts outdated",
+      // What a user verifies their webhook's posts with, told once.
+      "../../convex/messenger/webhooks/app.ts add",
+      // Sealed.
+      "../../convex/messenger/webhooks/rows.ts outdated",
       "../../convex/wallets/custody/envelopes.ts outdated",
     ]);
   });

@@ -30,7 +30,7 @@ async function planted(app: App, userId: string) {
   if (typeof alert !== "object" || alert === null || !("alertId" in alert))
     throw new Error(JSON.stringify(body));
   await app.post("/alerts/confirm", { userId, alertId: alert.alertId });
-  const hook = await app.post("/alerts/webhooks", { userId, url: HOOK });
+  const hook = await app.post("/webhooks", { userId, url: HOOK });
   if (hook.status !== 200) throw new Error(hook.text);
   await app.post("/mcp/research/start", { userId, token: "ETH", messengerChatId: "667" });
   await app.settle();
@@ -50,7 +50,7 @@ async function left(app: App) {
   return {
     chat: config?.chatId ?? null,
     bot: config?.sealedBotToken !== undefined,
-    webhooks: of(await app.rows("alertSinks"), "state"),
+    webhooks: of(await app.rows("webhooks"), "state"),
     alerts: of(await app.rows("alerts"), "state"),
     shifts: of(await app.rows("shifts"), "status"),
   };

@@ -111,7 +111,8 @@ async function answer(
     status: response.status,
     ms: Math.round(performance.now() - startedAt),
   });
-  return response;
+  // Of a GET the same without its body.
+  return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
 function failureResponse(error: unknown, requestId: string): Response {

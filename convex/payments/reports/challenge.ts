@@ -14,6 +14,7 @@ import {
   REASONS,
   type Reason,
 } from "../terms";
+import { EXTENSIONS, SERVICE } from "./extensions";
 
 /** What a caller is told about paying: the 402, and the receipt headers of x402. */
 
@@ -44,8 +45,9 @@ export function paymentRequired(refused?: { reason?: Reason; error: string }): A
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
-    resource: { url: resource, ...DESCRIBED },
+    resource: { url: resource, ...DESCRIBED, ...SERVICE },
     accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
+    extensions: EXTENSIONS,
   };
   return new AppError("payment_required", refused?.error ?? UNPAID, {
     body: { ...(reason === undefined ? {} : { reason }), ...termsOf(resource, payTo, signable) },
@@ -138,7 +140,7 @@ const requirement = z.object({
 });
 
 /** The 402's fields beside `error`, for the API document. */
-export const paymentTerms = {
+const paymentTerms = {
   reason: z.enum(REASONS).optional().describe("Why a proof was refused, for programs"),
   paymentDetails: z.object({
     network: z.literal(NETWORK),
@@ -153,7 +155,7 @@ export const paymentTerms = {
   accepts: z.array(requirement).optional().describe("x402 version 1; version 2 is in the header"),
 };
 
-export const termsExample = {
+const termsExample = {
   error: UNPAID,
   ...termsOf(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS, true),
 };
@@ -163,4 +165,14 @@ export const RECEIPT_HEADERS = {
   "Cache-Control": "no-store",
   "X-Payment-Response": "The payment's outcome as x402 version 1 says it, in base64.",
   "Payment-Response": "The same for version 2.",
+};
+
+/** The 402, for the API document. */
+export const PAYMENT_REQUIRED = {
+  body: z.object(paymentTerms),
+  headers: {
+    "Payment-Required":
+      "What has to be paid, as x402 version 2 says it, in base64, with its extensions bazaar and payment-identifier.",
+  },
+  example: termsExample,
 };

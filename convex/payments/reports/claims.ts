@@ -11,6 +11,7 @@ import {
   claimsOf,
   isReason,
   joinClaim,
+  joinNamed,
   sameOrder,
   startSettling,
   vCandidate,
@@ -94,6 +95,25 @@ export const claimTransfer = internalMutation({
   handler: (ctx, { candidates, order, shown }) => claimMined(ctx, candidates, { order, shown }),
 });
 
+/** A signed payment for an order, and the payer's own name for the purchase. */
+const vNamed = v.object({
+  authorization: vAuthorization,
+  identifier: v.optional(v.string()),
+  order: vOrder,
+});
+
+/** Joins the purchase that a payment names, whose payer is known to have signed it; `null` where it is a new one. */
+export const rejoinNamed = internalMutation({
+  args: vNamed.fields,
+  returns: v.union(vTicket, vRefusal, v.null()),
+  handler: async (ctx, { authorization, identifier, order }): Promise<ClaimTicket | Refusal | null> =>
+    joinNamed(
+      ctx,
+      { payer: authorization.from, identifier, besides: authorizationKey(authorization) },
+      order,
+    ),
+});
+
 /**
  * Claims an authorization that was not used yet, and has it carried out.
  * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
@@ -103,20 +123,21 @@ export const claimTransfer = internalMutation({
  */
 export const claimAuthorization = internalMutation({
   args: {
-    authorization: vAuthorization,
+    ...vNamed.fields,
     balance: v.string(),
     codeHash: v.union(v.string(), v.null()),
-    order: vOrder,
   },
   returns: v.union(vClaimed, v.object({ kind: v.literal("busy") })),
   handler: async (
     ctx,
-    { authorization, balance, codeHash, order },
+    { authorization, identifier, balance, codeHash, order },
   ): Promise<ClaimTicket | Refusal | { kind: "busy" }> => {
     const key = authorizationKey(authorization);
     const row = await claimByKey(ctx, key);
     if (row !== null && row.state !== "refused") return rejoinSigned(ctx, row, authorization, order);
     const payer = authorization.from;
+    const named = await joinNamed(ctx, { payer, identifier, besides: key }, order);
+    if (named !== null) return named;
     const refused = await refusalFor(ctx, payer, codeHash);
     if (refused !== null) return refused;
     const underWay = await claimsOf(ctx, payer, "settling").take(MAX_UNDER_WAY);
@@ -124,7 +145,7 @@ export const claimAuthorization = internalMutation({
     if (underWay.length === MAX_UNDER_WAY || taken + BigInt(authorization.value) > BigInt(balance)) {
       return { kind: "busy" };
     }
-    const claim = { order, authorization, payer };
+    const claim = { order, authorization, payer, ...(identifier === undefined ? {} : { identifier }) };
     if (row !== null) {
       await ctx.db.patch("paymentClaims", row._id, { ...claim, refusal: undefined });
       return startSettling(ctx, row);

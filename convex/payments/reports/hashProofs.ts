@@ -1,4 +1,4 @@
-import { keccak256, stringToBytes } from "viem";
+import { hashMessage, keccak256, stringToBytes } from "viem";
 import { USDC } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { required } from "../../lib/env";
@@ -97,11 +97,11 @@ async function signerOf(
   transfers: readonly LoggedTransfer[],
 ): Promise<string | null> {
   if (signature === undefined) return null;
-  const text = proofText(txHash, payTo, order);
+  const hash = hashMessage(proofText(txHash, payTo, order));
   // A batch can hold any number of payers; the caller is one of the first few.
   const payers = [...new Set(transfers.map(({ from }) => from))].slice(0, 5);
   for (const payer of payers) {
-    if (await signedBy(asAddress(payer), text, asHex(signature))) return payer;
+    if (await signedBy(asAddress(payer), hash, asHex(signature))) return payer;
   }
   return "stranger";
 }

@@ -21,7 +21,8 @@ import {
 } from "../../research/views";
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
-import { paymentRequired, paymentTerms, receipt, RECEIPT_HEADERS, termsExample } from "./challenge";
+import { paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
+import { terms } from "./termsHttp";
 
 const restShape = z.object({
   amountUsdc: z.string(),
@@ -82,15 +83,15 @@ const report: MountedEndpoint = endpoint({
   answerHeaders: RECEIPT_HEADERS,
   errors: {
     not_found: "No source knows the token: the payment is not used.",
+    conflict: "The payment identifier was used for another order: nothing is carried out.",
     payment_required: {
       when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid.",
-      body: z.object(paymentTerms),
+      ...PAYMENT_REQUIRED,
       headers: {
-        "Payment-Required": "What has to be paid, as x402 version 2 says it, in base64.",
+        ...PAYMENT_REQUIRED.headers,
         ...RECEIPT_HEADERS,
         "Retry-After": "Seconds; where time alone can make the proof good.",
       },
-      example: termsExample,
     },
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
@@ -155,4 +156,4 @@ const report: MountedEndpoint = endpoint({
   },
 });
 
-export const paidReportEndpoints: MountedEndpoint[] = [report];
+export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

@@ -1,14 +1,17 @@
 import { v, type Infer, type ObjectType } from "convex/values";
+import { getOrThrow } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { recordAudit } from "../../lib/records/audit";
 import { setting } from "../../lib/env";
+import { AppError } from "../../lib/errors";
 import { rowsByBoth } from "../../lib/records/rows";
 import { HOUR, MINUTE } from "../../lib/time";
 import { cancel, open, telling, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
 import { mayActAs } from "../../users/access";
 import { userIdByAddress } from "../../wallets/model";
+import { isReverted } from "../../wallets/transactions/states";
 import { nameRest } from "../deposits/model";
 import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "../terms";
 import {
@@ -67,10 +70,31 @@ export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Pr
   return row;
 }
 
-/** Joins a claim of the same order: waits for the work under way, or begins what is owed. */
-export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Promise<ClaimTicket | Refusal> {
+/**
+ * The relayer's transaction that carries a claim's payment out, or `null`.
+ * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
+ */
+export async function settlementOf(
+  ctx: QueryCtx,
+  { settlementId }: Doc<"paymentClaims">,
+): Promise<{ settlement: Doc<"transactions"> | null; dropped: boolean }> {
+  if (settlementId === undefined) return { settlement: null, dropped: false };
+  const settlement = await getOrThrow(ctx, "transactions", settlementId);
+  const dropped = settlement.state === "failed" && !isReverted(settlement);
+  return { settlement: dropped ? null : settlement, dropped };
+}
+
+/**
+ * Joins a claim of the same order: waits for the work under way, or begins what is owed.
+ * @param isFresh The payer has signed anew for this: nobody can have copied that from the chain.
+ */
+export async function joinClaim(
+  ctx: MutationCtx,
+  row: Doc<"paymentClaims">,
+  { isFresh = false }: { isFresh?: boolean } = {},
+): Promise<ClaimTicket | Refusal> {
   if (row.state === "delivered") {
-    const copyable = row.authorization !== undefined && row.order.userId === undefined;
+    const copyable = row.authorization !== undefined && row.order.userId === undefined && !isFresh;
     const given = copyable ? COPYABLE_REPLAY_MS : REPLAY_MS;
     if (row.report === undefined || Date.now() - row.report.generatedAt > given) return ALREADY_USED;
     return { kind: "claim", claimId: row._id };
@@ -81,6 +105,31 @@ export async function joinClaim(ctx: MutationCtx, row: Doc<"paymentClaims">): Pr
   await wake(ctx, { workId: work._id, attempt: work.attempt });
   if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", row._id, { trouble: undefined });
   return { kind: "claim", claimId: row._id };
+}
+
+/** So many of a payer's claims can have been refused under one name before another is told apart. */
+const MOST_NAMED = 20;
+
+/**
+ * Joins what a payer has bought, or is buying, under this name of theirs, by a new signature: it is the same purchase, and
+ * the new payment is not carried out.
+ * @param besides The key of the claim that the new payment has itself.
+ * @returns `null` where there is none.
+ * @throws AppError `conflict` where that was another order.
+ */
+export async function joinNamed(
+  ctx: MutationCtx,
+  { payer, identifier, besides }: { payer: string; identifier: string | undefined; besides: string },
+  order: Order,
+): Promise<ClaimTicket | Refusal | null> {
+  if (identifier === undefined) return null;
+  const rows = rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "identifier", identifier);
+  const named = (await rows.order("desc").take(MOST_NAMED)).find(
+    ({ state, key }) => state !== "refused" && key !== besides,
+  );
+  if (named === undefined) return null;
+  if (sameOrder(named, order)) return joinClaim(ctx, named, { isFresh: true });
+  throw new AppError("conflict", "This payment identifier was used for another order: choose a new one");
 }
 
 /** Has a signed payment carried out, from where it stands, until the chain has decided. */

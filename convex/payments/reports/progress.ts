@@ -9,7 +9,6 @@ import { claimObservation, vShared } from "../../research/observations";
 import { vResult, vSourceStates } from "../../research/shapes";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { nameRest } from "../deposits/model";
-import { settlementOf } from "./relayer";
 import { ALREADY_USED } from "../terms";
 import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
 import {
@@ -17,6 +16,7 @@ import {
   claimAt,
   claimById,
   REPLAY_MS,
+  settlementOf,
   startGenerating,
   vClaimWork,
   vRefusal,

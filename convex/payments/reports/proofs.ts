@@ -2,6 +2,7 @@ import * as z from "zod";
 import { CHAIN_ID } from "../../lib/money/base";
 import { parseJson } from "../../lib/text/json";
 import { refusal, type Refusal } from "../terms";
+import { IDENTIFIER, PAYMENT_IDENTIFIER } from "./extensions";
 import type { Order, Proof } from "./tables";
 
 /** Proofs of payment as callers write them. Pure. */
@@ -61,6 +62,25 @@ const authorizationShape = z.object({
     validBefore: digits,
     nonce: hexBytes(32),
   }),
+});
+
+const identified = z.object({
+  extensions: z
+    .object({
+      [PAYMENT_IDENTIFIER]: z
+        .object({
+          info: z.object({
+            id: z
+              .string()
+              .min(IDENTIFIER.minLength)
+              .max(IDENTIFIER.maxLength)
+              .regex(new RegExp(IDENTIFIER.pattern))
+              .optional(),
+          }),
+        })
+        .optional(),
+    })
+    .optional(),
 });
 
 const requirement = z.object({ scheme: z.string(), network: z.string() });
@@ -124,7 +144,14 @@ function readPayment(fields: Record<string, unknown>): Proof | Refusal {
   const parsed = authorizationShape.safeParse(payload);
   if (!parsed.success) return unreadable(`payload.${problemOf(parsed.error)}`);
   const { authorization, signature } = parsed.data;
-  return { kind: "authorization", authorization: { ...authorization, signature } };
+  const named = identified.safeParse(fields);
+  if (!named.success) return unreadable(problemOf(named.error));
+  const identifier = named.data.extensions?.[PAYMENT_IDENTIFIER]?.info.id;
+  return {
+    kind: "authorization",
+    authorization: { ...authorization, signature },
+    ...(identifier === undefined ? {} : { identifier }),
+  };
 }
 
 function problemOf(error: z.ZodError): string {

@@ -8,7 +8,7 @@ import { counted } from "../../lib/outside/providerCalls";
 import { createPauses, SECOND, sleep, within } from "../../lib/time";
 import { timeoutFailure } from "../../providers/call";
 import { UPSTREAM } from "../../providers/chain/client";
-import { findAuthorizationUse, readAuthorization, readPayment } from "../../providers/chain/usdc";
+import { findAuthorizationUse, isSigned, readAuthorization, readPayment } from "../../providers/chain/usdc";
 import { asHex } from "../../wallets/addresses";
 import { serviceAddress } from "../../wallets/custody/signatures";
 import { refusal, UNPAID_USE, type Refusal } from "../terms";
@@ -55,7 +55,7 @@ export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<R
 /** @throws AppError `not_found` when no source knows the order's token; nothing is claimed then. */
 async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimTicket | Refusal> {
   const order = { ...asked, focus: await soldFocus(ctx, asked.focus) };
-  if (proof.kind === "authorization") return claimAuthorization(ctx, proof.authorization, order);
+  if (proof.kind === "authorization") return claimAuthorization(ctx, proof, order);
   // The payer has signed the token as it was asked for.
   const found = await candidatesOf(proof, asked);
   if (found.kind === "refused") return found;
@@ -76,7 +76,7 @@ async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
 
 async function claimAuthorization(
   ctx: ActionCtx,
-  authorization: Authorization,
+  { authorization, identifier }: Extract<Proof, { kind: "authorization" }>,
   order: Order,
 ): Promise<ClaimTicket | Refusal> {
   if (!settlesAuthorizations()) {
@@ -93,6 +93,15 @@ async function claimAuthorization(
     const late = refused.reason === TOO_LATE && (await readAuthorization(from, nonce)).used;
     return late ? claimUsed(ctx, authorization, order) : refused;
   }
+  const named = { authorization, order, ...(identifier === undefined ? {} : { identifier }) };
+  // A repeat under a new signature: the payer may hold nothing more by now.
+  if (identifier !== undefined && (await isSigned(signedAuthorization(authorization)))) {
+    const joined: ClaimTicket | Refusal | null = await ctx.runMutation(
+      internal.payments.reports.claims.rejoinNamed,
+      named,
+    );
+    if (joined !== null) return joined;
+  }
   const patience = AbortSignal.timeout(deadlines.receipt);
   for (;;) {
     const feasible = await tryAuthorization(authorization, serviceAddress("relayer"));
@@ -100,7 +109,7 @@ async function claimAuthorization(
     if (feasible.kind === "used") return claimUsed(ctx, authorization, order);
     const claimed: ClaimTicket | Refusal | { kind: "busy" } = await ctx.runMutation(
       internal.payments.reports.claims.claimAuthorization,
-      { authorization, balance: feasible.balance.toString(), codeHash: feasible.codeHash, order },
+      { ...named, balance: feasible.balance.toString(), codeHash: feasible.codeHash },
     );
     if (claimed.kind !== "busy") return claimed;
     if (patience.aborted) {

@@ -1,15 +1,13 @@
 import { v } from "convex/values";
-import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { optional } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { rowsBy } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
-import { vSignedBytes, byId } from "../../wallets/transactions/model";
+import { vSignedBytes } from "../../wallets/transactions/model";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";
-import { isReverted } from "../../wallets/transactions/states";
-import { claimAt, claimsOf, vClaimWork } from "./model";
+import { claimAt, claimsOf, settlementOf, vClaimWork } from "./model";
 import { refusal, type Refusal } from "../terms";
 
 /**
@@ -113,17 +111,3 @@ export const store = internalMutation({
     return transactionId;
   },
 });
-
-/**
- * The relayer's transaction that carries a claim's payment out, or `null`.
- * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
- */
-export async function settlementOf(
-  ctx: QueryCtx,
-  { settlementId }: Doc<"paymentClaims">,
-): Promise<{ settlement: Doc<"transactions"> | null; dropped: boolean }> {
-  if (settlementId === undefined) return { settlement: null, dropped: false };
-  const settlement = await byId(ctx, settlementId);
-  const dropped = settlement.state === "failed" && !isReverted(settlement);
-  return { settlement: dropped ? null : settlement, dropped };
-}

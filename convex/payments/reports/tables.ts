@@ -34,7 +34,12 @@ export const vProof = v.union(
     signature: v.optional(v.string()),
   }),
   /** A payment that the service carries out itself. */
-  v.object({ kind: v.literal("authorization"), authorization: vAuthorization }),
+  v.object({
+    kind: v.literal("authorization"),
+    authorization: vAuthorization,
+    /** The payer's own name for the purchase (x402's `payment-identifier`). */
+    identifier: v.optional(v.string()),
+  }),
 );
 export type Proof = Infer<typeof vProof>;
 
@@ -97,6 +102,8 @@ export const paidTables = {
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),
+    /** The payer's own name for the purchase: of a payer's claims one that is not refused has it. */
+    identifier: v.optional(v.string()),
     /** The relayer's transaction that carries it out: the latest one, where an earlier one was given up. */
     settlementId: v.optional(v.id("transactions")),
     /** A facilitator was asked to carry it out: it may have done so whatever it said. */
@@ -121,6 +128,7 @@ export const paidTables = {
     .index("by_txHash", ["txHash"])
     .index("by_state", ["state"])
     .index("by_payer_and_state", ["payer", "state"])
+    .index("by_payer_and_identifier", ["payer", "identifier"])
     .index("by_forgetAt", ["forgetAt"])
     .index("by_userId", ["order.userId"]),
 

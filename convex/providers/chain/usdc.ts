@@ -1,9 +1,11 @@
 import {
   encodeFunctionData,
   erc20Abi,
+  hashTypedData,
+  isAddressEqual,
   parseAbi,
   parseAbiItem,
-  verifyMessage as verifyEoaMessage,
+  recoverAddress,
   type Address,
   type Hex,
 } from "viem";
@@ -14,9 +16,9 @@ import {
   getCode,
   getLogs,
   readContract,
-  verifyMessage,
+  verifyHash,
 } from "viem/actions";
-import { USDC } from "../../lib/money/base";
+import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { sha256Hex } from "../../lib/security/crypto";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
@@ -170,17 +172,37 @@ export async function findAuthorizationUse(
   });
 }
 
+const DOMAIN = { name: "USD Coin", version: "2", chainId: CHAIN_ID, verifyingContract: USDC } as const;
+const uint256 = { type: "uint256" } as const;
+const TYPES = {
+  TransferWithAuthorization: [
+    { name: "from", type: "address" },
+    { name: "to", type: "address" },
+    { name: "value", ...uint256 },
+    { name: "validAfter", ...uint256 },
+    { name: "validBefore", ...uint256 },
+    { name: "nonce", type: "bytes32" },
+  ],
+} as const;
+
+/** Whether an authorization was signed by its payer, whatever the payer holds. @throws AppError `upstream` */
+export async function isSigned({ signature, ...message }: SignedAuthorization): Promise<boolean> {
+  const typed = { domain: DOMAIN, types: TYPES, primaryType: "TransferWithAuthorization", message } as const;
+  return signedBy(message.from, hashTypedData(typed), signature);
+}
+
 /**
- * Whether a text was signed by an address: EIP-191 by a key, or ERC-1271 by a deployed contract.
+ * Whether a hash (EIP-191's of a text, EIP-712's of data) was signed by an address: by a key, or ERC-1271 by a deployed
+ * contract.
  * @throws AppError `upstream`
  */
-export async function signedBy(address: Address, message: string, signature: Hex): Promise<boolean> {
+export async function signedBy(address: Address, hash: Hex, signature: Hex): Promise<boolean> {
   if (signature.toLowerCase().endsWith(UNDEPLOYED_SUFFIX)) return false;
-  const byKey = await verifyEoaMessage({ address, message, signature }).catch(() => false);
-  if (byKey) return true;
+  const signer = await recoverAddress({ hash, signature }).catch(() => null);
+  if (signer !== null && isAddressEqual(signer, address)) return true;
   return guarded(async () => {
     const client: ChainClient = chainClient();
     if ((await getCode(client, { address })) === undefined) return false;
-    return verifyMessage(client, { address, message, signature });
+    return verifyHash(client, { address, hash, signature });
   });
 }

@@ -4,8 +4,10 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { NEVER } from "../../lib/time";
+import { withoutCitations } from "../../lib/text/strings";
+import { iso, NEVER } from "../../lib/time";
 import { enqueueCard } from "../../messenger/model";
+import { tellOwner } from "../../messenger/webhooks/events";
 import { recordRun } from "../../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
@@ -85,6 +87,16 @@ async function storeReport(
     synthesisId: synthesis._id,
     runId,
   });
+  await tellOwner(ctx, shift.userId, "report.ready", () => ({
+    reportId,
+    jobId: shift._id,
+    type,
+    token: shift.focus,
+    generatedAt: iso(now),
+    outlook: result.marketOutlook,
+    summary: withoutCitations(result.shortSummary),
+    path: `/mcp/research/report?jobId=${shift._id}`,
+  }));
   const drawn = await createFunctionHandle(internal.pictures.desk.report);
   await enqueueCard(ctx, {
     userId: shift.userId,

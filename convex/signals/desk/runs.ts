@@ -41,6 +41,7 @@ import { vProposal } from "../stored";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
 import { issuedCard, picturesOf } from "../views/cards";
+import { tellOfSignal } from "../views/events";
 
 /** The work of issuing signals: what is asked for and when, what the model is told, and what its answer comes to. */
 
@@ -167,7 +168,10 @@ export const store = internalMutation({
     const issue = entered(proposal, { priceUsd: known.price.usd, costBps: known.costBps });
     await issueSignal(ctx, { ...{ desk, arm, slot, token, generatedAt }, ...issue, ...known });
     await ctx.db.patch("signalRuns", runId, { state: "issued", error: undefined });
-    if (desk === "daily") await announce(ctx, slot);
+    if (desk === "daily") {
+      await tellOfSignal(ctx, "signal.issued", { arm, slot, token });
+      await announce(ctx, slot);
+    }
     return null;
   },
 });

@@ -7,6 +7,7 @@ import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay } from "../arms/days";
 import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/model";
+import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
 import { isSettled, outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
@@ -130,8 +131,10 @@ async function settleOutcome(
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
   if (outcome !== null) {
     const isOver = isSettled(outcome, now);
-    if (isOver) await closeSignal(ctx, signal, outcome);
-    return isOver;
+    if (!isOver) return false;
+    await closeSignal(ctx, signal, outcome);
+    if (signal.desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
+    return true;
   }
   const walked = walkedOn(signal, { seen, now });
   if (walked !== null) await ctx.db.patch("signals", signal._id, walked);

@@ -12,6 +12,7 @@ import { NOBODY } from "../../lib/records/ids";
 import { log } from "../../lib/log";
 import { rowsByBoth } from "../../lib/records/rows";
 import { NEVER } from "../../lib/time";
+import { tellOwner } from "../../messenger/webhooks/events";
 import { asHex } from "../addresses";
 import type { Permit } from "../../users/access";
 import { rulesOf } from "../../users/levels";
@@ -347,11 +348,31 @@ async function settle(
   error: string | undefined,
 ): Promise<void> {
   const short = to === "confirmed" ? shortfallOf(row) : null;
+  await tellOfEnd(ctx, row, { status: to, error: short ?? error ?? null });
   if (short === null) return settleTrade(ctx, row, to, error);
   log.error("wallets.swap fell short", { transactionId: row._id });
   await recordAudit(ctx, { actor: row.userId, action: "swap fell short", subject: row._id, detail: short });
   await ctx.db.patch("transactions", row._id, { shortAt: Date.now() });
   await settleTrade(ctx, row, "failed", short);
+}
+
+/** Tells the webhooks of whose send or swap it is. What `GET /mcp/defi/transaction` shows of it is the whole of it. */
+async function tellOfEnd(
+  ctx: MutationCtx,
+  { userId, _id: transactionId, request, txHash, traded }: Transaction,
+  ended: { status: "confirmed" | "failed"; error: string | null },
+): Promise<void> {
+  if (request.kind !== "send" && request.kind !== "swap") return;
+  await tellOwner(ctx, userId, "transaction.ended", () => {
+    return {
+      transactionId,
+      ...request,
+      txHash,
+      ...ended,
+      success: ended.status === "confirmed" && ended.error === null,
+      traded,
+    };
+  });
 }
 
 /** Whether a swap has bought less than its call guaranteed since a moment. */

@@ -2,11 +2,14 @@ import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalAction, type ActionCtx } from "../../_generated/server";
 import { resealAll, seal } from "../../lib/security/seals";
-import { secretSeal, type Sink } from "./rows";
+import { secretSeal, type Webhook } from "./rows";
+import { EVENTS, type EventType } from "./tables";
 
 /** Webhooks that users add and remove, and the sealing of their secrets. */
 
 const SECRET_BYTES = 32;
+
+type Wanted = { userId: string; url: string; events?: readonly EventType[] | undefined };
 
 /**
  * Adds a webhook, for actions.
@@ -15,12 +18,11 @@ const SECRET_BYTES = 32;
  * @throws AppError `invalid_request` for an address that nothing is posted to; `conflict` with three already, or the same
  * address; `not_configured` without a key to seal with.
  */
-export async function addSink(
+export async function addWebhook(
   ctx: ActionCtx,
-  userId: string,
-  address: string,
+  { userId, url: address, events = EVENTS }: Wanted,
   beforeKeeping: () => Promise<void> = () => Promise.resolve(),
-): Promise<Sink & { secret: string }> {
+): Promise<{ webhook: Webhook; secret: string }> {
   // What reads addresses is loaded where one is to be read.
   const { postable } = await import("./targets");
   const url = postable(address);
@@ -28,12 +30,11 @@ export async function addSink(
   const key = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   const secret = `whsec_${btoa(String.fromCharCode(...key))}`;
   const sealedSigning = await seal(secret, secretSeal({ userId, url }));
-  const sink: Sink = await ctx.runMutation(internal.alerts.webhooks.rows.store, {
-    userId,
-    url,
-    sealedSigning,
+  const webhook: Webhook = await ctx.runMutation(internal.messenger.webhooks.rows.store, {
+    ...{ userId, url, sealedSigning },
+    events: EVENTS.filter((type) => events.includes(type)),
   });
-  return { ...sink, secret };
+  return { webhook, secret };
 }
 
 /**
@@ -43,12 +44,12 @@ export async function addSink(
  */
 export const rotate = internalAction({
   args: {},
-  returns: v.object({ rotated: v.number(), failed: v.array(v.id("alertSinks")) }),
-  handler: async (ctx): Promise<{ rotated: number; failed: Sink["webhookId"][] }> => {
+  returns: v.object({ rotated: v.number(), failed: v.array(v.id("webhooks")) }),
+  handler: async (ctx): Promise<{ rotated: number; failed: Webhook["webhookId"][] }> => {
     return resealAll(
       ctx,
-      internal.alerts.webhooks.rows.outdated,
-      internal.alerts.webhooks.rows.replaceSecrets,
+      internal.messenger.webhooks.rows.outdated,
+      internal.messenger.webhooks.rows.replaceSecrets,
     );
   },
 });

@@ -1,0 +1,179 @@
+import * as z from "zod";
+import { internal } from "../../_generated/api";
+import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { EXAMPLE_TIME, EXAMPLE_USER } from "../../lib/http/examples";
+import { USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
+import { absentWhenEmpty, text, userId } from "../../lib/http/input";
+import { takeCommon } from "../../lib/limits/pools";
+import { parseJson } from "../../lib/text/json";
+import { iso } from "../../lib/time";
+import { assertMay } from "../../users/access";
+import { EVENTS } from "./tables";
+
+/** Epoch ms, told in ISO 8601. */
+const moment = z.number().transform(iso).pipe(z.iso.datetime());
+const eventType = z.enum(EVENTS);
+
+const webhookShape = z.object({
+  webhookId: z.string(),
+  url: z.string(),
+  events: z.array(eventType).describe("What is posted to it"),
+  state: z.enum(["active", "ended"]),
+  createdAt: moment,
+  problem: z.string().nullable().describe("Why it ended, or how the last post failed"),
+});
+
+const eventShape = z.object({
+  id: z.string().describe("The `webhook-id` under which it is posted: the same in every try"),
+  type: eventType,
+  timestamp: moment,
+  data: z
+    .string()
+    .transform(parseJson)
+    .pipe(z.record(z.string(), z.unknown()))
+    .describe("docs/webhooks.md shows it for each type"),
+});
+
+const since = absentWhenEmpty(z.iso.datetime({ offset: true })).describe(
+  "ISO 8601; 7 days ago where it is left out, and at most.",
+);
+const from = (time: string | undefined) => (time === undefined ? 0 : Date.parse(time));
+const next = moment.nullable().describe("`since` of what comes behind these; null where that is all");
+const webhookId = text(64).describe("The `webhookId` that an earlier answer told.");
+
+const example = {
+  webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
+  url: "https://hooks.example.com/market",
+  events: ["signal.issued" as const, "alert.fired" as const],
+  state: "active" as const,
+  createdAt: EXAMPLE_TIME,
+  problem: null,
+};
+
+/** Webhooks say who is told, so a `userId` with an owner is judged as for that. */
+const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+
+const list: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["GET"],
+  path: "/webhooks",
+  summary: "A user's webhooks.",
+  description: "Without their secrets. `problem` says what a webhook's last post came to, where it failed.",
+  example: { input: { userId: EXAMPLE_USER }, output: { webhooks: [example] } },
+  input: z.object({ userId }),
+  returns: z.object({ webhooks: z.array(webhookShape) }),
+  handler: async (ctx, { userId }) => {
+    await assertMay(ctx, userId, "delivery");
+    return { webhooks: await ctx.runQuery(internal.messenger.webhooks.rows.all, { userId }) };
+  },
+});
+
+const add: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/webhooks",
+  summary: "Has events posted to an https address, signed; tells the secret this once.",
+  description:
+    "Signals, and the user's own reports, alerts and transactions. By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three; of a `userId` that nobody has signed in for they end 30 days after their last use.",
+  needs: ["WALLET_ENCRYPTION_KEY"],
+  errors: { ...USER_TOKEN_ERRORS, conflict: "The user has three, or this one already." },
+  example: {
+    input: { userId: EXAMPLE_USER, url: example.url, events: example.events },
+    output: { webhook: example, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=" },
+  },
+  input: z.object({
+    userId,
+    url: text(2_048).describe("An https address with a public name, on port 443 or 8443."),
+    events: z.array(eventType).min(1).optional().describe("What is posted to it; all where it is left out."),
+  }),
+  returns: z.object({
+    webhook: webhookShape,
+    secret: z.string().describe("What to verify signatures with; never told again"),
+  }),
+  handler: async (ctx, input, { caller }) => {
+    await assertMay(ctx, input.userId, "delivery");
+    const take = caller.signedIn === true ? undefined : () => takeCommon(ctx, "webhook", caller);
+    const { addWebhook } = await import("./desk");
+    return addWebhook(ctx, input, take);
+  },
+});
+
+const end: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/webhooks/off",
+  summary: "Ends a webhook: nothing more is posted to it.",
+  description: "What was due for it is dropped. One that has ended stays so.",
+  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
+  example: {
+    input: { userId: EXAMPLE_USER, webhookId: example.webhookId },
+    output: { webhook: { ...example, state: "ended", problem: "Removed by its user" } },
+  },
+  input: z.object({ userId, webhookId }),
+  returns: z.object({ webhook: webhookShape }),
+  handler: async (ctx, input) => {
+    await assertMay(ctx, input.userId, "delivery");
+    return { webhook: await ctx.runMutation(internal.messenger.webhooks.rows.remove, input) };
+  },
+});
+
+const read: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["GET"],
+  path: "/webhooks/events",
+  summary: "What a user's webhooks were told in the last 7 days, the oldest first.",
+  description:
+    "Of the types that the user's webhooks ask for, delivered or not; a hundred at most in one answer. A user's own events are kept from the moment on that a webhook asks for their type.",
+  example: {
+    input: { userId: EXAMPLE_USER, since: "2026-01-05T00:00:00.000Z" },
+    output: {
+      events: [
+        {
+          id: "msg_k97e4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
+          type: "transaction.ended",
+          timestamp: EXAMPLE_TIME,
+          data: { kind: "send", status: "confirmed" },
+        },
+      ],
+      next: null,
+    },
+  },
+  input: z.object({ userId, since }),
+  returns: z.object({ events: z.array(eventShape), next }),
+  handler: async (ctx, { userId, since }) => {
+    await assertMay(ctx, userId, "delivery");
+    return ctx.runQuery(internal.messenger.webhooks.replays.read, { userId, since: from(since) });
+  },
+});
+
+const resend: MountedEndpoint = endpoint({
+  ...guarded,
+  methods: ["POST"],
+  path: "/webhooks/resend",
+  summary: "Posts an event, or all since a moment, to a webhook once more.",
+  description:
+    "Under the `webhook-id` it had, and also where the webhook is younger than the event. What is on its way already is not posted twice. Fifty at most in one call.",
+  errors: {
+    ...USER_TOKEN_ERRORS,
+    not_found: "This user has no such webhook, or had no such event in the last 7 days.",
+    conflict: "The webhook has ended.",
+  },
+  example: {
+    input: { userId: EXAMPLE_USER, webhookId: example.webhookId, id: "msg_k97e4n7m2v5c8x1z6q3w0e7r4t9y2u5h" },
+    output: { count: 1, next: null },
+  },
+  input: z.object({
+    userId,
+    webhookId,
+    id: absentWhenEmpty(text(64)).describe("One event; where it is left out, all since `since`."),
+    since,
+  }),
+  returns: z.object({ count: z.int().describe("How many are posted"), next }),
+  handler: async (ctx, { userId, webhookId, id, since }) => {
+    await assertMay(ctx, userId, "delivery");
+    const wanted = id ?? from(since);
+    return ctx.runMutation(internal.messenger.webhooks.replays.resend, { userId, webhookId, wanted });
+  },
+});
+
+export const webhookEndpoints: MountedEndpoint[] = [list, add, end, read, resend];

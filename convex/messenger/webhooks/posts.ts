@@ -1,0 +1,231 @@
+import { v, type Infer } from "convex/values";
+import { internal } from "../../_generated/api";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { dueWork } from "../../lib/cronRuns";
+import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
+import { ownerOf } from "../../users/model";
+import { messageIdOf, post } from "./events";
+
+/**
+ * What is posted to webhooks, and when (`carrier` posts it): one action a minute, whatever there is, many posts at a time,
+ * one for each webhook. Who answers slowly holds a place for as long as that takes: a host gets few of them, strangers
+ * together half, and whoever has not just answered at once, signed in or not, three quarters.
+ */
+
+/** Webhooks to which an event is put down in one transaction. */
+const SPREAD = 25;
+
+/** Between one try and the next: three days in all. */
+const PAUSES_MS = [
+  MINUTE,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  20 * HOUR,
+];
+/** What else there is for a webhook that has just failed waits this long. */
+const REST_MS = 5 * MINUTE;
+/** A post that is older than this is given up, however few tries it had: its webhook had too much to come. */
+const GIVEN_UP_MS = 3 * DAY + HOUR;
+/**
+ * Posted at a time, and of those to one host, for users that nobody has signed in for, and to webhooks that did not take
+ * their last post at once, or have had none: a place among the rest is never held for long.
+ */
+const PLACES = 20;
+const MOST_OF_HOST = 4;
+const MOST_UNPROVEN = 10;
+const MOST_SLOW = 15;
+/** Taken within so long counts as at once. */
+const QUICK_MS = 2 * SECOND;
+/** Looked at for those at a time, and so many times in one turn: one webhook may have many due. */
+const LOOK_AT = 100;
+const LOOKS = 4;
+/** A try that is silent for so long was cut off. */
+const LEASE_MS = 2 * MINUTE;
+
+/** What holds a place. */
+const vHolder = v.object({
+  webhookId: v.id("webhooks"),
+  host: v.string(),
+  proven: v.boolean(),
+  quick: v.boolean(),
+});
+export type Holder = Infer<typeof vHolder>;
+
+const vTry = v.object({
+  ...vHolder.fields,
+  postId: v.id("webhookPosts"),
+  try: v.number(),
+  userId: v.string(),
+  url: v.string(),
+  sealedSigning: v.string(),
+  messageId: v.string(),
+  body: v.string(),
+});
+export type Try = Infer<typeof vTry>;
+
+const vResult = v.object({
+  postId: v.id("webhookPosts"),
+  try: v.number(),
+  /** How long it took. */
+  ms: v.number(),
+  /** `gone`: it wants nothing more. */
+  outcome: v.union(
+    v.object({ kind: v.union(v.literal("delivered"), v.literal("gone")) }),
+    v.object({ kind: v.literal("failed"), reason: v.string() }),
+  ),
+});
+export type Result = Infer<typeof vResult>;
+
+/** Has what is due carried out. */
+export const begin = dueWork(async (ctx) => {
+  await ctx.scheduler.runAfter(0, internal.messenger.webhooks.carrier.carry, {});
+});
+
+/** Puts a public event down for all who ask for it, page after page. */
+export const spread = internalMutation({
+  args: { eventId: v.id("webhookEvents"), cursor: v.union(v.string(), v.null()) },
+  returns: v.null(),
+  handler: async (ctx, { eventId, cursor }) => {
+    const event = await ctx.db.get("webhookEvents", eventId);
+    if (event === null) return null;
+    const found = await ctx.db
+      .query("webhooks")
+      .withIndex("by_hearsPublic_and_state", (q) => q.eq("hearsPublic", true).eq("state", "active"))
+      .paginate({ cursor, numItems: SPREAD });
+    for (const webhook of found.page)
+      if (webhook.events.includes(event.type)) await post(ctx, webhook, eventId);
+    if (found.isDone) return null;
+    const next = { eventId, cursor: found.continueCursor };
+    await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, next);
+    return null;
+  },
+});
+
+/** Takes what is due, for one try each, as far as places are free; of each webhook one at a time. */
+export const claim = internalMutation({
+  args: { held: v.array(vHolder) },
+  returns: v.array(vTry),
+  handler: async (ctx, { held }) => {
+    const turn: Turn = { now: Date.now(), holders: [...held], tries: [] };
+    for (const state of ["posting", "due"] as const) {
+      for (let look = 0; look < LOOKS; look++) {
+        const rows = await ctx.db
+          .query("webhookPosts")
+          .withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lte("dueAt", turn.now))
+          .take(LOOK_AT);
+        for (const row of rows) {
+          if (turn.holders.length >= PLACES) return turn.tries;
+          await take(ctx, row, turn);
+        }
+        if (rows.length < LOOK_AT) break;
+      }
+    }
+    return turn.tries;
+  },
+});
+
+/** The JSON that is posted, the same in every try. */
+function bodyOf({ type, at, data }: Doc<"webhookEvents">): string {
+  return `{"type":"${type}","timestamp":"${iso(at)}","data":${data}}`;
+}
+
+type Turn = { now: number; holders: Holder[]; tries: Try[] };
+
+async function take(ctx: MutationCtx, row: Doc<"webhookPosts">, turn: Turn): Promise<void> {
+  const { now, holders, tries } = turn;
+  const webhook = await ctx.db.get("webhooks", row.webhookId);
+  if (webhook?.state !== "active") return giveUp(ctx, row, "The webhook has ended");
+  if (now - row.askedAt > GIVEN_UP_MS)
+    return giveUp(ctx, row, row.outcome ?? "Its webhook did not take it within three days");
+  if (webhook.restUntil > now) {
+    await ctx.db.patch("webhookPosts", row._id, { state: "due", dueAt: webhook.restUntil });
+    return;
+  }
+  const { _id: webhookId, url, userId } = webhook;
+  const { host } = new URL(url);
+  const isBusy =
+    holders.some((one) => one.webhookId === webhookId) ||
+    holders.filter((one) => one.host === host).length >= MOST_OF_HOST;
+  const proven = !isBusy && (await ownerOf(ctx, userId)) !== null;
+  const quick = proven && webhook.isQuick === true;
+  const isFull =
+    (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN) ||
+    (!quick && holders.filter((one) => !one.quick).length >= MOST_SLOW);
+  if (isBusy || isFull) {
+    // Behind what is due to others: a webhook that has much to come keeps nobody waiting.
+    if (row.dueAt < now) await ctx.db.patch("webhookPosts", row._id, { dueAt: now });
+    return;
+  }
+  const event = await ctx.db.get("webhookEvents", row.eventId);
+  if (event === null) return giveUp(ctx, row, "What it tells of is gone");
+  const holder = { webhookId, host, proven, quick };
+  holders.push(holder);
+  const number = row.tries + 1;
+  await ctx.db.patch("webhookPosts", row._id, { state: "posting", tries: number, dueAt: now + LEASE_MS });
+  const { sealedSigning } = webhook;
+  const message = { messageId: messageIdOf(event._id), body: bodyOf(event) };
+  tries.push({ ...holder, ...message, postId: row._id, try: number, userId, url, sealedSigning });
+}
+
+async function giveUp(ctx: MutationCtx, { _id }: Doc<"webhookPosts">, outcome: string): Promise<void> {
+  await ctx.db.patch("webhookPosts", _id, { state: "failed", outcome });
+}
+
+/** What came of tries; the word of one that was overtaken is dropped. */
+export const mark = internalMutation({
+  args: { results: v.array(vResult) },
+  returns: v.null(),
+  handler: async (ctx, { results }) => {
+    const now = Date.now();
+    for (const { postId, try: number, ms, outcome } of results) {
+      const row = await ctx.db.get("webhookPosts", postId);
+      if (row?.state !== "posting" || row.tries !== number) continue;
+      const webhook = await ctx.db.get("webhooks", row.webhookId);
+      switch (outcome.kind) {
+        case "delivered":
+          await ctx.db.patch("webhookPosts", postId, { state: "delivered", outcome: "Delivered" });
+          if (webhook !== null) await taken(ctx, webhook, ms <= QUICK_MS, now);
+          break;
+        case "gone": {
+          const reason = "It answers 410: it wants nothing more";
+          await ctx.db.patch("webhookPosts", postId, { state: "failed", outcome: reason });
+          if (webhook?.state === "active")
+            await ctx.db.patch("webhooks", webhook._id, { state: "ended", endedAt: now, reason });
+          break;
+        }
+        case "failed": {
+          const { reason } = outcome;
+          const pause = PAUSES_MS[number - 1];
+          const isLast = pause === undefined || now + pause - row.askedAt > GIVEN_UP_MS;
+          const next = isLast ? { state: "failed" as const } : { state: "due" as const, dueAt: now + pause };
+          await ctx.db.patch("webhookPosts", postId, { ...next, outcome: reason });
+          const rest = {
+            problem: reason,
+            isQuick: false,
+            restUntil: now + Math.min(pause ?? REST_MS, REST_MS),
+          };
+          if (webhook !== null) await ctx.db.patch("webhooks", webhook._id, rest);
+        }
+      }
+    }
+    return null;
+  },
+});
+
+/** A webhook has taken a post; within a day nothing is written where that was expected. */
+async function taken(
+  ctx: MutationCtx,
+  { _id, ...webhook }: Doc<"webhooks">,
+  isQuick: boolean,
+  now: number,
+): Promise<void> {
+  const { problem, usedAt = 0 } = webhook;
+  if (problem === undefined && webhook.isQuick === isQuick && now - usedAt < DAY) return;
+  await ctx.db.patch("webhooks", _id, { problem: undefined, isQuick, usedAt: now });
+}

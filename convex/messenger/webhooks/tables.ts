@@ -1,0 +1,131 @@
+import { defineTable } from "convex/server";
+import { v, type Infer } from "convex/values";
+import { literals } from "convex-helpers/validators";
+import { made, ofUser, older, type RecordsOf } from "../../lib/records/records";
+
+/** What everybody may be told of. */
+export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
+/** What only the user is told of whose it is. */
+export const OWN_EVENTS = ["report.ready", "alert.fired", "alert.ending", "transaction.ended"] as const;
+export const EVENTS = [...PUBLIC_EVENTS, ...OWN_EVENTS] as const;
+
+export const vEventType = literals(...EVENTS);
+export type EventType = Infer<typeof vEventType>;
+
+/** So long can an event be read and sent again. */
+export const REPLAYED_DAYS = 7;
+/** A post is tried for three days, and needs its event until then. */
+const TRIED_DAYS = 4;
+
+export const webhookTables = {
+  /**
+   * Where users want events posted to. Written by `messenger/webhooks/rows` and `posts`. An ended one dies after 90 days; a
+   * stranger's 30 days after its last use, when no alert of theirs is active.
+   */
+  webhooks: defineTable({
+    userId: v.string(),
+    url: v.string(),
+    /** What is posted to it. */
+    events: v.array(vEventType),
+    /** Whether a public one is among them: these are posted to everybody who asks for them. */
+    hearsPublic: v.boolean(),
+    /** The signing secret, as `lib/security/seals` keeps it. */
+    sealedSigning: v.string(),
+    /** Of the key that sealed it. */
+    keyId: v.string(),
+    state: v.union(v.literal("active"), v.literal("ended")),
+    createdAt: v.number(),
+    endedAt: v.optional(v.number()),
+    /** Why it ended. */
+    reason: v.optional(v.string()),
+    /** What the last try came to, where it did not work. */
+    problem: v.optional(v.string()),
+    /** Epoch ms: nothing is posted before. One that does not answer keeps nobody else waiting. */
+    restUntil: v.number(),
+    /** Whether it took its last post at once. */
+    isQuick: v.optional(v.boolean()),
+    /** Epoch ms, to a day: when it last took one. */
+    usedAt: v.optional(v.number()),
+  })
+    .index("by_userId_and_state", ["userId", "state"])
+    .index("by_hearsPublic_and_state", ["hearsPublic", "state"])
+    .index("by_keyId", ["keyId"])
+    .index("by_state", ["state", "createdAt"]),
+
+  /**
+   * What webhooks are told of, once each: a row is written in the transaction that decides it (`messenger/webhooks/events`), a
+   * user's own only where a webhook of theirs asks for it. Read and sent again for 7 days; dies after 11.
+   */
+  webhookEvents: defineTable({
+    /** Whose it is; `""` for what is public. */
+    userId: v.string(),
+    type: vEventType,
+    /** JSON. */
+    data: v.string(),
+    /** Epoch ms. */
+    at: v.number(),
+  })
+    .index("by_userId_and_at", ["userId", "at"])
+    .index("by_at", ["at"]),
+
+  /** What is posted: one row for each event and webhook. Written by `messenger/webhooks/events` and `posts`. Dies after 30 days. */
+  webhookPosts: defineTable({
+    userId: v.string(),
+    webhookId: v.id("webhooks"),
+    eventId: v.id("webhookEvents"),
+    /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
+    state: v.union(v.literal("due"), v.literal("posting"), v.literal("delivered"), v.literal("failed")),
+    /** How many tries have begun; names the one under way. */
+    tries: v.number(),
+    dueAt: v.number(),
+    /** Epoch ms: when it was to be posted first, or was asked for again. */
+    askedAt: v.number(),
+    /** What the last try came to. */
+    outcome: v.optional(v.string()),
+  })
+    .index("by_state_and_dueAt", ["state", "dueAt"])
+    .index("by_webhookId_and_state", ["webhookId", "state"])
+    .index("by_webhookId_and_eventId", ["webhookId", "eventId"])
+    .index("by_userId", ["userId"]),
+};
+
+export const webhookRecords: RecordsOf<typeof webhookTables> = {
+  webhooks: {
+    keep: [
+      {
+        days: 90,
+        why: "it has ended, and its user has seen why",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "ended").lt("createdAt", before)),
+        ended: ({ endedAt = 0 }, before) => endedAt < before,
+      },
+      {
+        days: 30,
+        why: "strangers could fill the disk with webhooks that nothing is posted to",
+        aged: (rows, before) =>
+          rows.withIndex("by_state", (q) => q.eq("state", "active").lt("createdAt", before)),
+        ended: async ({ usedAt = 0, userId }, before, db) =>
+          usedAt < before &&
+          (await db
+            .query("alerts")
+            .withIndex("by_userId_and_state", (q) => q.eq("userId", userId).eq("state", "active"))
+            .first()) === null,
+        stranger: ({ userId }) => userId,
+      },
+    ],
+    ownedBy: { rows: ofUser("by_userId_and_state"), section: "webhooks", onDeletion: "go" },
+    withheld: ["sealedSigning", "keyId"],
+  },
+  webhookEvents: {
+    keep: {
+      days: REPLAYED_DAYS + TRIED_DAYS,
+      why: "it is sent again for a week, and then tried for three days",
+      aged: older("at"),
+    },
+    ownedBy: { rows: ofUser("by_userId_and_at"), section: "webhookEvents", onDeletion: "go" },
+  },
+  webhookPosts: {
+    keep: { days: 30, why: "as a card; its tries end after three days", aged: made },
+    ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
+  },
+};

@@ -1,0 +1,15 @@
+import type { MutationCtx } from "../../_generated/server";
+import { tellEverybody } from "../../messenger/webhooks/events";
+import { dailySignal, findSlot } from "../record/model";
+import type { Slot } from "../record/tables";
+import { signalView } from "./signals";
+
+/** Tells webhooks of a daily signal as it is stored now, in the form in which callers see it. */
+export async function tellOfSignal(
+  ctx: MutationCtx,
+  type: "signal.issued" | "signal.closed",
+  slot: Pick<Slot, "arm" | "slot" | "token">,
+): Promise<void> {
+  const row = await findSlot(ctx, slot);
+  if (row !== null) await tellEverybody(ctx, type, signalView(dailySignal(row)));
+}

@@ -1,0 +1,122 @@
+import { Ajv2020 } from "ajv/dist/2020";
+import { describe, expect } from "vitest";
+import * as z from "zod";
+import { chain, useChain } from "../support/chain";
+import type { WalletApp } from "../support/walletApp";
+import { buy, createPaidApp, headerOf, payer, test, transfer, writings } from "./paying";
+
+/** What there is to buy, told to whoever only looks. */
+
+useChain();
+
+const PATH = "/agent/research/paid";
+const extension = z.object({ info: z.looseObject({}), schema: z.looseObject({}) });
+const challenge = z.looseObject({
+  resource: z.looseObject({ serviceName: z.string(), tags: z.array(z.string()) }),
+  extensions: z.object({ bazaar: extension, "payment-identifier": extension }),
+});
+
+const asked = (app: WalletApp) => app.standins.sent("llm").length;
+
+describe("whoever looks without paying", () => {
+  test("is told the terms by GET and HEAD as by POST, whatever they send, and nothing is claimed or begun", async ({
+    app,
+  }) => {
+    const posted = await app.post(PATH);
+    const hash = await transfer(chain, await payer(chain));
+    for (const [method, query, headers] of [
+      ["GET", "", {}],
+      ["GET", "?token=BTC", {}],
+      ["GET", "?token=%00", {}],
+      ["HEAD", "", {}],
+      ["GET", "", { "X-Payment": hash }],
+    ] as const) {
+      const answer = await app.call(method, PATH + query, { headers });
+      expect([method, answer.status]).toEqual([method, 402]);
+      expect(headerOf(answer, "payment-required")).toEqual(headerOf(posted, "payment-required"));
+      if (method === "GET") expect(answer.body).toEqual(posted.body);
+    }
+    expect([await app.rows("paymentClaims"), asked(app)]).toEqual([[], 0]);
+    const bought = await buy(app, { "X-Payment": hash }, { token: "BTC" });
+    expect(bought.status).toBe(200);
+  });
+
+  test("finds the endpoint described for catalogues: each extension's info fits its schema, and all of it a header", async ({
+    app,
+  }) => {
+    const answer = await app.get(PATH);
+    const { resource, extensions } = challenge.parse(headerOf(answer, "payment-required"));
+    const ajv = new Ajv2020();
+    for (const [name, { info, schema }] of Object.entries(extensions))
+      expect([name, ajv.validate(schema, info)]).toEqual([name, true]);
+    expect(extensions.bazaar.info).toMatchObject({
+      input: { type: "http", method: "POST", bodyType: "json", body: { token: "BTC" } },
+    });
+    expect(ajv.validate(extensions.bazaar.schema, { input: { type: "http", method: "GET" } })).toBe(false);
+    const { schema } = extensions["payment-identifier"];
+    expect(ajv.validate(schema, { required: false, id: "pay_0123456789abcdef" })).toBe(true);
+    expect(ajv.validate(schema, { required: false, id: "short" })).toBe(false);
+    expect(resource.serviceName.length).toBeLessThanOrEqual(32);
+    expect(resource.tags.length).toBeLessThanOrEqual(5);
+    // Clients send it back beside their payment, of which 8 KiB are read.
+    expect(answer.headers.get("payment-required")?.length).toBeLessThan(4_096);
+  });
+
+  test("sees a preview of what is there, and asks no model for it; in words where there is nothing", async ({
+    app,
+  }) => {
+    const preview = (query: string) => app.get(`${PATH}?preview=1${query}`);
+    for (const [query, named] of [
+      ["", "the whole market"],
+      ["&token=bitcoin", "BTC"],
+    ] as const) {
+      const none = await preview(query);
+      expect([none.status, none.body["error"]]).toEqual([
+        404,
+        `There is no report on ${named} to preview yet: a paid one is written when it is bought`,
+      ]);
+    }
+    expect((await preview("&token=%00")).status).toBe(400);
+    expect((await app.get(`${PATH}?preview=maybe`)).status).toBe(400);
+    expect(asked(app)).toBe(0);
+    const free = z
+      .object({
+        result: z.object({
+          shortSummary: z.string(),
+          marketOutlook: z.string(),
+          generatedAt: z.string(),
+          sources: z.array(z.unknown()),
+          checked: z.object({ figures: z.number() }),
+        }),
+      })
+      .parse((await app.post("/mcp/research", { token: "BTC" })).body).result;
+    const before = [asked(app), writings(app)];
+    const { status, body } = await preview("&token=btc");
+    expect([status, body]).toEqual([
+      200,
+      {
+        preview: {
+          token: "BTC",
+          headline: free.shortSummary,
+          outlook: free.marketOutlook,
+          generatedAt: free.generatedAt,
+          facts: free.sources.length,
+          figures: free.checked.figures,
+        },
+        price: { amount: "1.00", asset: "USDC", network: "base" },
+      },
+    ]);
+    expect([asked(app), writings(app)]).toEqual(before);
+    expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(
+      /^There is no research report on BTC yet\. One can be bought with USDC on Base.*\/agent\/research\/paid says how$/,
+    );
+  });
+
+  test("is 500 where there is nothing to sell with", async () => {
+    const app = createPaidApp(chain, { env: { PLATFORM_WALLET_ADDRESS: "" } });
+    expect((await app.get(PATH)).status).toBe(500);
+    expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toBe(
+      "There is no research report on BTC yet",
+    );
+  });
+});
