@@ -51,7 +51,7 @@ function validatorAt(reference: string): ValidateFunction {
 
 /** @throws Error naming the request and what does not match. */
 export function assertDocumented(method: string, target: string, got: Got): void {
-  const path = declared(new URL(target, "https://some.convex.site").pathname);
+  const path = declared(new URL(`https://some.convex.site${target.replace(/^\/+/, "/")}`).pathname);
   const problem = problemOf(method, path, got);
   if (problem === null) return;
   throw new Error(
