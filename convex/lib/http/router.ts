@@ -170,7 +170,7 @@ export function respond(
   requestId: string,
   headers: Record<string, string>,
 ): Response {
-  const type = media === "text/html" ? "text/html; charset=utf-8" : media;
+  const type = media.startsWith("text/") ? `${media}; charset=utf-8` : media;
   return new Response(text, {
     status,
     headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },

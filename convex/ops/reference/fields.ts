@@ -38,8 +38,7 @@ function fieldsOf(schema: JsonSchema, path: string): Field[] {
     if (typeof value === "boolean") return [];
     const name = path === "" ? key : `${path}.${key}`;
     const required = schema.required?.includes(key) === true;
-    const standard = value.default === undefined ? "" : ` ${JSON.stringify(value.default)} when left out.`;
-    const description = `${value.description ?? ""}${standard}`.trim();
+    const description = value.description ?? "";
     const inner = innerFields(value, name);
     // Of a group that says nothing of itself, the fields say enough.
     const own = { name, type: typeOf(value), required, description };
