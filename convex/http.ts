@@ -86,6 +86,9 @@ const routes: Routes = {
   "/health": { GET: ops },
   "/openapi.json": { GET: reference },
   "/docs": { GET: reference },
+  "/llms.txt": { GET: reference },
+  "/robots.txt": { GET: reference },
+  "/favicon.ico": { GET: reference },
 };
 
 const http = httpRouter();

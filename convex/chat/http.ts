@@ -5,7 +5,7 @@ import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/examples";
 import { USER_TOKEN } from "../lib/http/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, atMost, text, userId } from "../lib/http/input";
+import { absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { iso } from "../lib/time";
 import { credentialShown } from "../users/access";
 import { lastTurns } from "./turns";
@@ -65,7 +65,7 @@ const chat: MountedEndpoint = endpoint({
     messages: absentWhenEmpty(z.array(turn, "must be an array of turns")).describe(
       "Earlier turns, oldest first.",
     ),
-    userId: absentWhenEmpty(userId),
+    userId: optionalUserId,
   }),
   returns: z.object({
     answer: z.string(),

@@ -135,7 +135,7 @@ const winrates: MountedEndpoint = endpoint({
 const whales: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/whales/latest",
-  summary: "Whale alerts of the last hours, newest first, at most 500; now /mcp/whale-alerts.",
+  summary: "Whale alerts of the last hours, the largest first, at most 500; now /mcp/whale-alerts.",
   description:
     "`significance` is HIGH from 10 million USD; `implication` is one fixed sentence per kind of movement.",
   needs: [],
@@ -159,7 +159,9 @@ const whales: MountedEndpoint = endpoint({
   handler: async (ctx, { hours }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
-    return { count: alerts.length, alerts: alerts.map(whaleAlertView) };
+    // Earlier clients show the first five alone.
+    const largest = alerts.toSorted((a, b) => b.amount - a.amount);
+    return { count: alerts.length, alerts: largest.map(whaleAlertView) };
   },
 });
 

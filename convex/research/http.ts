@@ -12,6 +12,7 @@ import {
   chatId,
   idempotencyKey,
   optionalToken,
+  optionalUserId,
   text,
   userId,
   withAliases,
@@ -83,7 +84,7 @@ const snapshot: MountedEndpoint = endpoint({
   },
   example: { input: { token: "BTC" }, output: { success: true, result: snapshotExample } },
   input: z.object({
-    userId: absentWhenEmpty(userId),
+    userId: optionalUserId,
     token: optionalToken,
     query: absentWhenEmpty(text(500)).describe(
       "A question that the report answers, at most 500 characters. Without `token` its focus is the first token that it names, if any.",

@@ -5,7 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/outside/deadlines";
 import { EXAMPLE_USER } from "../lib/http/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, userId, wholeNumber } from "../lib/http/input";
+import { absentWhenEmpty, optionalUserId, wholeNumber } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import type { Caller } from "../lib/limits/callers";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
@@ -21,7 +21,7 @@ import { signalExample, statsExample, storedExample } from "./views/examples";
 import { publicSignal, signalToken } from "./views/shapes";
 import { signalView } from "./views/signals";
 
-const recipient = absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none.");
+const recipient = optionalUserId.describe("Whose messenger gets the card; omit for none.");
 
 const messengerSent = z
   .boolean()

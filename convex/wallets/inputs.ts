@@ -51,7 +51,8 @@ export const slippageBps = z
     return typeof value === "string" && /^\d{1,6}$/.test(value.trim()) ? Number(value) : value;
   }, z.number("must be basis points, 0 to 1000").int("must be whole basis points").min(0, "must be 0 to 1000 basis points").max(1_000, "must be 0 to 1000 basis points").default(100))
   .meta({
-    description: "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000.",
+    description:
+      "Largest accepted shortfall in basis points (bps); 100 is 1 %; at most 1000. 100 when left out.",
     accepts: () => ({
       anyOf: [
         { type: "integer", minimum: 0, maximum: 1_000 },

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { needsWhileEmpty } from "../lib/env";
 import { EXAMPLE_USER } from "../lib/http/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
-import { absentWhenEmpty, userId, wholeNumber, wholeNumberOr } from "../lib/http/input";
+import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
@@ -49,7 +49,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
   input: z.object({
     hours,
-    userId: absentWhenEmpty(userId).describe("Whose messenger gets the card; omit for none."),
+    userId: optionalUserId.describe("Whose messenger gets the card; omit for none."),
   }),
   returns: z.object({
     hours: z.number(),

@@ -91,7 +91,8 @@ async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run):
   const router: unknown =
     typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
   if (!isRouter(router)) throw new Error("convex/http.ts exports no router");
-  const url = new URL(path, process.env.CONVEX_SITE_URL ?? "https://local.convex.site");
+  // One that begins with two slashes is a path, too, and no other host's address.
+  const url = new URL(new URL(process.env.CONVEX_SITE_URL ?? "https://local.convex.site").origin + path);
   const found = router.lookup(url.pathname, methodOf(init.method ?? "GET"));
   if (found === null) return new Response("No matching routes found", { status: 404 });
   const handler: unknown = Reflect.get(found[0], "_handler");

@@ -14,11 +14,11 @@ import { tools } from "./tools";
  * no process has to. Those of the answers are the API document's: a model would pay for them at every start of a chat.
  */
 export async function bundle(outfile: string): Promise<void> {
-  const packageFile = new URL("../../package.json", import.meta.url);
-  const { version, config } = packageShape.parse(JSON.parse(await readFile(packageFile, "utf8")));
-  const builtIn: BuiltIn = { version, serviceUrl: config.serviceUrl };
+  const { config } = packageShape.parse(JSON.parse(await readFile(ROOT_PACKAGE, "utf8")));
+  const { name, version } = await proxyPackage();
+  const builtIn: BuiltIn = { name, version, serviceUrl: config.serviceUrl };
   const operations = tools.map((tool) => ({ tool, input: inputOf(tool) }));
-  const listing: ListToolsResult = { tools: operations.map(listed) };
+  const listing = toolList();
   await build({
     entryPoints: [fileURLToPath(new URL("main.ts", import.meta.url))],
     outfile,
@@ -40,7 +40,25 @@ export async function bundle(outfile: string): Promise<void> {
   });
 }
 
-const packageShape = z.object({ version: z.string(), config: z.object({ serviceUrl: z.url() }) });
+export function toolList(): ListToolsResult {
+  return { tools: tools.map((tool) => listed({ tool, input: inputOf(tool) })) };
+}
+
+const ROOT_PACKAGE = new URL("../../package.json", import.meta.url);
+const packageShape = z.object({ config: z.object({ serviceUrl: z.url() }) });
+const proxyShape = z.object({
+  name: z.string(),
+  version: z.string(),
+  description: z.string(),
+  license: z.string(),
+  engines: z.object({ node: z.string() }),
+  mcpName: z.string(),
+});
+
+/** What the proxy's own package.json says of it. */
+export async function proxyPackage(): Promise<z.output<typeof proxyShape>> {
+  return proxyShape.parse(JSON.parse(await readFile(new URL("package.json", import.meta.url), "utf8")));
+}
 
 type Operation = { tool: Tool; input: ObjectSchema };
 

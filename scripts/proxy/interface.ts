@@ -12,6 +12,8 @@ export const objectSchema = z.looseObject({
 export type ObjectSchema = z.output<typeof objectSchema>;
 
 export type BuiltIn = {
+  /** The package's, and the program's. */
+  name: string;
   version: string;
   /** The service's address where the setting is not set. */
   serviceUrl: string;

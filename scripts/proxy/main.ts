@@ -7,11 +7,19 @@ import { serviceUrlOf, SettingsError } from "./settings";
 /** What calls under way get to finish in when the client has closed its end. */
 const GRACE_MS = 5_000;
 
+const words = process.argv.slice(2);
+const readOnly = words.includes("--read-only");
 try {
-  const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
-  process.stdin.once("end", () => setTimeout(() => process.exit(0), GRACE_MS).unref());
-  process.stdout.once("error", () => process.exit(0));
-  serve(process.stdin, process.stdout, handlerOf(BUILT_IN, serviceUrl), () => fail("A message does not end"));
+  if (words.some((word) => word !== "--read-only")) {
+    const { command } = await import("./commands");
+    process.exitCode = await command(words, BUILT_IN);
+  } else {
+    const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
+    process.stdin.once("end", () => setTimeout(() => process.exit(0), GRACE_MS).unref());
+    process.stdout.once("error", () => process.exit(0));
+    const handle = handlerOf(BUILT_IN, serviceUrl, readOnly);
+    serve(process.stdin, process.stdout, handle, () => fail("A message does not end"));
+  }
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;
   fail(error.message);

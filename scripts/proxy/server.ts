@@ -49,9 +49,13 @@ const callParams = z.object({
 
 type Methods = Readonly<Record<string, (request: Request) => object | Promise<object>>>;
 
-export function handlerOf({ version }: BuiltIn, serviceUrl: string): Handler {
+export function handlerOf(
+  { name: program, version }: BuiltIn,
+  serviceUrl: string,
+  readOnly: boolean,
+): Handler {
   const serverInfo = {
-    name: "market-research-signals-wallets",
+    name: program,
     title: "Market research, signals and wallets",
     version,
   };
@@ -65,9 +69,16 @@ export function handlerOf({ version }: BuiltIn, serviceUrl: string): Handler {
       serverInfo,
     };
   };
-  const list = async (): Promise<ListToolsResult> => (await import("built:listing")).listing;
+  const list = async (): Promise<ListToolsResult> => {
+    const { listing } = await import("built:listing");
+    if (!readOnly) return listing;
+    return { tools: listing.tools.filter(({ annotations }) => annotations?.readOnlyHint === true) };
+  };
   const call = async ({ params, signal, notify }: Request) => {
     const { name, arguments: input = {}, _meta } = parsed(callParams, params);
+    if (readOnly && !(await list()).tools.some((one) => one.name === name)) {
+      throw new RpcError(INVALID_PARAMS, `There is no tool named ${name} here: this is the read-only list`);
+    }
     const { callTool } = await import("./calls");
     return callTool(name, input, { serviceUrl, signal, notify, progressToken: _meta?.progressToken });
   };

@@ -5,15 +5,7 @@ import { templateOf } from "../../convex/lib/http/paths";
 import { about } from "../../convex/ops/reference/about";
 import { answerHeaders, headersOf, isLimited, QUOTAS, RETRY_AFTER } from "./headers";
 import type { Level } from "../../convex/users/levels";
-import type {
-  Answer,
-  Header,
-  Media,
-  Method,
-  OpenApi,
-  Operation,
-  Parameter,
-} from "../../convex/ops/reference/types";
+import type { Answer, Header, Media, Method, OpenApi, Operation, Parameter } from "./types";
 import { VERSION } from "../../convex/ops/version";
 
 /** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
@@ -58,7 +50,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
 /** What every answer to a `userId` may have besides its own. */
 function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
-  return { ...answer, properties: { ...answer.properties, owner: OWNER, ...CLAIM } };
+  return { ...answer, properties: { ...answer.properties, ...NOTICE_FIELDS } };
 }
 
 const OWNER: JsonSchema = {
@@ -70,7 +62,8 @@ const OWNER: JsonSchema = {
   additionalProperties: false,
 };
 
-const CLAIM: Record<string, JsonSchema> = {
+export const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
+  owner: OWNER,
   claimPending: {
     type: "string",
     format: "date-time",
@@ -130,7 +123,7 @@ function operation(one: MountedEndpoint, { method, tag, name, input }: Placement
 const JSON_TYPE = "application/json";
 
 function isJson(one: MountedEndpoint): boolean {
-  return one.media !== "text/html";
+  return one.media === undefined || one.media === "application/json";
 }
 
 /** `/mcp/whale-alerts` is `McpWhaleAlerts`. */
@@ -161,7 +154,7 @@ function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
     return {
       name,
       in: name === inPath ? "path" : "query",
-      required: input.required?.includes(name) === true,
+      ...(input.required?.includes(name) === true ? { required: true } : {}),
       ...(description === undefined ? {} : { description }),
       schema: withoutNull(rest),
       ...(example === undefined ? {} : { example }),
@@ -185,7 +178,7 @@ function withoutNull(schema: JsonSchema): JsonSchema {
 }
 
 function success(one: MountedEndpoint, name: string): Answer {
-  const page: Record<string, Media> = { "text/html": { schema: { type: "string" } } };
+  const text: JsonSchema = { type: "string" };
   const json: Record<string, Media> = {
     [JSON_TYPE]: {
       schema: ref(`${name}Answer`),
@@ -194,12 +187,15 @@ function success(one: MountedEndpoint, name: string): Answer {
   };
   return {
     description: !isJson(one)
-      ? "The page."
+      ? "The whole text."
       : one.hasPage
         ? "Done; a page for callers who accept `text/html` before JSON."
         : "Done.",
     headers: { ...answerHeaders(one.answerHeaders), ...(isLimited(one) ? QUOTAS : {}) },
-    content: { ...(isJson(one) ? json : page), ...(one.hasPage ? page : {}) },
+    content: {
+      ...(isJson(one) ? json : { [one.media ?? JSON_TYPE]: { schema: text } }),
+      ...(one.hasPage ? { "text/html": { schema: text } } : {}),
+    },
   };
 }
 

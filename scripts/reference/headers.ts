@@ -1,5 +1,5 @@
 import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
-import type { Header, Parameter } from "../../convex/ops/reference/types";
+import type { Header, Parameter } from "./types";
 
 /** The headers that the API document tells of: those a request may have, and those of every answer. */
 
@@ -10,13 +10,13 @@ export function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
     .map(([name, description]) => ({
       name,
       in: "header",
-      required: false,
       description,
       schema: { type: "string" },
     }));
 }
 
-const EVERY_ANSWER: Record<string, Header> = {
+/** Of every answer. */
+export const EVERY_ANSWER: Record<string, Header> = {
   "X-Request-Id": {
     description: "This request's id, which its log line has too",
     required: true,
@@ -45,13 +45,11 @@ export const RETRY_AFTER: Header = {
 export const QUOTAS: Record<string, Header> = {
   RateLimit: {
     description: "What is left of each quota, and the seconds until it is whole again",
-    required: false,
     schema: { type: "string" },
     example: '"chat-address";r=479;t=1, "chat-user";r=59;t=2',
   },
   "RateLimit-Policy": {
     description: "Each quota, and the seconds in which a used-up one fills again",
-    required: false,
     schema: { type: "string" },
     example: '"chat-address";q=480;w=120, "chat-user";q=60;w=120',
   },

@@ -5,32 +5,39 @@ import { gzipSync } from "fflate";
 import { domains } from "../../convex/endpoints";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
-import { page } from "../../convex/ops/reference/page";
+import { llmsText } from "./llms";
+import { page } from "./page";
+import { shared } from "./shared";
 
-/** Writes the API document into a module of `convex/`: making it evaluates every endpoint, which no request should. */
+/** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
 
-/** The document and the page of a deployment at this address, with the page's headers. */
+/** The document, the page and the text for models of a deployment at this address, with the page's headers. */
 export function reference(address: string) {
   const document = openApi(domains, address);
   const { html, headers } = page(document);
-  return { document: JSON.stringify(document), page: html, headers };
+  const texts = { document: JSON.stringify(shared(document)), page: html, llms: llmsText(domains, address) };
+  return { texts, headers };
 }
 
 /** What the module holds. */
 export function referenceModule(): string {
-  const texts = reference(ADDRESS);
-  const packed = gzipSync(Buffer.from(texts.document), { level: 9, mtime: 0 });
+  const written = reference(ADDRESS);
+  const packed = Object.entries(written.texts).map(([name, text]) => {
+    const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
+    return `  ${name}: "${Buffer.from(bytes).toString("base64")}",`;
+  });
   return [
-    "/** The API document, gzipped, in base64, and what stands for this version of it and its page. Written by `npm run codegen`. */",
-    `export const TAG = "${tagOf(texts)}";`,
-    `export const DOCUMENT: string = "${Buffer.from(packed).toString("base64")}";`,
+    "/** The reference's texts, gzipped, in base64, the page's headers, and what stands for this version of them. Written by `npm run codegen`. */",
+    `export const TAG = "${tagOf(written)}";`,
+    `export const PAGE_HEADERS: Readonly<Record<string, string>> = ${JSON.stringify(written.headers)};`,
+    ["export const TEXTS: Readonly<Record<string, string>> = {", ...packed, "};"].join("\n"),
     "",
   ].join("\n\n");
 }
 
 /** Stands for the texts: others have another one. */
-export function tagOf(texts: ReturnType<typeof reference>): string {
-  return createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 16);
+export function tagOf(written: ReturnType<typeof reference>): string {
+  return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

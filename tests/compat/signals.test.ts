@@ -194,6 +194,21 @@ describe("GET /whales/latest", () => {
     );
     expect((await app.get("/whales/latest?hours=0")).status).toBe(400);
   });
+
+  // They show the first five alone.
+  test("begins with the largest, however old", async () => {
+    const app = createApp();
+    const millions = [3, 90, 2, 40, 5, 6, 7];
+    for (const one of millions) {
+      agentSays(app, [alert({ amount: one * 1_000_000, description: `Of ${one * 1_000_000}.` })]);
+      await watchNow(app);
+      await app.pass(60 * MINUTE);
+    }
+    const shown = z.array(z.object({ description: z.string() }));
+    const { body } = await app.get("/whales/latest?hours=24");
+    const sums = shown.parse(body.alerts).map(({ description }) => /\$\d+M/.exec(description)?.[0]);
+    expect(sums).toEqual(["$90M", "$40M", "$7M", "$6M", "$5M", "$3M", "$2M"]);
+  });
 });
 
 describe("GET /recap/today", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { documented } from "../support/document";
-import type { Operation } from "../../convex/ops/reference/types";
+import type { Operation } from "../../scripts/reference/types";
 import { accepted, hostile, poisoned, USERS } from "./values";
 
 /** Requests made from the API document, and what becomes of them in hostile hands. */

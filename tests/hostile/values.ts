@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
-import type { OpenApi } from "../../convex/ops/reference/types";
+import type { OpenApi } from "../../scripts/reference/types";
 
 /** Values for fuzzing: what a schema of the API document accepts, and what no schema would. */
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
-import type { Operation } from "../../convex/ops/reference/types";
+import type { Operation } from "../../scripts/reference/types";
 import { documented } from "../support/document";
 
 /** The documents' lists are what they say: of the web application's functions, and of the endpoints with their input. */

@@ -3,7 +3,7 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { beforeEach, describe, expect } from "vitest";
 import { endpoints } from "../../convex/endpoints";
 import { openApi } from "../../scripts/reference/document";
-import { page } from "../../convex/ops/reference/page";
+import { page } from "../../scripts/reference/page";
 import { createApp, test } from "../support/app";
 import type { Answer } from "../support/world";
 

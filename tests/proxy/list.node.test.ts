@@ -104,7 +104,7 @@ describe("the list of tools", () => {
   test("tells models what the fields mean, in keywords that every client reads", async () => {
     const listed = await proxy.client.listTools();
     // A model reads it all at the start of a conversation.
-    expect(JSON.stringify(listed).length).toBeLessThanOrEqual(16_000);
+    expect(Buffer.byteLength(JSON.stringify(listed))).toBeLessThanOrEqual(16_000);
     for (const { name, title, description, inputSchema } of listed.tools) {
       expect([name, title]).toEqual([name, expect.stringMatching(/\S/)]);
       expect(description?.length).toBeGreaterThan(40);

@@ -3,7 +3,7 @@ import addFormats from "ajv-formats";
 import { domains } from "../../convex/endpoints";
 import { fieldsIn } from "../../convex/lib/http/paths";
 import { openApi } from "../../scripts/reference/document";
-import type { Answer, OpenApi, Operation } from "../../convex/ops/reference/types";
+import type { Answer, OpenApi, Operation } from "../../scripts/reference/types";
 
 /**
  * Holds every answer that a test gets against the API document: status, body, and headers. Nothing passes unseen: an
@@ -51,7 +51,7 @@ function validatorAt(reference: string): ValidateFunction {
 
 /** @throws Error naming the request and what does not match. */
 export function assertDocumented(method: string, target: string, got: Got): void {
-  const path = declared(new URL(target, "https://some.convex.site").pathname);
+  const path = declared(new URL(`https://some.convex.site${target.replace(/^\/+/, "/")}`).pathname);
   const problem = problemOf(method, path, got);
   if (problem === null) return;
   throw new Error(

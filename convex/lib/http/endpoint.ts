@@ -51,6 +51,8 @@ export type Failure = {
   example?: unknown;
 };
 
+export type Media = "application/json" | "text/html" | "text/plain" | "image/svg+xml";
+
 /** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   /** What the summary leaves out: what it costs, what continues in the background, what a field means for others. */
@@ -67,8 +69,8 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   headers?: Readonly<Record<string, string>>;
   /** Headers of its success answer, by what they say. */
   answerHeaders?: Readonly<Record<string, string>>;
-  /** `text/html` answers its value, a whole page, as it is. */
-  media?: "application/json" | "text/html";
+  /** What is not JSON answers its value, a whole text, as it is. */
+  media?: Media;
 };
 
 /** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
@@ -150,7 +152,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const call = { head, requestId, idempotencyKey, caller };
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
-      const asText = html || media === "text/html";
+      const asText = html || media !== "application/json";
       const told = asText || notice === undefined ? {} : await notice(ctx, caller);
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
       const headers = {
@@ -158,7 +160,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
         ...reply.headers,
         ...(await leftFor(ctx, caller)),
       };
-      return respond(reply.status, asText ? "text/html" : media, text, requestId, headers);
+      return respond(reply.status, html ? "text/html" : media, text, requestId, headers);
     },
   };
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { MAX_USER_ID, PRINTABLE } from "../records/ids";
+import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records/ids";
 import { inAnyCase, symbolIn, waysToWrite, WRITTEN } from "../money/tokens";
 
 /** Shapes that several endpoints take. Every string is trimmed; messages complete the sentence "<field> …". */
@@ -29,6 +29,7 @@ export function text(max: number) {
  */
 export const userId = text(MAX_USER_ID)
   .regex(PRINTABLE, "must consist of printable characters")
+  .refine((id) => id !== SHARED_ID, NOT_SHARED)
   .describe(
     "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
   );
@@ -76,12 +77,16 @@ export const chatId = z
   .transform(String)
   .describe("Messenger chat: its numeric id (negative for groups), or @channel.");
 
-/** Makes a field optional and treats `""` and `null` as left out. */
-export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape) {
+/** Makes a field optional and treats `""`, `null` and what is `alsoEmpty` as left out. */
+export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty?: string) {
+  const isEmpty = (value: unknown) => value === "" || value === null || value === alsoEmpty;
   return z
-    .preprocess((value) => (value === "" || value === null ? undefined : value), shape.optional())
+    .preprocess((value) => (isEmpty(value) ? undefined : value), shape.optional())
     .meta({ emptyIsAbsent: true });
 }
+
+/** A `userId` that may be left out, as it is where a client sends one that is nobody's. */
+export const optionalUserId = absentWhenEmpty(userId, SHARED_ID);
 
 /** One of a few symbols, in any case; upper-cased. */
 export function symbolOf<const Symbols extends readonly [string, ...string[]]>(

@@ -39,12 +39,18 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSch
 /** Runs once for every inner schema, the innermost first; what it changes is inherited by the wrappers around. */
 function refine(schema: z.core.$ZodType, json: JsonSchema, io: "input" | "output"): void {
   const { accepts, emptyIsAbsent, aliases } = takeHints(json);
+  // Any key is a text.
+  if (typeof json.propertyNames === "object" && Object.keys(json.propertyNames).join() === "type") {
+    delete json.propertyNames;
+  }
   // The format says it; zod's own pattern for it is a screenful.
   if (json.format === "date-time") delete json.pattern;
   if (io === "output") {
     if (json.type === "integer") dropSafeBounds(json);
     return;
   }
+  // Makers of clients take a field with a default for one that is always there: its description tells what it is then.
+  delete json.default;
   if (isString(schema) && isTrimmed(schema)) allowBlanks(json);
   if (accepts !== undefined) replace(json, accepts());
   if (emptyIsAbsent === true) replace(json, { anyOf: [valueOf(json), ABSENT] });
@@ -89,7 +95,7 @@ function allowBlanks(json: JsonSchema): void {
 }
 
 /** What describes a field stays with it; what says which values it takes is exchanged. */
-const ANNOTATIONS = ["title", "description", "default", "deprecated", "examples"];
+const ANNOTATIONS = ["title", "description", "deprecated", "examples"];
 
 function valueOf(json: JsonSchema): JsonSchema {
   return Object.fromEntries(Object.entries(json).filter(([key]) => !ANNOTATIONS.includes(key)));

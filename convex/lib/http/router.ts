@@ -42,24 +42,22 @@ export function mount(router: HttpRouter, routes: Routes, notice?: Notice): void
     const path = known(request);
     return path === undefined ? undefined : methodsOf(routes[path]).map(({ method }) => method);
   };
-  const refused = (request: Request) =>
-    answer(request, known(request) ?? "unknown", (requestId) => refuse(request, requestId, allowed(request)));
+  // By the address itself, whichever route has caught it: a prefix also takes what is another path's, and what is nobody's.
+  const handler = httpAction((ctx: ActionCtx, request) => {
+    const path = known(request);
+    return answer(request, path ?? "unknown", async (requestId) => {
+      const one = methodsOf(path === undefined ? {} : routes[path]).find(
+        ({ method }) => method === (request.method === "HEAD" ? "GET" : request.method),
+      );
+      if (path === undefined || one === undefined) return refuse(request, requestId, allowed(request));
+      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, notice);
+    });
+  });
 
   for (const [path, byMethod] of Object.entries(routes)) {
     const template = templateOf(path);
-    for (const { method, load } of methodsOf(byMethod)) {
-      const handler = httpAction((ctx: ActionCtx, request) =>
-        // A prefix also takes what is another path's, which knows no such method, and what is nobody's.
-        template !== null && known(request) !== path
-          ? refused(request)
-          : answer(request, path, async (requestId) => {
-              const one = endpointAt(await load(), path, method);
-              return one.handle(ctx, request, requestId, notice);
-            }),
-      );
-      const place = template === null ? { path } : { pathPrefix: template.prefix };
-      router.route({ ...place, method, handler });
-    }
+    const place = template === null ? { path } : { pathPrefix: template.prefix };
+    for (const { method } of methodsOf(byMethod)) router.route({ ...place, method, handler });
   }
 
   const preflight = httpActionGeneric((_ctx, request) => {
@@ -68,9 +66,8 @@ export function mount(router: HttpRouter, routes: Routes, notice?: Notice): void
   });
   router.route({ pathPrefix: "/", method: "OPTIONS", handler: preflight });
 
-  const unmatched = httpActionGeneric((_ctx, request) => refused(request));
   const methods: RoutableMethod[] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-  for (const method of methods) router.route({ pathPrefix: "/", method, handler: unmatched });
+  for (const method of methods) router.route({ pathPrefix: "/", method, handler });
 }
 
 function methodsOf(byMethod: Routes[string] = {}): { method: Method; load: Loader }[] {
@@ -86,8 +83,9 @@ function endpointAt(endpoints: readonly Answering[], path: string, method: Metho
   return found;
 }
 
+/** Without doubled slashes: clients put paths behind a base address that ends with one. */
 export function pathOf(request: Request): string {
-  return new URL(request.url).pathname;
+  return new URL(request.url).pathname.replace(/\/{2,}/g, "/");
 }
 
 /** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
@@ -173,7 +171,7 @@ export function respond(
   requestId: string,
   headers: Record<string, string>,
 ): Response {
-  const type = media === "text/html" ? "text/html; charset=utf-8" : media;
+  const type = media.startsWith("text/") ? `${media}; charset=utf-8` : media;
   return new Response(body, {
     status,
     headers: { "Content-Type": type, ...CORS, ...PRIVATE, "X-Request-Id": requestId, ...headers },

@@ -7,6 +7,11 @@ export const NOBODY = "";
 export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
 export const MAX_USER_ID = 128;
 
+/** What earlier clients send for everybody who has set no `userId`: many people, so nobody's. */
+export const SHARED_ID = "mcp-anonymous";
+export const NOT_SHARED =
+  "must be your own: set a userId, a long random one; clients without one all send this";
+
 /** A `userId` as `lib/http/input` takes it. @throws AppError `invalid_request` */
 export function userIdFrom(text: string): string {
   const userId = text.trim();
@@ -16,7 +21,9 @@ export function userIdFrom(text: string): string {
       : userId === ""
         ? "is required"
         : PRINTABLE.test(userId)
-          ? null
+          ? userId === SHARED_ID
+            ? NOT_SHARED
+            : null
           : "must consist of printable characters";
   if (problem !== null) throw new AppError("invalid_request", `userId ${problem}`);
   return userId;

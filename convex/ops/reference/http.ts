@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { endpoint, type Endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { texts } from "./texts";
 
 /** The reference: one document, for programs and for people, told of as any other endpoint. */
@@ -17,7 +17,7 @@ const document: MountedEndpoint = endpoint({
   path: "/openapi.json",
   summary: "This interface as an OpenAPI 3.1 document.",
   description:
-    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address.",
+    "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address. What stands in several places is told once, among the components; every example of an answer is on `/docs`.",
   needs: [],
   answerHeaders: CACHE_HEADERS,
   unchanged: "It is what `If-None-Match` names.",
@@ -46,7 +46,46 @@ const reference: MountedEndpoint = endpoint({
   handler: unread,
 });
 
+/** A text that is the same for everybody. */
+function text(
+  described: Pick<Endpoint, "path" | "summary" | "description" | "media" | "unchanged">,
+): MountedEndpoint {
+  const isTagged = described.unchanged !== undefined;
+  return endpoint({
+    ...described,
+    methods: ["GET"],
+    needs: [],
+    answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "For how long it may be kept." },
+    input: z.object({}),
+    returns: z.string(),
+    handler: unread,
+  });
+}
+
+const llms = text({
+  path: "/llms.txt",
+  media: "text/plain",
+  summary: "What this service offers and where, in a page for language models.",
+  description: "Markdown, as https://llmstxt.org describes it, with the address of every endpoint.",
+  unchanged: "It is what `If-None-Match` names.",
+});
+const robots = text({
+  path: "/robots.txt",
+  media: "text/plain",
+  summary: "What crawlers may read.",
+  description: "Pages and references; not what is asked by `userId` or costs something.",
+});
+const icon = text({
+  path: "/favicon.ico",
+  media: "image/svg+xml",
+  summary: "The service's picture, for browsers.",
+  description: "An SVG, as browsers take it under this name, too.",
+});
+
 export const referenceEndpoints: MountedEndpoint[] = [
   { ...document, handle: texts.document.handle },
   { ...reference, handle: texts.page.handle },
+  { ...llms, handle: texts.llms.handle },
+  { ...robots, handle: texts.robots.handle },
+  { ...icon, handle: texts.icon.handle },
 ];

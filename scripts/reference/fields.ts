@@ -1,5 +1,5 @@
-import type { JsonSchema } from "../../lib/http/jsonSchema";
-import { escaped, prose } from "../html";
+import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { escaped, prose } from "../../convex/ops/html";
 
 /** JSON Schemas as tables of fields, for readers. */
 
@@ -38,8 +38,7 @@ function fieldsOf(schema: JsonSchema, path: string): Field[] {
     if (typeof value === "boolean") return [];
     const name = path === "" ? key : `${path}.${key}`;
     const required = schema.required?.includes(key) === true;
-    const standard = value.default === undefined ? "" : ` ${JSON.stringify(value.default)} when left out.`;
-    const description = `${value.description ?? ""}${standard}`.trim();
+    const description = value.description ?? "";
     const inner = innerFields(value, name);
     // Of a group that says nothing of itself, the fields say enough.
     const own = { name, type: typeOf(value), required, description };

@@ -1,4 +1,4 @@
-import { PALETTE } from "../palette";
+import { PALETTE } from "../../convex/ops/palette";
 
 /** The reference page's look: calm, in both colour schemes, for a phone as for a desk. Nothing is loaded for it. */
 export const STYLE = `

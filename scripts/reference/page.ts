@@ -1,5 +1,5 @@
-import type { JsonSchema } from "../../lib/http/jsonSchema";
-import { codeBlock, escaped, ICON, pageHeaders, prose } from "../html";
+import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { codeBlock, escaped, ICON, pageHeaders, prose } from "../../convex/ops/html";
 import type { Method, OpenApi, Operation } from "./types";
 import { fieldTables } from "./fields";
 import { STYLE } from "./style";

@@ -1,0 +1,23 @@
+import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
+import { about } from "../../convex/ops/reference/about";
+import { TITLE } from "../../convex/ops/version";
+
+/** What models read that come by. Pure. */
+
+/** @param server Where the endpoints are, without a slash at its end. */
+export function llmsText(domains: Record<string, readonly MountedEndpoint[]>, server: string): string {
+  const listed = Object.entries(domains).map(([tag, endpoints]) => {
+    const lines = endpoints.map(
+      ({ methods, path, summary }) => `- [${methods.join(" or ")} ${path}](${server}${path}): ${summary}`,
+    );
+    return `## ${tag.charAt(0).toUpperCase()}${tag.slice(1)}\n\n${about.tags[tag] ?? ""}\n\n${lines.join("\n")}`;
+  });
+  return [
+    `# ${TITLE}`,
+    `> ${about.info.summary}`,
+    `Every field and answer: [openapi.json](${server}/openapi.json) for programs, [docs](${server}/docs) to read.`,
+    ...about.info.description.split("\n\n").slice(0, 3),
+    ...listed,
+    "",
+  ].join("\n\n");
+}

@@ -1,0 +1,234 @@
+import { isErrorCode, STATUS } from "../../convex/lib/errors";
+import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
+import { NOTICE_FIELDS } from "./document";
+import { EVERY_ANSWER, RETRY_AFTER } from "./headers";
+import { Shelf, type Reference } from "./shelf";
+import type { Answer, Header, OpenApi, Operation, Parameter } from "./types";
+
+/**
+ * The API document as it is published: what stands in several places is told once, among the components, and referred to;
+ * failures that every operation has are one, and headers of every answer are told with these. An answer may gain
+ * fields, so its schemas are open. Pure.
+ */
+
+type Shared<One> = One | Reference;
+type SharedAnswer = Omit<Answer, "headers"> & { headers?: Record<string, Shared<Header>> };
+type SharedOperation = Omit<Operation, "parameters" | "responses"> & {
+  parameters?: Shared<Parameter>[];
+  responses: Record<string, Shared<SharedAnswer>>;
+};
+export type SharedOpenApi = Omit<OpenApi, "paths" | "components"> & {
+  paths: Record<string, Record<string, SharedOperation>>;
+  components: OpenApi["components"] & {
+    parameters: Record<string, Parameter>;
+    headers: Record<string, Header>;
+    responses: Record<string, SharedAnswer>;
+  };
+};
+
+export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi {
+  const items = mapped(paths, (item) => mapped(item, withOneExample));
+  const operations = Object.values(items).flatMap((item) => Object.values(item));
+  const given = operations.flatMap((one) => one.parameters ?? []);
+  const named = {
+    ...mapped(components.schemas, (schema, name) =>
+      name.endsWith("Input") ? schema : withNoticeApart(opened(schema)),
+    ),
+    Notice: NOTICE,
+  };
+  const usual = usualFailures(operations);
+
+  const schemas = new Shelf<JsonSchema>("schemas");
+  const parameters = new Shelf<Parameter>("parameters");
+  const headers = new Shelf<Header>("headers");
+  const responses = new Shelf<SharedAnswer>("responses");
+  const isFirst = mapped(named, (schema, name) => schemas.name(schema, name));
+  for (const schema of [...Object.values(named), ...given.map((one) => one.schema)]) countIn(schemas, schema);
+  for (const one of given) parameters.count(one);
+  for (const one of operations) for (const answer of Object.values(one.responses)) responses.count(answer);
+
+  const schemaOf = (schema: JsonSchema, name: string): JsonSchema =>
+    schemas.shared(schema, name, () => withInner(schema, name, schemaOf));
+  const parameterOf = (one: Parameter): Shared<Parameter> =>
+    parameters.shared(one, titled(one.name), () => ({
+      ...one,
+      schema: schemaOf(one.schema, titled(one.name)),
+    }));
+  const headersOf = (told: Readonly<Record<string, Header>>) =>
+    mapped(told, (header, name) => headers.place(JSON.stringify(header), header, name, () => header));
+  const successOf = (one: Answer): Shared<SharedAnswer> =>
+    responses.shared(one, schemaName(one), () => {
+      const { headers: told, ...answer } = one;
+      const own = Object.entries(told).filter(([name, header]) => EVERY_ANSWER[name] !== header);
+      return own.length === 0 ? answer : { ...answer, headers: headersOf(Object.fromEntries(own)) };
+    });
+  const failureOf = (one: Answer, status: string): Reference => {
+    const kind = JSON.stringify([status, one.headers]);
+    return responses.place(kind, one, failureName(status), () => ({
+      ...one,
+      headers: headersOf(one.headers),
+    }));
+  };
+  const failure: SharedAnswer = {
+    description: [...usual].map(([status, reason]) => `${status}: ${reason}`).join(" "),
+    headers: headersOf({ ...EVERY_ANSWER, "Retry-After": { ...RETRY_AFTER, required: false } }),
+    content: { "application/json": { schema: { $ref: ERROR_REF } } },
+  };
+  const rest = responses.place("", failure, "Failure", () => failure);
+  const operationOf = ({ parameters: fields, responses: answers, ...one }: Operation): SharedOperation => {
+    // Which variable is not configured is for the operator to know.
+    const own = Object.entries(answers).filter(
+      ([status, { description }]) => usual.get(status) !== description && status !== "500",
+    );
+    const told = mapped(Object.fromEntries(own), (answer, status) =>
+      isPlainFailure(answer) ? failureOf(answer, status) : successOf(answer),
+    );
+    return {
+      ...one,
+      ...(fields === undefined ? {} : { parameters: fields.map(parameterOf) }),
+      responses: { ...told, "4XX": rest, "5XX": rest },
+    };
+  };
+
+  const publishedPaths = mapped(items, (item) => mapped(toldOnce(item), operationOf));
+  const publishedSchemas = mapped(named, (schema, name) =>
+    isFirst[name] === true ? withInner(schema, name, schemaOf) : schemaOf(schema, name),
+  );
+  return {
+    ...about,
+    paths: publishedPaths,
+    components: {
+      ...components,
+      schemas: { ...publishedSchemas, ...schemas.kept },
+      parameters: parameters.kept,
+      headers: headers.kept,
+      responses: responses.kept,
+    },
+  };
+}
+
+/** Where both methods do the same, GET says what it is. */
+function toldOnce(item: Record<string, Operation>): Record<string, Operation> {
+  const { get, post } = item;
+  if (post?.description === undefined || post.description !== get?.description) return item;
+  return { ...item, post: { ...post, description: "As GET does, with the fields as a JSON object." } };
+}
+
+/** Of its request where that has fields, else of its answer; a refusal's stays, as nobody can guess it. */
+function withOneExample(operation: Operation): Operation {
+  const { parameters = [], requestBody, responses } = operation;
+  const isShown = requestBody !== undefined || parameters.some(({ example }) => example !== undefined);
+  const { "200": success, ...others } = responses;
+  if (!isShown || success === undefined) return operation;
+  const content = mapped(success.content, ({ schema }) => ({ schema }));
+  return { ...operation, responses: { "200": { ...success, content }, ...others } };
+}
+
+/** Where a schema has further ones, beside its properties. */
+const LISTS = ["anyOf", "oneOf", "allOf"] as const;
+const SINGLE = ["items", "additionalProperties", "propertyNames"] as const;
+
+/** A schema with its inner ones exchanged, each by what it is and what it is called. */
+function withInner(
+  schema: JsonSchema,
+  name: string,
+  by: (inner: JsonSchema, name: string) => JsonSchema,
+): JsonSchema {
+  const result: JsonSchema = { ...schema };
+  if (schema.properties !== undefined) {
+    result.properties = mapped(schema.properties, (one, key) => (isSchema(one) ? by(one, titled(key)) : one));
+  }
+  for (const key of LISTS) {
+    const list = schema[key];
+    if (list !== undefined) result[key] = list.map((one) => by(one, name));
+  }
+  for (const key of SINGLE) {
+    const one = schema[key];
+    if (isSchema(one)) result[key] = by(one, key === "items" ? name.replace(/(?<!s)s$/, "") : name);
+  }
+  return result;
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is answered may gain fields; and of listed values nobody needs the type. */
+function opened({ additionalProperties, type, ...rest }: JsonSchema): JsonSchema {
+  const isListed = rest.enum !== undefined || rest.const !== undefined;
+  const isOpen = additionalProperties === undefined || additionalProperties === false;
+  const schema: JsonSchema = {
+    ...(type === undefined || isListed ? {} : { type }),
+    ...rest,
+    ...(isOpen ? {} : { additionalProperties }),
+  };
+  return withInner(schema, "", opened);
+}
+
+/** What is inside of a schema that stands in several places counts once. */
+function countIn(schemas: Shelf<JsonSchema>, schema: JsonSchema): void {
+  if (!schemas.count(schema)) return;
+  withInner(schema, "", (inner) => {
+    countIn(schemas, inner);
+    return inner;
+  });
+}
+
+const ERROR_REF = "#/components/schemas/Error";
+
+/** What every answer to a `userId` may have besides its own. */
+const NOTICE = opened({ type: "object", properties: NOTICE_FIELDS });
+
+function withNoticeApart(schema: JsonSchema): JsonSchema {
+  const { properties = {}, ...rest } = schema;
+  if (properties.claimContest === undefined) return schema;
+  const own = Object.entries(properties).filter(([name]) => !Object.hasOwn(NOTICE_FIELDS, name));
+  return { allOf: [{ ...rest, properties: Object.fromEntries(own) }, NOTICE] };
+}
+
+/** A failure that is told by its reason alone. */
+function isPlainFailure({ content }: Answer): boolean {
+  const [media, ...others] = Object.values(content);
+  return others.length === 0 && media?.example === undefined && media?.schema.$ref === ERROR_REF;
+}
+
+/** What every operation answers in the same words for the most part, by its status. */
+function usualFailures(operations: readonly Operation[]): Map<string, string> {
+  const statuses = Object.keys(operations[0]?.responses ?? {});
+  return new Map(
+    statuses.flatMap((status): [string, string][] => {
+      const told = operations.flatMap(({ responses: { [status]: one } }) =>
+        one !== undefined && isPlainFailure(one) ? [one.description] : [],
+      );
+      return told.length < operations.length ? [] : [[status, mostFrequent(told)]];
+    }),
+  );
+}
+
+function mostFrequent(texts: readonly string[]): string {
+  const times = (text: string) => texts.filter((one) => one === text).length;
+  return [...new Set(texts)].reduce((a, b) => (times(b) > times(a) ? b : a));
+}
+
+/** `404` is `NotFound`. */
+function failureName(status: string): string {
+  const code = Object.keys(STATUS).find((one) => isErrorCode(one) && String(STATUS[one]) === status);
+  return (code ?? `status_${status}`).split("_").map(titled).join("");
+}
+
+/** What answers in a schema is called as that. */
+function schemaName({ content }: Answer): string {
+  const [media] = Object.values(content);
+  return media?.schema.$ref?.split("/").at(-1) ?? "Page";
+}
+
+function titled(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+function mapped<From, To>(
+  from: Readonly<Record<string, From>>,
+  by: (one: From, name: string) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(from).map(([name, one]) => [name, by(one, name)]));
+}
