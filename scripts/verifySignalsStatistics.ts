@@ -23,7 +23,7 @@ export function tradeOf({ issued, closed, compared }: Told): DayTrade | null {
   const { coin, momentum, costBps } = issued;
   if (position === null || coin === null) return null;
   const { exitPrice, gapMinutes, inDoubt } = closed;
-  const { mirrorStatus, mirrorExitPrice, mirrorInDoubt, holdExitPrice, decidedBy } = compared;
+  const { mirrorStatus, mirrorExitPrice, mirrorInDoubt = false, holdExitPrice, decidedBy } = compared;
   const mirrorGapMinutes = compared.gapMinutes;
   return {
     ...{ position, coin, momentum, exitPrice, gapMinutes, inDoubt, costBps },

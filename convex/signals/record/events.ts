@@ -61,8 +61,8 @@ const closedContent = z.strictObject({
   exitPrice: z.number().nullable(),
   pnlPercent: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
-  /** The order in which the levels were touched is not known: the stop was told. */
-  inDoubt: z.boolean(),
+  /** The order in which the levels were touched is not known: the stop was told. Absent: from before this was kept. */
+  inDoubt: z.boolean().exactOptional(),
 });
 
 /** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
@@ -70,7 +70,7 @@ const comparedContent = z.strictObject({
   ...circumstances,
   mirrorStatus: status,
   mirrorExitPrice: z.number().nullable(),
-  mirrorInDoubt: z.boolean(),
+  mirrorInDoubt: z.boolean().exactOptional(),
   holdExitPrice: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
 });

@@ -3,6 +3,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { dayOf } from "../../lib/time";
 import { calibrated, type Outcomes } from "../statistics/calibration";
+import { armsIn } from "../statistics/days";
 import { addClosed, emptyTotals, type Totals } from "../statistics/totals";
 import { dayStart } from "../trade/calendar";
 import { coinFlip, type Comparison } from "../trade/controls";
@@ -204,6 +205,6 @@ async function totalsRow(ctx: QueryCtx, arm: string, scope: Scope) {
     .withIndex("by_arm", (q) => q.eq("arm", arm).eq("scope", scope))
     .unique();
   if (row === null) return { _id: null, totals: emptyTotals() };
-  const { _id, _creationTime, arm: _arm, scope: _scope, ...totals } = row;
-  return { _id, totals };
+  const { _id, _creationTime, arm: _arm, scope: _scope, arms, ...sums } = row;
+  return { _id, totals: { ...sums, arms: armsIn(arms) } };
 }

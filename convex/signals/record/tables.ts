@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { waiting, type Records, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
-import { vSeen } from "../statistics/days";
+import { pairFields, vKeptArms } from "../statistics/days";
 import { totalsFields } from "../statistics/totals";
 import { vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
 import { vComparison } from "../trade/controls";
@@ -165,6 +165,7 @@ export const signalTables = {
     arm: v.string(),
     scope: v.union(vLabToken, v.literal("ALL")),
     ...totalsFields,
+    arms: vKeptArms,
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
@@ -180,7 +181,7 @@ export const signalTables = {
   }).index("by_arm", ["arm"]),
 
   /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
-  signalPairs: defineTable({ arm: v.string(), against: v.string(), days: vSeen })
+  signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields })
     .index("by_arm", ["arm", "against"])
     .index("by_against", ["against"]),
 
