@@ -145,6 +145,22 @@ export const vSignalEvent = v.union(
     kind: v.literal("shadow"),
     content: v.object({ shadowSequence: v.number(), shadowHash: v.string(), at: v.string() }),
   }),
+  v.object({
+    sequence: v.number(),
+    contentHash: v.string(),
+    previousHash: v.string(),
+    hash: v.string(),
+    kind: v.literal("changed"),
+    content: v.object({ model: v.string(), promptVersion: v.string(), costBps: v.number(), at: v.string() }),
+  }),
+  v.object({
+    sequence: v.number(),
+    contentHash: v.string(),
+    previousHash: v.string(),
+    hash: v.string(),
+    kind: v.literal("restored"),
+    content: v.object({ reason: v.string(), at: v.string() }),
+  }),
 );
 
 export const vShadowEvent = v.union(

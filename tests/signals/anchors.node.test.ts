@@ -10,6 +10,7 @@ import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifyS
 import { chain, test, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { recordOf } from "./record";
+import { buy } from "./support";
 
 /** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
 
@@ -39,6 +40,26 @@ async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): P
       await db.insert("signalEvents", { desk: "daily", event: { ...links, ...statement } });
       head = links;
     }
+  });
+}
+
+/** Adds a signal to the record, as one that was just issued. */
+async function addSignal(app: WalletApp): Promise<void> {
+  await app.t.run(async ({ db }) => {
+    const last = await db.query("signalEvents").withIndex("by_sequence").order("desc").first();
+    const at = new Date().toISOString();
+    const { reason: _reason, at: _at, ...about } = circumstances;
+    const statement = {
+      kind: "issued" as const,
+      content: {
+        ...{ ...about, ...buy, signal: "BUY" as const, model: "m", refusedDays: 5, timeframe: "1h" as const },
+        ...{ calibratedConfidence: 50, calibrationMethod: "shrinkage" as const, calibrationOutcomes: 0 },
+        ...{ costBps: 15, coin: "BUY" as const, momentum: null, generatedAt: at, expiresAt: at },
+        ...{ priceSource: "coinbase", priceObservedAt: at },
+      },
+    };
+    const links = linksAfter(last?.event ?? null, statement);
+    await db.insert("signalEvents", { desk: "daily", event: { ...links, ...statement } });
   });
 }
 
@@ -107,4 +128,47 @@ test("late and dropped anchors are no alarm, one that is not shown is", async ()
     `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
     `${account.address} has sent a transaction with nonce 1 that is not shown`,
   ]);
+});
+
+test("a signal is anchored when it is issued, whatever was anchored that day; what else is told waits a day", async () => {
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: key } });
+  const sequences = async () => (await told(app)).anchors.map(({ sequence }) => sequence);
+  await lengthen(app, 1);
+  await anchor(app);
+  await addSignal(app);
+  await anchor(app);
+  expect(await sequences()).toEqual([1, 2]);
+  await anchor(app);
+  await lengthen(app, 1);
+  await anchor(app);
+  expect(await sequences()).toEqual([1, 2]);
+});
+
+test("a deployment that was set back says so before it anchors again", async () => {
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: key } });
+  await lengthen(app, 2);
+  await anchor(app);
+  await addSignal(app);
+  await anchor(app);
+  await app.settle();
+  // The backup is from before the last signal.
+  await app.t.run(async ({ db }) => {
+    const [event] = await db.query("signalEvents").order("desc").take(1);
+    const [transaction] = await db.query("transactions").order("desc").take(1);
+    if (event !== undefined) await db.delete("signalEvents", event._id);
+    if (transaction !== undefined) await db.delete("transactions", transaction._id);
+    const [wallet] = await db.query("wallets").collect();
+    if (wallet !== undefined)
+      await db.patch("wallets", wallet._id, { nextNonce: (wallet.nextNonce ?? 1) - 1 });
+  });
+  await addSignal(app);
+  await anchor(app);
+  await app.settle();
+  const { events } = await recordOf(app);
+  expect(events.map(({ kind }) => kind)).toEqual(["refused", "refused", "issued", "restored"]);
+  const { anchors } = await told(app);
+  expect(anchors.map(({ sequence }) => sequence)).toEqual([2, 4]);
+  await addSignal(app);
+  await anchor(app);
+  expect((await recordOf(app)).events.filter(({ kind }) => kind === "restored")).toHaveLength(1);
 });

@@ -14,7 +14,7 @@ import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { armNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay } from "../arms/days";
 import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
-import { headOf } from "../record/chain";
+import { anchorHead, publishedHead } from "../record/anchors";
 import {
   dailySignal,
   findOpenRun,
@@ -221,7 +221,7 @@ async function close(
 }
 
 /**
- * Sends the day's signals that stand on no card yet. The tokens wait for each other's first attempt, so that a usual
+ * Sends the day's signals that stand on no card yet, and anchors them. The tokens wait for each other's first attempt, so that a usual
  * day makes one card; one that has to be tried again comes on a card of its own.
  */
 async function announce(ctx: MutationCtx, slot: number): Promise<void> {
@@ -233,8 +233,9 @@ async function announce(ctx: MutationCtx, slot: number): Promise<void> {
   const issued = rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
   await enqueueServiceCard(ctx, {
     kind: "trading signals",
-    paragraphs: issuedCard(issued, await headOf(ctx, "daily")),
+    paragraphs: issuedCard(issued, await publishedHead(ctx)),
     picture: await picturesOf(issued),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
+  await anchorHead(ctx);
 }

@@ -103,6 +103,17 @@ const shadowContent = z.strictObject({
   at: time,
 });
 
+/** From here on another model answers, it is asked with another prompt, or trades are told to cost something else. */
+const changedContent = z.strictObject({
+  model: z.string(),
+  promptVersion: z.string(),
+  costBps: z.number().nonnegative(),
+  at: time,
+});
+
+/** The deployment was set back to a backup: what had been told between that and now is not in this chain. */
+const restoredContent = z.strictObject({ reason: z.string(), at: time });
+
 /** In every event of the lab's: which arm was asked what, and when. */
 const shadowSlot = {
   arm: z.string(),
@@ -143,6 +154,8 @@ export const signalEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
   z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
   z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
+  z.strictObject({ ...link, kind: z.literal("changed"), content: changedContent }),
+  z.strictObject({ ...link, kind: z.literal("restored"), content: restoredContent }),
 ]);
 
 export const shadowEvent = z.discriminatedUnion("kind", [
@@ -159,7 +172,7 @@ export type ComparedContent = z.output<typeof comparedContent>;
 export type PromotedContent = z.output<typeof promotedContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
 /** An event of a token's day. */
-export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;
+export type DayEvent = Extract<SignalEvent, { content: { day: string } }>;
 export type ShadowIssued = z.output<typeof shadowIssued>;
 export type ShadowClosed = z.output<typeof shadowClosed>;
 export type ShadowEvent = z.output<typeof shadowEvent>;

@@ -54,6 +54,8 @@ const courseFields = {
   momentum: vSide,
   /** How its controls ended, from its expiry on. */
   compared: v.optional(vComparison),
+  /** Which event of its desk's chain issued it. Absent: from before this was kept. */
+  event: v.optional(v.number()),
   /** The tracker still looks at it: it is pending, or its controls are to be compared once it has expired. */
   open: v.boolean(),
   ...vOutcome.omit("status", "gapMinutes").partial().fields,
@@ -166,6 +168,7 @@ export const signalTables = {
     scope: v.union(vLabToken, v.literal("ALL")),
     ...totalsFields,
     arms: vKeptArms,
+    anchored: v.optional(v.number()),
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
