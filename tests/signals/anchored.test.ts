@@ -86,6 +86,28 @@ test("another cost is told before the signal that has it, once", async () => {
   });
 });
 
+test("days on which the service stood still are told, once, and count as days without a signal", async ({
+  app,
+}) => {
+  await issued(app, buy);
+  await wait(app, 72 * HOUR);
+  await issued(app, buy);
+  await given.issue(app);
+  const missed = (await events(app)).filter((event) => event.kind === "refused");
+  expect(missed.map(({ content }) => [content.token, content.day, content.refusedDays])).toEqual([
+    ...[
+      ["BTC", "2026-01-06", 1],
+      ["ETH", "2026-01-06", 1],
+    ],
+    ...[
+      ["BTC", "2026-01-07", 2],
+      ["ETH", "2026-01-07", 2],
+    ],
+  ]);
+  expect((await app.get("/mcp/signals/history")).body.stats).toMatchObject({ refusedDays: 4 });
+  expect(await app.rows("signalRuns")).toHaveLength(8);
+});
+
 test("the operator tells that the deployment was restored", async ({ app }) => {
   await issued(app, buy);
   await app.t.mutation(internal.signals.record.anchors.restored, { reason: "backup of 2026-01-04" });

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { edge } from "../../convex/signals/statistics/shapes";
-import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
+import { problemsOfRecord } from "../../scripts/verifySignals";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "../lab/support";
 import { createApp, type App } from "../support/app";
 import { rechained, recordOf } from "./record";

@@ -169,12 +169,7 @@ export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
-export type PromotedContent = z.output<typeof promotedContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
-/** An event of a token's day. */
-export type DayEvent = Extract<SignalEvent, { content: { day: string } }>;
-export type ShadowIssued = z.output<typeof shadowIssued>;
-export type ShadowClosed = z.output<typeof shadowClosed>;
 export type ShadowEvent = z.output<typeof shadowEvent>;
 export type ChainHead = z.output<typeof chainHead>;
 
