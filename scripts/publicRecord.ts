@@ -32,7 +32,7 @@ export async function read<Shape extends z.ZodType>(
 }
 
 /** @throws Unreadable */
-export function parsed<Shape extends z.ZodType>(
+function parsed<Shape extends z.ZodType>(
   shape: Shape,
   text: string,
   where: string,

@@ -32,16 +32,18 @@ export async function readRecord(ctx: ActionCtx, token: Token | undefined): Prom
     ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
   const signals = page.signals.map(signalView);
-  const { after, arms } = page.totals;
+  const { after, arms, anchored } = page.totals;
+  const stats = statisticsOf(page.totals);
   const since = before - RECORD_HOURS * HOUR;
   const of = (one: Token) => (scope === null || scope === one ? closesSince(closes[one], since) : []);
   return {
-    stats: statisticsOf(page.totals),
+    stats,
     signals: signals.slice(0, RECORD_SIGNALS),
     equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     head: proof.head,
     anchor,
+    unanchored: stats.n - anchored,
     lab,
   };
 }

@@ -233,7 +233,7 @@ function weekSection(signals: RecordData["signals"], closes: RecordData["closes"
   return html`<div class="grid two">${charts}</div>`;
 }
 
-function verifySection({ head, anchor }: RecordData): Html {
+function verifySection({ head, anchor, stats, unanchored }: RecordData): Html {
   if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
   return html`<div class="card">
     <p>
@@ -246,18 +246,24 @@ function verifySection({ head, anchor }: RecordData): Html {
         ["Events", head.sequence],
         ["Last hash", html`<code>${head.hash}</code>`],
         anchorFact(anchor),
+        ["Not anchored before their outcome", `${unanchored} of ${many(stats.n, "closed signal")}`],
       ])}
     </dl>
     <p>From a copy of the source, this reads all events and works the record out again:</p>
-    <p><code>npm run verify-signals -- ${siteUrl()}</code></p>
+    <p>
+      <code
+        >npm run verify-signals -- ${siteUrl()}${anchor === null ? "" : ` --anchor ${anchor.address}`}</code
+      >
+    </p>
   </div>`;
 }
 
 /** A block holds what was so when it was made. */
 function anchorFact(anchor: RecordData["anchor"]): [string, Part] {
   if (anchor === null) return ["Anchor on Base", "none yet"];
-  const { sequence, signedAt, status, txHashes } = anchor;
+  const { address, sequence, signedAt, status, txHashes } = anchor;
   const event = sequence === null ? "nothing" : `event ${sequence}`;
   const hash = html`<code>${txHashes.at(-1) ?? "not signed"}</code>`;
-  return ["Last anchor on Base", html`${event}, ${moment(signedAt)}, ${status}<br />${hash}`];
+  const by = html`<br />by <code>${address}</code>`;
+  return ["Last anchor on Base", html`${event}, ${moment(signedAt)}, ${status}<br />${hash}${by}`];
 }

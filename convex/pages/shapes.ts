@@ -27,9 +27,16 @@ export const record = z.object({
     .describe("The hours of the last seven days"),
   head: chainHead.nullable().describe("Of the chain of events, see /signals/proof; null before the first"),
   anchor: anchorShape
+    .extend({ address: z.string() })
     .nullable()
     .describe(
       "The newest transaction on Base that holds the head, see /signals/anchors; null: none was made",
+    ),
+  unanchored: z
+    .int()
+    .nonnegative()
+    .describe(
+      "Closed signals whose issue was in no anchor before their outcome: nothing but this service dates them",
     ),
   lab: shadowLab.describe("See /signals/shadow: none of it is in the figures above"),
 });
@@ -51,6 +58,7 @@ export const recordExample: RecordData = {
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
+  unanchored: 1,
   lab: shadowLabExample,
 };
 

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
+import { publishedHead } from "./record/anchors";
 import { eventsAfter, headOf } from "./record/chain";
 import { dailySignal, latestSignals, signalsOfDay, totalsOf } from "./record/model";
 import { DAILY, vSignal, vToken } from "./record/tables";
@@ -35,7 +36,7 @@ export const sendLatest = internalMutation({
   handler: async (ctx, { tokens, userId }) => {
     const signals = await latestSignals(ctx, tokens);
     if (signals.length === 0) return null;
-    const paragraphs = latestCard(signals, await headOf(ctx, "daily"));
+    const paragraphs = latestCard(signals, await publishedHead(ctx));
     const picture = await picturesOf(signals);
     return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
   },

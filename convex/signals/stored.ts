@@ -78,7 +78,7 @@ export const vSignalEvent = v.union(
       exitPrice: v.union(v.number(), v.null()),
       pnlPercent: v.union(v.number(), v.null()),
       decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      inDoubt: v.boolean(),
+      inDoubt: v.optional(v.boolean()),
     }),
   }),
   v.object({
@@ -96,7 +96,7 @@ export const vSignalEvent = v.union(
       gapMinutes: v.number(),
       mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
       mirrorExitPrice: v.union(v.number(), v.null()),
-      mirrorInDoubt: v.boolean(),
+      mirrorInDoubt: v.optional(v.boolean()),
       holdExitPrice: v.union(v.number(), v.null()),
       decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
     }),
@@ -145,6 +145,22 @@ export const vSignalEvent = v.union(
     kind: v.literal("shadow"),
     content: v.object({ shadowSequence: v.number(), shadowHash: v.string(), at: v.string() }),
   }),
+  v.object({
+    sequence: v.number(),
+    contentHash: v.string(),
+    previousHash: v.string(),
+    hash: v.string(),
+    kind: v.literal("changed"),
+    content: v.object({ model: v.string(), promptVersion: v.string(), costBps: v.number(), at: v.string() }),
+  }),
+  v.object({
+    sequence: v.number(),
+    contentHash: v.string(),
+    previousHash: v.string(),
+    hash: v.string(),
+    kind: v.literal("restored"),
+    content: v.object({ reason: v.string(), at: v.string() }),
+  }),
 );
 
 export const vShadowEvent = v.union(
@@ -190,7 +206,7 @@ export const vShadowEvent = v.union(
       exitPrice: v.union(v.number(), v.null()),
       pnlPercent: v.union(v.number(), v.null()),
       decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      inDoubt: v.boolean(),
+      inDoubt: v.optional(v.boolean()),
       arm: v.string(),
       hour: v.string(),
     }),

@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { points } from "../../convex/pages/words";
 import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/statistics/inference";
-import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
+import { problemsOfRecord } from "../../scripts/verifySignals";
 import { createApp, type App, test } from "../support/app";
 import { says, openPage, soundWords } from "../pages/support";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf } from "./support";

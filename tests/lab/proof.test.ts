@@ -2,8 +2,7 @@ import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { linksAfter } from "../../convex/signals/record/chain";
 import type { ChainHead, ShadowEvent } from "../../convex/signals/record/events";
-import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
-import { problemsOfShadows, type ShadowRecord } from "../../scripts/verifySignalsShadow";
+import { problemsOfRecord, problemsOfShadows } from "../../scripts/verifySignals";
 import { createApp, type App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
@@ -40,7 +39,7 @@ async function twoDays(app: App): Promise<void> {
 }
 
 /** The same events with right hashes, as somebody would make them who rewrites them. */
-function rehashed(events: readonly ShadowEvent[]): Pick<ShadowRecord, "events" | "head"> {
+function rehashed(events: readonly ShadowEvent[]): { events: ShadowEvent[]; head: ChainHead | null } {
   let head: ChainHead | null = null;
   const linked: ShadowEvent[] = [];
   for (const event of events) {

@@ -6,17 +6,22 @@ import { internal } from "../../convex/_generated/api";
 import { GENESIS, linksAfter, readAnchor } from "../../convex/signals/record/chain";
 import type { ChainHead } from "../../convex/signals/record/events";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
-import { anchorFindings, anchorsShape, chainReader } from "../../scripts/verifySignalsAnchors";
+import { anchorFindings, chainReader } from "../../scripts/verifySignals";
 import { chain, test, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
-import { recordOf } from "./record";
+import { anchorsShape, recordOf } from "./record";
+import { buy } from "./support";
 
 /** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
 
 useChain();
 
-const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: 7 });
-const key = toHex(account.getHdKey().privateKey ?? new Uint8Array());
+const accountOf = (addressIndex: number) => {
+  const { address, getHdKey } = mnemonicToAccount(DEV_MNEMONIC, { addressIndex });
+  return { address, key: toHex(getHdKey().privateKey ?? new Uint8Array()) };
+};
+const account = accountOf(7);
+const { key } = account;
 
 const circumstances = {
   ...{ token: "BTC" as const, day: "2026-01-05", model: null, promptVersion: "signal-2" },
@@ -39,6 +44,26 @@ async function lengthen(app: WalletApp, events: number, first = "2026-01-05"): P
       await db.insert("signalEvents", { desk: "daily", event: { ...links, ...statement } });
       head = links;
     }
+  });
+}
+
+/** Adds a signal to the record, as one that was just issued. */
+async function addSignal(app: WalletApp): Promise<void> {
+  await app.t.run(async ({ db }) => {
+    const last = await db.query("signalEvents").withIndex("by_sequence").order("desc").first();
+    const at = new Date().toISOString();
+    const { reason: _reason, at: _at, ...about } = circumstances;
+    const statement = {
+      kind: "issued" as const,
+      content: {
+        ...{ ...about, ...buy, signal: "BUY" as const, model: "m", refusedDays: 5, timeframe: "1h" as const },
+        ...{ calibratedConfidence: 50, calibrationMethod: "shrinkage" as const, calibrationOutcomes: 0 },
+        ...{ costBps: 15, coin: "BUY" as const, momentum: null, generatedAt: at, expiresAt: at },
+        ...{ priceSource: "coinbase", priceObservedAt: at },
+      },
+    };
+    const links = linksAfter(last?.event ?? null, statement);
+    await db.insert("signalEvents", { desk: "daily", event: { ...links, ...statement } });
   });
 }
 
@@ -71,40 +96,99 @@ test("the head is anchored once a day, and a record that was rewritten and rehas
   const reader = await chainReader(chain.url);
   const mined = await reader.mined(anchors[0]?.txHashes[0] ?? "");
   expect(readAnchor(mined?.data ?? "")).toEqual({ sequence: 3, hash: third?.hash });
-  const accounts = [{ address: account.address, anchors }];
-  const found = await anchorFindings(record.events, accounts, reader);
+  const shown = { ...record, anchors: [{ address: account.address, anchors }] };
+  const found = await anchorFindings(shown, addresses, reader);
   expect([found.problems, found.notes, found.fixed.map(({ sequence }) => sequence)]).toEqual([[], [], [3]]);
 
   // The same days told otherwise, with right hashes.
   const forger = createWalletApp(chain);
   await lengthen(forger, 5, "2025-12-24");
-  const forged = (await recordOf(forger)).events;
-  expect(forged[0]?.previousHash).toBe(GENESIS);
-  expect((await anchorFindings(forged, accounts, reader)).problems.join()).toContain("history was rewritten");
-  // Not showing the anchor does not help: the chain counts what its account has sent.
-  const hidden = [{ address: account.address, anchors: anchors.map((one) => ({ ...one, txHashes: [] })) }];
-  expect((await anchorFindings(forged, hidden, reader)).problems).toEqual([
-    `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
-  ]);
+  const forged = await recordOf(forger);
+  expect(forged.events[0]?.previousHash).toBe(GENESIS);
+  const rewritten = await anchorFindings({ ...shown, ...forged }, addresses, reader);
+  expect(rewritten.problems.join()).toContain("history was rewritten");
+  // Not showing the anchor, or any, does not help: the chain knows what its account has sent.
+  for (const anchors of [[], [{ address: account.address, anchors: [] }]]) {
+    const { problems } = await anchorFindings({ ...forged, anchors }, addresses, reader);
+    expect(problems[0]).toBe(
+      `The transaction with nonce 0 of ${account.address} was mined, and the record does not show it`,
+    );
+    expect(problems[1]).toContain("history was rewritten");
+  }
 });
 
 test("late and dropped anchors are no alarm, one that is not shown is", async () => {
-  const record = { events: [] };
-  const anchorOf = (nonce: number, txHash: string) => ({
-    ...{ nonce, sequence: 1, hash: "a".repeat(64), txHashes: [txHash], status: "pending" as const },
-    signedAt: "2026-01-05T08:00:00.000Z",
-  });
-  const reader = { mined: () => Promise.resolve(null), count: () => Promise.resolve(0) };
-  const shown = [{ address: account.address, anchors: [anchorOf(0, "0x1"), anchorOf(1, "0x2")] }];
-  expect(await anchorFindings(record.events, shown, reader)).toEqual({
+  const empty = { events: [], head: null, signals: [] };
+  const anchorOf = (nonce: number, txHash: string) => ({ nonce, txHashes: [txHash] });
+  const nothing = () => Promise.resolve(null);
+  const reader = { mined: nothing, sent: nothing, count: () => Promise.resolve(0) };
+  const both = [{ address: account.address, anchors: [anchorOf(0, "0x1"), anchorOf(1, "0x2")] }];
+  const addresses = [account.address];
+  expect(await anchorFindings({ ...empty, anchors: both }, addresses, reader)).toMatchObject({
     problems: [],
-    notes: [expect.stringContaining("in no block yet"), expect.stringContaining("in no block yet")],
+    notes: [expect.stringContaining("2 anchors"), expect.stringContaining("nothing yet")],
     fixed: [],
   });
   const cut = [{ address: account.address, anchors: [anchorOf(0, "0x1")] }];
   const ahead = { ...reader, count: () => Promise.resolve(2) };
-  expect((await anchorFindings(record.events, cut, ahead)).problems).toEqual([
-    `The anchor with nonce 0 of ${account.address} was mined, and its transaction is not shown`,
-    `${account.address} has sent a transaction with nonce 1 that is not shown`,
-  ]);
+  expect((await anchorFindings({ ...empty, anchors: cut }, addresses, ahead)).problems).toEqual(
+    [0, 1].map(
+      (nonce) =>
+        `The transaction with nonce ${nonce} of ${account.address} was mined, and the record does not show it`,
+    ),
+  );
+});
+
+test("a signal is anchored when it is issued, whatever was anchored that day; what else is told waits a day", async () => {
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: key } });
+  const sequences = async () => (await told(app)).anchors.map(({ sequence }) => sequence);
+  await lengthen(app, 1);
+  await anchor(app);
+  await addSignal(app);
+  await anchor(app);
+  expect(await sequences()).toEqual([1, 2]);
+  await anchor(app);
+  await lengthen(app, 1);
+  await anchor(app);
+  expect(await sequences()).toEqual([1, 2]);
+});
+
+test("a deployment that was set back says so before it anchors again", async () => {
+  const other = accountOf(8);
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: other.key } });
+  await lengthen(app, 2);
+  await anchor(app);
+  await addSignal(app);
+  await anchor(app);
+  await app.settle();
+  // The backup is from before the last signal.
+  await app.t.run(async ({ db }) => {
+    const [event] = await db.query("signalEvents").order("desc").take(1);
+    const [transaction] = await db.query("transactions").order("desc").take(1);
+    if (event !== undefined) await db.delete("signalEvents", event._id);
+    if (transaction !== undefined) await db.delete("transactions", transaction._id);
+    const [wallet] = await db.query("wallets").collect();
+    if (wallet !== undefined)
+      await db.patch("wallets", wallet._id, { nextNonce: (wallet.nextNonce ?? 1) - 1 });
+  });
+  await addSignal(app);
+  await anchor(app);
+  await app.settle();
+  const { events } = await recordOf(app);
+  expect(events.map(({ kind }) => kind)).toEqual(["refused", "refused", "issued", "restored"]);
+  const { anchors } = await told(app);
+  expect(anchors.map(({ sequence }) => sequence)).toEqual([2, 4]);
+  // An honest return to a backup is no forgery. Without its event, it would be one.
+  const record = { ...(await recordOf(app)), anchors: [{ address: other.address, anchors }] };
+  const reader = await chainReader(chain.url);
+  const found = await anchorFindings(record, [other.address], reader);
+  expect([found.problems, found.fixed.map(({ sequence }) => sequence)]).toEqual([[], [2, 4]]);
+  expect(found.notes.join()).toMatch(/was set back .*: 1 anchors are of events that it no longer has/);
+  const untold = { ...record, events: record.events.filter(({ kind }) => kind !== "restored") };
+  const problems = (await anchorFindings(untold, [other.address], reader)).problems.join();
+  expect(problems).toContain("nonce 1");
+  expect(problems).toContain("history was rewritten");
+  await addSignal(app);
+  await anchor(app);
+  expect((await recordOf(app)).events.filter(({ kind }) => kind === "restored")).toHaveLength(1);
 });

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect } from "vitest";
 import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/record/chain";
 import type { SignalEvent } from "../../convex/signals/record/events";
 import { sha256Hex } from "../../convex/lib/security/crypto";
-import { problemsOfRecord, type SignalRecord } from "../../scripts/verifySignalsChecks";
+import { problemsOfRecord } from "../../scripts/verifySignals";
 import { closeApp, createApp } from "../support/app";
-import { rechained, recordOf } from "./record";
+import { rechained, recordOf, type SignalRecord } from "./record";
 import * as given from "./support";
 import { test } from "./support";
 
@@ -105,7 +105,9 @@ describe("verification", () => {
     expect(problemsOfRecord(changed).join("\n")).toMatch(/status is shown as "WIN", its events say "LOSS"/);
     const praised = copy();
     if (praised.stats !== undefined) praised.stats.ALL.wins = 2;
-    expect(problemsOfRecord(praised)).toEqual(["The statistics shown for ALL do not follow from the events"]);
+    expect(problemsOfRecord(praised)).toEqual([
+      "The statistics shown for ALL do not follow from the events: wins",
+    ]);
   });
 
   test("finds controls that are not told as they ended, a coin flipped by hand, and a day without a signal left out", () => {

@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import { coinFlip } from "../../convex/signals/trade/controls";
 import { GENESIS, type Statement } from "../../convex/signals/record/chain";
 import type { ClosedContent, IssuedContent } from "../../convex/signals/record/events";
-import type { PublicSignal } from "../../convex/signals/views/shapes";
-import { problemsOfRecord } from "../../scripts/verifySignalsChecks";
+import { signalView } from "../../convex/signals/views/signals";
+import { problemsOfRecord } from "../../scripts/verifySignals";
+import { rowOf } from "./forger";
 import { rechained } from "./record";
 
 /** Chains whose every hash is right: only what they tell can be wrong. */
@@ -53,29 +54,7 @@ function problems(story: readonly Told[]): string[] {
     { kind: "issued", content: one.issued },
     ...(one.closed === undefined ? [] : [{ kind: "closed" as const, content: one.closed }]),
   ]);
-  return problemsOfRecord({ ...rechained(statements), signals: story.map(shownAs) });
-}
-
-function shownAs({ issued: content, closed: end }: Told): PublicSignal {
-  const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
-    content;
-  const { model, promptVersion, generatedAt, expiresAt, costBps } = content;
-  const shown = {
-    id: `${token}-${content.day}`,
-    ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
-    ...{
-      promptVersion,
-      generatedAt,
-      expiresAt,
-      costPercent: costBps / 100,
-      chancePercent: null,
-      gapMinutes: 0,
-    },
-    model: model ?? "",
-  };
-  if (end === undefined) return { ...shown, status: "PENDING" };
-  const { status, closedAt, decidedBy, exitPrice, pnlPercent } = end;
-  return { ...shown, status, closedAt, decidedBy, exitPrice, pnlPercent };
+  return problemsOfRecord({ ...rechained(statements), signals: story.map((one) => signalView(rowOf(one))) });
 }
 
 describe("a record whose hashes are right", () => {

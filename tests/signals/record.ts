@@ -1,7 +1,25 @@
+import * as z from "zod";
 import { linksAfter, type Statement } from "../../convex/signals/record/chain";
-import type { ChainHead, SignalEvent } from "../../convex/signals/record/events";
-import { recordShape, type SignalRecord } from "../../scripts/verifySignalsChecks";
+import {
+  anchorShape,
+  chainHead,
+  signalEvent,
+  type ChainHead,
+  type SignalEvent,
+} from "../../convex/signals/record/events";
+import { signalStats } from "../../convex/signals/statistics/shapes";
+import { publicSignal } from "../../convex/signals/views/shapes";
 import type { App } from "../support/app";
+
+export const anchorsShape = z.object({ address: z.string(), anchors: z.array(anchorShape) });
+
+const recordShape = z.object({
+  events: z.array(signalEvent),
+  head: chainHead.nullable(),
+  signals: z.array(publicSignal),
+  stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
+});
+export type SignalRecord = z.output<typeof recordShape>;
 
 /** A deployment's record as its endpoints tell it. */
 export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {

@@ -9,6 +9,7 @@ import {
   addPairDay,
   COUNTED_MS,
   NO_SEEN,
+  seenIn,
   type DayShadow,
 } from "../statistics/days";
 import { dayTradeOf } from "../statistics/figures";
@@ -78,9 +79,9 @@ type DayOfArm = { arm: string; shadows: readonly DayShadow[] };
 async function addToPair(ctx: MutationCtx, { arm, shadows }: DayOfArm, other: DayOfArm): Promise<void> {
   const against = other.arm;
   const pair = await findPair(ctx, arm, against);
-  const days = addPairDay(pair?.days ?? NO_SEEN, shadows, other.shadows);
+  const days = addPairDay(pair === null ? NO_SEEN : seenIn(pair), shadows, other.shadows);
   if (pair === null) await ctx.db.insert("signalPairs", { arm, against, days });
-  else await ctx.db.patch("signalPairs", pair._id, { days });
+  else await ctx.db.patch("signalPairs", pair._id, { days, blocks: undefined });
 }
 
 /** When the lab's first day begins that has signals and is not counted, epoch ms; `null` without one. */
@@ -133,7 +134,7 @@ async function shadowsOf(ctx: QueryCtx, arm: string, from: number): Promise<DayS
 
 function dayShadowOf(row: Doc<"signals">): DayShadow {
   const { slot, token, signal, entry, tp1, tp2, sl, costBps, exitPrice = null, gapMinutes } = row;
-  const { inDoubt = false } = row;
+  const { inDoubt } = row;
   return {
     slot: `${iso(slot)} ${token}`,
     ...{ signal, entry, tp1, tp2, sl, costBps, exitPrice, gapMinutes, inDoubt },

@@ -6,6 +6,7 @@ import { iso } from "../../lib/time";
 import { eventsAfter, headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY } from "../record/tables";
+import { seenIn } from "../statistics/days";
 import { vShadowEvent } from "../stored";
 import { vLab } from "./stored";
 import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
@@ -52,7 +53,7 @@ async function armView(
     ...{ arm, model, promptVersion, since: iso(since) },
     ...{ asked: orElse(namedShadowArms, []).includes(arm), writes: arm === writer },
     ...figuresOfArm(await totalsOf(ctx, arm, "ALL")),
-    againstWriter: pair === undefined ? null : { writer, ...figuresOfPair(pair.days), needed },
+    againstWriter: pair === undefined ? null : { writer, ...figuresOfPair(seenIn(pair)), needed },
   };
 }
 

@@ -8,7 +8,7 @@ import { iso } from "../../lib/time";
 import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
 import { eValueShown } from "../statistics/figures";
-import { NO_SEEN } from "../statistics/days";
+import { NO_SEEN, seenIn } from "../statistics/days";
 import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
 
@@ -52,7 +52,8 @@ export const promote = internalMutation({
     const before = { model: writer.model ?? setting("LLM_MODEL"), promptVersion: writer.promptVersion };
     const against = nameOfArm(before);
     if (against === arm.arm) throw new AppError("conflict", `${arm.arm} writes the daily signals already`);
-    const { least } = (await findPair(ctx, arm.arm, against))?.days ?? NO_SEEN;
+    const pair = await findPair(ctx, arm.arm, against);
+    const { least } = pair === null ? NO_SEEN : seenIn(pair);
     const eValue = eValueShown(least);
     const needed = neededOf((await rivalsOf(ctx, against)).length);
     if (eValue < needed && forced === null) {

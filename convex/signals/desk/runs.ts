@@ -14,7 +14,7 @@ import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { armNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay } from "../arms/days";
 import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
-import { headOf } from "../record/chain";
+import { anchorHead, publishedHead } from "../record/anchors";
 import {
   dailySignal,
   findOpenRun,
@@ -51,8 +51,30 @@ import { tellOfSignal } from "../views/events";
  */
 export const openDay = cron("issue the day's signals", async (ctx) => {
   const now = Date.now();
-  if (isIssueTime(now)) await open(ctx, { desk: "daily", arm: DAILY }, now);
+  if (!isIssueTime(now)) return;
+  await tellMissedDays(ctx, slotAt("daily", now));
+  await open(ctx, { desk: "daily", arm: DAILY }, now);
 });
+
+/** Days that are told at most; a service that stood still for longer begins anew. */
+const MOST_MISSED = 400;
+
+/** Days on which nobody asked for a signal, since the service stood still or was set back: none is left out in silence. */
+async function tellMissedDays(ctx: MutationCtx, today: number): Promise<void> {
+  const last = await ctx.db
+    .query("signalRuns")
+    .withIndex("by_desk", (q) => q.eq("desk", "daily"))
+    .order("desc")
+    .first();
+  if (last === null) return;
+  for (let slot = Math.max(last.slot, today - MOST_MISSED * DAY) + DAY; slot < today; slot += DAY) {
+    for (const token of TOKENS) {
+      const begun = { ...{ desk: "daily" as const, arm: DAILY, slot, token }, announced: false, attempt: 0 };
+      const runId = await ctx.db.insert("signalRuns", { ...begun, state: "writing" });
+      await close(ctx, { ...begun, _id: runId }, "failed", "The service did not run on this day");
+    }
+  }
+}
 
 /**
  * The lab's hourly job: every arm of `SHADOW_ARMS` is asked as the daily signals are asked for. Nobody is sent its answers:
@@ -207,7 +229,7 @@ export const failed = internalMutation({
 /** Ends a run without a signal, and tells the operator why. */
 async function close(
   ctx: MutationCtx,
-  run: Doc<"signalRuns">,
+  run: Pick<Doc<"signalRuns">, "_id" | "desk" | "arm" | "slot" | "token">,
   reason: Infer<typeof vMissed>,
   error: string,
 ): Promise<void> {
@@ -225,7 +247,7 @@ async function close(
 }
 
 /**
- * Sends the day's signals that stand on no card yet. The tokens wait for each other's first attempt, so that a usual
+ * Sends the day's signals that stand on no card yet, and anchors them. The tokens wait for each other's first attempt, so that a usual
  * day makes one card; one that has to be tried again comes on a card of its own.
  */
 async function announce(ctx: MutationCtx, slot: number): Promise<void> {
@@ -237,8 +259,9 @@ async function announce(ctx: MutationCtx, slot: number): Promise<void> {
   const issued = rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
   await enqueueServiceCard(ctx, {
     kind: "trading signals",
-    paragraphs: issuedCard(issued, await headOf(ctx, "daily")),
+    paragraphs: issuedCard(issued, await publishedHead(ctx)),
     picture: await picturesOf(issued),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
+  await anchorHead(ctx);
 }

@@ -7,7 +7,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { cron } from "../../lib/cronRuns";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
-import { headOf } from "../record/chain";
+import { publishedHead } from "../record/anchors";
 import { signalsOfDay, totalsOf } from "../record/model";
 import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/tables";
 import { resultsOf, rounded, standingOf, statisticsOf } from "../statistics/figures";
@@ -98,7 +98,7 @@ async function finish(
   const paragraphs = weekCard(recap.week, figuresIn(recap), {
     review,
     edge,
-    head: await headOf(ctx, "daily"),
+    head: await publishedHead(ctx),
   });
   const picture = await pictureOfWeek(recap.week);
   await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs, picture });

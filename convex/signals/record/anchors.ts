@@ -4,7 +4,8 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
-import { dayOf, iso } from "../../lib/time";
+import { OPERATOR, recordAudit } from "../../lib/records/audit";
+import { dayOf, HOUR, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
 import { vAnchor, vHead } from "../stored";
@@ -12,18 +13,23 @@ import { append, headOf, newestOf } from "./chain";
 import type { Anchor, ChainHead } from "./events";
 
 /**
- * Anchors: once a day the head of the signal record goes to Base, in a transaction of an account that holds gas and
- * nothing else. What a block holds was so when the block was made: nobody can rewrite the events up to it any more, the
- * operator included. The transaction machine follows, reprices and repairs it like any other.
+ * Anchors: as soon as the day's signals are issued the head of the signal record goes to Base, in a transaction of an account
+ * that holds gas and nothing else. What a block holds was so when the block was made: nobody can rewrite the events up to it
+ * any more, the operator included. The transaction machine follows, reprices and repairs it like any other.
  */
 
-/** For the cron, every hour: anchors the head unless this UTC day's anchor is on its way, or nothing is new since the last. */
+/** For the cron, every hour: what could not be anchored when it was issued, and days without a signal. */
 export const anchorDue = cron("anchor the signal record", async (ctx) => {
   await fixShadows(ctx);
+  await anchorHead(ctx);
+});
+
+/** To be called once signals are issued: before anybody can know how they end. */
+export async function anchorHead(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY") && (await headOf(ctx, "daily")) !== null) {
     await ctx.scheduler.runAfter(0, internal.signals.record.notary.send, {});
   }
-});
+}
 
 /**
  * Once a UTC day, and before its anchor: an event of the record that holds the head of the shadow signals' chain, if that has
@@ -42,6 +48,9 @@ async function fixShadows(ctx: MutationCtx): Promise<void> {
   await append(ctx, { desk: "daily", statement: { kind: "shadow", content } });
 }
 
+/** Where no signal is issued, what else has been told is anchored this long after the last anchor. */
+const LONGEST_MS = 25 * HOUR;
+
 /** The head to anchor now with this account; `null` when none is due. */
 export const due = internalQuery({
   args: { address: v.string() },
@@ -51,11 +60,70 @@ export const due = internalQuery({
 
 async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null> {
   const head = await headOf(ctx, "daily");
-  const last = await lastSentBy(ctx, "anchor", address);
-  if (head === null || last === null || last.state === "failed") return head;
+  const [last] = await lastSentBy(ctx, "anchor", address, 1);
+  if (head === null || last === undefined || last.state === "failed") return head;
   const { request, createdAt } = last;
-  const isNew = request.kind !== "anchor" || request.sequence < head.sequence;
-  return isNew && dayOf(createdAt) !== dayOf(Date.now()) ? head : null;
+  const anchored = request.kind === "anchor" ? request.sequence : 0;
+  const [issued] = await newestOf(ctx, "issued", 1);
+  const isWaiting = (issued?.sequence ?? 0) > anchored;
+  const isOld = head.sequence > anchored && Date.now() - createdAt >= LONGEST_MS;
+  return isWaiting || isOld ? head : null;
+}
+
+/** Anchors of one address that are looked at for an event: a day has one or two. */
+const LATEST = 8;
+
+/** Whether an anchor of the event, or of one behind it, was seen in a block by a moment (epoch ms). */
+export async function anchoredBefore(
+  ctx: QueryCtx,
+  event: number | undefined,
+  moment: number,
+): Promise<boolean> {
+  const address = (await addressesOf(ctx, "anchor")).at(-1);
+  if (address === undefined || event === undefined) return false;
+  return (await lastSentBy(ctx, "anchor", address, LATEST)).some(
+    ({ request, state, endedAt = Infinity }) =>
+      request.kind === "anchor" && request.sequence >= event && state === "confirmed" && endedAt <= moment,
+  );
+}
+
+/** The head as it is published: with the address whose anchors hold it, where there is one. */
+export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
+  const head = await headOf(ctx, "daily");
+  return head === null ? null : { ...head, anchoredBy: (await addressesOf(ctx, "anchor")).at(-1) ?? null };
+}
+export type PublishedHead = ChainHead & { anchoredBy: string | null };
+
+/**
+ * The operator tells that the deployment was set back to a backup:
+ * `npx convex run signals/record/anchors:restored '{"reason":"backup of 2026-11-20"}'`. It tells so itself where its anchors say so.
+ */
+export const restored = internalMutation({
+  args: { reason: v.string() },
+  returns: v.object({ sequence: v.number() }),
+  handler: async (ctx, { reason }) => {
+    const { sequence } = await tellRestored(ctx, reason);
+    await recordAudit(ctx, {
+      actor: OPERATOR,
+      action: "signal record restored",
+      subject: "",
+      detail: reason,
+    });
+    return { sequence };
+  },
+});
+
+async function tellRestored(ctx: MutationCtx, reason: string): Promise<ChainHead> {
+  const content = { reason, at: iso(Date.now()) };
+  return append(ctx, { desk: "daily", statement: { kind: "restored", content } });
+}
+
+/** Whether the account has sent what this deployment does not know of: it was set back since, and has not told. */
+async function isSetBack(ctx: QueryCtx, address: string, nonce: number): Promise<boolean> {
+  const [last] = await lastSentBy(ctx, "anchor", address, 1);
+  if (last?.nonce === undefined || nonce <= last.nonce + 1) return false;
+  const [told] = await newestOf(ctx, "restored", 1);
+  return told === undefined || Date.parse(told.content.at) < last.createdAt;
 }
 
 /** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */
@@ -68,6 +136,11 @@ export const store = internalMutation({
   returns: v.union(v.id("transactions"), v.null()),
   handler: async (ctx: MutationCtx, { address, head, signed }) => {
     if ((await headDue(ctx, address)) === null) return null;
+    if (await isSetBack(ctx, address, signed.nonce)) {
+      await tellRestored(ctx, "the anchor's account has sent transactions that are not known here");
+      await anchorHead(ctx);
+      return null;
+    }
     return storeSigned(ctx, { role: "anchor", address, request: { kind: "anchor", ...head }, signed });
   },
 });
@@ -93,11 +166,12 @@ export const page = internalQuery({
 /** The newest anchor, of whichever account; `null`: nothing was ever anchored. */
 export const latest = internalQuery({
   args: {},
-  returns: v.union(vAnchor, v.null()),
+  returns: v.union(vAnchor.extend({ address: v.string() }), v.null()),
   handler: async (ctx) => {
     const address = (await addressesOf(ctx, "anchor")).at(-1);
-    const row = address === undefined ? null : await lastSentBy(ctx, "anchor", address);
-    return row === null ? null : (anchorOf(row)[0] ?? null);
+    if (address === undefined) return null;
+    const [anchor] = (await lastSentBy(ctx, "anchor", address, 1)).flatMap(anchorOf);
+    return anchor === undefined ? null : { address, ...anchor };
   },
 });
 

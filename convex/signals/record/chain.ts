@@ -19,10 +19,10 @@ type StatementOf<Event extends { kind: string; content: object }> = Event extend
   : never;
 export type Statement = StatementOf<SignalEvent>;
 
-export function isOfDay<Event extends { kind: SignalEvent["kind"] }>(
+export function isOfDay<Event extends { content: object }>(
   event: Event,
-): event is Exclude<Event, { kind: "promoted" | "shadow" }> {
-  return event.kind !== "promoted" && event.kind !== "shadow";
+): event is Extract<Event, { content: { day: string } }> {
+  return "day" in event.content;
 }
 
 /** The links of the event that follows `head`; a chain without events has none. The chain of shadow signals is made the same way. */

@@ -61,8 +61,8 @@ const closedContent = z.strictObject({
   exitPrice: z.number().nullable(),
   pnlPercent: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
-  /** The order in which the levels were touched is not known: the stop was told. */
-  inDoubt: z.boolean(),
+  /** The order in which the levels were touched is not known: the stop was told. Absent: from before this was kept. */
+  inDoubt: z.boolean().exactOptional(),
 });
 
 /** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
@@ -70,7 +70,7 @@ const comparedContent = z.strictObject({
   ...circumstances,
   mirrorStatus: status,
   mirrorExitPrice: z.number().nullable(),
-  mirrorInDoubt: z.boolean(),
+  mirrorInDoubt: z.boolean().exactOptional(),
   holdExitPrice: z.number().nullable(),
   decidedBy: decidedBy.nullable(),
 });
@@ -102,6 +102,17 @@ const shadowContent = z.strictObject({
   shadowHash: hash,
   at: time,
 });
+
+/** From here on another model answers, it is asked with another prompt, or trades are told to cost something else. */
+const changedContent = z.strictObject({
+  model: z.string(),
+  promptVersion: z.string(),
+  costBps: z.number().nonnegative(),
+  at: time,
+});
+
+/** The deployment was set back to a backup: what had been told between that and now is not in this chain. */
+const restoredContent = z.strictObject({ reason: z.string(), at: time });
 
 /** In every event of the lab's: which arm was asked what, and when. */
 const shadowSlot = {
@@ -143,6 +154,8 @@ export const signalEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
   z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
   z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
+  z.strictObject({ ...link, kind: z.literal("changed"), content: changedContent }),
+  z.strictObject({ ...link, kind: z.literal("restored"), content: restoredContent }),
 ]);
 
 export const shadowEvent = z.discriminatedUnion("kind", [
@@ -156,12 +169,7 @@ export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
-export type PromotedContent = z.output<typeof promotedContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
-/** An event of a token's day. */
-export type DayEvent = Exclude<SignalEvent, { kind: "promoted" | "shadow" }>;
-export type ShadowIssued = z.output<typeof shadowIssued>;
-export type ShadowClosed = z.output<typeof shadowClosed>;
 export type ShadowEvent = z.output<typeof shadowEvent>;
 export type ChainHead = z.output<typeof chainHead>;
 

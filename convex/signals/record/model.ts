@@ -1,8 +1,9 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { dayOf } from "../../lib/time";
+import { dayOf, iso } from "../../lib/time";
 import { calibrated, type Outcomes } from "../statistics/calibration";
+import { armsIn } from "../statistics/days";
 import { addClosed, emptyTotals, type Totals } from "../statistics/totals";
 import { dayStart } from "../trade/calendar";
 import { coinFlip, type Comparison } from "../trade/controls";
@@ -18,7 +19,8 @@ import {
   type Levels,
   type Token,
 } from "../trade/rules";
-import { append, GENESIS, headOf } from "./chain";
+import { anchoredBefore } from "./anchors";
+import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { DAILY, type AnySignal, type Course, type Missed, type Signal, type Slot } from "./tables";
 
@@ -82,13 +84,32 @@ export async function issueSignal(
   ctx: MutationCtx,
   { missingHours, momentum, ...issue }: Issue,
 ): Promise<void> {
+  // Before the coin, which the chain's head flips.
+  if (issue.desk === "daily") await noteChange(ctx, issue);
   const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };
-  await ctx.db.insert("signals", signal);
-  await append(ctx, issueEntry(signal, { missingHours, refusedDays: await refusedDays(ctx, signal) }));
+  const entry = issueEntry(signal, { missingHours, refusedDays: await refusedDays(ctx, signal) });
+  const { sequence } = await append(ctx, entry);
+  await ctx.db.insert("signals", { ...signal, event: sequence });
+}
+
+/** Tells, before a signal, that it is another's than the last one was. Who was promoted has been told of. */
+async function noteChange(
+  ctx: MutationCtx,
+  { model, promptVersion, costBps }: Pick<AnySignal, "model" | "promptVersion" | "costBps">,
+): Promise<void> {
+  const [last] = await newestOf(ctx, "issued", 1);
+  const [promoted] = await newestOf(ctx, "promoted", 1);
+  if (last === undefined) return;
+  const before = last.content;
+  const isAnnounced = promoted !== undefined && promoted.sequence > last.sequence;
+  const isOther = model !== before.model || promptVersion !== before.promptVersion;
+  if (costBps === before.costBps && (!isOther || isAnnounced)) return;
+  const content = { model, promptVersion, costBps, at: iso(Date.now()) };
+  await append(ctx, { desk: "daily", statement: { kind: "changed", content } });
 }
 
 /** @param outcomes What its confidence is calibrated by. */
@@ -125,7 +146,8 @@ export async function closeSignal(ctx: MutationCtx, row: Doc<"signals">, outcome
   const position = positionOf(row);
   const excess = position === null ? 0 : leastExcess(position, outcome);
   const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
-  const closed = { signal, costBps, excess, ...stated, ...outcome };
+  const isAnchored = row.desk === "daily" && (await anchoredBefore(ctx, row.event, outcome.closedAt));
+  const closed = { signal, costBps, excess, isAnchored, ...stated, ...outcome };
   for (const arm of new Set([row.arm, row.record])) {
     await changeTotals(ctx, { arm, token }, (totals) => addClosed(totals, closed));
   }
@@ -204,6 +226,6 @@ async function totalsRow(ctx: QueryCtx, arm: string, scope: Scope) {
     .withIndex("by_arm", (q) => q.eq("arm", arm).eq("scope", scope))
     .unique();
   if (row === null) return { _id: null, totals: emptyTotals() };
-  const { _id, _creationTime, arm: _arm, scope: _scope, ...totals } = row;
-  return { _id, totals };
+  const { _id, _creationTime, arm: _arm, scope: _scope, arms, anchored = 0, ...sums } = row;
+  return { _id, totals: { ...sums, anchored, arms: armsIn(arms) } };
 }

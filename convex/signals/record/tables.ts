@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { waiting, type Records, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
-import { vSeen } from "../statistics/days";
+import { pairFields, vKeptArms } from "../statistics/days";
 import { totalsFields } from "../statistics/totals";
 import { vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
 import { vComparison } from "../trade/controls";
@@ -54,6 +54,8 @@ const courseFields = {
   momentum: vSide,
   /** How its controls ended, from its expiry on. */
   compared: v.optional(vComparison),
+  /** Which event of its desk's chain issued it. Absent: from before this was kept. */
+  event: v.optional(v.number()),
   /** The tracker still looks at it: it is pending, or its controls are to be compared once it has expired. */
   open: v.boolean(),
   ...vOutcome.omit("status", "gapMinutes").partial().fields,
@@ -165,6 +167,8 @@ export const signalTables = {
     arm: v.string(),
     scope: v.union(vLabToken, v.literal("ALL")),
     ...totalsFields,
+    arms: vKeptArms,
+    anchored: v.optional(v.number()),
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
@@ -180,7 +184,7 @@ export const signalTables = {
   }).index("by_arm", ["arm"]),
 
   /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
-  signalPairs: defineTable({ arm: v.string(), against: v.string(), days: vSeen })
+  signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields })
     .index("by_arm", ["arm", "against"])
     .index("by_against", ["against"]),
 

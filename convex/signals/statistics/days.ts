@@ -1,4 +1,4 @@
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import { HOUR } from "../../lib/time";
 import { armPnl, ARMS, armTrades, type Arm, type TradeAndControls } from "../trade/controls";
 import {
@@ -28,7 +28,10 @@ const vBlocks = v.object({
 const results = { trades: v.number(), pnlSum: v.number(), costSum: v.number() };
 
 /** What days come to before costs, as `Seen`. */
-export const vSeen = v.object({ least: vBlocks, most: vBlocks });
+const vSeen = v.object({ least: vBlocks, most: vBlocks });
+/** What two arms have shown against each other, as a row keeps it; `blocks` in one from before `most` was kept. */
+export const pairFields = { days: v.optional(vSeen), blocks: v.optional(vBlocks) };
+
 /** `net`: after costs, as little as it may be. */
 const vDays = vSeen.extend({ net: vBlocks });
 type Days = Infer<typeof vDays>;
@@ -43,6 +46,14 @@ export const vArms = v.object({
 });
 export type Arms = Infer<typeof vArms>;
 
+/** Arms as a row keeps them that was written before `most` and `net` were. */
+const vEarlierArm = v.object({ ...results, blocks: vBlocks });
+const vEarlierArms = v.object({
+  ...{ model: vEarlierArm, coin: vEarlierArm, momentum: vEarlierArm, alwaysLong: vEarlierArm },
+  buyAndHold: v.object(results),
+});
+export const vKeptArms = v.union(vArms, vEarlierArms);
+
 const NO_TRADES = { trades: 0, pnlSum: 0, costSum: 0 };
 export const NO_SEEN: Seen = { least: NO_BLOCKS, most: NO_BLOCKS };
 export const NO_DAYS: Days = { ...NO_SEEN, net: NO_BLOCKS };
@@ -51,6 +62,25 @@ export const NO_ARMS: Arms = {
   ...{ model: NO_ARM, coin: NO_ARM, momentum: NO_ARM, alwaysLong: NO_ARM },
   buyAndHold: NO_TRADES,
 };
+
+/** A pair's days. Of those from before `most` was kept the least is known: the upper bound is of the days since. */
+export function seenIn({ days, blocks = NO_BLOCKS }: ObjectType<typeof pairFields>): Seen {
+  return days ?? { least: blocks, most: NO_BLOCKS };
+}
+
+/** The arms of a row, whenever it was written. */
+export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
+  const { model, coin, momentum, alwaysLong, buyAndHold } = kept;
+  const since = (arm: Infer<typeof vArm> | Infer<typeof vEarlierArm>) => {
+    if ("days" in arm) return arm;
+    const { blocks, ...sums } = arm;
+    return { ...sums, days: { least: blocks, most: NO_BLOCKS, net: NO_BLOCKS } };
+  };
+  return {
+    ...{ model: since(model), coin: since(coin), momentum: since(momentum) },
+    ...{ alwaysLong: since(alwaysLong), buyAndHold },
+  };
+}
 
 /** A trade with its controls, and what getting in and out costs. */
 export type DayTrade = TradeAndControls & { costBps: number };

@@ -206,7 +206,7 @@ type Standable = Levels &
     status: Outcome["status"] | "PENDING";
     costBps: number;
     gapMinutes: number;
-    inDoubt?: boolean;
+    inDoubt?: boolean | undefined;
   };
 
 export function standingOf(signals: readonly Standable[]): Standing {
@@ -232,17 +232,17 @@ export function standingOf(signals: readonly Standable[]): Standing {
 /** Score minus chance of a closed trade, -1 to 1; `null` for what is open, or none. */
 export function excessIn(signal: Standable): number | null {
   const position = positionOf(signal);
-  const { exitPrice, gapMinutes, inDoubt = false } = signal;
+  const { exitPrice, gapMinutes } = signal;
   return position === null || exitPrice === undefined
     ? null
-    : leastExcess(position, { exitPrice, gapMinutes, inDoubt });
+    : leastExcess(position, { exitPrice, gapMinutes });
 }
 
 /** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
 export function dayTradeOf(
   signal: Standable & { coin: Side | null; momentum: Side | null; compared?: Comparison },
 ): DayTrade | null {
-  const { exitPrice, gapMinutes, inDoubt = false, coin, momentum, compared, costBps } = signal;
+  const { exitPrice, gapMinutes, inDoubt, coin, momentum, compared, costBps } = signal;
   const position = positionOf(signal);
   if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
   return { position, coin, momentum, exitPrice, gapMinutes, inDoubt, compared, costBps };

@@ -80,6 +80,8 @@ export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" 
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;
   calibratedConfidence: number;
+  /** An anchor held its issue before its outcome. Absent: none did. */
+  isAnchored?: boolean;
 };
 
 const vDecided = v.union(v.literal("WIN"), v.literal("LOSS"));
@@ -117,6 +119,9 @@ export const totalsFields = {
   /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
   calibratedSquares: v.number(),
 
+  /** Closed signals, HOLD included, whose issue had been anchored before their outcome. */
+  anchored: v.number(),
+
   /** Trades and their controls, of days that are over; of the lab's arms the days alone. */
   arms: vArms,
 };
@@ -130,6 +135,7 @@ export function emptyTotals(): Totals {
     ...{ streak: null, longestWins: 0, longestLosses: 0 },
     ...noOutcomes(),
     calibratedSquares: 0,
+    anchored: 0,
     arms: NO_ARMS,
   };
 }
@@ -139,8 +145,9 @@ export function emptyTotals(): Totals {
  * @throws RangeError for what no signal can close as: a HOLD that won, a decided trade without a PnL, a figure that is
  * not finite, a confidence that is no whole percent. Adding it would spoil the record for good.
  */
-export function addClosed(totals: Totals, closed: ClosedSignal): Totals {
+export function addClosed({ anchored, ...before }: Totals, closed: ClosedSignal): Totals {
   refuseImpossible(closed);
+  const totals = { ...before, anchored: anchored + (closed.isAnchored === true ? 1 : 0) };
   const { signal, status, pnlPercent, gapMinutes, excess } = closed;
   const expired = totals.expired + (status === "EXPIRED" ? 1 : 0);
   if (signal === "HOLD") return { ...totals, expired, holds: totals.holds + 1 };

@@ -43,7 +43,8 @@ export const vComparison = v.object({
   mirrorStatus: vEnd,
   mirrorExitPrice: v.union(v.number(), v.null()),
   mirrorGapMinutes: v.number(),
-  mirrorInDoubt: v.boolean(),
+  /** Absent: from before this was kept. */
+  mirrorInDoubt: v.optional(v.boolean()),
   /** The price at expiry, for whoever has bought and held; `null` when nobody knew it. */
   holdExitPrice: v.union(v.number(), v.null()),
   decidedBy: v.union(vDecider, v.null()),
@@ -92,13 +93,13 @@ export type TradeAndControls = ArmTrade & {
 export function armTrades(
   trade: TradeAndControls,
 ): Record<Exclude<Arm, "momentum">, ArmTrade> & { momentum?: ArmTrade } {
-  const { position, exitPrice, gapMinutes, inDoubt, compared } = trade;
+  const { position, exitPrice, gapMinutes, inDoubt = false, compared } = trade;
   const own: ArmTrade = { position, exitPrice, gapMinutes, inDoubt };
   const other: ArmTrade = {
     position: mirrored(position),
     exitPrice: compared.mirrorExitPrice,
     gapMinutes: compared.mirrorGapMinutes,
-    inDoubt: compared.mirrorInDoubt,
+    inDoubt: compared.mirrorInDoubt ?? false,
   };
   const of = (side: Side) => (side === position.signal ? own : other);
   return {

@@ -142,8 +142,8 @@ export type Ending = {
   /** `null` when nobody knew one. */
   exitPrice: number | null;
   gapMinutes: number;
-  /** The order in which its levels were touched is not known. */
-  inDoubt: boolean;
+  /** The order in which its levels were touched is not known. Absent: from before this was kept. */
+  inDoubt?: boolean | undefined;
 };
 
 /**
@@ -158,7 +158,7 @@ export function leastExcess(position: Position, { exitPrice, gapMinutes }: Endin
 
 /** The same as great as it may be, so that nothing unseen is a ground against the trade either. */
 export function mostExcess(position: Position, { exitPrice, gapMinutes, inDoubt }: Ending): number {
-  if (exitPrice === null || inDoubt) return 1 - chanceOf(position);
+  if (exitPrice === null || inDoubt === true) return 1 - chanceOf(position);
   const excess = excessAt(position, exitPrice);
   return hasGaps(gapMinutes) ? Math.max(0, excess) : excess;
 }

@@ -5,7 +5,7 @@ import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
-import type { ChainHead } from "../record/events";
+import type { PublishedHead } from "../record/anchors";
 import type { Signal, Week, WeekSignal } from "../record/tables";
 import { standingOf, verdictWords } from "../statistics/figures";
 import type { Edge, Standing } from "../statistics/shapes";
@@ -17,7 +17,7 @@ const MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED: "⌛ expired" } as const;
 
 /** The day's new signals. */
-export function issuedCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+export function issuedCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
   return [
     [
       { bold: "📈 Trading signals · 1h" },
@@ -29,7 +29,7 @@ export function issuedCard(signals: readonly Signal[], head: ChainHead | null): 
 }
 
 /** The newest signals, for a user who asked. */
-export function latestCard(signals: readonly Signal[], head: ChainHead | null): Paragraph[] {
+export function latestCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
   return [
     [{ bold: "📈 Latest signals · 1h" }],
     ...signals.flatMap((signal) => [
@@ -61,7 +61,7 @@ export function recapCard(day: string, signals: readonly Signal[], review: strin
 export function weekCard(
   week: string,
   recap: Week,
-  { review, edge, head }: { review: string | null; edge: Edge; head: ChainHead | null },
+  { review, edge, head }: { review: string | null; edge: Edge; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
@@ -147,8 +147,10 @@ function quoted(words: string): string {
 }
 
 /** Whoever keeps this line can prove that nothing before it was changed. */
-function headLine(head: ChainHead | null): Paragraph[] {
-  return head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]];
+function headLine(head: PublishedHead | null): Paragraph[] {
+  if (head === null) return [];
+  const anchor = head.anchoredBy === null ? "" : `\nAnchored on Base by ${head.anchoredBy}`;
+  return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
 }
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

@@ -42,7 +42,7 @@ export function signalView(row: Signal): PublicSignal {
 }
 
 /** How the control arms of a trade ended. */
-export function controlsView(trade: DayTrade): NonNullable<PublicSignal["controls"]> {
+function controlsView(trade: DayTrade): NonNullable<PublicSignal["controls"]> {
   const { position, compared, costBps } = trade;
   const arms = armTrades(trade);
   const shown = (arm: ArmTrade) => {

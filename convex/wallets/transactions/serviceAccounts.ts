@@ -52,17 +52,18 @@ export async function sentBy(
     .take(limit);
 }
 
-/** The newest transaction of a service account; `null` before its first. */
+/** The newest transactions of a service account, newest first. */
 export async function lastSentBy(
   ctx: QueryCtx,
   role: ServiceRole,
   address: string,
-): Promise<Doc<"transactions"> | null> {
+  count: number,
+): Promise<Doc<"transactions">[]> {
   return ctx.db
     .query("transactions")
     .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
     .order("desc")
-    .first();
+    .take(count);
 }
 
 async function accountOf(ctx: MutationCtx, role: ServiceRole, address: string): Promise<Doc<"wallets">> {
