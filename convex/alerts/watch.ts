@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { dueWork } from "../lib/cronRuns";
 import { MINUTE } from "../lib/time";
+import { PRICED_TOKENS } from "../prices/tables";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
 import { newestAt, observationsAfter } from "./history/observations";
@@ -24,6 +25,9 @@ const BATCH = 25;
 const OBSERVATIONS = 20;
 /** Funding rates are asked for at most this often. */
 const FUNDING_EVERY_MS = 10 * MINUTE;
+/** As often as those that are sampled for everybody. */
+const PRICES_EVERY_MS = 5 * MINUTE;
+const isSampled = (token: string): boolean => PRICED_TOKENS.some((one) => one === token);
 
 /** For the cron, every minute. */
 export const tick = dueWork(async (ctx) => {
@@ -39,12 +43,14 @@ export const tick = dueWork(async (ctx) => {
     const observes = subjectOf(subject);
     if (observes.kind === "funding") {
       if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
-    } else if ((await newestAt(ctx, observes)) > cursor.at) {
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+      continue;
     }
+    const newest = await newestAt(ctx, observes);
+    if (newest > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+    if (observes.kind !== "flow" && !isSampled(observes.token) && now - newest >= PRICES_EVERY_MS)
+      stale.push(subject);
   }
-  if (stale.length > 0)
-    await ctx.scheduler.runAfter(0, internal.alerts.desk.askForRates, { subjects: stale });
+  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });
   await startReview(ctx, now);
   await startDeliveries(ctx, now);
 });

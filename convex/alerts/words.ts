@@ -3,6 +3,7 @@ import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
 import type { Condition } from "./language/conditions";
+import { FUNDING_HOURS } from "./language/grammar";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */
@@ -18,11 +19,11 @@ export function describe(condition: Condition): string {
     case "price":
       return `${condition.token} at ${dollars(condition.levelUsd)} or ${condition.direction}`;
     case "change": {
-      const way = condition.direction === "up" ? "above" : "below";
-      return `${condition.token} at least ${percent(condition.percent)} ${way} its price ${hours(condition.windowHours)} before`;
+      const way = condition.direction === "up" ? "rises" : "falls";
+      return `${condition.token} ${way} ${percent(condition.percent)} or more within ${hours(condition.windowHours)}`;
     }
     case "funding":
-      return `${condition.token} funding at ${percent(condition.percentPerHour)} per hour or ${condition.direction} (Hyperliquid)`;
+      return `${condition.token} funding at ${rate(condition.percentPerHour)} or ${condition.direction} (Hyperliquid)`;
     case "flow": {
       const way = condition.direction === "in" ? "into" : "out of";
       return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
@@ -41,12 +42,17 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
     case "change":
       return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Number(Math.abs(value).toFixed(2)))} in ${hours(condition.windowHours)}, ${when}`;
     case "funding":
-      return `${condition.token} funding is at ${percent(value)} per hour, ${when}`;
+      return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":
       return `${dollars(value)} of ${COINS[condition.token].name} went ${condition.direction === "in" ? "into" : "out of"} an exchange, ${when}`;
     case "digest":
       return `It is ${condition.time} in ${condition.timeZone}`;
   }
+}
+
+/** A funding rate as exchanges quote it. */
+function rate(percentPerHour: number): string {
+  return `${percent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
 }
 
 function hours(count: number): string {

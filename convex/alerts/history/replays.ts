@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type ActionCtx } from "../../_generated/server";
 import { DAY, HOUR } from "../../lib/time";
 import { priceOf } from "../../prices/model";
-import { vPrice, vPricedToken } from "../../prices/tables";
+import { vPrice } from "../../prices/tables";
 import { digestTimes } from "./digests";
 import type { Condition } from "../language/conditions";
 import {
@@ -107,7 +107,7 @@ async function pricesSince(ctx: ActionCtx, subject: PriceSubject, { since, now }
 }
 
 export const samples = internalQuery({
-  args: { token: vPricedToken, after: v.number(), until: v.number(), limit: v.number() },
+  args: { token: v.string(), after: v.number(), until: v.number(), limit: v.number() },
   returns: v.array(vPrice),
   handler: async (ctx, { token, ...range }) => (await samplesAfter(ctx, token, range)).map(priceOf),
 });
