@@ -41,6 +41,7 @@ import type * as alerts_language_prompts from "../alerts/language/prompts.js";
 import type * as alerts_language_quantities from "../alerts/language/quantities.js";
 import type * as alerts_language_reading from "../alerts/language/reading.js";
 import type * as alerts_language_times from "../alerts/language/times.js";
+import type * as alerts_language_wordings from "../alerts/language/wordings.js";
 import type * as alerts_lifetimes from "../alerts/lifetimes.js";
 import type * as alerts_model from "../alerts/model.js";
 import type * as alerts_proposals from "../alerts/proposals.js";
@@ -238,6 +239,7 @@ import type * as pages_charts_movements from "../pages/charts/movements.js";
 import type * as pages_charts_relative from "../pages/charts/relative.js";
 import type * as pages_charts_reliability from "../pages/charts/reliability.js";
 import type * as pages_charts_sparkline from "../pages/charts/sparkline.js";
+import type * as pages_charts_threshold from "../pages/charts/threshold.js";
 import type * as pages_charts_week from "../pages/charts/week.js";
 import type * as pages_data from "../pages/data.js";
 import type * as pages_home from "../pages/home.js";
@@ -280,6 +282,7 @@ import type * as payments_reports_settling from "../payments/reports/settling.js
 import type * as payments_reports_tables from "../payments/reports/tables.js";
 import type * as payments_terms from "../payments/terms.js";
 import type * as payments_transfers from "../payments/transfers.js";
+import type * as pictures_alert from "../pictures/alert.js";
 import type * as pictures_card from "../pictures/card.js";
 import type * as pictures_data from "../pictures/data.js";
 import type * as pictures_desk from "../pictures/desk.js";
@@ -561,6 +564,7 @@ declare const fullApi: ApiFromModules<{
   "alerts/language/quantities": typeof alerts_language_quantities;
   "alerts/language/reading": typeof alerts_language_reading;
   "alerts/language/times": typeof alerts_language_times;
+  "alerts/language/wordings": typeof alerts_language_wordings;
   "alerts/lifetimes": typeof alerts_lifetimes;
   "alerts/model": typeof alerts_model;
   "alerts/proposals": typeof alerts_proposals;
@@ -758,6 +762,7 @@ declare const fullApi: ApiFromModules<{
   "pages/charts/relative": typeof pages_charts_relative;
   "pages/charts/reliability": typeof pages_charts_reliability;
   "pages/charts/sparkline": typeof pages_charts_sparkline;
+  "pages/charts/threshold": typeof pages_charts_threshold;
   "pages/charts/week": typeof pages_charts_week;
   "pages/data": typeof pages_data;
   "pages/home": typeof pages_home;
@@ -800,6 +805,7 @@ declare const fullApi: ApiFromModules<{
   "payments/reports/tables": typeof payments_reports_tables;
   "payments/terms": typeof payments_terms;
   "payments/transfers": typeof payments_transfers;
+  "pictures/alert": typeof pictures_alert;
   "pictures/card": typeof pictures_card;
   "pictures/data": typeof pictures_data;
   "pictures/desk": typeof pictures_desk;

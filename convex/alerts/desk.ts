@@ -11,10 +11,10 @@ import { isAlwaysSampled, learn, listed, sampleCoins } from "./history/coins";
 import { replayOf, type Replay } from "./history/replays";
 import { subjectOf } from "./history/subjects";
 import type { Condition } from "./language/conditions";
-import { lineOf } from "./language/lines";
+import { HOW_TO_SAY, lineOf } from "./language/wordings";
 import { doubtfulAmounts } from "./language/quantities";
 import { turned, type Doubt } from "./language/agreement";
-import { HOW_TO_SAY, readWords, SAID } from "./language/reading";
+import { readWords, SAID } from "./language/reading";
 import type { Alert } from "./model";
 
 /** Where alerts are read from people's words, and what nobody else asks for is collected. */

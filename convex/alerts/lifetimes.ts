@@ -73,7 +73,7 @@ async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: numb
   const { _id: alertId, condition } = alert;
   await tellOwner(ctx, alert, {
     paragraphs: endingCard(alert, expiresAt),
-    buttons: [[{ text: "Keep it", command: `alert yes ${alertId}` }]],
+    buttons: [[{ text: "Keep it", command: `alert set ${alertId}` }]],
     post: (text) => ({
       type: "alert.ending",
       data: { alertId, condition, words: describe(condition), expiresAt: iso(expiresAt), text },
@@ -85,10 +85,6 @@ async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: numb
 function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
   return [
     [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
-    [
-      `It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: `,
-      { command: "alert" },
-      ` yes ${number}`,
-    ],
+    [`It ends on ${dateTime(expiresAt)}. A tap keeps it for another 90 days.`],
   ];
 }

@@ -150,17 +150,7 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
-/** The alert that a user was last asked about, and that waits for a yes; `null` where that was before `since` (epoch ms). */
-export async function lastProposed(
-  ctx: QueryCtx,
-  userId: string,
-  since: number,
-): Promise<Doc<"alerts"> | null> {
-  const row = await inState(ctx, userId, "proposed").order("desc").first();
-  return row === null || row.createdAt < since ? null : row;
-}
-
-function alertOf(row: Doc<"alerts">): Alert {
+export function alertOf(row: Doc<"alerts">): Alert {
   const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
   return parse(vAlert, { ...none, ...row, alertId: row._id, words: describe(row.condition) });
 }

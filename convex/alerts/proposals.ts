@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
+import { vCondition } from "./stored";
 import { sinkOf, sinksOf, vSink } from "./webhooks/rows";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
@@ -9,6 +10,16 @@ export const keep = internalMutation({
   args: vProposal,
   returns: vAlert,
   handler: propose,
+});
+
+/** What an alert waits for; `null` for one that is forgotten. */
+export const condition = internalQuery({
+  args: { alertId: v.string() },
+  returns: v.union(vCondition, v.null()),
+  handler: async (ctx, { alertId }) => {
+    const id = ctx.db.normalizeId("alerts", alertId);
+    return (id === null ? null : await ctx.db.get("alerts", id))?.condition ?? null;
+  },
 });
 
 /** @throws AppError as `model.confirm` does; `not_found` for none of the user's. */

@@ -3,7 +3,7 @@ import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, test } from "./support";
+import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test } from "./support";
 
 /** What the bot tells of signals, whales and prices. */
 
@@ -80,16 +80,27 @@ describe("alerts", () => {
     const [first, read] = await say(app, "/alert btc above $101,000.50", LONG);
     expect(first).toBe("Reading that…");
     expect(read).toMatch(
-      /Alert 1: is this right\?<\/b>\nBTC at \$101,000\.50 or above\nNow: BTC is at \$100,000, [^]*would not have fired[^]*\/alert yes 1/,
+      /❔ BTC at \$101,000\.50 or above<\/b>\nNow: BTC is at \$100,000, [^]*would not have fired[^]*until you tap Set/,
     );
     const [, already] = await say(app, "/alert BTC above 90000", LONG);
-    expect(already).toContain("That is so already: you hear when it begins again.");
-    expect((await say(app, "/alerts"))[0]).toMatch(
-      /no active alert[^]*Waiting for your yes<\/b>\n1\. BTC at/,
+    expect(already).toContain("Already true now; I'll tell you the next time.");
+    expect((await say(app, "/alerts"))[0]).toMatch(/no active alert[^]*Not set: tap to set<\/b>\n1\. BTC at/);
+    const [mine] = await app.rows("alerts");
+    const set = { data: `alert set ${mine?._id ?? ""}` };
+    // Another account that made up the button's words, and words that were typed.
+    expect((await tap(app, "Set: BTC at $101,000.50 or above", { ...set, from: 43 }))[0]?.text).toContain(
+      "private chat only",
     );
-    expect((await say(app, "/alert yes 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 1"))[0]).toContain("Alert 1 is on</b>\nBTC at $101,000.50 or above");
-    await say(app, "/alert yes 2");
+    expect((await say(app, `/${set.data}`))[0]).toContain("You have no active alert");
+    expect((await say(app, "/alert yes 1"))[0]).toContain("You have no active alert");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["proposed", "proposed"]);
+    const [on] = await tap(app, "Set: BTC at $101,000.50 or above");
+    expect(on).toMatchObject({
+      method: "editMessageText",
+      text: expect.stringContaining("Alert 1 is on</b>\nBTC at $101,000.50 or above"),
+    });
+    await say(app, "/alerts");
+    await tap(app, "Set: BTC at $90,000 or above");
 
     const before = app.cards().length;
     vi.setSystemTime(Date.now() + 5 * MINUTE);
@@ -104,32 +115,53 @@ describe("alerts", () => {
     );
     expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
     expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert was switched off: ask for it again.");
-    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
+    await tap(app, "My alerts");
+    await tap(app, "Off: BTC at $101,000.50 or above");
+    expect((await tap(app, "Off: BTC at $101,000.50 or above", set))[0]?.text).toContain("was switched off");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["off", "off"]);
   });
 
-  test("take a plain yes for what was asked last, from its user, in private and soon; else it is a question", async ({
+  test("are read from any words, a tap lower or higher, changed, or refused; nothing is armed by a word", async ({
     app,
   }) => {
     await linkedUser(app, "alice");
-    await linkedUser(app, "bob", 43);
     await priced(app, 100_000);
-    await say(app, "/alert BTC above 101000", LONG);
-    await say(app, "/alert BTC below 90000", LONG);
-    expect((await say(app, "Yes!", { ...LONG, from: 43 }))[0]).toBe("Thinking…");
-    expect((await say(app, "Yes, but why?", LONG))[0]).toBe("Thinking…");
-    expect((await say(app, "Yes!"))[0]).toContain("Alert 2 is on</b>\nBTC at $90,000 or below");
-    await app.advance(11 * MINUTE);
-    expect((await say(app, "yes", LONG))[0]).toBe("Thinking…");
-    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["proposed", "active"]);
+    const states = async () => (await app.rows("alerts")).map(({ asked, state }) => [asked, state]);
+    const [, read] = await say(app, "tell me when bitcoin rises over 120k, please", LONG);
+    expect(read).toContain("❔ BTC at $120,000 or above");
+    for (const word of ["yes", "ok", "no"]) expect((await say(app, word, LONG))[0]).toBe("Thinking…");
+    expect((await states()).map(([, state]) => state)).toEqual(["proposed"]);
+    const [lower] = await tap(app, "−1 %");
+    expect(lower).toMatchObject({
+      method: "editMessageText",
+      text: expect.stringContaining("❔ BTC at $118,800 or above"),
+    });
+    const [changed] = await tap(app, "Change");
+    expect(changed?.text).toContain("Send it as you want it: /alert BTC above 118,800");
+    const [refused] = await tap(app, "No");
+    expect(refused).toMatchObject({ method: "editMessageText", text: "Not set: BTC at $118,800 or above." });
+    expect((await states()).map(([, state]) => state)).toEqual(["proposed", "off"]);
+    // What is open is asked, each meaning a button.
+    const [, open] = await say(app, "please tell me when bitcoin drops below 110k", LONG);
+    expect(open).toContain("BTC is at $100,000, so that is true already. Above or below?");
+    const [above] = await tap(app, "BTC above 110,000");
+    expect(above?.text).toContain("❔ BTC at $110,000 or above");
+    const [set] = await tap(app, "Set");
+    expect(set?.text).toContain("is on</b>\nBTC at $110,000 or above");
+    // Without the model the lines of the grammar still work, and the bot says so.
+    app.standins.fail("llm", { mode: "status", status: 503 });
+    expect((await say(app, "Sag mir, wenn BTC unter 80000 fällt", LONG))[1]).toContain(
+      "No language model answers just now, so I read alerts in these words only: BTC above 100,000",
+    );
+    expect((await say(app, "BTC below 80,000", LONG))[1]).toContain("❔ BTC at $80,000 or below");
   });
 
   test("in words that could mean several things say what to say instead", async ({ app }) => {
     await linkedUser(app, "alice");
-    expect(await say(app, "/alert")).toEqual([expect.stringContaining("/alert BTC above 100000")]);
+    expect(await say(app, "/alert")).toEqual([expect.stringContaining("BTC above 100,000")]);
     const answers = await say(app, "/alert BTC at 100000", LONG);
     expect(answers[1]).toContain("Say it like one of these: BTC above 100,000");
-    for (const text of ["/alerts off", "/alerts off 9", "/alerts off first", "/alert yes 9"])
+    for (const text of ["/alerts off", "/alerts off 9", "/alerts off first"])
       expect([text, (await say(app, text))[0]]).toEqual([
         text,
         expect.stringContaining("You have no active alert"),

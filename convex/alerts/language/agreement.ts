@@ -1,4 +1,5 @@
 import { symbolIn } from "../../lib/money/tokens";
+import { withoutTrailing } from "../../lib/text/strings";
 import { mentionsIn, namesOf } from "../../evidence/text/names";
 import type { Fact } from "../../evidence/tables";
 import { FUNDING_HOURS, isTimeZone, MOVED, STABLE } from "./grammar";
@@ -39,7 +40,7 @@ function coinsIn(words: string, facts: readonly Fact[]): Set<string> {
     .map(({ subject }) => subject.toUpperCase());
   const symbols = (words.match(WORDS) ?? []).flatMap((word) => {
     if (COMMON.has(word) || (word.length < 3 && word === word.toLowerCase())) return [];
-    const bare = word.replace(/[.-]+$/, "");
+    const bare = withoutTrailing(word, ".-");
     return [symbolIn(bare), symbolIn(bare.replace(/s$/, ""))];
   });
   return new Set([...named, ...symbols].filter((symbol) => listed.has(symbol)));
@@ -134,7 +135,9 @@ function spanTrouble({ condition, hours }: Line, words: string): Doubt | null {
 /** A place in another script is nobody's to compare: the card says what time it is there. */
 function zoneTrouble(zone: string, words: string): string | null {
   const lower = words.toLowerCase();
-  const named = (words.match(/[A-Za-z]+(?:\/[A-Za-z0-9_+-]+)+/g) ?? []).filter(isTimeZone);
+  const named = (words.match(/(?<![A-Za-z])[A-Za-z]{1,20}(?:\/[A-Za-z0-9_+-]{1,32}){1,2}/g) ?? []).filter(
+    isTimeZone,
+  );
   const city = (zone.split("/").at(-1) ?? zone).replaceAll("_", " ").toLowerCase();
   const isOther = named.some((one) => one.toLowerCase() !== zone.toLowerCase());
   const isSaid =

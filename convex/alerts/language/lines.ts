@@ -7,14 +7,6 @@ import { FUNDING_HOURS, isTimeZone } from "./grammar";
  * as such a line, and who knows the forms writes one. Pure.
  */
 
-export const EXAMPLES = [
-  "BTC above 100,000",
-  "ETH down 5 % in 24 h",
-  "ETH funding above 0.05 % per 8 h",
-  "inflow of USDC over 10M",
-  "digest at 07:30 Europe/Berlin",
-] as const;
-
 /** What a line says, number by number: what the words have to hold as well. */
 export type Line = {
   condition: Condition;
@@ -117,23 +109,4 @@ function zoneNamed(name: string): string {
   // The platform knows some zones by older names than people do, whose writing then stays.
   const known = new Intl.DateTimeFormat("en-GB", { timeZone: name }).resolvedOptions().timeZone;
   return known.toLowerCase() === name.toLowerCase() ? known : name;
-}
-
-/** The line that says a condition, in numbers that nobody can take for others. */
-export function lineOf(condition: Condition): string {
-  const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
-  switch (condition.kind) {
-    case "price":
-      return `${condition.token} ${condition.direction} ${number(condition.levelUsd)}`;
-    case "change":
-      return `${condition.token} ${condition.direction} ${number(condition.percent)} % in ${condition.windowHours} h`;
-    case "funding": {
-      const rate = Number((condition.percentPerHour * FUNDING_HOURS).toPrecision(12));
-      return `${condition.token} funding ${condition.direction} ${number(rate)} % per ${FUNDING_HOURS} h`;
-    }
-    case "flow":
-      return `${condition.direction}flow of ${condition.token} over ${number(condition.overUsd)}`;
-    case "digest":
-      return `digest at ${condition.time} ${condition.timeZone}`;
-  }
 }

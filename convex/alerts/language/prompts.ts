@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Question } from "../../providers/models/structure";
 import { FUNDED, FUNDING_HOURS, MOVED, WINDOWS } from "./grammar";
-import { EXAMPLES } from "./lines";
+import { EXAMPLES } from "./wordings";
 
 /** How the model is asked to restate a person's words. What it answers is read by `lines`, and checked by `agreement`. */
 

@@ -6,7 +6,8 @@ import { failureOf } from "../../lib/errors";
 import { charge, type Caller } from "../../lib/limits/charges";
 import { deadlines } from "../../lib/outside/deadlines";
 import { disagreement, type Doubt } from "./agreement";
-import { EXAMPLES, readLine, type Line } from "./lines";
+import { readLine, type Line } from "./lines";
+import { EXAMPLES, HOW_TO_SAY } from "./wordings";
 
 /** From a person's words in any language to a line of the grammar, and no further than the words go. For actions. */
 
@@ -18,8 +19,6 @@ export type Reading =
   | { kind: "none" }
   /** Nobody could read them: there is no model, or it fails. */
   | { kind: "unread" };
-
-export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
 /** What somebody is told whose words were no alert. */
 export const SAID = {

@@ -13,6 +13,8 @@ export type Request = {
   userId: string | null;
   /** What followed the command, trimmed; "" for nothing. */
   argument: string;
+  /** Whether a button said it: what is armed or ended by a tap is not by words. */
+  isTap: boolean;
 };
 
 /**

@@ -41,7 +41,9 @@ export function restated(prompt: string): Restated {
   const percent = signed(PERCENTAGE.exec(words));
   const amount = usdIn(words);
   if (/whale|\bwale?s?\b|inflow|outflow|zufluss|abfluss|exchange|börse/i.test(words)) {
-    return amount === null ? NOTHING : said(`${OUT.test(words) ? "outflow" : "inflow"} of ${token} over ${amount}`);
+    return amount === null
+      ? NOTHING
+      : said(`${OUT.test(words) ? "outflow" : "inflow"} of ${token} over ${amount}`);
   }
   const isSaid = isDown || UP.test(words);
   if (/funding/i.test(words)) {
