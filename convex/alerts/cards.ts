@@ -2,6 +2,8 @@ import { cut } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import type { Proposed } from "./desk";
+import { sayingOf } from "../evidence/wordings";
+import type { Fact } from "../evidence/tables";
 import type { Doubt } from "./language/agreement";
 import type { Condition } from "./language/conditions";
 import { LEAST_FLOW_USD } from "./language/grammar";
@@ -143,6 +145,24 @@ export function confirmedCard(alert: Alert): AlertCard {
     answer: [[{ bold: `🔔 Alert ${number} is on` }, `\n${words}`], [`${often}${until}`]],
     buttons: [[offButton(alert), MY_ALERTS]],
   };
+}
+
+/** One that says nothing for a while. */
+export function mutedCard(alert: Alert, until: number): AlertCard {
+  return {
+    answer: [[`🔕 Muted until ${dateTime(until)}: ${alert.words}.`]],
+    buttons: [[{ text: "Unmute", command: `alert unmute ${alert.alertId}` }, offButton(alert)]],
+  };
+}
+
+/** The facts of the hour in which an alert fired, each with its source. */
+export function whyCard(facts: readonly Fact[]): Paragraph[] {
+  if (facts.length === 0) return [["Nothing was collected in that hour that says why."]];
+  const lines = facts.flatMap((fact): Paragraph => [
+    `\n${sayingOf(fact)} `,
+    { words: fact.source, href: fact.url },
+  ]);
+  return [[{ bold: "What was known in that hour" }, ...lines]];
 }
 
 /** One that has ended, or was never set. */

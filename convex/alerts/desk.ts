@@ -2,6 +2,9 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/desk";
+import type { Fact, Wanted } from "../evidence/tables";
+import { COIN_NAMES } from "../lib/money/tokens";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import type { Caller } from "../lib/limits/charges";
 import { counted, providerAction } from "../lib/outside/providerCalls";
@@ -121,6 +124,41 @@ function doubtByPrice(
   if (!holds || readBy === "grammar") return null;
   const say = `${condition.token} is at ${dollars(latest.value)}, so that is true already. Above or below?`;
   return { say, meant: [turned(condition), condition] };
+}
+
+/** What of a coin's facts says how it moves. */
+const REASONS = ["dayChange", "dayHigh", "dayLow", "volume24h", "funding", "openInterest"] as const;
+const HEADLINES = 3;
+
+/** The facts of the hour in which an alert of the user's last fired: of its coin, and the headlines. */
+export const reasonsFor = counted(
+  async (ctx, fired: { userId: string; alertId: string }): Promise<Fact[]> => {
+    const firing = await ctx.runQuery(internal.alerts.proposals.lastFiring, fired);
+    if (firing === null) return [];
+    const { token, observedAt } = firing;
+    const wanted: Wanted[] = [
+      ...(token === null ? [] : [{ collector: "day" as const, subject: token }]),
+      { collector: "markets", subject: "" },
+      { collector: "perpetuals", subject: "" },
+      { collector: "news", subject: "" },
+    ];
+    if (Date.now() - observedAt < HOUR)
+      await gather(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
+    const of = { wanted, withinMs: HOUR, at: Math.min(Date.now(), observedAt + HOUR) };
+    const { facts } = await ctx.runQuery(internal.evidence.collections.latest, of);
+    const own = facts.filter(({ subject, kind }) => subject === token && REASONS.some((one) => one === kind));
+    const names = token === null ? [] : [token, ...namesOfCoin(token)];
+    const headlines = facts
+      .filter(({ kind }) => kind === "headline")
+      .map((fact) => ({ fact, isNamed: names.some((name) => String(fact.value).includes(name)) }))
+      .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed));
+    return [...own, ...headlines.slice(0, HEADLINES).map(({ fact }) => fact)];
+  },
+);
+
+function namesOfCoin(token: string): readonly string[] {
+  const names: Readonly<Record<string, readonly string[]>> = COIN_NAMES;
+  return names[token] ?? [];
 }
 
 /** Has collected what nobody else collects, and compares it. One answer has the rates of all coins, and one their prices. */

@@ -119,6 +119,13 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
+/** Has an active alert say nothing until a moment (epoch ms); then it is compared anew. */
+export async function muteUntil(ctx: MutationCtx, row: Doc<"alerts">, readyAt: number): Promise<Alert> {
+  if (row.state !== "active") throw new AppError("conflict", "This alert is off: ask for it again");
+  await ctx.db.patch("alerts", row._id, { phase: "waiting", readyAt });
+  return alertOf(await getOrThrow(ctx, "alerts", row._id));
+}
+
 /** A user's alert by its id; `null` for none. */
 export async function findAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts"> | null> {
   const alertId = ctx.db.normalizeId("alerts", id);

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
+import { alertsOf, confirm, findAlert, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
 import { vCondition } from "./stored";
 import { sinkOf, sinksOf, vSink } from "./webhooks/rows";
 
@@ -19,6 +19,26 @@ export const condition = internalQuery({
   handler: async (ctx, { alertId }) => {
     const id = ctx.db.normalizeId("alerts", alertId);
     return (id === null ? null : await ctx.db.get("alerts", id))?.condition ?? null;
+  },
+});
+
+/** When an alert of the user's last fired, by its source, and of which coin; `null` for none that has. */
+export const lastFiring = internalQuery({
+  args: { userId: v.string(), alertId: v.string() },
+  returns: v.union(v.object({ observedAt: v.number(), token: v.union(v.string(), v.null()) }), v.null()),
+  handler: async (ctx, { userId, alertId }) => {
+    const row = await findAlert(ctx, userId, alertId);
+    const firing =
+      row === null
+        ? null
+        : await ctx.db
+            .query("alertFirings")
+            .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", row._id))
+            .order("desc")
+            .first();
+    if (row === null || firing === null) return null;
+    const token = row.condition.kind === "digest" ? null : row.condition.token;
+    return { observedAt: firing.observedAt, token };
   },
 });
 

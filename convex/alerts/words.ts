@@ -13,6 +13,11 @@ export function percent(value: number): string {
   return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })} %`;
 }
 
+/** `+1.20 %`, `−0.35 %`. */
+export function signedPercent(value: number): string {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)} %`;
+}
+
 /** What an alert waits for, with its units. */
 export function describe(condition: Condition): string {
   switch (condition.kind) {
@@ -55,7 +60,7 @@ function rate(percentPerHour: number): string {
   return `${percent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
 }
 
-function hours(count: number): string {
+export function hours(count: number): string {
   if (count > 24) return `${count / 24} days`;
   return count === 1 ? "an hour" : `${count} hours`;
 }

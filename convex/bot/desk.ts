@@ -4,8 +4,8 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import { openCard, proposalCard, type AlertCard } from "../alerts/cards";
-import { answerWords, type Answered } from "../alerts/desk";
+import { openCard, proposalCard, whyCard, type AlertCard } from "../alerts/cards";
+import { answerWords, reasonsFor, type Answered } from "../alerts/desk";
 import { SAID } from "../alerts/language/reading";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
@@ -110,6 +110,8 @@ async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): P
       }
       return answerOf(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
+    case "why":
+      return answerOf(whyCard(await reasonsFor(ctx, { userId: work.userId, alertId: work.alertId })));
     case "alert":
       return alerted(ctx, work);
   }

@@ -34,6 +34,8 @@ const vWork = v.union(
   v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
   /** `isPlain`: no command says that it is a question, so it may ask for an alert as well. */
   v.object({ kind: v.literal("ask"), question: v.string(), isPlain: v.optional(v.boolean()) }),
+  /** Why an alert has fired. */
+  v.object({ kind: v.literal("why"), userId: v.string(), alertId: v.string() }),
   /** `text` is what to be alerted of, in the user's words. */
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );

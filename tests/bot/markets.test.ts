@@ -108,10 +108,21 @@ describe("alerts", () => {
     await app.t.mutation(internal.alerts.watch.tick, {});
     await arrived(app, before + 1);
     expect(app.cards().slice(before)).toMatchObject([
-      { chatId: String(ALICE), text: expect.stringContaining("BTC is at $101,500") },
+      { chatId: String(ALICE), text: expect.stringContaining("$101,500") },
     ]);
+    const fired = app.cards().at(-1);
+    expect(fired?.text).toMatch(
+      /^<b>🟢 BTC \+1\.50 % in 5 min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
+    );
+    expect(fired?.keyboard?.flat().map(({ text }) => text)).toEqual(["Off", "Mute 24 h", "Why"]);
+    const [why] = await tap(app, "Why");
+    expect(why).toMatchObject({ method: "sendMessage", text: expect.stringContaining("known in that hour") });
+    expect(why?.text).toMatch(/BTC perpetual funding rate[^<]*<a href="https:\/\/[^"]+">Hyperliquid<\/a>/);
+    const [muted] = await tap(app, "Mute 24 h");
+    expect(muted?.text).toMatch(/^🔕 Muted until 6 Jan 2026/);
+    expect((await app.rows("alerts"))[0]?.readyAt).toBeGreaterThan(Date.now() + 23 * 60 * MINUTE);
     expect((await say(app, "/alerts"))[0]).toMatch(
-      /1\. BTC at [^\n]*, fired once\n2\. BTC at \$90,000 or above\n/,
+      /1\. BTC at [^\n]*, fired once\n2\. BTC at \$90,000 or above$/,
     );
     expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
     expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");

@@ -1,16 +1,18 @@
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
-import { changeCard, confirmedCard, endedCard, listCard } from "../../alerts/cards";
+import { changeCard, confirmedCard, endedCard, listCard, mutedCard } from "../../alerts/cards";
 import { HOW_TO_SAY } from "../../alerts/language/wordings";
 import {
   alertOf,
   alertsOf,
   confirm as confirmAlert,
+  muteUntil,
   findAlert,
   numberedAlert,
   switchOff,
 } from "../../alerts/model";
+import { DAY } from "../../lib/time";
 import { codeHash } from "../../messenger/codes";
 import type { Paragraph } from "../../messenger/format";
 import { confirmLink, dropLink, linkOfAccount } from "../../messenger/model";
@@ -97,7 +99,8 @@ export const commands: readonly Command[] = [
     inPlace: true,
     run: async (ctx, { userId, argument, isTap }) => {
       if (argument === "") return { answer: notice(HOW_TO_SAY) };
-      const [, what = "", which = ""] = /^(set|yes|off|no|change) +(\S{1,40})$/i.exec(argument) ?? [];
+      const [, what = "", which = ""] =
+        /^(set|yes|off|no|change|mute|unmute) +(\S{1,40})$/i.exec(argument) ?? [];
       const change = CHANGES[what.toLowerCase()];
       if (change === undefined)
         return {
@@ -110,6 +113,13 @@ export const commands: readonly Command[] = [
         return row === null ? GONE : change(ctx, row);
       });
     },
+  },
+  {
+    name: "why",
+    hidden: true,
+    summary: "Why an alert has fired",
+    access: "linked",
+    run: (_ctx, { userId, argument }) => ({ answer: [], later: { kind: "why", userId, alertId: argument } }),
   },
   {
     name: "alerts",
@@ -167,6 +177,11 @@ const CHANGES: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) =>
   yes: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
   off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
   no: async (ctx, row) => endedCard(await switchOff(ctx, row)),
+  mute: async (ctx, row) => {
+    const until = Date.now() + DAY;
+    return mutedCard(await muteUntil(ctx, row, until), until);
+  },
+  unmute: async (ctx, row) => confirmedCard(await muteUntil(ctx, row, Date.now())),
   change: (_ctx, row) => Promise.resolve(changeCard(alertOf(row))),
 };
 
