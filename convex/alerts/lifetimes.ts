@@ -5,6 +5,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import type { Paragraph } from "../messenger/format";
+import { isChatUser } from "../messenger/model";
 import { describe } from "./words";
 import { tellOwner } from "./firings";
 
@@ -24,7 +25,9 @@ export async function lifeFrom(
   { userId }: Pick<Doc<"alerts">, "userId">,
   now: number,
 ): Promise<{ expiresAt: number; reviewAt: number }> {
-  const expiresAt = now + ((await isProven(ctx, userId)) ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
+  // A chat with the bot is somebody's for certain: only a name costs nothing.
+  const isSomebodys = isChatUser(userId) || (await isProven(ctx, userId));
+  const expiresAt = now + (isSomebodys ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
   return { expiresAt, reviewAt: expiresAt - NOTICE_MS };
 }
 

@@ -50,16 +50,11 @@ export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal
   if (same !== undefined) return alertOf(same);
   const [oldest] = proposed;
   if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
-  const latest = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
-    .order("desc")
-    .first();
   const now = Date.now();
   const alertId = await ctx.db.insert("alerts", {
     ...proposal,
     ...watchOf(condition),
-    number: (latest?.number ?? 0) + 1,
+    number: await nextNumber(ctx, userId),
     state: "proposed",
     watched: false,
     phase: "ended",
@@ -68,6 +63,15 @@ export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal
     fired: 0,
   });
   return alertOf(await getOrThrow(ctx, "alerts", alertId));
+}
+
+export async function nextNumber(ctx: QueryCtx, userId: string): Promise<number> {
+  const latest = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
+    .order("desc")
+    .first();
+  return (latest?.number ?? 0) + 1;
 }
 
 /**

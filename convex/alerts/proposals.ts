@@ -1,6 +1,17 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { alertsOf, confirm, findAlert, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
+import { inState, MOST_ACTIVE } from "./allowances";
+import {
+  alertsOf,
+  confirm,
+  findAlert,
+  nextNumber,
+  ownAlert,
+  propose,
+  switchOff,
+  vAlert,
+  vProposal,
+} from "./model";
 import { vCondition } from "./stored";
 import { sinkOf, sinksOf, vSink } from "./webhooks/rows";
 
@@ -48,6 +59,18 @@ export const accept = internalMutation({
   returns: vAlert,
   handler: async (ctx, { userId, alertId, address }) =>
     confirm(ctx, await ownAlert(ctx, userId, alertId), address),
+});
+
+/** Makes the active alerts of a chat its user's, once it has one, as far as the user may have so many. */
+export const adopt = internalMutation({
+  args: { from: v.string(), to: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { from, to }) => {
+    const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
+    for (const { _id } of await inState(ctx, from, "active").take(room))
+      await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
+    return null;
+  },
 });
 
 /** @throws AppError `not_found` for none of the user's. */

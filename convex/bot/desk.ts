@@ -19,6 +19,7 @@ import { MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { focusOf } from "../market/listing";
 import type { Paragraph } from "../messenger/format";
+import { chatUser, isChatUser } from "../messenger/model";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/reports/cards";
 import { pseudonymOf } from "../users/model";
@@ -86,8 +87,9 @@ async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): P
       });
     case "ask": {
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
-      const isAlert = work.isPlain === true && userId !== undefined;
-      const alert = isAlert ? await alertIn(ctx, userId, work.question) : null;
+      const isAlert = work.isPlain === true && sender.alone;
+      const whose = userId ?? chatUser(sender.messengerId);
+      const alert = isAlert ? await alertIn(ctx, whose, work.question) : null;
       if (alert !== null) return alert;
       required("LLM_GATEWAY_API_KEY");
       // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
@@ -126,6 +128,7 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     const { userId, walletAddress } = await connectAccount(ctx, account, null);
+    await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
     return linkedCard({ account: pseudonymOf(userId), walletAddress });
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
@@ -152,10 +155,16 @@ async function alerted(
   ctx: ActionCtx,
   { userId, text }: Extract<Work, { kind: "alert" }>,
 ): Promise<Extract<Step, { kind: "answer" }>> {
-  const caller = { userId, address: null, signedIn: true };
+  const caller = callerOf(userId);
   await charge(ctx, "alert", caller);
   const answered = await answerWords(ctx, { caller, userId, text });
   return shown(answered);
+}
+
+function callerOf(userId: string): Caller {
+  return isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${userId}`), address: null }
+    : { userId, address: null, signedIn: true };
 }
 
 /** Any words may ask for an alert; `null` where they do not, so that they are a question. */

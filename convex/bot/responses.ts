@@ -1,7 +1,8 @@
 import type { MutationCtx } from "../_generated/server";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import { userOfAccount, type Card } from "../messenger/model";
+import { chatUser, userOfAccount, type Card } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
+import { priceOutcome } from "./commands/prices";
 import { commandNamed, help } from "./commands/list";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./commands/grammar";
@@ -50,7 +51,7 @@ async function outcomeOf(
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) return questionOf({ sender, userId, argument: text.trim(), isTap });
+  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim(), isTap });
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
@@ -58,13 +59,17 @@ async function outcomeOf(
   if (command.access !== "anywhere" && !sender.alone) {
     return { answer: notice(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "") };
   }
-  if (command.access !== "linked") return command.run(ctx, request);
-  if (userId === null) return { answer: notice(...HOW_TO_LINK) };
-  return command.run(ctx, { ...request, userId });
+  if (command.access === "anywhere" || command.access === "alone") return command.run(ctx, request);
+  const owner = userId ?? (command.access === "own" ? chatUser(sender.messengerId) : null);
+  if (owner === null) return { answer: notice(...HOW_TO_LINK) };
+  return command.run(ctx, { ...request, userId: owner });
 }
 
-/** Words that are no command are a question; a picture without words gets help. */
-function questionOf({ argument: question }: Request): Outcome {
+/** Words that are no command are a question; a coin alone asks for its price, and a picture without words gets help. */
+async function questionOf(ctx: MutationCtx, { argument: question }: Request): Promise<Outcome> {
   if (question === "") return { answer: help() };
+  // A coin's name alone asks for its price, which needs no model.
+  const price = await priceOutcome(ctx, question.replace(/\s*\?$/, ""));
+  if (price !== null) return price;
   return { answer: notice("Thinking…"), later: { kind: "ask", question, isPlain: true } };
 }

@@ -3,13 +3,19 @@ import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test } from "./support";
+import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test, userWithCode } from "./support";
 
 /** What the bot tells of signals, whales and prices. */
 
 const MINUTE = 60_000;
 /** A notice, and the answer behind it. */
 const LONG = { answers: 2 };
+
+/** BTC at this price, as a source tells it now. */
+async function priced(app: App, priceUsd: number): Promise<void> {
+  const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
+  await app.t.mutation(internal.prices.samples.store, sample);
+}
 
 describe("/signals", () => {
   test("shows the latest of both tokens or of one, to anybody, in groups too", async () => {
@@ -66,12 +72,6 @@ describe("/whales", () => {
 });
 
 describe("alerts", () => {
-  /** BTC at this price, as a source tells it now. */
-  async function priced(app: App, priceUsd: number): Promise<void> {
-    const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
-    await app.t.mutation(internal.prices.samples.store, sample);
-  }
-
   test("are read, confirmed by number, listed, switched off, and reach the linked chat", async ({ app }) => {
     await linkedUser(app, "alice");
     await linkedUser(app, "bob", 43);
@@ -112,7 +112,7 @@ describe("alerts", () => {
     ]);
     const fired = app.cards().at(-1);
     expect(fired?.text).toMatch(
-      /^<b>🟢 BTC \+1\.50 % in 5 min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
+      /^<b>🟢 BTC \+1\.50 % in \d min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
     );
     expect(fired?.keyboard?.flat().map(({ text }) => text)).toEqual(["Off", "Mute 24 h", "Why"]);
     const [why] = await tap(app, "Why");
@@ -167,6 +167,40 @@ describe("alerts", () => {
     expect((await say(app, "BTC below 80,000", LONG))[1]).toContain("❔ BTC at $80,000 or below");
   });
 
+  test("need no account: the chat has five, which go over to its user's once it is linked", async ({
+    app,
+  }) => {
+    await priced(app, 100_000);
+    const [, read] = await say(app, "ping me when btc rises above 110k", LONG);
+    expect(read).toContain("❔ BTC at $110,000 or above");
+    expect((await tap(app, "Set"))[0]?.text).toContain("Alert 1 is on");
+    const [row] = await app.rows("alerts");
+    expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 24 * 60 * MINUTE);
+    // Nothing over HTTP can name the chat's own user.
+    const { status } = await app.get(`/alerts?userId=${encodeURIComponent(row?.userId ?? "")}`);
+    expect(status).toBe(400);
+    for (const level of [111, 112, 113, 114]) {
+      await say(app, `/alert BTC above ${level}000`, LONG);
+      await tap(app, "Set");
+    }
+    await say(app, "/alert BTC above 115000", LONG);
+    expect((await tap(app, "Set"))[0]?.text).toContain("At most 5 alerts can be active");
+    vi.setSystemTime(Date.now() + 5 * MINUTE);
+    await priced(app, 110_500);
+    const before = app.cards().length;
+    await app.t.mutation(internal.alerts.watch.tick, {});
+    await arrived(app, before + 1);
+    expect(app.cards().slice(before)).toMatchObject([
+      { chatId: String(ALICE), text: expect.stringContaining("$110,500") },
+    ]);
+    const { userId, code } = await userWithCode(app, "alice");
+    await say(app, `/connect ${code}`, LONG);
+    const owners = (await app.rows("alerts"))
+      .filter(({ state }) => state === "active")
+      .map((one) => one.userId);
+    expect([owners.length, new Set(owners)]).toEqual([5, new Set([userId])]);
+  });
+
   test("in words that could mean several things say what to say instead", async ({ app }) => {
     await linkedUser(app, "alice");
     expect(await say(app, "/alert")).toEqual([expect.stringContaining("BTC above 100,000")]);
@@ -178,5 +212,30 @@ describe("alerts", () => {
         expect.stringContaining("You have no active alert"),
       ]);
     expect([await app.rows("alerts"), await app.rows("botJobs")]).toEqual([[], []]);
+  });
+});
+
+describe("prices", () => {
+  test("come from what is stored, without a model: by the command, by a coin's name alone, and on the way in", async ({
+    app,
+  }) => {
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    await priced(app, 104_000);
+    // Nobody has collected the list of coins before: whoever asks first has that done.
+    expect((await say(app, "/price sol"))[0]).toContain("I know no price of that");
+    expect((await say(app, "/price sol"))[0]).toMatch(
+      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d % in 24 h<\/b>\n5 Jan 2026/,
+    );
+    for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
+      expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);
+    expect((await say(app, "/price nocoin"))[0]).toContain("I know no price of that");
+    const [welcome] = await say(app, "/start");
+    expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
+    const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];
+    expect(buttons.map(({ text }) => text)).toEqual(["Set an alert", "Signals", "Portfolio"]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    // Two taps to the first alert.
+    expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC at \$1\d\d,000 or above/);
+    expect((await tap(app, "Set"))[0]?.text).toContain("Alert 1 is on");
   });
 });

@@ -33,6 +33,7 @@ import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./market";
 import { unconfirmedLinkOf } from "../model";
 import { ownerCommands } from "./owner";
+import { priceCommand, startOutcome } from "./prices";
 import { researchCommands } from "./research";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -45,7 +46,7 @@ export const commands: readonly Command[] = [
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
     run: (ctx, request) =>
-      request.argument !== "" && request.sender.alone ? connect(ctx, request) : { answer: help("Welcome!") },
+      request.argument !== "" && request.sender.alone ? connect(ctx, request) : startOutcome(ctx),
   },
   { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
   {
@@ -90,12 +91,13 @@ export const commands: readonly Command[] = [
   },
   ...ownerCommands,
   ...researchCommands,
+  priceCommand,
   ...marketCommands,
   {
     name: "alert",
     argument: "WORDS",
     summary: "Be told when something happens, in your own words",
-    access: "linked",
+    access: "own",
     inPlace: true,
     run: async (ctx, { userId, argument, isTap }) => {
       if (argument === "") return { answer: notice(HOW_TO_SAY) };
@@ -118,14 +120,14 @@ export const commands: readonly Command[] = [
     name: "why",
     hidden: true,
     summary: "Why an alert has fired",
-    access: "linked",
+    access: "own",
     run: (_ctx, { userId, argument }) => ({ answer: [], later: { kind: "why", userId, alertId: argument } }),
   },
   {
     name: "alerts",
     argument: "[off NUMBER]",
     summary: "Your alerts; switch one off by its number",
-    access: "linked",
+    access: "own",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
       const [, which = "0"] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
