@@ -42,6 +42,7 @@ const UPWARD: Readonly<Record<string, string>> = {
   "bot/commands/owner": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
   "bot/desk": "pictures",
+  "alerts/firings": "pictures",
   "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",
 };

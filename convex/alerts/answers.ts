@@ -3,7 +3,9 @@ import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
 import type { Call } from "../lib/http/endpoint";
 import { assertMay } from "../users/access";
-import { proposeAlert } from "./desk";
+import { AppError } from "../lib/errors";
+import { proposeAlert, proposeCondition } from "./desk";
+import type { Condition } from "./language/conditions";
 import type { Replay } from "./history/replays";
 import { REPLAYED_DAYS } from "./history/rules";
 import type { Observation } from "./tables";
@@ -11,9 +13,16 @@ import type { Observation } from "./tables";
 /** What the endpoints do, loaded when one is called: alerts say what is told to whom, so a `userId` with an owner is judged
  * as for that. */
 
-export async function proposal(ctx: ActionCtx, input: { userId: string; text: string }, { caller }: Call) {
-  await assertMay(ctx, input.userId, "delivery");
-  const work = () => proposeAlert(ctx, { ...input, caller });
+type Wanted = { userId: string; text?: string | undefined; condition?: Condition | undefined };
+
+export async function proposal(ctx: ActionCtx, { userId, text, condition }: Wanted, { caller }: Call) {
+  if ((text === undefined) === (condition === undefined))
+    throw new AppError("invalid_request", "Send text, or a condition: one of the two");
+  await assertMay(ctx, userId, "delivery");
+  const work = () =>
+    condition === undefined
+      ? proposeAlert(ctx, { userId, text: text ?? "", caller })
+      : proposeCondition(ctx, { userId, condition });
   const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd);
   return { alert, replay: shownReplay(replay) };
 }

@@ -2,19 +2,23 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/desk";
+import type { Fact, Wanted } from "../evidence/tables";
+import { COIN_NAMES } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
-import { optional } from "../lib/env";
-import { AppError, failureOf } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
+import { AppError } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
-import { payerOf } from "../lib/budget/payers";
 import { counted, providerAction } from "../lib/outside/providerCalls";
-import { wellFormed } from "../lib/text/strings";
-import { MINUTE } from "../lib/time";
-import type { Condition } from "./language/conditions";
-import type { Alert } from "./model";
-import { readPhrase } from "./language/phrases";
+import { dollars, wellFormed } from "../lib/text/strings";
+import { DAY, HOUR, MINUTE } from "../lib/time";
+import { isAlwaysSampled, learn, listed, sampleCoins } from "./history/coins";
 import { replayOf, type Replay } from "./history/replays";
+import { subjectOf } from "./history/subjects";
+import type { Condition } from "./language/conditions";
+import { HOW_TO_SAY, lineOf } from "./language/wordings";
+import { doubtfulAmounts } from "./language/quantities";
+import { turned, type Doubt } from "./language/agreement";
+import { readWords, SAID } from "./language/reading";
+import type { Alert } from "./model";
 
 /** Where alerts are read from people's words, and what nobody else asks for is collected. */
 
@@ -23,63 +27,153 @@ const MAX_ASKED = 300;
 
 export type Proposed = { alert: Alert; replay: Replay };
 
+/** `isCounted`: whether a call of the model is counted already. */
+type Asked = { caller: Caller; userId: string; text: string; isCounted?: boolean };
+
+/** What came of a person's words: a proposal, what to say to them instead, or that they ask for no alert. */
+export type Answered =
+  | { kind: "proposed"; proposed: Proposed }
+  | { kind: "none" | "unread"; say: string }
+  | ({ kind: "open" } & Doubt);
+
 /**
- * Reads an alert's words and keeps it as a proposal, with when it would have fired. Words that no phrase of the grammar fits
- * are shown to the model, if there is one; the grammar then decides about its proposal. For actions.
- * @throws AppError `invalid_request`, saying what to say instead; `rate_limited` where the model was needed and the caller has
- * asked too often.
+ * Reads an alert from words in any language and keeps it as a proposal, with when it would have fired. What the words leave
+ * open, or say otherwise than it was read, is asked. For actions.
  */
-export const proposeAlert = counted(
-  async (
-    ctx,
-    { caller, userId, text }: { caller: Caller; userId: string; text: string },
-  ): Promise<Proposed> => {
+export const answerWords = counted(
+  async (ctx, { caller, userId, text, isCounted = false }: Asked): Promise<Answered> => {
     const asked = wellFormed(text).trim();
-    if (asked === "" || asked.length > MAX_ASKED)
-      throw new AppError("invalid_request", `text must be 1 to ${MAX_ASKED} characters`);
-    const { condition, readBy } = await understand(ctx, asked, caller);
+    if (asked.length > MAX_ASKED) return { kind: "none", say: SAID.none };
+    const reading = await readWords(ctx, asked, { caller, isCounted, facts: await listed(ctx, DAY) });
+    if (reading.kind === "open") return reading;
+    if (reading.kind !== "line") return { kind: reading.kind, say: SAID[reading.kind] };
+    const { line, readBy } = reading;
+    const { condition } = line;
+    await learnPrice(ctx, condition);
     const replay = await replayOf(ctx, condition);
-    const proposal = { userId, asked, condition, readBy };
-    const alert: Alert = await ctx.runMutation(internal.alerts.proposals.keep, proposal);
-    return { alert, replay };
+    const doubt = doubtByPrice(asked, condition, replay, readBy);
+    if (doubt !== null) return { kind: "open", ...doubt };
+    return { kind: "proposed", proposed: await keep(ctx, { userId, asked, condition, readBy }, replay) };
   },
 );
 
-async function understand(
-  ctx: ActionCtx,
+/**
+ * The same for who waits for a proposal alone.
+ * @throws AppError `invalid_request`, saying what to say instead; `rate_limited` where the caller has asked too often.
+ */
+export async function proposeAlert(ctx: ActionCtx, asked: Asked): Promise<Proposed> {
+  const { length } = asked.text.trim();
+  if (length === 0 || length > MAX_ASKED)
+    throw new AppError("invalid_request", `text must be 1 to ${MAX_ASKED} characters`);
+  const answered = await answerWords(ctx, asked);
+  if (answered.kind === "proposed") return answered.proposed;
+  const said = answered.kind === "open" ? openWords(answered) : answered.say;
+  throw new AppError("invalid_request", said.replace(/\.$/, ""));
+}
+
+/** Keeps a condition that a program has said as a proposal. @throws AppError `invalid_request` for a coin without a price. */
+export const proposeCondition = counted(
+  async (ctx, { userId, condition }: { userId: string; condition: Condition }): Promise<Proposed> => {
+    await learnPrice(ctx, condition);
+    const proposal = { userId, asked: lineOf(condition), condition, readBy: "grammar" as const };
+    return keep(ctx, proposal, await replayOf(ctx, condition));
+  },
+);
+
+type Proposal = { userId: string; asked: string; condition: Condition; readBy: "grammar" | "model" };
+
+async function keep(ctx: ActionCtx, proposal: Proposal, replay: Replay): Promise<Proposed> {
+  const alert: Alert = await ctx.runMutation(internal.alerts.proposals.keep, proposal);
+  return { alert, replay };
+}
+
+/** Has a coin's price known that is not sampled anyway. @throws AppError `invalid_request` for one that nobody prices. */
+async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
+  if (condition.kind !== "price" && condition.kind !== "change") return;
+  const { token } = condition;
+  if (isAlwaysSampled(token)) return;
+  const isPriced = async (freshMs: number) =>
+    (await listed(ctx, freshMs)).some(({ subject, kind }) => subject === token && kind === "price");
+  if ((await isPriced(DAY)) || (await isPriced(HOUR))) return learn(ctx, token);
+  throw new AppError(
+    "invalid_request",
+    `Alerts on prices are of the 100 largest coins, and ${token} is none of them just now`,
+  );
+}
+
+/** What is asked, with what may be said instead. */
+function openWords({ say, meant = [] }: Doubt): string {
+  return meant.length === 0 ? `${say} ${HOW_TO_SAY}` : `${say} Say ${meant.map(lineOf).join(", or ")}.`;
+}
+
+/**
+ * What the price says of a reading: of two ways to read a number (100.000) the one that is nearer is meant, and hardly anybody
+ * asks to be told of what is so already.
+ */
+function doubtByPrice(
   asked: string,
-  caller: Caller,
-): Promise<{ condition: Condition; readBy: "grammar" | "model" }> {
-  const read = readPhrase(asked);
-  if (read.kind === "condition") return { condition: read.condition, readBy: "grammar" };
-  const condition = read.kind === "unknown" ? await proposedBy(ctx, asked, caller) : null;
-  if (condition === null) throw new AppError("invalid_request", read.say);
-  return { condition, readBy: "model" };
+  condition: Condition,
+  { latest, holds }: Replay,
+  readBy: "grammar" | "model",
+): Doubt | null {
+  if (condition.kind !== "price" || latest === null) return null;
+  const away = (value: number) => Math.abs(Math.log(value / latest.value));
+  const nearer = doubtfulAmounts(asked).find((value) => away(value) < away(condition.levelUsd));
+  if (nearer !== undefined)
+    return { say: "Which amount is it?", meant: [{ ...condition, levelUsd: nearer }, condition] };
+  if (!holds || readBy === "grammar") return null;
+  const say = `${condition.token} is at ${dollars(latest.value)}, so that is true already. Above or below?`;
+  return { say, meant: [turned(condition), condition] };
 }
 
-/** What the model makes of it, if the grammar and the words agree; `null` without a model, or where it fails. */
-async function proposedBy(ctx: ActionCtx, asked: string, caller: Caller): Promise<Condition | null> {
-  if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
-  await charge(ctx, "chat", caller);
-  const { completeStructured } = await import("../providers/models/structure");
-  const { alertQuestion, conditionOf } = await import("./language/prompts");
-  const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
-  try {
-    const { value } = await completeStructured(ctx, alertQuestion(asked), patience);
-    return conditionOf(value, asked);
-  } catch (error) {
-    if (failureOf(error)?.code !== "upstream") throw error;
-    return null;
-  }
+/** What of a coin's facts says how it moves. */
+const REASONS = ["dayChange", "dayHigh", "dayLow", "volume24h", "funding", "openInterest"] as const;
+const HEADLINES = 3;
+
+/** The facts of the hour in which an alert of the user's last fired: of its coin, and the headlines. */
+export const reasonsFor = counted(
+  async (ctx, fired: { userId: string; alertId: string }): Promise<Fact[]> => {
+    const firing = await ctx.runQuery(internal.alerts.proposals.lastFiring, fired);
+    if (firing === null) return [];
+    const { token, observedAt } = firing;
+    const wanted: Wanted[] = [
+      ...(token === null ? [] : [{ collector: "day" as const, subject: token }]),
+      { collector: "markets", subject: "" },
+      { collector: "perpetuals", subject: "" },
+      { collector: "news", subject: "" },
+    ];
+    if (Date.now() - observedAt < HOUR)
+      await gather(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
+    const of = { wanted, withinMs: HOUR, at: Math.min(Date.now(), observedAt + HOUR) };
+    const { facts } = await ctx.runQuery(internal.evidence.collections.latest, of);
+    const own = facts.filter(({ subject, kind }) => subject === token && REASONS.some((one) => one === kind));
+    const names = token === null ? [] : [token, ...namesOfCoin(token)];
+    const headlines = facts
+      .filter(({ kind }) => kind === "headline")
+      .map((fact) => ({ fact, isNamed: names.some((name) => String(fact.value).includes(name)) }))
+      .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed));
+    return [...own, ...headlines.slice(0, HEADLINES).map(({ fact }) => fact)];
+  },
+);
+
+function namesOfCoin(token: string): readonly string[] {
+  const names: Readonly<Record<string, readonly string[]>> = COIN_NAMES;
+  return names[token] ?? [];
 }
 
-/** Has the funding rates collected where nobody else has, and compares them. One answer has those of all coins. */
-export const askForRates = providerAction({
+/** Has collected what nobody else collects, and compares it. One answer has the rates of all coins, and one their prices. */
+export const observe = providerAction({
   args: { subjects: v.array(v.string()) },
   returns: v.null(),
   handler: async (ctx, { subjects }) => {
+    const observed = subjects.map(subjectOf);
     // A failure is noted where facts are collected; the next tick asks again.
-    await gather(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+    if (observed.some(({ kind }) => kind === "funding"))
+      await gather(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+    const coins = observed.flatMap((one) =>
+      one.kind === "price" || one.kind === "change" ? [one.token] : [],
+    );
+    if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
     for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
     return null;
   },

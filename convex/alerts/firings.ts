@@ -1,17 +1,23 @@
+import { createFunctionHandle } from "convex/server";
+import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
-import { iso } from "../lib/time";
+import { sourceName } from "../lib/publicSources";
+import { dollars } from "../lib/text/strings";
+import { dateTime, iso } from "../lib/time";
+import type { Picture } from "../messenger/tables";
 import { spanText, type Button, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
 import { tellOwner } from "../messenger/webhooks/events";
 import type { Observation } from "./tables";
-import { describe, observed } from "./words";
+import { describe, observed, signedPercent } from "./words";
 
 /** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
 
 type Message = {
   paragraphs: readonly Paragraph[];
   buttons?: readonly (readonly Button[])[];
+  picture?: Picture | undefined;
   type: "alert.fired" | "alert.ending";
   /** What webhooks are told beside the alert and the card's words. */
   data: Readonly<Record<string, unknown>>;
@@ -20,9 +26,9 @@ type Message = {
 export async function tellOf(
   ctx: MutationCtx,
   { _id: alertId, userId, condition }: Doc<"alerts">,
-  { paragraphs, buttons, type, data }: Message,
+  { paragraphs, buttons, picture, type, data }: Message,
 ): Promise<void> {
-  const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons };
+  const card = { userId, kind: "alert", topic: `alert:${alertId}`, paragraphs, buttons, picture };
   await enqueueOwnCard(ctx, card);
   await tellOwner(ctx, userId, type, () => {
     return { ...data, alertId, condition, words: describe(condition), text: plain(paragraphs) };
@@ -34,17 +40,34 @@ function plain(paragraphs: readonly Paragraph[]): string {
   return paragraphs.map((spans) => spans.map(spanText).join("")).join("\n");
 }
 
-/** The card that a firing is; its first paragraph says what has happened. */
-export function firingCard({ number, condition }: Doc<"alerts">, observation: Observation): Paragraph[] {
-  return [
-    [{ bold: `🔔 ${describe(condition)}` }],
-    [`${observed(condition, observation)}.`],
-    [
-      `Again at the earliest in an hour, once this was over. Alert ${number}: `,
-      { command: "alerts" },
-      ` off ${number}`,
-    ],
-  ];
+/** What a price is, and what it was some time before. */
+export type Move = { priceUsd: number; before: { priceUsd: number; span: string } | null };
+
+/** The card that a firing is: the news first, then what was asked for. */
+export function firingCard(
+  { condition }: Doc<"alerts">,
+  observation: Observation,
+  move: Move | null,
+): Paragraph[] {
+  const { observedAt, source } = observation;
+  const asked = `Your alert: ${describe(condition)}.`;
+  if (move === null || condition.kind === "digest")
+    return [[{ bold: `🔔 ${observed(condition, observation)}` }], [asked]];
+  const { priceUsd, before } = move;
+  const now = dollars(priceUsd);
+  const change = before === null ? 0 : (priceUsd / before.priceUsd - 1) * 100;
+  const moved =
+    before === null
+      ? `🔔 ${condition.token}: ${now}`
+      : `${change < 0 ? "🔴" : "🟢"} ${condition.token} ${signedPercent(change)} in ${before.span}: ${now} (was ${dollars(before.priceUsd)})`;
+  return [[{ bold: moved }], [`${asked}\n${dateTime(observedAt)} (${sourceName(source)})`]];
+}
+
+/** What can be done with an alert that has fired. */
+export function firedButtons({ _id, condition }: Doc<"alerts">): Button[][] {
+  const off = { text: "Off", command: `alert off ${_id}` };
+  const mute = { text: "Mute 24 h", command: `alert mute ${_id}` };
+  return [condition.kind === "digest" ? [off] : [off, mute, { text: "Why", command: `why ${_id}` }]];
 }
 
 /**
@@ -68,7 +91,14 @@ export async function fire(
   const firing = { alertId, userId, observation, text: plain(paragraphs) };
   const firingId = await ctx.db.insert("alertFirings", { ...firing, observedAt });
   await ctx.db.patch("alerts", alertId, { fired: alert.fired + 1, lastFiredAt: Date.now() });
+  const isDrawn = alert.condition.kind !== "digest";
+  const picture = isDrawn
+    ? { handle: await createFunctionHandle(internal.pictures.desk.alert), subject: alertId }
+    : undefined;
   const seen = { ...observation, at: iso(observation.at), observedAt: iso(observedAt) };
-  await tellOf(ctx, alert, { paragraphs, type: "alert.fired", data: { firingId, observation: seen } });
+  await tellOf(ctx, alert, {
+    ...{ paragraphs, picture, buttons: firedButtons(alert) },
+    ...{ type: "alert.fired", data: { firingId, observation: seen } },
+  });
   return true;
 }

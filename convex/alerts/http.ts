@@ -5,6 +5,7 @@ import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
 import { once } from "../lib/once";
+import { conditionShape } from "./language/conditions";
 import { alertShape, replayShape } from "./views";
 
 type AlertAnswer = z.input<typeof alertShape>;
@@ -41,9 +42,9 @@ const propose: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/alerts",
   summary:
-    "Reads an alert from a person's words, says when it would have fired, and keeps it until it is confirmed.",
+    "Reads an alert from a person's words, or takes it as a `condition`, says when it would have fired, and keeps it until it is confirmed.",
   description:
-    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 %` (per hour), `whale inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone). Words that fit no phrase are shown to a model, whose proposal has to keep to the same grammar; what could mean two things is refused. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
+    "Such as `BTC above 100k`, `ETH down 5 % in 24 h`, `ETH funding above 0.05 % per 8 h`, `inflow of USDC over 10M`, `digest at 07:30 Europe/Berlin` (UTC without a zone), of any of the 100 largest coins. Other words, in any language, are restated by a model as one such line, which has to hold every number and coin of the words; what does not agree is refused, with what to say. Nothing fires before `/alerts/confirm`; a proposal is kept for a day.",
   errors: { ...USER_TOKEN_ERRORS, invalid_request: "`error` says what to say instead." },
   example: {
     input: { userId: EXAMPLE_USER, text: "BTC above 100k" },
@@ -59,7 +60,11 @@ const propose: MountedEndpoint = endpoint({
       },
     },
   },
-  input: z.object({ userId, text: text(300).describe("What to be told of, at most 300 characters.") }),
+  input: z.object({
+    userId,
+    text: text(300).optional().describe("What to be told of, in any language, at most 300 characters."),
+    condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
+  }),
   returns: z.object({ alert: alertShape, replay: replayShape }),
   handler: async (ctx, input, call) => (await answers()).proposal(ctx, input, call),
 });

@@ -5,6 +5,7 @@ import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated
 import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import type { Paragraph } from "../messenger/format";
+import { isChatUser } from "../messenger/model";
 import { describe } from "./words";
 import { tellOf } from "./firings";
 
@@ -24,7 +25,9 @@ export async function lifeFrom(
   { userId }: Pick<Doc<"alerts">, "userId">,
   now: number,
 ): Promise<{ expiresAt: number; reviewAt: number }> {
-  const expiresAt = now + ((await isProven(ctx, userId)) ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
+  // A chat with the bot is somebody's for certain: only a name costs nothing.
+  const isSomebodys = isChatUser(userId) || (await isProven(ctx, userId));
+  const expiresAt = now + (isSomebodys ? LIFETIME_MS : STRANGERS_LIFETIME_MS);
   return { expiresAt, reviewAt: expiresAt - NOTICE_MS };
 }
 
@@ -72,7 +75,7 @@ async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): P
 async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: number): Promise<void> {
   await tellOf(ctx, alert, {
     paragraphs: endingCard(alert, expiresAt),
-    buttons: [[{ text: "Keep it", command: `alert yes ${alert._id}` }]],
+    buttons: [[{ text: "Keep it", command: `alert set ${alert._id}` }]],
     type: "alert.ending",
     data: { expiresAt: iso(expiresAt) },
   });
@@ -82,10 +85,6 @@ async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: numb
 function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
   return [
     [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
-    [
-      `It ends on ${dateTime(expiresAt)}. To keep it for another 90 days: `,
-      { command: "alert" },
-      ` yes ${number}`,
-    ],
+    [`It ends on ${dateTime(expiresAt)}. A tap keeps it for another 90 days.`],
   ];
 }

@@ -50,16 +50,11 @@ export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal
   if (same !== undefined) return alertOf(same);
   const [oldest] = proposed;
   if (oldest !== undefined && proposed.length >= MAX_PROPOSED) await ctx.db.delete("alerts", oldest._id);
-  const latest = await ctx.db
-    .query("alerts")
-    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
-    .order("desc")
-    .first();
   const now = Date.now();
   const alertId = await ctx.db.insert("alerts", {
     ...proposal,
     ...watchOf(condition),
-    number: (latest?.number ?? 0) + 1,
+    number: await nextNumber(ctx, userId),
     state: "proposed",
     watched: false,
     phase: "ended",
@@ -68,6 +63,15 @@ export async function propose(ctx: MutationCtx, proposal: Infer<typeof vProposal
     fired: 0,
   });
   return alertOf(await getOrThrow(ctx, "alerts", alertId));
+}
+
+export async function nextNumber(ctx: QueryCtx, userId: string): Promise<number> {
+  const latest = await ctx.db
+    .query("alerts")
+    .withIndex("by_userId_and_number", (q) => q.eq("userId", userId))
+    .order("desc")
+    .first();
+  return (latest?.number ?? 0) + 1;
 }
 
 /**
@@ -119,6 +123,13 @@ export async function switchOff(ctx: MutationCtx, row: Doc<"alerts">): Promise<A
   return alertOf(await getOrThrow(ctx, "alerts", row._id));
 }
 
+/** Has an active alert say nothing until a moment (epoch ms); then it is compared anew. */
+export async function muteUntil(ctx: MutationCtx, row: Doc<"alerts">, readyAt: number): Promise<Alert> {
+  if (row.state !== "active") throw new AppError("conflict", "This alert is off: ask for it again");
+  await ctx.db.patch("alerts", row._id, { phase: "waiting", readyAt });
+  return alertOf(await getOrThrow(ctx, "alerts", row._id));
+}
+
 /** A user's alert by its id; `null` for none. */
 export async function findAlert(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"alerts"> | null> {
   const alertId = ctx.db.normalizeId("alerts", id);
@@ -150,17 +161,7 @@ export async function alertsOf(ctx: QueryCtx, userId: string): Promise<Alert[]> 
   return [...active, ...proposed, ...ended].map(alertOf);
 }
 
-/** The alert that a user was last asked about, and that waits for a yes; `null` where that was before `since` (epoch ms). */
-export async function lastProposed(
-  ctx: QueryCtx,
-  userId: string,
-  since: number,
-): Promise<Doc<"alerts"> | null> {
-  const row = await inState(ctx, userId, "proposed").order("desc").first();
-  return row === null || row.createdAt < since ? null : row;
-}
-
-function alertOf(row: Doc<"alerts">): Alert {
+export function alertOf(row: Doc<"alerts">): Alert {
   const none = { confirmedAt: null, endedAt: null, expiresAt: null, lastFiredAt: null };
   return parse(vAlert, { ...none, ...row, alertId: row._id, words: describe(row.condition) });
 }

@@ -1,6 +1,18 @@
-import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
-import { alertsOf, confirm, ownAlert, propose, switchOff, vAlert, vProposal } from "./model";
+import { v, type Infer } from "convex/values";
+import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { inState, MOST_ACTIVE } from "./allowances";
+import {
+  alertsOf,
+  confirm,
+  findAlert,
+  nextNumber,
+  ownAlert,
+  propose,
+  switchOff,
+  vAlert,
+  vProposal,
+} from "./model";
+import { vCondition } from "./stored";
 
 /** From a person's words to an alert: read, replayed, kept as a proposal, confirmed. */
 
@@ -10,12 +22,54 @@ export const keep = internalMutation({
   handler: propose,
 });
 
+/** What an alert waits for; `null` for one that is forgotten. */
+export const condition = internalQuery({
+  args: { alertId: v.string() },
+  returns: v.union(vCondition, v.null()),
+  handler: async (ctx, { alertId }) => {
+    const id = ctx.db.normalizeId("alerts", alertId);
+    return (id === null ? null : await ctx.db.get("alerts", id))?.condition ?? null;
+  },
+});
+
+/** When an alert of the user's last fired, by its source, and of which coin; `null` for none that has. */
+export const lastFiring = internalQuery({
+  args: { userId: v.string(), alertId: v.string() },
+  returns: v.union(v.object({ observedAt: v.number(), token: v.union(v.string(), v.null()) }), v.null()),
+  handler: async (ctx, { userId, alertId }) => {
+    const row = await findAlert(ctx, userId, alertId);
+    const firing =
+      row === null
+        ? null
+        : await ctx.db
+            .query("alertFirings")
+            .withIndex("by_alertId_and_observedAt", (q) => q.eq("alertId", row._id))
+            .order("desc")
+            .first();
+    if (row === null || firing === null) return null;
+    const token = row.condition.kind === "digest" ? null : row.condition.token;
+    return { observedAt: firing.observedAt, token };
+  },
+});
+
 /** @throws AppError as `model.confirm` does; `not_found` for none of the user's. */
 export const accept = internalMutation({
   args: { userId: v.string(), alertId: v.string(), address: v.union(v.string(), v.null()) },
   returns: vAlert,
   handler: async (ctx, { userId, alertId, address }) =>
     confirm(ctx, await ownAlert(ctx, userId, alertId), address),
+});
+
+/** Makes the active alerts of a chat its user's, once it has one, as far as the user may have so many. */
+export const adopt = internalMutation({
+  args: { from: v.string(), to: v.string() },
+  returns: v.null(),
+  handler: async (ctx, { from, to }) => {
+    const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
+    for (const { _id } of await inState(ctx, from, "active").take(room))
+      await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
+    return null;
+  },
 });
 
 /** @throws AppError `not_found` for none of the user's. */

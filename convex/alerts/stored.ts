@@ -7,13 +7,13 @@ import { literals } from "convex-helpers/validators";
 export const vCondition = v.union(
   v.object({
     kind: v.literal("price"),
-    token: literals("BTC", "ETH"),
+    token: v.string(),
     direction: literals("above", "below"),
     levelUsd: v.number(),
   }),
   v.object({
     kind: v.literal("change"),
-    token: literals("BTC", "ETH"),
+    token: v.string(),
     direction: literals("up", "down"),
     percent: v.number(),
     windowHours: v.number(),

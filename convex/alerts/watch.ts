@@ -3,14 +3,16 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { dueWork } from "../lib/cronRuns";
-import { MINUTE } from "../lib/time";
+import { HOUR, MINUTE } from "../lib/time";
+import { PRICED_TOKENS } from "../prices/tables";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
-import { newestAt, observationsAfter } from "./history/observations";
+import { lastObservation, newestAt, observationsAfter } from "./history/observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./history/rules";
 import { CLOCK, subjectOf } from "./history/subjects";
 import type { Observation } from "./tables";
-import { fire, firingCard } from "./firings";
+import { hours } from "./words";
+import { fire, firingCard, type Move } from "./firings";
 
 /**
  * Compares what the service observes with the alerts that it concerns. The tick reads a row or two for each subject that
@@ -24,6 +26,9 @@ const BATCH = 25;
 const OBSERVATIONS = 20;
 /** Funding rates are asked for at most this often. */
 const FUNDING_EVERY_MS = 10 * MINUTE;
+/** As often as those that are sampled for everybody. */
+const PRICES_EVERY_MS = 5 * MINUTE;
+const isSampled = (token: string): boolean => PRICED_TOKENS.some((one) => one === token);
 
 /** For the cron, every minute. */
 export const tick = dueWork(async (ctx) => {
@@ -39,12 +44,14 @@ export const tick = dueWork(async (ctx) => {
     const observes = subjectOf(subject);
     if (observes.kind === "funding") {
       if (now - cursor.at >= FUNDING_EVERY_MS) stale.push(subject);
-    } else if ((await newestAt(ctx, observes)) > cursor.at) {
-      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+      continue;
     }
+    const newest = await newestAt(ctx, observes);
+    if (newest > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+    if (observes.kind !== "flow" && !isSampled(observes.token) && now - newest >= PRICES_EVERY_MS)
+      stale.push(subject);
   }
-  if (stale.length > 0)
-    await ctx.scheduler.runAfter(0, internal.alerts.desk.askForRates, { subjects: stale });
+  if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });
   await startReview(ctx, now);
 });
 
@@ -117,7 +124,8 @@ async function apply(
         return side === "over" ? armed.lte("level", one.value) : armed.gte("level", one.value);
       })
       .take(BATCH);
-    for (const alert of firing) await tell(ctx, alert, one);
+    const move = firing.length === 0 ? null : await moveOf(ctx, subject, one);
+    for (const alert of firing) await tell(ctx, alert, one, move);
     const over = await ctx.db
       .query("alerts")
       .withIndex("by_level", (q) => {
@@ -131,7 +139,35 @@ async function apply(
   return isDone;
 }
 
-async function tell(ctx: MutationCtx, alert: Doc<"alerts">, one: Observation): Promise<void> {
+async function tell(
+  ctx: MutationCtx,
+  alert: Doc<"alerts">,
+  one: Observation,
+  move: Move | null,
+): Promise<void> {
   await ctx.db.patch("alerts", alert._id, { phase: "waiting", readyAt: one.at + QUIET_MS });
-  await fire(ctx, alert, one, firingCard(alert, one));
+  await fire(ctx, alert, one, firingCard(alert, one, move));
+}
+
+/** Samples of an hour and of a few minutes more. */
+const HOUR_ROWS = 70;
+
+/** The move of its coin's price that an observation tells of; `null` for what is no price. */
+async function moveOf(ctx: QueryCtx, subject: string, one: Observation): Promise<Move | null> {
+  const about = subjectOf(subject);
+  if (about.kind === "price") {
+    const { observations } = await observationsAfter(ctx, subject, one.at - HOUR - 5 * MINUTE, HOUR_ROWS);
+    const [first] = observations;
+    const minutes = first === undefined ? 0 : Math.round((one.at - first.at) / MINUTE);
+    const span = minutes < 50 ? `${minutes} min` : hours(1);
+    return {
+      priceUsd: one.value,
+      before: first === undefined || minutes === 0 ? null : { priceUsd: first.value, span },
+    };
+  }
+  if (about.kind !== "change") return null;
+  const price = await lastObservation(ctx, `price:${about.token}`, one.at);
+  if (price === null) return null;
+  const before = { priceUsd: price.value / (1 + one.value / 100), span: hours(about.windowHours) };
+  return { priceUsd: price.value, before };
 }

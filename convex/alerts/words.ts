@@ -3,6 +3,7 @@ import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
 import type { Condition } from "./language/conditions";
+import { FUNDING_HOURS } from "./language/grammar";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */
@@ -12,17 +13,22 @@ export function percent(value: number): string {
   return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })} %`;
 }
 
+/** `+1.20 %`, `−0.35 %`. */
+export function signedPercent(value: number): string {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)} %`;
+}
+
 /** What an alert waits for, with its units. */
 export function describe(condition: Condition): string {
   switch (condition.kind) {
     case "price":
       return `${condition.token} at ${dollars(condition.levelUsd)} or ${condition.direction}`;
     case "change": {
-      const way = condition.direction === "up" ? "above" : "below";
-      return `${condition.token} at least ${percent(condition.percent)} ${way} its price ${hours(condition.windowHours)} before`;
+      const way = condition.direction === "up" ? "rises" : "falls";
+      return `${condition.token} ${way} ${percent(condition.percent)} or more within ${hours(condition.windowHours)}`;
     }
     case "funding":
-      return `${condition.token} funding at ${percent(condition.percentPerHour)} per hour or ${condition.direction} (Hyperliquid)`;
+      return `${condition.token} funding at ${rate(condition.percentPerHour)} or ${condition.direction} (Hyperliquid)`;
     case "flow": {
       const way = condition.direction === "in" ? "into" : "out of";
       return `One movement of ${COINS[condition.token].name} ${way} an exchange on Base, worth ${dollars(condition.overUsd)} or more`;
@@ -41,7 +47,7 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
     case "change":
       return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Number(Math.abs(value).toFixed(2)))} in ${hours(condition.windowHours)}, ${when}`;
     case "funding":
-      return `${condition.token} funding is at ${percent(value)} per hour, ${when}`;
+      return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":
       return `${dollars(value)} of ${COINS[condition.token].name} went ${condition.direction === "in" ? "into" : "out of"} an exchange, ${when}`;
     case "digest":
@@ -49,7 +55,12 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
   }
 }
 
-function hours(count: number): string {
+/** A funding rate as exchanges quote it. */
+function rate(percentPerHour: number): string {
+  return `${percent(percentPerHour * FUNDING_HOURS)} per ${FUNDING_HOURS} hours`;
+}
+
+export function hours(count: number): string {
   if (count > 24) return `${count / 24} days`;
   return count === 1 ? "an hour" : `${count} hours`;
 }

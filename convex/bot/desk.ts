@@ -4,8 +4,9 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
 import type { ActionCtx } from "../_generated/server";
-import { proposalCard } from "../alerts/cards";
-import { proposeAlert } from "../alerts/desk";
+import { openCard, proposalCard, whyCard, type AlertCard } from "../alerts/cards";
+import { answerWords, reasonsFor, type Answered } from "../alerts/desk";
+import { SAID } from "../alerts/language/reading";
 import { DEFAULT_AGENT } from "../chat/agents";
 import { answer as answerQuestion } from "../chat/replies";
 import { sha256Hex } from "../lib/security/crypto";
@@ -19,6 +20,7 @@ import { MINUTE } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { focusOf } from "../market/listing";
 import type { Paragraph } from "../messenger/format";
+import { chatUser, isChatUser } from "../messenger/model";
 import { botUsername } from "../providers/messenger";
 import { snapshotCard } from "../research/reports/cards";
 import { pseudonymOf } from "../users/model";
@@ -45,7 +47,12 @@ export const answer = worker({ jobId: v.id("botJobs") }, async (ctx, { jobId, jo
     const failure = failureOf(error);
     if (failure === null)
       log.error("bot.unexpected", { jobId, kind: asked.work.kind, message: messageOf(error) });
-    step = { kind: "answer", paragraphs: [[failure === null ? FAILED : `${failure.message}.`]] };
+    const isAsked =
+      asked.work.kind === "ask" && (failure?.code === "upstream" || failure?.code === "not_configured");
+    step = answerOf([
+      [failure === null ? FAILED : `${failure.message}.`],
+      ...(isAsked ? [[SAID.unread]] : []),
+    ]);
   } finally {
     await typing?.stop();
   }
@@ -80,8 +87,12 @@ async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): P
         signedIn: userId !== undefined,
       });
     case "ask": {
-      required("LLM_GATEWAY_API_KEY");
       await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
+      const isAlert = work.isPlain === true && sender.alone;
+      const whose = userId ?? chatUser(sender.messengerId);
+      const alert = isAlert ? await alertIn(ctx, whose, work.question) : null;
+      if (alert !== null) return alert;
+      required("LLM_GATEWAY_API_KEY");
       // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
       const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
       const told = await answerQuestion(ctx, {
@@ -102,8 +113,10 @@ async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): P
       }
       return answerOf(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
     }
+    case "why":
+      return answerOf(whyCard(await reasonsFor(ctx, { userId: work.userId, alertId: work.alertId })));
     case "alert":
-      return propose(ctx, work);
+      return alerted(ctx, work);
   }
 }
 
@@ -116,6 +129,7 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
   try {
     const account = { codeHash, messengerId, messengerUsername, by: "account" as const };
     const { userId, walletAddress } = await connectAccount(ctx, account, null);
+    await ctx.runMutation(internal.alerts.proposals.adopt, { from: chatUser(messengerId), to: userId });
     return linkedCard({ account: pseudonymOf(userId), walletAddress });
   } catch (error) {
     if (failureOf(error)?.code !== "rate_limited") throw error;
@@ -137,21 +151,45 @@ async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
   return { ...card, picture: { handle, subject } };
 }
 
-/** Proposing the same again is the same proposal, so a try that was cut off does no harm. */
-async function propose(ctx: ActionCtx, { userId, text }: Extract<Work, { kind: "alert" }>): Promise<Step> {
-  const caller = { userId, address: null, signedIn: true };
+/** What comes of an alert's words, however they were sent. The same again is the same proposal, so a try that was cut off does no harm. */
+async function alerted(
+  ctx: ActionCtx,
+  { userId, text }: Extract<Work, { kind: "alert" }>,
+): Promise<Extract<Step, { kind: "answer" }>> {
+  const caller = callerOf(userId);
   await charge(ctx, "alert", caller);
-  try {
-    const proposed = await proposeAlert(ctx, { caller, userId, text });
-    const card = answerOf(proposalCard(proposed));
-    const { alertId, state } = proposed.alert;
-    if (state === "active") return card;
-    return { ...card, buttons: [[{ text: "Yes, tell me", command: `alert yes ${alertId}` }]] };
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure?.code !== "invalid_request") throw error;
-    return answerOf(notice(failure.message));
-  }
+  const answered = await answerWords(ctx, { caller, userId, text });
+  return shown(answered);
+}
+
+function callerOf(userId: string): Caller {
+  return isChatUser(userId)
+    ? { identity: sha256Hex(`messenger:${userId}`), address: null }
+    : { userId, address: null, signedIn: true };
+}
+
+/** Any words may ask for an alert; `null` where they do not, so that they are a question. */
+async function alertIn(ctx: ActionCtx, userId: string, text: string): Promise<Step | null> {
+  const answered = await answerWords(ctx, {
+    caller: { userId, address: null, signedIn: true },
+    userId,
+    text,
+  });
+  return answered.kind === "none" || answered.kind === "unread" ? null : shown(answered);
+}
+
+async function shown(answered: Answered): Promise<Extract<Step, { kind: "answer" }>> {
+  if (answered.kind === "open") return withButtons(openCard(answered));
+  if (answered.kind !== "proposed") return answerOf(notice(answered.say));
+  const { proposed } = answered;
+  const card = withButtons(proposalCard(proposed));
+  if (proposed.alert.condition.kind === "digest") return card;
+  const handle = await createFunctionHandle(internal.pictures.desk.alert);
+  return { ...card, picture: { handle, subject: proposed.alert.alertId } };
+}
+
+function withButtons({ answer: paragraphs, buttons }: AlertCard) {
+  return { ...answerOf(paragraphs), buttons };
 }
 
 /** The stored result while it is fresh; else it is made, which is looked after from time to time. */

@@ -58,7 +58,7 @@ export const advance = internalMutation({
     const userId = await userOfAccount(ctx, sender.messengerId);
     if (row.userId !== undefined && row.userId !== userId) return null;
     const { paragraphs, buttons, picture } = step;
-    await sendAnswer(ctx, sender, userId, paragraphs, { buttons, picture, ...placeOf(row) });
+    await sendAnswer(ctx, sender, userId, paragraphs, { buttons, picture, replaces: placeOf(row) });
     return null;
   },
 });
@@ -76,11 +76,11 @@ export const failed = internalMutation({
 async function giveUp(ctx: MutationCtx, row: Doc<"botJobs">, reason: string): Promise<null> {
   await ctx.db.delete("botJobs", row._id);
   const userId = await userOfAccount(ctx, row.sender.messengerId);
-  await sendAnswer(ctx, row.sender, userId, notice(reason), placeOf(row));
+  await sendAnswer(ctx, row.sender, userId, notice(reason), { replaces: placeOf(row) });
   return null;
 }
 
-/** An answer takes the place of its notice. */
-function placeOf({ notice: card }: Doc<"botJobs">): Pick<Card, "replaces"> {
-  return card === undefined ? {} : { replaces: { card } };
+/** What an answer takes the place of. */
+function placeOf({ notice: card, replaces }: Doc<"botJobs">): Card["replaces"] {
+  return card === undefined ? replaces : { card };
 }

@@ -43,16 +43,17 @@ export async function openJob(
   sender: Sender,
   userId: string | null,
   work: Work,
-  notice?: Id<"messages">,
+  place: { notice?: Id<"messages"> | undefined; replaces?: Card["replaces"] } = {},
 ): Promise<void> {
   const jobId = await ctx.db.insert("botJobs", {
     ...{ sender, work },
     ...(userId === null ? {} : { userId }),
-    ...(notice === undefined ? {} : { notice }),
+    ...(place.notice === undefined ? {} : { notice: place.notice }),
+    ...(place.replaces === undefined ? {} : { replaces: place.replaces }),
   });
-  const place = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
+  const waits = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
   const told = telling(internal.bot.jobs.failed, { jobId });
-  await open(ctx, internal.bot.desk.answer, { jobId }, { place, attempts: ATTEMPTS, told });
+  await open(ctx, internal.bot.desk.answer, { jobId }, { place: waits, attempts: ATTEMPTS, told });
 }
 
 /** A model's calls wait with the models', the short ones with the messages. */

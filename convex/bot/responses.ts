@@ -1,9 +1,8 @@
 import type { MutationCtx } from "../_generated/server";
-import { lastProposed } from "../alerts/model";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
-import { MINUTE } from "../lib/time";
-import { userOfAccount } from "../messenger/model";
+import { chatUser, userOfAccount, type Card } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
+import { priceOutcome } from "./commands/prices";
 import { commandNamed, help } from "./commands/list";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./commands/grammar";
@@ -26,62 +25,51 @@ export async function respond(
   { forwarded = false, tapped }: { forwarded?: boolean; tapped?: Tapped | undefined } = {},
 ): Promise<void> {
   const userId = await userOfAccount(ctx, sender.messengerId);
-  const { answer, buttons, later } = await outcomeOf(ctx, sender, userId, text, forwarded);
+  const isTap = tapped !== undefined;
+  const { answer, buttons, later } = await outcomeOf(ctx, { sender, userId, text, forwarded, isTap });
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
   const isTold = [UNCONFIRMED, WRONG_CODE].some((one) => JSON.stringify(answer[0]) === JSON.stringify(one));
   const said = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
-  const replaces = isInPlace(text, tapped) ? { replaces: { messageId: tapped.messageId } } : {};
-  const noticeId =
-    said.length === 0 ? undefined : await sendAnswer(ctx, sender, userId, said, { buttons, ...replaces });
-  if (later !== undefined) await openJob(ctx, sender, userId, later, noticeId);
+  const replaces = placeOf(text, tapped);
+  const told =
+    said.length === 0 ? undefined : await sendAnswer(ctx, sender, userId, said, { buttons, replaces });
+  if (later !== undefined) await openJob(ctx, sender, userId, later, { notice: told, replaces });
 }
 
-function isInPlace(text: string, tapped: Tapped | undefined): tapped is Tapped {
+/** What the answer takes the place of: the message with the button, where the command says so. */
+function placeOf(text: string, tapped: Tapped | undefined): Card["replaces"] {
   const command = commandNamed(parseCommand(text)?.name ?? "");
-  return tapped?.isText === true && command?.inPlace === true;
+  if (tapped === undefined || command?.inPlace !== true) return undefined;
+  return { messageId: tapped.messageId, isPicture: !tapped.isText };
 }
+
+type Said = { sender: Sender; userId: string | null; text: string; forwarded: boolean; isTap: boolean };
 
 async function outcomeOf(
   ctx: MutationCtx,
-  sender: Sender,
-  userId: string | null,
-  text: string,
-  forwarded: boolean,
+  { sender, userId, text, forwarded, isTap }: Said,
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) {
-    const yes = sender.alone && !forwarded && YES.test(text.trim()) ? await yesTo(ctx, userId) : null;
-    return yes === null
-      ? questionOf(ctx, { sender, userId, argument: text.trim() })
-      : outcomeOf(ctx, sender, userId, yes, forwarded);
-  }
+  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim(), isTap });
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
-  const request = { sender, userId, argument: parsed.argument };
+  const request = { sender, userId, argument: parsed.argument, isTap };
   if (command.access !== "anywhere" && !sender.alone) {
     return { answer: notice(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "") };
   }
-  if (command.access !== "linked") return command.run(ctx, request);
-  if (userId === null) return { answer: notice(...HOW_TO_LINK) };
-  return command.run(ctx, { ...request, userId });
+  if (command.access === "anywhere" || command.access === "alone") return command.run(ctx, request);
+  const owner = userId ?? (command.access === "own" ? chatUser(sender.messengerId) : null);
+  if (owner === null) return { answer: notice(...HOW_TO_LINK) };
+  return command.run(ctx, { ...request, userId: owner });
 }
 
-const YES = /^(?:yes|yes,? please|yes,? tell me|ok|okay|sure|ja)[.!]?$/i;
-/** A yes is an answer to what was asked within so long. */
-const ASKED_MS = 10 * MINUTE;
-
-/** The command that a plain yes stands for, just after the bot has asked whether an alert is right; `null` otherwise. */
-async function yesTo(ctx: MutationCtx, userId: string | null): Promise<string | null> {
-  const asked = userId === null ? null : await lastProposed(ctx, userId, Date.now() - ASKED_MS);
-  return asked === null ? null : `/alert yes ${asked._id}`;
-}
-
-/** Words that are no command are a question; a picture without words gets help. */
-function questionOf(ctx: MutationCtx, request: Request): Outcome | Promise<Outcome> {
-  const ask = commandNamed("ask");
-  return request.argument === "" || ask === null || ask.access === "linked"
-    ? { answer: help() }
-    : ask.run(ctx, request);
+/** Words that are no command are a question; a coin alone asks for its price, and a picture without words gets help. */
+async function questionOf(ctx: MutationCtx, { argument: question }: Request): Promise<Outcome> {
+  if (question === "") return { answer: help() };
+  // A coin's name alone asks for its price, which needs no model.
+  const price = await priceOutcome(ctx, question.replace(/\s*\?$/, ""));
+  if (price !== null) return price;
+  return { answer: notice("Thinking…"), later: { kind: "ask", question, isPlain: true } };
 }

@@ -2,7 +2,7 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
 import { vButton, vSpan } from "../messenger/format";
-import { vPicture } from "../messenger/tables";
+import { messengerTables, vPicture } from "../messenger/tables";
 import { older, type RecordsOf } from "../lib/records/records";
 
 /** Who wrote to the bot, and where. */
@@ -32,7 +32,10 @@ const vWork = v.union(
   v.object({ kind: v.literal("portfolio"), userId: v.string() }),
   /** `focus` is "" for the whole market; `ticket` is of the research under way. */
   v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
-  v.object({ kind: v.literal("ask"), question: v.string() }),
+  /** `isPlain`: no command says that it is a question, so it may ask for an alert as well. */
+  v.object({ kind: v.literal("ask"), question: v.string(), isPlain: v.optional(v.boolean()) }),
+  /** Why an alert has fired. */
+  v.object({ kind: v.literal("why"), userId: v.string(), alertId: v.string() }),
   /** `text` is what to be alerted of, in the user's words. */
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );
@@ -74,6 +77,8 @@ export const botTables = {
     work: vWork,
     /** The card with its notice, which the answer takes the place of. */
     notice: v.optional(v.id("messages")),
+    /** Where there is none, the message with the button that asked for it. */
+    replaces: messengerTables.messages.validator.fields.replaces,
   }),
 };
 

@@ -137,8 +137,19 @@ export async function linkOf(ctx: QueryCtx, userId: string): Promise<Doc<"messen
   return getOneFrom(ctx.db, "messengerLinks", "by_userId", userId);
 }
 
+/**
+ * Begins the id of a user who is a messenger account and nothing else: alerts need no more. No request can say it, as every
+ * `userId` over HTTP is of printable characters.
+ */
+const CHAT_USER = "\u0002";
+
+/** The user that a messenger account is without a link. */
+export const chatUser = (messengerId: string): string => CHAT_USER + messengerId;
+export const isChatUser = (userId: string): boolean => userId.startsWith(CHAT_USER);
+
 /** The private chat of the messenger account that is a user's by its own word, or `null`. */
 export async function linkedChat(ctx: QueryCtx, userId: string): Promise<string | null> {
+  if (isChatUser(userId)) return userId.slice(CHAT_USER.length);
   const link = await linkOf(ctx, userId);
   // Anybody can call POST /messenger/connect with anybody's account.
   if (link?.confirmedAt === undefined) return null;

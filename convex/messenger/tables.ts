@@ -122,7 +122,13 @@ export const messengerTables = {
     /** Below the last part. */
     keyboard: v.optional(vKeyboard),
     /** What the first part takes the place of: a message in the chat, or one that another card has become. */
-    replaces: v.optional(v.union(v.object({ messageId: v.number() }), v.object({ card: v.id("messages") }))),
+    replaces: v.optional(
+      v.union(
+        /** `isPicture`: its words are the caption of one. */
+        v.object({ messageId: v.number(), isPicture: v.optional(v.boolean()) }),
+        v.object({ card: v.id("messages") }),
+      ),
+    ),
     /** The messenger's id of the first part. */
     sentId: v.optional(v.number()),
     /** How many parts have arrived. */

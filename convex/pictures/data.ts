@@ -6,6 +6,8 @@ import { closesSince, readPrices } from "../prices/views";
 import { PRICED_TOKENS } from "../prices/tables";
 import { FACTS_FRESH_MS } from "../research/freshness";
 import { signalView } from "../signals/views/signals";
+import { drawnHistory } from "../alerts/history/replays";
+import type { DrawnAlert } from "./alert";
 import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
 import type { DrawnWeek } from "./week";
@@ -42,6 +44,14 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
     closes: closesSince(closes[token], from),
   })).filter((one) => one.closes.length > 1);
   return tokens.length === 0 ? null : { week, tokens };
+}
+
+/** @param alertId Of an alert, proposed or active. */
+export async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
+  const condition = await ctx.runQuery(internal.alerts.proposals.condition, { alertId });
+  const history = condition === null ? null : await drawnHistory(ctx, condition);
+  if (condition === null || history === null || history.path.length < FEWEST_POINTS) return null;
+  return { ...history, condition, now: Date.now() };
 }
 
 /** With fewer there is no path to be seen. */

@@ -3,8 +3,9 @@ import { internalAction, type ActionCtx } from "../_generated/server";
 import { siteUrl } from "../lib/env";
 import { parseJson } from "../lib/text/json";
 import { pngOf } from "./png";
+import { alertPicture } from "./alert";
 import { portfolioPicture, portfolioShape } from "./portfolio";
-import { readReportPaths, readSignals, readWeek } from "./data";
+import { readAlert, readReportPaths, readSignals, readWeek } from "./data";
 import { reportPicture } from "./report";
 import { signalsPicture } from "./signals";
 import { weekPicture } from "./week";
@@ -42,6 +43,9 @@ export const week = drawing(readWeek, weekPicture);
 
 /** Of the shift with this id. */
 export const report = drawing(readReportPaths, reportPicture);
+
+/** Of the alert with this id. */
+export const alert = drawing(readAlert, alertPicture);
 
 /** Of what the card says, as JSON: the picture shows what the words do. */
 export const portfolio = drawing(

@@ -7,7 +7,7 @@ import type { HourlyClose, Price, PricedToken } from "./tables";
 const REUSED_FOR_MS = MINUTE;
 
 /** A token's newest sample, however old. */
-export async function newestSample(ctx: QueryCtx, token: PricedToken): Promise<Doc<"priceSamples"> | null> {
+export async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"priceSamples"> | null> {
   return ctx.db
     .query("priceSamples")
     .withIndex("by_token_and_takenAt", (q) => q.eq("token", token))
@@ -18,7 +18,7 @@ export async function newestSample(ctx: QueryCtx, token: PricedToken): Promise<D
 /** The newest sample where it still serves at `now` (epoch ms). */
 export async function youngSample(
   ctx: QueryCtx,
-  token: PricedToken,
+  token: string,
   now: number,
 ): Promise<Doc<"priceSamples"> | null> {
   const newest = await newestSample(ctx, token);

@@ -1,14 +1,11 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
-import { DAY, HOUR } from "../lib/time";
+import { HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
-import { vPrice, vPricedToken, vPriceSource, type Price, type PricedToken } from "./tables";
+import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource, type Price } from "./tables";
 
-/** A week, and the week before it, that changes within it are told from. */
-const KEPT_MS = 15 * DAY;
-
-const vSample = { token: vPricedToken, priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
+const vSample = { token: v.string(), priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
 
 /** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
 export const young = internalQuery({
@@ -19,6 +16,20 @@ export const young = internalQuery({
     return sample === null ? null : priceOf(sample);
   },
 });
+
+/** When a token's oldest sample that is kept was taken, epoch ms; `null` where none is. */
+export const first = internalQuery({
+  args: { token: v.string() },
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx, { token }) => (await oldest(ctx, token))?.takenAt ?? null,
+});
+
+function oldest(ctx: QueryCtx, token: string) {
+  return ctx.db
+    .query("priceSamples")
+    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token))
+    .first();
+}
 
 /** What feeds and tickers observed in [from, to], epoch ms, oldest first; at most 400 samples: one a minute is the most. */
 export const between = internalQuery({
@@ -63,6 +74,28 @@ export const storeAll = internalMutation({
   },
 });
 
+/**
+ * Stores what a coin's price was at times before the first sample of it, so that the days before somebody asked for it are
+ * known too. Where samples are, they stay alone.
+ */
+export const storeEarlier = internalMutation({
+  args: {
+    token: v.string(),
+    source: vPriceSource,
+    /** Oldest first; `at` in epoch ms. */
+    closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
+  },
+  returns: v.null(),
+  handler: async (ctx, { token, source, closes }) => {
+    const first = await oldest(ctx, token);
+    for (const { at, priceUsd } of closes) {
+      if (first !== null && at >= first.takenAt) break;
+      await ctx.db.insert("priceSamples", { token, source, priceUsd, observedAt: at, takenAt: at });
+    }
+    return null;
+  },
+});
+
 async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
   const young = await youngSample(ctx, sample.token, takenAt);
@@ -70,12 +103,16 @@ async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<P
   const price = { ...sample, takenAt };
   await ctx.db.insert("priceSamples", price);
   await closeHour(ctx, price);
-  await forgetOld(ctx, sample.token, takenAt);
   return price;
 }
 
 /** The model's word never takes the place of a better source's. */
-async function closeHour(ctx: MutationCtx, { token, priceUsd, source, takenAt }: Price): Promise<void> {
+async function closeHour(
+  ctx: MutationCtx,
+  { token: sampled, priceUsd, source, takenAt }: Price,
+): Promise<void> {
+  const token = PRICED_TOKENS.find((one) => one === sampled);
+  if (token === undefined) return;
   const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
   const row = await ctx.db
     .query("hourlyCloses")
@@ -84,13 +121,4 @@ async function closeHour(ctx: MutationCtx, { token, priceUsd, source, takenAt }:
   const close = { token, hourEndsAt, priceUsd, source, takenAt };
   if (row === null) await ctx.db.insert("hourlyCloses", close);
   else if (source !== "llm" || row.source === "llm") await ctx.db.replace("hourlyCloses", row._id, close);
-}
-
-/** More go than come, so that the table stays at its size. */
-async function forgetOld(ctx: MutationCtx, token: PricedToken, now: number): Promise<void> {
-  const old = await ctx.db
-    .query("priceSamples")
-    .withIndex("by_token_and_takenAt", (q) => q.eq("token", token).lt("takenAt", now - KEPT_MS))
-    .take(4);
-  for (const { _id } of old) await ctx.db.delete("priceSamples", _id);
 }

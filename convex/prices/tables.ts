@@ -1,8 +1,8 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import type { RecordsOf } from "../lib/records/records";
+import { older, type RecordsOf } from "../lib/records/records";
 
-/** The tokens whose prices the service keeps. */
+/** The tokens whose prices the service always keeps; those of other coins are kept while somebody waits for them. */
 export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export type PricedToken = Infer<typeof vPricedToken>;
 export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
@@ -18,7 +18,8 @@ export const vPriceSource = v.union(
 export type PriceSource = Infer<typeof vPriceSource>;
 
 export const vPrice = v.object({
-  token: vPricedToken,
+  /** One of the above, or another coin's symbol. */
+  token: v.string(),
   priceUsd: v.number(),
   source: vPriceSource,
   /** Epoch ms: when the source saw the price. */
@@ -57,9 +58,12 @@ export type QuoteSource = Infer<typeof vQuoteSource>;
 export const priceTables = {
   /**
    * Live prices as they were taken: one per token and tick of five minutes, and those that somebody asked for in
-   * between; never two within a minute. Written by `prices/samples`. Dies after 15 days.
+   * between; never two within a minute. Of a coin that somebody first asks for, the closes of the hours before. Written by
+   * `prices/samples`. Dies after 15 days.
    */
-  priceSamples: defineTable(vPrice).index("by_token_and_takenAt", ["token", "takenAt"]),
+  priceSamples: defineTable(vPrice)
+    .index("by_token_and_takenAt", ["token", "takenAt"])
+    .index("by_takenAt", ["takenAt"]),
 
   /**
    * The service's own hourly history: the last price taken in each UTC hour; an hour without a sample has none.
@@ -83,7 +87,13 @@ export const priceTables = {
 };
 
 export const priceRecords: RecordsOf<typeof priceTables> = {
-  priceSamples: { keep: "storing a sample deletes those older than 15 days (prices/samples)" },
+  priceSamples: {
+    keep: {
+      days: 15,
+      why: "a week, and the week before it, that changes within it are told from",
+      aged: older("takenAt"),
+    },
+  },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
   quoteBoards: { keep: "one row" },
 };

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
-import type { HourlyClose, Price } from "./tables";
+import type { HourlyClose, PricedToken } from "./tables";
 
 /** Prices as callers see them. */
 
@@ -42,7 +42,7 @@ export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPr
     ctx.runQuery(internal.prices.history.newest, {}),
     ctx.runQuery(internal.prices.history.closes, { before, count: Math.max(hours, CHANGE_HOURS) }),
   ]);
-  const of = (token: Price["token"]) => {
+  const of = (token: PricedToken) => {
     const price = newest.find((one) => one.token === token);
     if (price === undefined) return null;
     const { priceUsd, source, observedAt } = price;

@@ -44,42 +44,65 @@ type Keyboard = readonly (readonly object[])[];
  */
 export async function sendMessage(
   botToken: string,
-  message: { chatId: string; text: string; html: boolean; keyboard: Keyboard; edits: number | null },
+  message: { chatId: string; text: string; html: boolean; keyboard: Keyboard; edits: Place | null },
 ): Promise<SendOutcome> {
-  const { edits } = message;
+  const { edits, text } = message;
+  const isCaption = edits?.isPicture === true;
   const body = {
     chat_id: message.chatId,
-    text: message.text,
-    link_preview_options: { is_disabled: true },
+    ...(isCaption ? { caption: text } : { text, link_preview_options: { is_disabled: true } }),
     ...(message.html ? { parse_mode: "HTML" } : {}),
     ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
   };
   if (edits === null) return outcomeOf(await askMethod(botToken, "sendMessage", postJson(body)));
-  const outcome = outcomeOf(
-    await askMethod(botToken, "editMessageText", postJson({ ...body, message_id: edits })),
-  );
+  const method = isCaption ? "editMessageCaption" : "editMessageText";
+  const edit = postJson({ ...body, message_id: edits.messageId });
+  return edited(outcomeOf(await askMethod(botToken, method, edit)), edits);
+}
+
+/** What another message takes the place of: its words are a text, or the caption of a picture. */
+type Place = { messageId: number; isPicture: boolean };
+
+/** The same once more is there already. */
+function edited(outcome: SendOutcome, { messageId }: Place): SendOutcome {
   const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
-  return isThere ? { kind: "sent", messageId: edits } : outcome;
+  return isThere ? { kind: "sent", messageId } : outcome;
 }
 
 /**
- * Sends one picture.
+ * Sends one picture, or puts it in the place of another message.
  * @param caption At most 1,024 characters after parsing, or ""; HTML when `html` is true, else plain text.
  */
 export async function sendPhoto(
   botToken: string,
-  message: { chatId: string; png: ArrayBuffer; caption: string; html: boolean; keyboard: Keyboard },
+  message: {
+    chatId: string;
+    png: ArrayBuffer;
+    caption: string;
+    html: boolean;
+    keyboard: Keyboard;
+    edits: Place | null;
+  },
 ): Promise<SendOutcome> {
   const form = new FormData();
+  const { edits } = message;
   form.set("chat_id", message.chatId);
   // A File with a name of its own: the platform forgets the type of a Blob that is named here.
   form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
-  if (message.caption !== "") form.set("caption", message.caption);
-  if (message.caption !== "" && message.html) form.set("parse_mode", "HTML");
+  const words: [string, string][] = message.caption === "" ? [] : [["caption", message.caption]];
+  if (message.caption !== "" && message.html) words.push(["parse_mode", "HTML"]);
+  if (edits === null) for (const [field, value] of words) form.set(field, value);
+  else {
+    form.set("message_id", String(edits.messageId));
+    const media = { type: "photo", media: "attach://photo", ...Object.fromEntries(words) };
+    form.set("media", JSON.stringify(media));
+  }
   if (message.keyboard.length > 0) {
     form.set("reply_markup", JSON.stringify({ inline_keyboard: message.keyboard }));
   }
-  return outcomeOf(await askMethod(botToken, "sendPhoto", { method: "POST", body: form }));
+  const method = edits === null ? "sendPhoto" : "editMessageMedia";
+  const outcome = outcomeOf(await askMethod(botToken, method, { method: "POST", body: form }));
+  return edits === null ? outcome : edited(outcome, edits);
 }
 
 function askMethod(botToken: string, method: string, init: RequestInit): Promise<Exchange> {

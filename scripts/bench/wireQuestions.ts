@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { alertQuestion } from "../../convex/alerts/language/prompts";
+import { restatementQuestion } from "../../convex/alerts/language/prompts";
 import { snapshotQuestion, tokenQuestion } from "../../convex/market/prompts";
 import type { Question } from "../../convex/providers/models/structure";
 import { onchainQuestion, synthesisQuestion } from "../../convex/research/writing/prompts";
@@ -60,7 +60,7 @@ export async function questions(
     ),
   );
   await use("alert", (at) =>
-    alertQuestion(at % 2 === 0 ? "ping me when bitcoin loses a twentieth" : "когда эфир выше 4000"),
+    restatementQuestion(at % 2 === 0 ? "ping me when bitcoin loses a twentieth" : "когда эфир выше 4000"),
   );
   await use("trade intent", (at) =>
     intentQuestion(

@@ -34,9 +34,9 @@ describe("an alert", () => {
     expect(await firedAt(app, alert.alertId)).toEqual([START + 35 * MINUTE, START + 115 * MINUTE]);
     await app.settle();
     const cards = app.cards().filter(({ text }) => text.includes("101,000"));
-    expect(cards.map(({ chatId, text }) => [chatId, /is at \$\d+,\d+/.exec(text)?.[0]])).toEqual([
-      ["777", "is at $101,000"],
-      ["777", "is at $102,000"],
+    expect(cards.map(({ chatId, text }) => [chatId, /\$\d+,\d+/.exec(text)?.[0]])).toEqual([
+      ["777", "$101,000"],
+      ["777", "$102,000"],
     ]);
     const off = await app.post("/alerts/off", { userId: "alice", alertId: alert.alertId });
     expect(off.body).toMatchObject({ alert: { state: "off", fired: 2 } });

@@ -86,7 +86,7 @@ describe("active alerts", () => {
     ]);
     const [first] = endings();
     expect(first?.text).toContain("It ends on 4 Feb 2026");
-    expect(first?.keyboard).toEqual([[{ text: "Keep it", callback_data: `alert yes ${kept}` }]]);
+    expect(first?.keyboard).toEqual([[{ text: "Keep it", callback_data: `alert set ${kept}` }]]);
     expect(posted.map(({ body }): unknown => JSON.parse(body))).toMatchObject([
       { type: "alert.ending", data: { alertId: kept, words: "BTC at $110 or above" } },
       { type: "alert.ending", data: { alertId: left } },

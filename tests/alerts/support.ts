@@ -28,7 +28,7 @@ export async function priced(
   app: App,
   at: number,
   priceUsd: number,
-  { source = "coinbase", token = "BTC" }: { source?: Source; token?: "BTC" | "ETH" } = {},
+  { source = "coinbase", token = "BTC" }: { source?: Source; token?: string } = {},
 ): Promise<void> {
   if (Date.now() < at) vi.setSystemTime(at);
   await app.t.mutation(internal.prices.samples.store, { token, priceUsd, source, observedAt: at });

@@ -13,6 +13,7 @@ import {
   GROUP,
   linkedUser,
   say,
+  tap,
   updateOf,
   test,
 } from "./support";
@@ -20,36 +21,6 @@ import {
 /** What is tapped rather than typed, and what a chat sees while the bot works. */
 
 const LONG = { answers: 2 };
-
-let lastUpdateId = 900_000;
-
-/** Taps a button of the newest message that has it, as the messenger tells the webhook. @returns What the bot sent then. */
-async function tap(app: App, words: string, { from = ALICE, data }: { from?: number; data?: string } = {}) {
-  const card = app.cards().findLast(({ keyboard }) => keyboard?.flat().some(({ text }) => text === words));
-  const button = card?.keyboard?.flat().find(({ text }) => text === words);
-  if (card === undefined || button === undefined) throw new Error(`There is no button ${words}`);
-  const before = app.cards().length;
-  const id = ++lastUpdateId;
-  const chat = Number(card.chatId);
-  const { status, body } = await deliver(app, {
-    update_id: id,
-    callback_query: {
-      id: `query-${id}`,
-      from: { id: from, is_bot: false, first_name: "A", username: `user_${from}` },
-      message: {
-        message_id: card.messageId,
-        chat: chat < 0 ? { id: chat, type: "supergroup", title: "G" } : { id: chat, type: "private" },
-        ...(card.photo === undefined ? { text: "as it stands" } : { photo: [], caption: "as it stands" }),
-      },
-      chat_instance: "1",
-      data: data ?? button.callback_data,
-    },
-  });
-  // The tap itself is answered in the answer to the webhook.
-  expect([status, body]).toEqual([200, { method: "answerCallbackQuery", callback_query_id: `query-${id}` }]);
-  await arrived(app, before + 1);
-  return app.cards().slice(before);
-}
 
 const buttonsOf = (app: App) =>
   app
@@ -146,13 +117,13 @@ describe("a tapped button", () => {
     };
     await app.t.mutation(internal.prices.samples.store, sample);
     await say(app, "/alert BTC above 110000", LONG);
-    await tap(app, "Yes, tell me");
+    await tap(app, "Set");
     await say(app, "/alerts");
     expect(buttonsOf(app)).toEqual([["Off: BTC at $110,000 or above"]]);
     // Another account's tap on what it should never have seen, in its own chat.
     await say(app, "/help", { from: 66 });
     const forged = {
-      update_id: ++lastUpdateId,
+      update_id: 950_000,
       callback_query: {
         id: "forged",
         from: { id: 66, is_bot: false },
@@ -175,7 +146,7 @@ describe("a tapped button", () => {
   test("keeps an alert that is about to end, where its notice was", async ({ app }) => {
     await linkedUser(app, "alice");
     await say(app, "/alert BTC above 110000", LONG);
-    await tap(app, "Yes, tell me");
+    await tap(app, "Set");
     vi.setSystemTime(Date.now() + 84 * 86_400_000);
     await app.t.mutation(internal.alerts.watch.tick, {});
     await app.settle();
@@ -196,9 +167,11 @@ describe("a tapped button", () => {
     await keepHouse(app);
     await say(app, "/alert ETH below 900", LONG);
     expect(await app.rows("alerts")).toMatchObject([{ number: 1, asked: "ETH below 900" }]);
-    await tap(app, "Yes, tell me", { data });
+    const [gone] = await tap(app, "Set", { data });
+    expect(gone?.text).toContain("does nothing any more");
+    await say(app, "/alert ETH below 900", LONG);
     expect(await app.rows("alerts")).toMatchObject([{ state: "proposed" }]);
-    await tap(app, "Yes, tell me");
+    await tap(app, "Set");
     expect(await app.rows("alerts")).toMatchObject([{ state: "active" }]);
   });
 

@@ -3,13 +3,19 @@ import { internal } from "../../convex/_generated/api";
 import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, test } from "./support";
+import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test, userWithCode } from "./support";
 
 /** What the bot tells of signals, whales and prices. */
 
 const MINUTE = 60_000;
 /** A notice, and the answer behind it. */
 const LONG = { answers: 2 };
+
+/** BTC at this price, as a source tells it now. */
+async function priced(app: App, priceUsd: number): Promise<void> {
+  const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
+  await app.t.mutation(internal.prices.samples.store, sample);
+}
 
 describe("/signals", () => {
   test("shows the latest of both tokens or of one, to anybody, in groups too", async () => {
@@ -66,12 +72,6 @@ describe("/whales", () => {
 });
 
 describe("alerts", () => {
-  /** BTC at this price, as a source tells it now. */
-  async function priced(app: App, priceUsd: number): Promise<void> {
-    const sample = { token: "BTC" as const, priceUsd, source: "coinbase" as const, observedAt: Date.now() };
-    await app.t.mutation(internal.prices.samples.store, sample);
-  }
-
   test("are read, confirmed by number, listed, switched off, and reach the linked chat", async ({ app }) => {
     await linkedUser(app, "alice");
     await linkedUser(app, "bob", 43);
@@ -80,16 +80,27 @@ describe("alerts", () => {
     const [first, read] = await say(app, "/alert btc above $101,000.50", LONG);
     expect(first).toBe("Reading that…");
     expect(read).toMatch(
-      /Alert 1: is this right\?<\/b>\nBTC at \$101,000\.50 or above\nNow: BTC is at \$100,000, [^]*would not have fired[^]*\/alert yes 1/,
+      /❔ BTC at \$101,000\.50 or above<\/b>\nNow: BTC is at \$100,000, [^]*would not have fired[^]*until you tap Set/,
     );
     const [, already] = await say(app, "/alert BTC above 90000", LONG);
-    expect(already).toContain("That is so already: you hear when it begins again.");
-    expect((await say(app, "/alerts"))[0]).toMatch(
-      /no active alert[^]*Waiting for your yes<\/b>\n1\. BTC at/,
+    expect(already).toContain("Already true now; I'll tell you the next time.");
+    expect((await say(app, "/alerts"))[0]).toMatch(/no active alert[^]*Not set: tap to set<\/b>\n1\. BTC at/);
+    const [mine] = await app.rows("alerts");
+    const set = { data: `alert set ${mine?._id ?? ""}` };
+    // Another account that made up the button's words, and words that were typed.
+    expect((await tap(app, "Set: BTC at $101,000.50 or above", { ...set, from: 43 }))[0]?.text).toContain(
+      "private chat only",
     );
-    expect((await say(app, "/alert yes 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 1"))[0]).toContain("Alert 1 is on</b>\nBTC at $101,000.50 or above");
-    await say(app, "/alert yes 2");
+    expect((await say(app, `/${set.data}`))[0]).toContain("You have no active alert");
+    expect((await say(app, "/alert yes 1"))[0]).toContain("You have no active alert");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["proposed", "proposed"]);
+    const [on] = await tap(app, "Set: BTC at $101,000.50 or above");
+    expect(on).toMatchObject({
+      method: "editMessageText",
+      text: expect.stringContaining("Alert 1 is on</b>\nBTC at $101,000.50 or above"),
+    });
+    await say(app, "/alerts");
+    await tap(app, "Set: BTC at $90,000 or above");
 
     const before = app.cards().length;
     vi.setSystemTime(Date.now() + 5 * MINUTE);
@@ -97,43 +108,134 @@ describe("alerts", () => {
     await app.t.mutation(internal.alerts.watch.tick, {});
     await arrived(app, before + 1);
     expect(app.cards().slice(before)).toMatchObject([
-      { chatId: String(ALICE), text: expect.stringContaining("BTC is at $101,500") },
+      { chatId: String(ALICE), text: expect.stringContaining("$101,500") },
     ]);
+    const fired = app.cards().at(-1);
+    expect(fired?.text).toMatch(
+      /^<b>🟢 BTC \+1\.50 % in \d min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
+    );
+    expect(fired?.keyboard?.flat().map(({ text }) => text)).toEqual(["Off", "Mute 24 h", "Why"]);
+    const [why] = await tap(app, "Why");
+    expect(why).toMatchObject({ method: "sendMessage", text: expect.stringContaining("known in that hour") });
+    expect(why?.text).toMatch(/BTC perpetual funding rate[^<]*<a href="https:\/\/[^"]+">Hyperliquid<\/a>/);
+    const [muted] = await tap(app, "Mute 24 h");
+    expect(muted?.text).toMatch(/^🔕 Muted until 6 Jan 2026/);
+    expect((await app.rows("alerts"))[0]?.readyAt).toBeGreaterThan(Date.now() + 23 * 60 * MINUTE);
     expect((await say(app, "/alerts"))[0]).toMatch(
-      /1\. BTC at [^\n]*, fired once\n2\. BTC at \$90,000 or above\n/,
+      /1\. BTC at [^\n]*, fired once\n2\. BTC at \$90,000 or above$/,
     );
     expect(await say(app, "/alerts off 2")).toEqual(["Off: BTC at $90,000 or above."]);
     expect((await say(app, "/alerts off 1", { from: 43 }))[0]).toContain("You have no active alert");
-    expect((await say(app, "/alert yes 2"))[0]).toBe("This alert was switched off: ask for it again.");
-    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["active", "off"]);
+    await tap(app, "My alerts");
+    await tap(app, "Off: BTC at $101,000.50 or above");
+    expect((await tap(app, "Off: BTC at $101,000.50 or above", set))[0]?.text).toContain("was switched off");
+    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["off", "off"]);
   });
 
-  test("take a plain yes for what was asked last, from its user, in private and soon; else it is a question", async ({
+  test("are read from any words, a tap lower or higher, changed, or refused; nothing is armed by a word", async ({
     app,
   }) => {
     await linkedUser(app, "alice");
-    await linkedUser(app, "bob", 43);
     await priced(app, 100_000);
-    await say(app, "/alert BTC above 101000", LONG);
-    await say(app, "/alert BTC below 90000", LONG);
-    expect((await say(app, "Yes!", { ...LONG, from: 43 }))[0]).toBe("Thinking…");
-    expect((await say(app, "Yes, but why?", LONG))[0]).toBe("Thinking…");
-    expect((await say(app, "Yes!"))[0]).toContain("Alert 2 is on</b>\nBTC at $90,000 or below");
-    await app.advance(11 * MINUTE);
-    expect((await say(app, "yes", LONG))[0]).toBe("Thinking…");
-    expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["proposed", "active"]);
+    const states = async () => (await app.rows("alerts")).map(({ asked, state }) => [asked, state]);
+    const [, read] = await say(app, "tell me when bitcoin rises over 120k, please", LONG);
+    expect(read).toContain("❔ BTC at $120,000 or above");
+    for (const word of ["yes", "ok", "no"]) expect((await say(app, word, LONG))[0]).toBe("Thinking…");
+    expect((await states()).map(([, state]) => state)).toEqual(["proposed"]);
+    const [lower] = await tap(app, "−1 %");
+    expect(lower).toMatchObject({
+      method: "editMessageText",
+      text: expect.stringContaining("❔ BTC at $118,800 or above"),
+    });
+    const [changed] = await tap(app, "Change");
+    expect(changed?.text).toContain("Send it as you want it: /alert BTC above 118,800");
+    const [refused] = await tap(app, "No");
+    expect(refused).toMatchObject({ method: "editMessageText", text: "Not set: BTC at $118,800 or above." });
+    expect((await states()).map(([, state]) => state)).toEqual(["proposed", "off"]);
+    // What is open is asked, each meaning a button.
+    const [, open] = await say(app, "please tell me when bitcoin drops below 110k", LONG);
+    expect(open).toContain("BTC is at $100,000, so that is true already. Above or below?");
+    const [above] = await tap(app, "BTC above 110,000");
+    expect(above?.text).toContain("❔ BTC at $110,000 or above");
+    const [set] = await tap(app, "Set");
+    expect(set?.text).toContain("is on</b>\nBTC at $110,000 or above");
+    // Without the model the lines of the grammar still work, and the bot says so.
+    app.standins.fail("llm", { mode: "status", status: 503 });
+    expect((await say(app, "Sag mir, wenn BTC unter 80000 fällt", LONG))[1]).toContain(
+      "No language model answers just now, so I read alerts in these words only: BTC above 100,000",
+    );
+    expect((await say(app, "BTC below 80,000", LONG))[1]).toContain("❔ BTC at $80,000 or below");
+  });
+
+  test("need no account: the chat has five, which go over to its user's once it is linked", async ({
+    app,
+  }) => {
+    await priced(app, 100_000);
+    const [, read] = await say(app, "ping me when btc rises above 110k", LONG);
+    expect(read).toContain("❔ BTC at $110,000 or above");
+    expect((await tap(app, "Set"))[0]?.text).toContain("Alert 1 is on");
+    const [row] = await app.rows("alerts");
+    expect(row?.expiresAt).toBeGreaterThan(Date.now() + 89 * 24 * 60 * MINUTE);
+    // Nothing over HTTP can name the chat's own user.
+    const { status } = await app.get(`/alerts?userId=${encodeURIComponent(row?.userId ?? "")}`);
+    expect(status).toBe(400);
+    for (const level of [111, 112, 113, 114]) {
+      await say(app, `/alert BTC above ${level}000`, LONG);
+      await tap(app, "Set");
+    }
+    await say(app, "/alert BTC above 115000", LONG);
+    expect((await tap(app, "Set"))[0]?.text).toContain("At most 5 alerts can be active");
+    vi.setSystemTime(Date.now() + 5 * MINUTE);
+    await priced(app, 110_500);
+    const before = app.cards().length;
+    await app.t.mutation(internal.alerts.watch.tick, {});
+    await arrived(app, before + 1);
+    expect(app.cards().slice(before)).toMatchObject([
+      { chatId: String(ALICE), text: expect.stringContaining("$110,500") },
+    ]);
+    const { userId, code } = await userWithCode(app, "alice");
+    await say(app, `/connect ${code}`, LONG);
+    const owners = (await app.rows("alerts"))
+      .filter(({ state }) => state === "active")
+      .map((one) => one.userId);
+    expect([owners.length, new Set(owners)]).toEqual([5, new Set([userId])]);
   });
 
   test("in words that could mean several things say what to say instead", async ({ app }) => {
     await linkedUser(app, "alice");
-    expect(await say(app, "/alert")).toEqual([expect.stringContaining("/alert BTC above 100000")]);
+    expect(await say(app, "/alert")).toEqual([expect.stringContaining("BTC above 100,000")]);
     const answers = await say(app, "/alert BTC at 100000", LONG);
-    expect(answers[1]).toBe("Say above or below: BTC above 100,000, or BTC below 90,000.");
-    for (const text of ["/alerts off", "/alerts off 9", "/alerts off first", "/alert yes 9"])
+    expect(answers[1]).toContain("Say it like one of these: BTC above 100,000");
+    for (const text of ["/alerts off", "/alerts off 9", "/alerts off first"])
       expect([text, (await say(app, text))[0]]).toEqual([
         text,
         expect.stringContaining("You have no active alert"),
       ]);
     expect([await app.rows("alerts"), await app.rows("botJobs")]).toEqual([[], []]);
+  });
+});
+
+describe("prices", () => {
+  test("come from what is stored, without a model: by the command, by a coin's name alone, and on the way in", async ({
+    app,
+  }) => {
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    await priced(app, 104_000);
+    // Nobody has collected the list of coins before: whoever asks first has that done.
+    expect((await say(app, "/price sol"))[0]).toContain("I know no price of that");
+    expect((await say(app, "/price sol"))[0]).toMatch(
+      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d % in 24 h<\/b>\n5 Jan 2026/,
+    );
+    for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
+      expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);
+    expect((await say(app, "/price nocoin"))[0]).toContain("I know no price of that");
+    const [welcome] = await say(app, "/start");
+    expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
+    const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];
+    expect(buttons.map(({ text }) => text)).toEqual(["Set an alert", "Signals", "Portfolio"]);
+    expect(app.standins.sent("llm")).toEqual([]);
+    // Two taps to the first alert.
+    expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC at \$1\d\d,000 or above/);
+    expect((await tap(app, "Set"))[0]?.text).toContain("Alert 1 is on");
   });
 });

@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { linkOfAccount } from "../../convex/messenger/model";
 import { confirmLink } from "../../convex/messenger/owners";
@@ -98,4 +99,36 @@ export async function linkedUser(app: App, subject: string, messengerId = ALICE,
   if (status !== 200) throw new Error(`The account was not linked: ${JSON.stringify(body)}`);
   if (confirmed) await confirm(app, String(messengerId));
   return { browser, userId, code, walletAddress: String(body.walletAddress) };
+}
+
+/** Taps a button of the newest message that has it, as the messenger tells the webhook. @returns What the bot sent then. */
+export async function tap(
+  app: App,
+  words: string,
+  { from = ALICE, data }: { from?: number; data?: string } = {},
+) {
+  const card = app.cards().findLast(({ keyboard }) => keyboard?.flat().some(({ text }) => text === words));
+  const button = card?.keyboard?.flat().find(({ text }) => text === words);
+  if (card === undefined || button === undefined) throw new Error(`There is no button ${words}`);
+  const before = app.cards().length;
+  const id = ++lastUpdateId;
+  const chat = Number(card.chatId);
+  const { status, body } = await deliver(app, {
+    update_id: id,
+    callback_query: {
+      id: `query-${id}`,
+      from: { id: from, is_bot: false, first_name: "A", username: `user_${from}` },
+      message: {
+        message_id: card.messageId,
+        chat: chat < 0 ? { id: chat, type: "supergroup", title: "G" } : { id: chat, type: "private" },
+        ...(card.photo === undefined ? { text: "as it stands" } : { photo: [], caption: "as it stands" }),
+      },
+      chat_instance: "1",
+      data: data ?? button.callback_data,
+    },
+  });
+  // The tap itself is answered in the answer to the webhook.
+  expect([status, body]).toEqual([200, { method: "answerCallbackQuery", callback_query_id: `query-${id}` }]);
+  await arrived(app, before + 1);
+  return app.cards().slice(before);
 }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { recentHourlyCloses } from "../../convex/prices/model";
+import { keepHouse } from "../support/housekeeping";
 import { closeApp, createApp, START, type App, test } from "../support/app";
 
 const SECOND = 1_000;
@@ -85,6 +86,7 @@ describe("a sample", () => {
   test("is forgotten after 15 days, its hour's close is not", async ({ app }) => {
     for (let i = 0; i < 6; i++) await store(app, START + i * 5 * MINUTE, 100 + i);
     await store(app, START + 15 * DAY + 12 * MINUTE, 200);
+    await keepHouse(app);
     const kept = (await app.rows("priceSamples")).map(({ priceUsd }) => priceUsd);
     expect(kept).toEqual([103, 104, 105, 200]);
     expect((await app.rows("hourlyCloses")).map(({ priceUsd }) => priceUsd)).toEqual([105, 200]);

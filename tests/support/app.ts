@@ -112,7 +112,7 @@ export function createApp(options: AppSettings = {}) {
     cards: () =>
       standins
         .sent("messenger")
-        .filter(({ method }) => ["sendMessage", "sendPhoto", "editMessageText"].includes(method)),
+        .filter(({ method }) => /^(?:sendMessage|sendPhoto|editMessage\w+)$/.test(method)),
   };
 }
 

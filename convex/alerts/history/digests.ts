@@ -39,17 +39,13 @@ export const sendDue = internalMutation({
     if (due.length === 0) return null;
     const lines = await digest(ctx, now);
     for (const alert of due) {
-      const { condition, readyAt, number } = alert;
+      const { condition, readyAt } = alert;
       if (condition.kind !== "digest") continue;
       const next = nextTime(condition.time, condition.timeZone, now);
       await ctx.db.patch("alerts", alert._id, { readyAt: next });
       if (now - readyAt > LATEST_MS) continue;
       const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-      const card: Paragraph[] = [
-        [{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }],
-        ...lines,
-        [`Alert ${number}: `, { command: "alerts" }, ` off ${number}`],
-      ];
+      const card: Paragraph[] = [[{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }], ...lines];
       await fire(ctx, alert, one, card);
     }
     if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});

@@ -150,8 +150,11 @@ function movement({
 export type PriceSubject = Extract<Subject, { kind: "price" | "change" }>;
 export type Sample = Pick<Doc<"priceSamples">, "takenAt" | "observedAt" | "priceUsd" | "source">;
 
-/** An earlier price that is older than this by more is not the price of then. */
-const SLACK_MS = 30 * MINUTE;
+/**
+ * An earlier price that is older than this by more is not the price of then. Of the days before somebody asked for a coin only
+ * the hours' closes are kept, which are near enough to tell the change of several hours from.
+ */
+const slackOf = ({ windowHours }: { windowHours: number }) => (windowHours < 4 ? 30 : 60) * MINUTE;
 
 /** A token's samples that were taken later than `after` and not later than `until` (epoch ms), oldest first. */
 export async function samplesAfter(
@@ -167,7 +170,7 @@ export async function samplesAfter(
 
 /** Since when samples are needed to know what is observed from `since` on; epoch ms. */
 export function neededSince(subject: PriceSubject, since: number): number {
-  return subject.kind === "price" ? since : since - subject.windowHours * HOUR - SLACK_MS;
+  return subject.kind === "price" ? since : since - subject.windowHours * HOUR - slackOf(subject);
 }
 
 /**
@@ -188,7 +191,7 @@ export function observationsFrom(
     const then = at - subject.windowHours * HOUR;
     while ((measured[next]?.takenAt ?? Infinity) <= then) next++;
     const before = measured[next - 1];
-    if (before === undefined || before.takenAt < then - SLACK_MS) return null;
+    if (before === undefined || before.takenAt < then - slackOf(subject)) return null;
     return { at, observedAt, value: changeOf(before.priceUsd, priceUsd), source };
   });
 }

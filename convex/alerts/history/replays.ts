@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalQuery, type ActionCtx } from "../../_generated/server";
 import { DAY, HOUR } from "../../lib/time";
 import { priceOf } from "../../prices/model";
-import { vPrice, vPricedToken } from "../../prices/tables";
+import { vPrice } from "../../prices/tables";
 import { digestTimes } from "./digests";
 import type { Condition } from "../language/conditions";
 import {
@@ -15,7 +15,7 @@ import {
   type PriceSubject,
   type Sample,
 } from "./observations";
-import { holds, REPLAYED_DAYS, replay } from "./rules";
+import { holds, isEvent, REPLAYED_DAYS, replay } from "./rules";
 import { subjectOf, watchOf } from "./subjects";
 import { vObservation, type Observation } from "../tables";
 
@@ -55,6 +55,24 @@ export async function replayOf(ctx: ActionCtx, condition: Condition): Promise<Re
     knownSince: first === undefined ? null : Math.max(first.at, since),
     fired: replay(watch, observations, since),
   };
+}
+
+/** What an alert's picture shows: its values over the days, where they would have fired, and the level. */
+export type DrawnHistory = { path: Observation[]; fired: Observation[]; level: number };
+
+/** Of values that are nearer to one another than this, the last is drawn. */
+const DRAWN_EVERY_MS = HOUR / 2;
+
+/** `null` for what has no level. For actions. */
+export async function drawnHistory(ctx: ActionCtx, condition: Condition): Promise<DrawnHistory | null> {
+  if (condition.kind === "digest") return null;
+  const now = Date.now();
+  const since = now - REPLAYED_DAYS * DAY;
+  const watch = watchOf(condition);
+  const { observations } = await observedSince(ctx, watch.subject, { since, now });
+  const last = new Map(observations.map((one) => [Math.floor(one.at / DRAWN_EVERY_MS), one]));
+  const path = isEvent(watch.subject) ? observations : [...last.values()];
+  return { path, fired: replay(watch, observations, since), level: watch.level };
 }
 
 type Observed = {
@@ -107,7 +125,7 @@ async function pricesSince(ctx: ActionCtx, subject: PriceSubject, { since, now }
 }
 
 export const samples = internalQuery({
-  args: { token: vPricedToken, after: v.number(), until: v.number(), limit: v.number() },
+  args: { token: v.string(), after: v.number(), until: v.number(), limit: v.number() },
   returns: v.array(vPrice),
   handler: async (ctx, { token, ...range }) => (await samplesAfter(ctx, token, range)).map(priceOf),
 });

@@ -1,5 +1,5 @@
 import type { Condition } from "../language/conditions";
-import { FUNDED, MOVED, PRICED } from "../language/grammar";
+import { COIN, FUNDED, MOVED } from "../language/grammar";
 
 /** What alerts are compared with, as the tables name it. */
 
@@ -44,15 +44,15 @@ export function watchOf(condition: Condition): Watch {
 
 /** A subject's parts, with their types. */
 export type Subject =
-  | { kind: "price"; token: (typeof PRICED)[number] }
-  | { kind: "change"; token: (typeof PRICED)[number]; windowHours: number }
+  | { kind: "price"; token: string }
+  | { kind: "change"; token: string; windowHours: number }
   | { kind: "funding"; token: (typeof FUNDED)[number] }
   | { kind: "flow"; token: (typeof MOVED)[number]; direction: "in" | "out" };
 
 /** Reads what `watchOf` wrote, the clock aside. */
 export function subjectOf(text: string): Subject {
-  const [kind, token, rest] = text.split(":");
-  const priced = PRICED.find((one) => one === token);
+  const [kind, token = "", rest] = text.split(":");
+  const priced = COIN.test(token) ? token : undefined;
   const funded = FUNDED.find((one) => one === token);
   const moved = MOVED.find((one) => one === token);
   const direction = (["in", "out"] as const).find((one) => one === rest);

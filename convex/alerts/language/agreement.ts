@@ -1,189 +1,194 @@
+import { symbolIn } from "../../lib/money/tokens";
+import { withoutTrailing } from "../../lib/text/strings";
+import { mentionsIn, namesOf } from "../../evidence/text/names";
+import type { Fact } from "../../evidence/tables";
+import { FUNDING_HOURS, isTimeZone, MOVED, STABLE } from "./grammar";
 import type { Condition } from "./conditions";
-import { NUMBER, numberOf, PERCENT_SIGN } from "./numbers";
-import { COIN_NAMES, plainly, sensesOf, WORD, type Coin, type Sense } from "./vocabulary";
+import type { Line } from "./lines";
+import { plainDigits, quantitiesIn, spanAlone, type Quantity } from "./quantities";
 
 /**
- * Whether a person's words say what a model has read from them. Every word and number of the request has to be accounted for:
- * what is left over may turn the meaning round, and where it does not fit, nobody guesses. Pure.
+ * Whether a line says what a person's words hold, number by number and coin by coin: whoever has read the words may have
+ * slipped. What does not agree is asked. Pure.
  */
 
-/** What the words hold, once nothing is left of them. */
-type Said = {
-  senses: ReadonlySet<Sense>;
-  coins: readonly Coin[];
-  percentages: readonly { value: number; sign: string }[];
-  /** Numbers that are neither percentages, nor hours, nor times. */
-  numbers: readonly number[];
-  inUsd: boolean;
-  windows: readonly number[];
-  times: readonly { hours: number; minutes: number }[];
-  /** As they are written. */
-  zones: readonly string[];
-};
+const WORDS = /(?<![\w.-])[$\w][\w.$-]*/g;
+/** Symbols that are words of a language as well, in small letters. */
+const COMMON = new Set([
+  "near",
+  "link",
+  "dot",
+  "ton",
+  "uni",
+  "one",
+  "gas",
+  "sei",
+  "sky",
+  "flow",
+  "sun",
+  "super",
+  "just",
+]);
+/** Measured movements are of these too, whether or not a list has them. */
+const ALWAYS: readonly string[] = ["BTC", "ETH", "SOL", ...MOVED];
 
-/** A name stands alone: `Tether` holds no ether, `cbBTC` is no BTC. */
-const COIN = new RegExp(
-  String.raw`(?<![\p{L}\d])[$#]?(${Object.keys(COIN_NAMES).join("|")})(?:'s)?(?![\p{L}\d])`,
-  "gu",
-);
-
-const SIGN = String.raw`(?<![\p{L}\d.,])([-−–+]|minus |moins |menos |meno )?\s?`;
-const PERCENTAGE = new RegExp(String.raw`${SIGN}${NUMBER}\s?(?:${PERCENT_SIGN})`, "gu");
-const AMOUNT = new RegExp(
-  String.raw`(?<![\p{L}\d.,'_-])((?<!\p{L})\$ ?)?${NUMBER}( ?(?:\$|usd(?!\p{L})|us dollars?|dollars?|bucks))?`,
-  "gu",
-);
-const TIME =
-  /(?<![\p{L}\d.,:+-])(\d{1,2})(?:[:.h](\d{2})(?![\d:])|(?= ?(?:uhr|h|am|pm|a\.m|p\.m)(?![\p{L}\d])))( ?(?:uhr|h)(?![\p{L}\d]))?/gu;
-
-/** Units of a window of time, in hours. */
-const UNITS: readonly (readonly [hours: number, names: string])[] = [
-  [1, "h|hrs?|hours?|std|stunden?|heures?|horas?|or[ae]"],
-  [24, "d|days?|tag(?:en?)?|jours?|d[ií]as?|giorn[oi]"],
-  [168, "w|weeks?|wochen?|semaines?|semanas?|settiman[ae]"],
-];
-const UNIT = UNITS.map(([, names]) => names).join("|");
-/** A window has its own preposition, and a count or an article: “for 24 h” says how long something lasts. */
-const WINDOW = new RegExp(
-  String.raw`(?<![\p{L}\d])(?:in|within|over|during|inside|innerhalb(?: von)?|binnen|an|dans|en|entro)(?:(?: the| den| der| les| las| le)?(?: last| past| letzten)? (\d{1,4})[ -]?|(?: (?:an?|one|eine[rmn]?|une?|una|the last|the past)) )(${UNIT})(?![\p{L}\d])`,
-  "gu",
-);
-
-export function isSaid(condition: Condition, asked: string): boolean {
-  const said = saidIn(asked, condition);
-  if (said === null) return false;
-  return condition.kind === "digest" ? saysDigest(condition, said) : saysValue(condition, said);
+/** The coins that words name, by symbol or by name. @param facts Of the lists of the market. */
+function coinsIn(words: string, facts: readonly Fact[]): Set<string> {
+  const listed = new Set([...facts.map(({ subject }) => subject), ...ALWAYS]);
+  const named = [words, words.toLowerCase()]
+    .flatMap((text) => mentionsIn(text, namesOf(facts)))
+    .map(({ subject }) => subject.toUpperCase());
+  const symbols = (words.match(WORDS) ?? []).flatMap((word) => {
+    if (COMMON.has(word) || (word.length < 3 && word === word.toLowerCase())) return [];
+    const bare = withoutTrailing(word, ".-");
+    return [symbolIn(bare), symbolIn(bare.replace(/s$/, ""))];
+  });
+  return new Set([...named, ...symbols].filter((symbol) => listed.has(symbol)));
 }
 
-function saysValue(condition: Exclude<Condition, { kind: "digest" }>, said: Said): boolean {
-  const { senses, coins, windows, percentages, numbers } = said;
-  const isOther = (["digest", "daily", "early", "late", "unclear"] as const).some((sense) =>
-    senses.has(sense),
+/** What is asked of who wrote the words, and the conditions that they may mean, where these are known. */
+export type Doubt = { say: string; meant?: readonly Condition[] };
+
+/** What of the words the line does not say, or the other way round; `null` where they agree. */
+export function disagreement(line: Line, asked: string, facts: readonly Fact[]): Doubt | null {
+  const plain = plainDigits(asked);
+  if (plain === null) return { say: "Write the numbers in plain digits, such as 100,000 or 2.5." };
+  const say = coinTrouble(line, plain, facts) ?? numberTrouble(line, plain);
+  return say === null ? (spanTrouble(line, plain) ?? directionTrouble(line, plain)) : { say };
+}
+
+function coinTrouble({ condition }: Line, words: string, facts: readonly Fact[]): string | null {
+  const token = condition.kind === "digest" ? null : condition.token;
+  const coins = coinsIn(words, facts);
+  if (token !== null && !coins.has(token) && words.search(symbol(token)) === -1)
+    return `I read ${token}, and your words do not name it: name the coin by its symbol.`;
+  // As what a price is told in.
+  const isMoney = (coin: string) => STABLE.includes(coin) && condition.kind === "price";
+  const [other] = [...coins].filter((coin) => coin !== token && !isMoney(coin));
+  return other === undefined
+    ? null
+    : `${other} is one coin more than an alert is about: send each as an alert of its own.`;
+}
+
+const CLOCK =
+  /(?<![\d.,:+-])(?<hour>\d{1,2})(?:\s?[:.h時点點시时]\s?(?<minute>\d{2}))?(?![\d%])\s?(?:(?<half>[ap])\.?\s?m(?!\p{L}))?/giu;
+
+function numberTrouble(line: Line, words: string): string | null {
+  const { condition, level } = line;
+  const isDigest = condition.kind === "digest";
+  // Digits of a name are none of an amount: 1INCH, “1 ETH”, Etc/GMT.
+  const bare = isDigest
+    ? words.replaceAll(condition.timeZone, " ")
+    : words.replaceAll(symbol(condition.token), "§").replace(/(?<![\w.,])1 §/, "§");
+  if (isDigest) return zoneTrouble(condition.timeZone, words) ?? timeTrouble(condition.time, bare);
+  const quantities = quantitiesIn(bare);
+  const unread = quantities.find(({ values }) => values.length === 0);
+  if (unread !== undefined) return `I cannot read the number ${unread.words}: write it like 100,000 or 2.5.`;
+  if (quantities.some(({ unit }) => unit === "foreign")) return "Amounts are in USD: say it in USD.";
+  const [amount, further] = quantities.filter(({ unit }) => unit !== "hours");
+  if (amount === undefined)
+    return `I read ${level}, and your words have no such number in digits: write it in digits.`;
+  if (further !== undefined)
+    return `${amount.words} and ${further.words} are two numbers, and an alert has one: send each as an alert of its own.`;
+  if (!isWorth(line, amount)) return `You wrote ${amount.words}, and I read ${level}: say it once more.`;
+  return unitTrouble(line, amount, words);
+}
+
+function isWorth({ condition, level }: Line, { values, sign }: Quantity): boolean {
+  // A rate may be negative; of a change the sign is its direction, which is looked at elsewhere.
+  return values.some((value) => (condition.kind === "funding" && sign === -1 ? -value : value) === level);
+}
+
+function unitTrouble({ condition }: Line, { unit, words, sign }: Quantity, text: string): string | null {
+  const isRate = condition.kind === "change" || condition.kind === "funding";
+  if (isRate !== (unit === "percent"))
+    return isRate
+      ? `Is ${words} in percent? Then write ${words} %.`
+      : `Is ${words} a price in USD, or a percentage?`;
+  if (condition.kind === "price" && sign === -1) return `A price is not below 0: ${words}.`;
+  const inCoins = condition.kind === "flow" && !STABLE.includes(condition.token) && unit !== "usd";
+  return inCoins && !/usd|\$/i.test(text) ? `Is ${words} in USD? Then write $${words}.` : null;
+}
+
+function spanTrouble({ condition, hours }: Line, words: string): Doubt | null {
+  if (condition.kind === "digest") return null;
+  const [span, further] = quantitiesIn(words).filter(({ unit }) => unit === "hours");
+  if (further !== undefined) return { say: "I read two spans of time: say one." };
+  if (hours === null) {
+    if (span === undefined) return null;
+    return {
+      say: `I cannot look at ${span.words} here: for a time, say by how many percent, as in down 5 % in 24 h.`,
+    };
+  }
+  const said = span === undefined ? spanAlone(words) : span.values;
+  const isSame = Array.isArray(said) ? said.includes(hours) : said === hours;
+  if (isSame) return null;
+  if (said !== null) return { say: `I read ${hours} h, and your words say another time: say it in hours.` };
+  if (condition.kind !== "change")
+    return hours === FUNDING_HOURS ? null : { say: "Is that per hour, or per 8 h?" };
+  return {
+    say: "Within what time?",
+    meant: [...new Set([hours, 1, 24, 168])].map((windowHours) => ({ ...condition, windowHours })),
+  };
+}
+
+/** A place in another script is nobody's to compare: the card says what time it is there. */
+function zoneTrouble(zone: string, words: string): string | null {
+  const lower = words.toLowerCase();
+  const named = (words.match(/(?<![A-Za-z])[A-Za-z]{1,20}(?:\/[A-Za-z0-9_+-]{1,32}){1,2}/g) ?? []).filter(
+    isTimeZone,
   );
-  if (isOther || said.times.length > 0 || said.zones.length > 0) return false;
-  if (coins.length === 0 || coins.some((coin) => coin !== condition.token)) return false;
-  const { kind } = condition;
-  if (senses.has("funding") !== (kind === "funding") || (senses.has("hourly") && kind !== "funding"))
-    return false;
-  if ((senses.has("inflow") || senses.has("outflow")) !== (kind === "flow")) return false;
-  if (windows.length !== (kind === "change" ? 1 : 0)) return false;
-  const isPercent = kind === "change" || kind === "funding";
-  if (percentages.length !== (isPercent ? 1 : 0) || numbers.length !== (isPercent ? 0 : 1)) return false;
-  switch (kind) {
-    case "price":
-      return numbers[0] === condition.levelUsd && sideIn(senses) === condition.direction;
-    case "flow":
-      return numbers[0] === condition.overUsd && saysWay(condition, said);
+  const city = (zone.split("/").at(-1) ?? zone).replaceAll("_", " ").toLowerCase();
+  const isOther = named.some((one) => one.toLowerCase() !== zone.toLowerCase());
+  const isSaid =
+    zone === "UTC" || lower.includes(city) || named.length > 0 || /[^\P{L}\p{Script=Latin}]/u.test(words);
+  return isSaid && !isOther
+    ? null
+    : `I read the time zone ${zone}: name yours by a city, as in Europe/Berlin.`;
+}
+
+function timeTrouble(time: string, words: string): string | null {
+  const [spoken, further] = Array.from(words.matchAll(CLOCK), ({ groups }) => groups);
+  if (spoken === undefined) return "At what time? Write it in digits, such as 07:30.";
+  const [hour = NaN, minute = NaN] = time.split(":").map(Number);
+  const { hour: said = "", minute: minutes = "0", half } = spoken;
+  const late = half?.toLowerCase() === "p" ? 12 : 0;
+  const hours = half === undefined ? [Number(said), Number(said) + 12] : [(Number(said) % 12) + late];
+  const isSame = hours.includes(hour) && Number(minutes) === minute && (Number(said) !== 12 || hour === 12);
+  return further === undefined && isSame
+    ? null
+    : `I read ${time}, and your words say it otherwise: write it like 07:30.`;
+}
+
+/** Signs and the line's own words, which say a direction in every language that has them. */
+const UP = /[>≥↑▲⬆📈]|(?<![\p{L}])(?:(?:above|over|inflow)(?!\p{L})|up (?:by )?\d)/iu;
+const DOWN = /[<≤↓▼⬇📉]|(?<![\p{L}])(?:(?:below|under|outflow)(?!\p{L})|down (?:by )?\d)/iu;
+
+function directionTrouble({ condition }: Line, words: string): Doubt | null {
+  if (condition.kind === "digest") return null;
+  const isUp = ["above", "up", "in"].includes(condition.direction);
+  const isSigned = condition.kind === "change";
+  const flow =
+    condition.kind === "flow" ? words.replaceAll(/(?<![\p{L}])(?:above|over)(?!\p{L})|[>≥]/giu, " ") : words;
+  const up = UP.test(flow) || (isSigned && /(?<![\p{L}\d])\+ ?\d/u.test(words));
+  const down = DOWN.test(flow) || (isSigned && /(?<![\p{L}\d])- ?\d/u.test(words));
+  if (up === down || up === isUp) return null;
+  return { say: "Up or down?", meant: [condition, turned(condition)] };
+}
+
+/** The same the other way round. */
+export function turned(condition: Exclude<Condition, { kind: "digest" }>): Condition {
+  switch (condition.kind) {
     case "change":
-      return windows[0] === condition.windowHours && saysChange(condition, said);
+      return { ...condition, direction: condition.direction === "up" ? "down" : "up" };
+    case "flow":
+      return { ...condition, direction: condition.direction === "in" ? "out" : "in" };
+    case "price":
     case "funding":
-      return saysRate(condition, said);
+      return { ...condition, direction: condition.direction === "above" ? "below" : "above" };
   }
 }
 
-/** Above or below, where the verb does not say the opposite. */
-function sideIn(senses: ReadonlySet<Sense>): "above" | "below" | null {
-  const isOver = senses.has("over") || (senses.has("rise") && senses.has("to"));
-  const isUnder = senses.has("under") || (senses.has("fall") && senses.has("to"));
-  if (isOver === isUnder) return null;
-  if (isOver) return senses.has("fall") ? null : "above";
-  return senses.has("rise") ? null : "below";
-}
-
-function saysChange(
-  { direction, percent }: Extract<Condition, { kind: "change" }>,
-  { senses, percentages }: Said,
-): boolean {
-  const [said] = percentages;
-  if (said === undefined || said.value !== percent || senses.has("under")) return false;
-  const isUp = senses.has("rise") || said.sign === "+";
-  const isDown = senses.has("fall") || said.sign === "-";
-  return isUp !== isDown && isUp === (direction === "up");
-}
-
-function saysRate(
-  { direction, percentPerHour }: Extract<Condition, { kind: "funding" }>,
-  { senses, percentages }: Said,
-): boolean {
-  const [said] = percentages;
-  if (said === undefined || senses.has("over") === senses.has("under")) return false;
-  const value = said.sign === "-" ? -said.value : said.value;
-  if (value !== percentPerHour) return false;
-  return sideIn(senses) === direction;
-}
-
-function saysWay(
-  { token, direction }: Extract<Condition, { kind: "flow" }>,
-  { senses, inUsd }: Said,
-): boolean {
-  const isStable = token === "USDC" || token === "USDT" || token === "DAI";
-  if (!senses.has("over") || senses.has("under") || senses.has("rise") || senses.has("fall")) return false;
-  return (
-    senses.has(direction === "in" ? "inflow" : "outflow") &&
-    !senses.has(direction === "in" ? "outflow" : "inflow") &&
-    (isStable || inUsd)
-  );
-}
-
-/** `19:30` as 7:30 too, where the words say that it is in the second half of the day. */
-function saysDigest({ time, timeZone }: Extract<Condition, { kind: "digest" }>, said: Said): boolean {
-  const { senses, times, zones } = said;
-  const only: readonly Sense[] = ["digest", "daily", "early", "late", "neutral"];
-  if (!senses.has("digest") || !Array.from(senses).every((sense) => only.includes(sense))) return false;
-  const [spoken] = times;
-  if (spoken === undefined || times.length > 1) return false;
-  if (said.coins.length + said.numbers.length + said.percentages.length + said.windows.length > 0)
-    return false;
-  const isHalf = senses.has("early") || senses.has("late");
-  if (senses.has("early") && (senses.has("late") || spoken.hours >= 12)) return false;
-  // Noon and midnight are told apart by 12 in no way that all agree on.
-  if (isHalf && (spoken.hours === 12 || spoken.hours === 0)) return false;
-  const hours = senses.has("late") && spoken.hours < 12 ? spoken.hours + 12 : spoken.hours;
-  const [hour = NaN, minute = NaN] = time.split(":").map(Number);
-  if (hours !== hour || spoken.minutes !== minute) return false;
-  return zones.length === 0 ? timeZone === "UTC" : zones.every((zone) => zone === timeZone.toLowerCase());
-}
-
-/** What the words hold; `null` where something of them is left. */
-function saidIn(asked: string, condition: Condition): Said | null {
-  // A comma behind a number is none of its digits.
-  let rest = plainly(asked).text.replaceAll(", ", " , ");
-  const take = <T>(pattern: RegExp, read: (match: RegExpMatchArray) => T): T[] => {
-    const taken = Array.from(rest.matchAll(pattern), read);
-    rest = rest.replace(pattern, " | ");
-    return taken;
-  };
-  const isDigest = condition.kind === "digest";
-  const zones = isDigest ? take(zoneNames(condition.timeZone), () => condition.timeZone.toLowerCase()) : [];
-  const times = isDigest
-    ? take(TIME, ([, hours, minutes]) => ({ hours: Number(hours), minutes: Number(minutes ?? 0) }))
-    : [];
-  const windows = take(WINDOW, ([, count, unit = ""]) => hoursOf(count, unit));
-  const percentages = take(PERCENTAGE, ([, sign = "", digits = "", multiple]) => {
-    return { value: numberOf(digits, multiple), sign: sign === "" || sign === "+" ? sign : "-" };
-  });
-  let inUsd = false;
-  const numbers = take(AMOUNT, ([, before, digits = "", multiple, after]) => {
-    inUsd ||= before !== undefined || after !== undefined;
-    return numberOf(digits, multiple);
-  });
-  const coins = take(COIN, ([, name = ""]) => COIN_NAMES[name]).filter((coin) => coin !== undefined);
-  const senses = new Set(take(WORD, ([word]) => sensesOf(word)).flat());
-  // A hyphen between two words that were read, as in “Tether-Zufluss”, says nothing.
-  const isRead = /^[\s|.,!?:"“”()-]*$/.test(rest);
-  return isRead ? { senses, coins, percentages, numbers, inUsd, windows, times, zones } : null;
-}
-
-function hoursOf(count: string | undefined, name: string): number {
-  const unit = UNITS.find(([, names]) => new RegExp(`^(?:${names})$`, "u").test(name))?.[0] ?? NaN;
-  return unit * Number(count ?? 1);
-}
-
-/** A zone by its name, or by its city. */
-function zoneNames(zone: string): RegExp {
-  const city = zone.split("/").at(-1) ?? zone;
-  const names = [zone, city.replaceAll("_", " ")].map((name) =>
-    name.toLowerCase().replaceAll("+", String.raw`\+`),
-  );
-  return new RegExp(String.raw`(?<![\p{L}\d/])(?:${names.join("|")})(?![\p{L}\d/+-])`, "gu");
-}
+/** A symbol as a word of its own: scripts without spaces have letters beside it. */
+const symbol = (token: string): RegExp =>
+  new RegExp(`(?<![A-Za-z\\d])${token.replaceAll(".", "\\.")}(?![A-Za-z\\d])`, "gi");

@@ -1,10 +1,11 @@
 import * as z from "zod";
-import { FUNDED, isTimeZone, LEAST_FLOW_USD, MOVED, PRICED, WINDOWS } from "./grammar";
+import { COIN, FUNDED, isTimeZone, LEAST_FLOW_USD, MOVED, WINDOWS } from "./grammar";
 
 /** What an alert may be about. Whoever proposes one, a person's words or a model, this decides. */
 
 const MAX_USD = 1e12;
 const levelUsd = z.number().positive().max(1e9);
+const coin = z.string().regex(COIN, "must be a coin's symbol, such as SOL");
 
 /**
  * The price is so many percent above or below what it was so many hours before, or further. Nothing falls further than to
@@ -13,7 +14,7 @@ const levelUsd = z.number().positive().max(1e9);
 const changes = z
   .strictObject({
     kind: z.literal("change"),
-    token: z.enum(PRICED),
+    token: coin,
     direction: z.enum(["up", "down"]),
     percent: z.number().min(0.1).max(1_000),
     windowHours: z
@@ -27,7 +28,7 @@ export const conditionShape = z.discriminatedUnion("kind", [
   /** The price is at the level or beyond it. */
   z.strictObject({
     kind: z.literal("price"),
-    token: z.enum(PRICED),
+    token: coin,
     direction: z.enum(["above", "below"]),
     levelUsd,
   }),

@@ -1,34 +1,6 @@
 import { DAY, HOUR, MINUTE } from "../../lib/time";
-import { isTimeZone } from "./grammar";
 
-/** Times of the day, and when they come. */
-
-const CLOCK_TIME = /^(\d{1,2})(?:[:.h](\d{2}))? ?(am|pm|a\.m|p\.m)?(?:,? (?!(?:am|pm)\b)(.+))?$/;
-
-/** `07:30`, `7:30 pm`, `7pm`, each with what follows it; `null` for a time that could be two. */
-export function timeOf(said: string): { time: string; rest: string } | null {
-  const [matched, hour = "", minute, half, rest = ""] = CLOCK_TIME.exec(said) ?? [];
-  if (matched === undefined || (minute === undefined && half === undefined)) return null;
-  let hours = Number(hour);
-  if (half !== undefined) {
-    // Noon and midnight are told apart by 12 in no way that all agree on.
-    if (hours < 1 || hours > 11) return null;
-    if (half.startsWith("p")) hours += 12;
-  }
-  if (hours > 23 || Number(minute ?? 0) > 59) return null;
-  return { time: `${String(hours).padStart(2, "0")}:${minute ?? "00"}`, rest };
-}
-
-/** The zone that is named; UTC where none is; `null` for one that the platform does not know, or that is several. */
-export function zoneOf(said: string, spaced: string): string | null {
-  if (said === "" || said === "utc" || said === "gmt" || said === "z") return "UTC";
-  const at = spaced.toLowerCase().lastIndexOf(said);
-  const name = spaced.slice(at, at + said.length);
-  if (!isTimeZone(name)) return null;
-  // The platform knows some zones by older names than people do, whose writing then stays.
-  const known = new Intl.DateTimeFormat("en-GB", { timeZone: name }).resolvedOptions().timeZone;
-  return known.toLowerCase() === name.toLowerCase() ? known : name;
-}
+/** When times of the day come. */
 
 /** How far a zone's clocks are ahead of UTC at a moment (epoch ms), in ms. */
 function offsetAt(timeZone: string, at: number): number {

@@ -13,6 +13,8 @@ export type Request = {
   userId: string | null;
   /** What followed the command, trimmed; "" for nothing. */
   argument: string;
+  /** Whether a button said it: what is armed or ended by a tap is not by words. */
+  isTap: boolean;
 };
 
 /**
@@ -52,7 +54,8 @@ type Base = {
 };
 
 /**
- * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `linked`: there, and by a linked user.
+ * `anywhere`: in groups too, by anybody. `alone`: in a chat with the bot alone. `own`: there, by the linked user or else by
+ * the account itself, which has alerts without any other. `linked`: there, and by a linked user.
  * Runs in the transaction that takes the update, so it is done exactly once; what asks the outside is left for later.
  */
 export type Command = Base &
@@ -62,7 +65,7 @@ export type Command = Base &
         run: (ctx: MutationCtx, request: Request) => Outcome | Promise<Outcome>;
       }
     | {
-        access: "linked";
+        access: "linked" | "own";
         run: (ctx: MutationCtx, request: Request & { userId: string }) => Outcome | Promise<Outcome>;
       }
   );

@@ -1,9 +1,18 @@
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
-import { confirmedCard, listCard } from "../../alerts/cards";
-import { alertsOf, confirm as confirmAlert, findAlert, numberedAlert, switchOff } from "../../alerts/model";
-import { cut } from "../../lib/text/strings";
+import { changeCard, confirmedCard, endedCard, listCard, mutedCard } from "../../alerts/cards";
+import { HOW_TO_SAY } from "../../alerts/language/wordings";
+import {
+  alertOf,
+  alertsOf,
+  confirm as confirmAlert,
+  muteUntil,
+  findAlert,
+  numberedAlert,
+  switchOff,
+} from "../../alerts/model";
+import { DAY } from "../../lib/time";
 import { codeHash } from "../../messenger/codes";
 import type { Paragraph } from "../../messenger/format";
 import { linkOfAccount } from "../../messenger/model";
@@ -25,6 +34,7 @@ import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./market";
 import { unconfirmedLinkOf } from "../model";
 import { ownerCommands, ownerOffer } from "./owner";
+import { priceCommand, startOutcome } from "./prices";
 import { researchCommands } from "./research";
 
 /** The bot's commands: one list, from which answers, help and the messenger's own menu are made. */
@@ -37,7 +47,7 @@ export const commands: readonly Command[] = [
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
     run: async (ctx, request) => {
-      if (request.argument === "" || !request.sender.alone) return { answer: help("Welcome!") };
+      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
       return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
     },
   },
@@ -84,31 +94,50 @@ export const commands: readonly Command[] = [
   },
   ...ownerCommands,
   ...researchCommands,
+  priceCommand,
   ...marketCommands,
   {
     name: "alert",
     argument: "WORDS",
-    summary: "Be told when something happens, such as BTC above 100000",
-    access: "linked",
+    summary: "Be told when something happens, in your own words",
+    access: "own",
     inPlace: true,
-    run: async (ctx, { userId, argument }) => {
-      if (argument === "") return { answer: notice(...HOW_TO_ASK) };
-      const [, which] = /^(?:yes|confirm) +(\S{1,40})$/i.exec(argument) ?? [];
-      if (which === undefined)
-        return { answer: notice("Reading that…"), later: { kind: "alert", userId, text: argument } };
-      return changed(ctx, userId, which, async (row) => confirmedCard(await confirmAlert(ctx, row, null)));
+    run: async (ctx, { userId, argument, isTap }) => {
+      if (argument === "") return { answer: notice(HOW_TO_SAY) };
+      const [, what = "", which = ""] =
+        /^(set|yes|off|no|change|mute|unmute) +(\S{1,40})$/i.exec(argument) ?? [];
+      const change = CHANGES[what.toLowerCase()];
+      if (change === undefined)
+        return {
+          answer: isTap ? [] : notice("Reading that…"),
+          later: { kind: "alert", userId, text: argument },
+        };
+      if (!isTap) return listCard(await alertsOf(ctx, userId));
+      return orReason(async () => {
+        const row = await findAlert(ctx, userId, which);
+        return row === null ? GONE : change(ctx, row);
+      });
     },
+  },
+  {
+    name: "why",
+    hidden: true,
+    summary: "Why an alert has fired",
+    access: "own",
+    run: (_ctx, { userId, argument }) => ({ answer: [], later: { kind: "why", userId, alertId: argument } }),
   },
   {
     name: "alerts",
     argument: "[off NUMBER]",
     summary: "Your alerts; switch one off by its number",
-    access: "linked",
+    access: "own",
     inPlace: true,
     run: async (ctx, { userId, argument }) => {
-      const [, which] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
-      if (which === undefined) return list(ctx, userId);
-      return changed(ctx, userId, which, async (row) => notice(`Off: ${(await switchOff(ctx, row)).words}.`));
+      const [, which = "0"] = /^off +(\S{1,40})$/i.exec(argument) ?? [];
+      const row = /^\d{1,6}$/.test(which)
+        ? await numberedAlert(ctx, userId, Number(which))
+        : await findAlert(ctx, userId, which);
+      return row === null ? listCard(await alertsOf(ctx, userId)) : endedCard(await switchOff(ctx, row));
     },
   },
   {
@@ -147,46 +176,25 @@ export function help(introduction?: string): Paragraph[] {
   return helpCard(commands, introduction);
 }
 
-/** Of a button's words, in characters: a phone shows about as many. */
-const BUTTON_LENGTH = 40;
+/** What a tap makes of an alert. Earlier buttons say `yes`. */
+const CHANGES: Readonly<Record<string, (ctx: MutationCtx, row: Doc<"alerts">) => Promise<Outcome>>> = {
+  set: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
+  yes: async (ctx, row) => confirmedCard(await confirmAlert(ctx, row, null)),
+  off: async (ctx, row) => endedCard(await switchOff(ctx, row)),
+  no: async (ctx, row) => endedCard(await switchOff(ctx, row)),
+  mute: async (ctx, row) => {
+    const until = Date.now() + DAY;
+    return mutedCard(await muteUntil(ctx, row, until), until);
+  },
+  unmute: async (ctx, row) => confirmedCard(await muteUntil(ctx, row, Date.now())),
+  change: (_ctx, row) => Promise.resolve(changeCard(alertOf(row))),
+};
 
-const HOW_TO_ASK: Paragraph = [
-  ...["Say what, such as ", { command: "alert" }, " BTC above 100000, "],
-  ...[{ command: "alert" }, " ETH down 5 % in 24 h, ", { command: "alert" }, " ETH funding above 0.05 %, "],
-  ...[{ command: "alert" }, " whale inflow of USDC over 10M, or "],
-  ...[{ command: "alert" }, " digest at 07:30 Europe/Berlin."],
-];
-
-function shortened(words: string): string {
-  return words.length <= BUTTON_LENGTH ? words : `${cut(words, BUTTON_LENGTH - 1).trimEnd()}…`;
-}
-
-async function list(ctx: MutationCtx, userId: string): Promise<Outcome> {
-  const alerts = await alertsOf(ctx, userId);
-  const buttons = alerts
-    .filter(({ state }) => state === "active")
-    .map(({ alertId, words }) => [{ text: shortened(`Off: ${words}`), command: `alerts off ${alertId}` }]);
-  return { answer: listCard(alerts), buttons };
-}
-
-/**
- * What became of an alert of the user's, by its number as people type it, or by its id as buttons say it: a number may be
- * another alert's once its first one is forgotten. All of them where none is meant.
- */
-async function changed(
-  ctx: MutationCtx,
-  userId: string,
-  which: string,
-  change: (row: Doc<"alerts">) => Promise<readonly Paragraph[]>,
-): Promise<Outcome> {
-  return orReason(async () => {
-    const row = /^\d{1,6}$/.test(which)
-      ? await numberedAlert(ctx, userId, Number(which))
-      : await findAlert(ctx, userId, which);
-    if (row === null) return list(ctx, userId);
-    return { answer: await change(row), buttons: [[{ text: "My alerts", command: "alerts" }]] };
-  });
-}
+/** Of a button below what is forgotten. */
+const GONE: Outcome = {
+  answer: notice("This button does nothing any more: what was proposed is forgotten after a day. Ask again."),
+  buttons: [[{ text: "My alerts", command: "alerts" }]],
+};
 
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
 async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {

@@ -19,9 +19,9 @@ const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC",
 const NO_NAMES = new Set(["market", "news", ""]);
 /** What the majors are called in scripts of their own. */
 const MAJORS_ABROAD = {
-  BTC: ["比特币", "ビットコイン"],
-  ETH: ["以太坊", "以太币", "イーサリアム", "イーサ"],
-  SOL: ["索拉纳", "ソラナ"],
+  BTC: ["比特币", "比特幣", "ビットコイン", "비트코인", "биткоин", "биткойн", "بيتكوين", "बिटकॉइन"],
+  ETH: ["以太坊", "以太币", "イーサリアム", "イーサ", "이더리움", "эфир", "إيثيريوم", "इथेरियम"],
+  SOL: ["索拉纳", "ソラナ", "솔라나", "солан", "سولانا", "सोलाना"],
 } as const;
 
 /** @param facts Every fact that is known at the time, whether it is cited or not: who else a text may mean. */

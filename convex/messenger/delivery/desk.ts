@@ -36,7 +36,7 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   const to = { chatId: route.chatId, html: !plain, keyboard };
   if (picture === null) return sendMessage(route.botToken, { ...to, text, edits });
   const png = await drawn(ctx, picture);
-  return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text });
+  return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text, edits });
 }
 
 /** The picture; `null` when there is nothing to draw, or drawing failed. */

@@ -18,6 +18,8 @@ import { ANSWER, NOTIFICATION, OWNERSHIP } from "../notices";
 import { vKeyboard, vPicture } from "../tables";
 import { formerAccount } from "../../users/levels";
 
+const vPlace = v.object({ messageId: v.number(), isPicture: v.boolean() });
+
 const vTry = v.object({
   userId: v.string(),
   /** The next part, and how many have arrived before it. */
@@ -27,7 +29,7 @@ const vTry = v.object({
   picture: v.union(vPicture, v.null()),
   keyboard: vKeyboard,
   /** The messenger's id of the message that the part takes the place of. */
-  edits: v.union(v.number(), v.null()),
+  edits: v.union(vPlace, v.null()),
   /** Its last sending has an unknown outcome: probe before sending it again. */
   doubtful: v.boolean(),
   sealedBotToken: v.union(v.string(), v.null()),
@@ -69,11 +71,17 @@ async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): 
   return rest(ctx, job, dueAt - now);
 }
 
-/** The messenger's id of what a card takes the place of; `null` for a message of its own. */
-async function placeOf(ctx: MutationCtx, { replaces, partsSent }: Card): Promise<number | null> {
+/** What a card takes the place of; `null` for a message of its own. */
+async function placeOf(
+  ctx: MutationCtx,
+  { replaces, partsSent }: Card,
+): Promise<Infer<typeof vPlace> | null> {
   if (replaces === undefined || partsSent > 0) return null;
-  if ("messageId" in replaces) return replaces.messageId;
-  return (await ctx.db.get("messages", replaces.card))?.sentId ?? null;
+  if ("messageId" in replaces) return { isPicture: false, ...replaces };
+  const card = await ctx.db.get("messages", replaces.card);
+  return card?.sentId === undefined
+    ? null
+    : { messageId: card.sentId, isPicture: card.picture !== undefined };
 }
 
 /** Marks what became of the part under way; returns the next one to send, if any. A word from an earlier try is ignored. */

@@ -1,10 +1,11 @@
-/** Part of the gateway's stand-in for local use: what the simulated model reads in the words of an alert, in English or German. */
+/** Part of the gateway's stand-in for local use: how the simulated model restates what somebody wants to be alerted of, in English or German. */
 
 import * as z from "zod";
 
-type Kind = "price" | "change" | "funding" | "flow" | "digest" | "none";
+type Restated = { line: string | null; ask: null };
 
-const NOTHING = { token: null, direction: null, amount: null, windowHours: null, time: null, timeZone: null };
+const NOTHING: Restated = { line: null, ask: null };
+const said = (line: string): Restated => ({ line, ask: null });
 
 const COINS: readonly (readonly [symbol: string, names: RegExp])[] = [
   ["CBBTC", /\bcbbtc\b/i],
@@ -25,40 +26,37 @@ const CLOCK = /\b(\d{1,2})(?:[:.h](\d{2}))?(?:\s?(am|pm|uhr)\b)?/i;
 
 const DOWN =
   /\b(?:below|under|down|drops?|falls?|falling|loses?|less|unter|fällt|fallen|sinkt|verliert|runter)\b/i;
+const UP =
+  /\b(?:above|over|up|rises?|rising|climbs?|gains?|more|hits?|reach(?:es)?|steigt|steigen|klettert|superen?|supera|dépasse)\b|über|>/i;
 const OUT = /\b(?:outflows?|out of|leaves?|withdraw\w*|from|abfluss|abflüsse|von|aus)\b/i;
 
 /** @param prompt The user's message, which holds the words as a JSON string behind "Words: ". */
-export function alertWords(prompt: string): { kind: Kind } & Record<string, unknown> {
+export function restated(prompt: string): Restated {
   const words = wordsIn(prompt).normalize("NFC");
   if (/digest|summary|zusammenfassung|überblick|übersicht/i.test(words)) return digest(words);
   const named = COINS.filter(([, names]) => names.test(words));
   const [token] = named[0] ?? [];
-  if (named.length !== 1 || token === undefined) return { ...NOTHING, kind: "none" };
-  const percent = signed(PERCENTAGE.exec(words));
   const isDown = DOWN.test(words);
+  if (named.length !== 1 || token === undefined) return NOTHING;
+  const percent = signed(PERCENTAGE.exec(words));
+  const amount = usdIn(words);
   if (/whale|\bwale?s?\b|inflow|outflow|zufluss|abfluss|exchange|börse/i.test(words)) {
-    const amount = usdIn(words);
-    const direction = OUT.test(words) ? "out" : "in";
-    return { ...NOTHING, kind: amount === null ? "none" : "flow", token, direction, amount };
+    return amount === null
+      ? NOTHING
+      : said(`${OUT.test(words) ? "outflow" : "inflow"} of ${token} over ${amount}`);
   }
+  const isSaid = isDown || UP.test(words);
   if (/funding/i.test(words)) {
-    const direction = isDown ? "below" : "above";
-    return { ...NOTHING, kind: percent === null ? "none" : "funding", token, direction, amount: percent };
+    const hours = /per hour|pro stunde|\/ ?h\b/i.test(words) ? 1 : 8;
+    if (percent === null || !isSaid) return NOTHING;
+    return said(`${token} funding ${isDown ? "below" : "above"} ${percent} % per ${hours} h`);
   }
   if (percent !== null) {
-    const windowHours = hoursIn(words.replace(PERCENTAGE, " "));
-    const direction = isDown || percent < 0 ? "down" : "up";
-    const kind = windowHours === null ? "none" : "change";
-    return { ...NOTHING, kind, token, direction, amount: Math.abs(percent), windowHours };
+    const hours = hoursIn(words.replace(PERCENTAGE, " "));
+    if (hours === null || (!isSaid && percent > 0)) return NOTHING;
+    return said(`${token} ${isDown || percent < 0 ? "down" : "up"} ${Math.abs(percent)} % in ${hours} h`);
   }
-  const amount = usdIn(words);
-  return {
-    ...NOTHING,
-    kind: amount === null ? "none" : "price",
-    token,
-    direction: isDown ? "below" : "above",
-    amount,
-  };
+  return amount === null || !isSaid ? NOTHING : said(`${token} ${isDown ? "below" : "above"} ${amount}`);
 }
 
 function wordsIn(prompt: string): string {
@@ -70,13 +68,13 @@ function wordsIn(prompt: string): string {
   }
 }
 
-function digest(words: string): { kind: Kind } & Record<string, unknown> {
-  const timeZone = /\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+\b/.exec(words)?.[0] ?? null;
+function digest(words: string): Restated {
+  const timeZone = /\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+\b/.exec(words)?.[0] ?? "UTC";
   const [, hour, minute = "00", half = ""] = CLOCK.exec(words) ?? [];
-  if (hour === undefined) return { ...NOTHING, kind: "none" };
+  if (hour === undefined) return NOTHING;
   const isLate = (/pm/i.test(half) || /evening|abend/i.test(words)) && Number(hour) < 12;
   const time = `${String(Number(hour) + (isLate ? 12 : 0)).padStart(2, "0")}:${minute}`;
-  return { ...NOTHING, kind: "digest", time, timeZone };
+  return said(`digest at ${time} ${timeZone}`);
 }
 
 function signed(found: RegExpExecArray | null): number | null {

@@ -1,6 +1,6 @@
 /** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
 
-import { alertWords } from "./alerts";
+import { restated } from "./alerts";
 import { conforming, isRecord } from "./values";
 import { factsIn } from "./facts";
 import { formIn } from "./form";
@@ -54,8 +54,8 @@ const TOPICS: readonly Topic[] = [
     tell: (asked, scene) => tradingSignal(userMessage(asked, "Live price:"), scene),
   },
   {
-    about: ["kind", "direction", "windowHours", "timeZone"],
-    tell: (asked) => alertWords(userMessage(asked, "Words: ")),
+    about: ["line", "ask"],
+    tell: (asked) => restated(userMessage(asked, "Words: ")),
   },
   { about: ["review"], tell: (asked, scene) => signalReview(userMessage(asked, "Review of the"), scene) },
 ];

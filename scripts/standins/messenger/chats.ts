@@ -1,10 +1,11 @@
 /**
  * Part of the messenger's stand-in for local use: what a bot writes to chats. Written from the Bot API's documents
- * (sendMessage, sendPhoto, editMessageText, sendChatAction, answerCallbackQuery), with its own words for what it refuses.
+ * (sendMessage, sendPhoto, editMessageText, editMessageCaption, editMessageMedia, sendChatAction, answerCallbackQuery), with its own words for what it refuses.
  */
 
 import * as z from "zod";
 import { readKeyboard, type Keyboard } from "./keyboard";
+import { parseJson } from "../http";
 import { readPhoto } from "./photo";
 import type { SentMessage } from "../records";
 import { parseHtml } from "./html";
@@ -30,7 +31,19 @@ const photoShape = addressed.extend({
   caption: asText.default("").transform((text) => text.replaceAll("\r", "")),
   reply_markup: z.unknown().optional(),
 });
-const editShape = messageShape.extend({ message_id: z.coerce.number().int().default(0) });
+const editShape = messageShape.extend({
+  message_id: z.coerce.number().int().default(0),
+  caption: photoShape.shape.caption,
+  /** JSON: in a form beside the picture that it names. */
+  media: z.string().default(""),
+  photo: z.unknown().optional(),
+});
+const mediaShape = z.looseObject({
+  type: z.literal("photo"),
+  media: z.literal("attach://photo"),
+  caption: photoShape.shape.caption,
+  parse_mode: z.string().default(""),
+});
 const actionShape = addressed.extend({ action: z.string().default("") });
 const queryShape = z.looseObject({
   callback_query_id: asText.default(""),
@@ -142,41 +155,49 @@ export function createChats(options: {
     return stand("sendPhoto", message, photo.photo);
   };
 
-  const editMessageText = (botToken: string, parameters: unknown): Outcome => {
+  const editMessage = async (
+    method: "editMessageText" | "editMessageCaption" | "editMessageMedia",
+    botToken: string,
+    parameters: unknown,
+  ): Promise<Outcome> => {
     const parsed = editShape.safeParse(parameters);
     if (!parsed.success) return refused("message text must be a string");
-    const {
-      chat_id: chatId,
-      message_id: messageId,
-      text: source,
-      parse_mode: mode,
-      reply_markup: markup,
-    } = parsed.data;
+    const { chat_id: chatId, message_id: messageId, reply_markup: markup } = parsed.data;
+    const isText = method === "editMessageText";
+    const media = mediaShape.safeParse(parseJson(parsed.data.media)).data;
+    if (method === "editMessageMedia" && media === undefined) return refused("wrong media in the request");
+    const { caption: source, parse_mode: mode } =
+      media ?? (isText ? { ...parsed.data, caption: parsed.data.text } : parsed.data);
     const problem = problemOfChat(chatId);
     if (problem !== null) return refused(problem);
     const before = standing.get(keyOf({ botToken, chatId, messageId }));
     if (before === undefined) return refused("message to edit not found");
-    const text = readText(source, mode, { limit: TEXT_LIMIT, what: "message" });
+    const bounds = isText
+      ? { limit: TEXT_LIMIT, what: "message" }
+      : { limit: CAPTION_LIMIT, what: "message caption" };
+    const text = readText(source, mode, bounds);
     if (!text.ok) return refused(text.problem);
-    if (text.text === "") return refused("message text is empty");
-    if (before.isPhoto) return refused("there is no text in the message to edit");
+    if (isText && text.text === "") return refused("message text is empty");
+    if (isText && before.isPhoto) return refused("there is no text in the message to edit");
+    if (method === "editMessageCaption" && !before.isPhoto)
+      return refused("there is no caption in the message to edit");
+    const photo = media === undefined ? null : await readPhoto(parsed.data.photo);
+    if (photo?.ok === false) return { ok: false, status: photo.status, description: photo.problem };
     const read = readKeyboard(markup);
     if (!read.ok) return refused(read.problem);
     const { keyboard } = read;
-    if (before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard)) {
+    if (
+      photo === null &&
+      before.source === source &&
+      JSON.stringify(before.keyboard) === JSON.stringify(keyboard)
+    ) {
       return refused(
         "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
       );
     }
-    return stand("editMessageText", {
-      botToken,
-      chatId,
-      messageId,
-      text: text.text,
-      source,
-      keyboard,
-      isPhoto: false,
-    });
+    const isPhoto = before.isPhoto || photo !== null;
+    const message = { botToken, chatId, messageId, text: text.text, source, keyboard, isPhoto };
+    return stand(method, message, photo?.photo);
   };
 
   const sendChatAction = (botToken: string, parameters: unknown): Outcome => {
@@ -209,7 +230,11 @@ export function createChats(options: {
         case "sendphoto":
           return sendPhoto(botToken, parameters);
         case "editmessagetext":
-          return editMessageText(botToken, parameters);
+          return editMessage("editMessageText", botToken, parameters);
+        case "editmessagecaption":
+          return editMessage("editMessageCaption", botToken, parameters);
+        case "editmessagemedia":
+          return editMessage("editMessageMedia", botToken, parameters);
         case "sendchataction":
           return sendChatAction(botToken, parameters);
         case "answercallbackquery":

@@ -1,0 +1,72 @@
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { gather } from "../../evidence/desk";
+import type { Fact } from "../../evidence/tables";
+import { failureOf } from "../../lib/errors";
+import { deadlines } from "../../lib/outside/deadlines";
+import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { PRICED_TOKENS } from "../../prices/tables";
+import { askForCandles, askForDay } from "../../providers/data/exchanges";
+
+/** Prices of the coins that are not sampled anyway: from when somebody first asks for an alert on one. For actions. */
+
+const LIST = { collector: "markets", subject: "" } as const;
+/** A week, the longest time that a change is told over, and the hour that it begins in. */
+const EARLIER_MS = 14 * DAY + HOUR;
+/** Of a coin that is known for as long nothing earlier is asked for. */
+const KNOWN_MS = 7 * DAY;
+
+export function isAlwaysSampled(token: string): boolean {
+  return PRICED_TOKENS.some((one) => one === token);
+}
+
+/** The facts of the largest coins, as old as they may be. */
+export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
+  if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
+  const asked = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE) };
+  const { facts } = await ctx.runQuery(internal.evidence.collections.latest, asked);
+  return facts;
+}
+
+/** Takes a sample of each of these: from the list of coins, which is one answer for all, else from an exchange. */
+export async function sampleCoins(ctx: ActionCtx, tokens: readonly string[]): Promise<void> {
+  const facts = await listed(ctx, 4 * MINUTE);
+  for (const token of tokens) {
+    const told = facts.find(({ subject, kind }) => subject === token && kind === "price");
+    const sample =
+      typeof told?.value === "number"
+        ? { priceUsd: told.value, source: "coingecko" as const, observedAt: told.observedAt }
+        : await traded(ctx, token);
+    if (sample !== null) await ctx.runMutation(internal.prices.samples.store, { token, ...sample });
+  }
+}
+
+async function traded(ctx: ActionCtx, token: string) {
+  const day = await orNothing(askForDay(ctx, token, deadlines.price));
+  if (day === null) return null;
+  return { priceUsd: day.value.last, source: day.source, observedAt: day.value.observedAt };
+}
+
+/** Has a coin's price known now, and that of the two weeks before, as far as an exchange tells it. */
+export async function learn(ctx: ActionCtx, token: string): Promise<void> {
+  await sampleCoins(ctx, [token]);
+  const now = Date.now();
+  const first: number | null = await ctx.runQuery(internal.prices.samples.first, { token });
+  if (first !== null && first <= now - KNOWN_MS) return;
+  const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
+  const told = await orNothing(askForCandles(ctx, token, range, deadlines.price));
+  if (told === null) return;
+  const closes = told.value.map(({ openedAt, close }) => ({ at: openedAt + HOUR, priceUsd: close }));
+  const earlier = { token, source: told.source, closes: closes.filter(({ at }) => at <= now) };
+  await ctx.runMutation(internal.prices.samples.storeEarlier, earlier);
+}
+
+/** What no source tells is not known; the alert is none the worse for it. */
+async function orNothing<Value>(asked: Promise<Value>): Promise<Value | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (failureOf(error) === null) throw error;
+    return null;
+  }
+}

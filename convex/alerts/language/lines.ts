@@ -1,0 +1,112 @@
+import { symbolIn } from "../../lib/money/tokens";
+import { conditionShape, type Condition } from "./conditions";
+import { FUNDING_HOURS, isTimeZone } from "./grammar";
+
+/**
+ * An alert as one line of canonical English: five forms, each read as a whole or not at all. A model restates a person's words
+ * as such a line, and who knows the forms writes one. Pure.
+ */
+
+/** What a line says, number by number: what the words have to hold as well. */
+export type Line = {
+  condition: Condition;
+  /** Its level, as it is written: percent for changes and funding, else USD. */
+  level: number;
+  /** The hours of a change or of a funding rate. */
+  hours: number | null;
+};
+
+const TOKEN = String.raw`\$?(?<token>[a-z0-9][a-z0-9.-]{0,19})`;
+const NUMBER = String.raw`\$?(?<number>-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,12})?)(?<multiple>[kmb])?`;
+const USD = String.raw`(?: ?(?:usd|\$))?`;
+const HOURS = String.raw`(?<count>\d{1,4}) ?(?<unit>h|hours?|d|days?)`;
+const form = (pattern: string): RegExp => new RegExp(`^${pattern}$`, "i");
+
+const PRICE = form(String.raw`${TOKEN} (?<direction>above|below) ${NUMBER}${USD}`);
+const CHANGE = form(String.raw`${TOKEN} (?<direction>up|down) ${NUMBER} ?% in ${HOURS}`);
+const FUNDING = form(
+  String.raw`${TOKEN} funding (?<direction>above|below) ${NUMBER} ?%(?: per (?:(?<count>[18]) ?)?(?<unit>h|hours?))?`,
+);
+const FLOW = form(String.raw`(?:whale )?(?<direction>inflow|outflow) of ${TOKEN} over ${NUMBER}${USD}`);
+const DIGEST = form(String.raw`digest at (?<time>\d{2}:\d{2})(?: (?<zone>[a-z0-9_+/-]+))?`);
+
+const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
+
+/** Several words together that are a line; `null` for any other, and for what may not be asked for. */
+export function readLine(text: string): Line | null {
+  const words = text.normalize("NFKC").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
+  for (const read of [price, change, funding, flow, digest]) {
+    const found = read(words);
+    if (found === null) continue;
+    const { success, data } = conditionShape.safeParse(found.condition);
+    return success ? { ...found, condition: data } : null;
+  }
+  return null;
+}
+
+type Unjudged = { condition: unknown; level: number; hours: number | null };
+type Groups = Partial<Record<string, string>>;
+
+function partsOf(pattern: RegExp, words: string) {
+  const groups: Groups | undefined = pattern.exec(words)?.groups;
+  if (groups === undefined) return null;
+  const { token = "", direction = "", number = "", multiple = "", count, unit = "" } = groups;
+  const scale = MULTIPLES[multiple.toLowerCase()] ?? 1;
+  return {
+    token: symbolIn(token),
+    direction: direction.toLowerCase(),
+    // Whole powers of ten: the product is rounded back to the digits that were written.
+    level: Number((Number(number.replaceAll(",", "")) * scale).toPrecision(15)),
+    hours: unit === "" ? null : Number(count ?? 1) * (unit.toLowerCase().startsWith("d") ? 24 : 1),
+  };
+}
+
+function price(words: string): Unjudged | null {
+  const parts = partsOf(PRICE, words);
+  if (parts === null) return null;
+  const { token, direction, level } = parts;
+  return { condition: { kind: "price", token, direction, levelUsd: level }, level, hours: null };
+}
+
+function change(words: string): Unjudged | null {
+  const parts = partsOf(CHANGE, words);
+  if (parts === null) return null;
+  const { token, direction, level, hours } = parts;
+  return {
+    condition: { kind: "change", token, direction, percent: level, windowHours: hours },
+    level,
+    hours,
+  };
+}
+
+function funding(words: string): Unjudged | null {
+  const parts = partsOf(FUNDING, words);
+  if (parts === null) return null;
+  const { token, direction, level } = parts;
+  const hours = parts.hours ?? FUNDING_HOURS;
+  const percentPerHour = Number((level / hours).toPrecision(12)) + 0;
+  return { condition: { kind: "funding", token, direction, percentPerHour }, level, hours };
+}
+
+function flow(words: string): Unjudged | null {
+  const parts = partsOf(FLOW, words);
+  if (parts === null) return null;
+  const { token, level } = parts;
+  const direction = parts.direction === "inflow" ? "in" : "out";
+  return { condition: { kind: "flow", token, direction, overUsd: level }, level, hours: null };
+}
+
+function digest(words: string): Unjudged | null {
+  const { time, zone = "UTC" } = DIGEST.exec(words)?.groups ?? {};
+  if (time === undefined) return null;
+  return { condition: { kind: "digest", time, timeZone: zoneNamed(zone) }, level: 0, hours: null };
+}
+
+/** A zone as the platform writes it, whatever the case it came in; as it came where the platform knows none of the name. */
+function zoneNamed(name: string): string {
+  if (/^(?:utc|gmt|z)$/i.test(name)) return "UTC";
+  if (!isTimeZone(name)) return name;
+  // The platform knows some zones by older names than people do, whose writing then stays.
+  const known = new Intl.DateTimeFormat("en-GB", { timeZone: name }).resolvedOptions().timeZone;
+  return known.toLowerCase() === name.toLowerCase() ? known : name;
+}

@@ -1,0 +1,68 @@
+import type { ActionCtx } from "../../_generated/server";
+import type { Fact } from "../../evidence/tables";
+import { payerOf } from "../../lib/budget/payers";
+import { optional } from "../../lib/env";
+import { failureOf } from "../../lib/errors";
+import type { Caller } from "../../lib/limits/callers";
+import { charge } from "../../lib/limits/charges";
+import { deadlines } from "../../lib/outside/deadlines";
+import { disagreement, type Doubt } from "./agreement";
+import { readLine, type Line } from "./lines";
+import { EXAMPLES, HOW_TO_SAY } from "./wordings";
+
+/** From a person's words in any language to a line of the grammar, and no further than the words go. For actions. */
+
+export type Reading =
+  | { kind: "line"; line: Line; readBy: "grammar" | "model" }
+  /** They ask for an alert, and something of it is open. */
+  | ({ kind: "open" } & Doubt)
+  /** They ask for no alert. */
+  | { kind: "none" }
+  /** Nobody could read them: there is no model, or it fails. */
+  | { kind: "unread" };
+
+/** What somebody is told whose words were no alert. */
+export const SAID = {
+  none: HOW_TO_SAY,
+  unread: `No language model answers just now, so I read alerts in these words only: ${EXAMPLES.join(" · ")}.`,
+} as const;
+
+/**
+ * @param isCounted Whether the model's call is counted already. @param facts Of the lists of the market: what coins are called.
+ * @throws AppError `rate_limited`
+ */
+export async function readWords(
+  ctx: ActionCtx,
+  asked: string,
+  { caller, isCounted, facts }: { caller: Caller; isCounted: boolean; facts: readonly Fact[] },
+): Promise<Reading> {
+  const own = readLine(asked);
+  if (own !== null) return checked(own, asked, facts, "grammar");
+  const restated = await restate(ctx, asked, caller, isCounted);
+  if (restated === null) return { kind: "unread" };
+  const { line, ask } = restated;
+  const read = line === null ? null : readLine(line);
+  if (read !== null) return checked(read, asked, facts, "model");
+  if (line === null && ask === null) return { kind: "none" };
+  return { kind: "open", say: ask ?? "I could not read that." };
+}
+
+function checked(line: Line, asked: string, facts: readonly Fact[], readBy: "grammar" | "model"): Reading {
+  const doubt = disagreement(line, asked, facts);
+  return doubt === null ? { kind: "line", line, readBy } : { kind: "open", ...doubt };
+}
+
+/** What the model makes of the words; `null` without a model, or where it fails. */
+async function restate(ctx: ActionCtx, asked: string, caller: Caller, isCounted: boolean) {
+  if (optional("LLM_GATEWAY_API_KEY") === undefined) return null;
+  if (!isCounted) await charge(ctx, "chat", caller);
+  const { completeStructured } = await import("../../providers/models/structure");
+  const { restatementQuestion } = await import("./prompts");
+  const patience = { turnMs: deadlines.alertWords, attempts: 1, payer: payerOf(caller) };
+  try {
+    return (await completeStructured(ctx, restatementQuestion(asked), patience)).value;
+  } catch (error) {
+    if (failureOf(error)?.code !== "upstream") throw error;
+    return null;
+  }
+}

@@ -1,0 +1,121 @@
+import { internal } from "../../_generated/api";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { latestOf } from "../../evidence/model";
+import { factsIn } from "../../evidence/sayings";
+import type { Fact } from "../../evidence/tables";
+import { sourceName } from "../../lib/publicSources";
+import { dollars } from "../../lib/text/strings";
+import { dateTime, DAY, MINUTE } from "../../lib/time";
+import { symbolIn } from "../../lib/money/tokens";
+import { lastObservation } from "../../alerts/history/observations";
+import { COIN } from "../../alerts/language/grammar";
+import { lineOf } from "../../alerts/language/wordings";
+import { signedPercent } from "../../alerts/words";
+import { symbolAmong } from "../../market/lists";
+import type { Button, Paragraph } from "../../messenger/format";
+import { notice } from "../cards";
+import type { Command, Outcome, Request } from "./command";
+
+/** Prices as they are stored, and the way in: neither asks a model. */
+
+type Known = { token: string; priceUsd: number; change: number | null; observedAt: number; source: string };
+
+const LIST = { collector: "markets", subject: "" } as const;
+const FRESH_MS = 5 * MINUTE;
+/** What is older is no price of now. */
+const OLDEST_MS = DAY;
+
+/** The facts of the largest coins; where they are older, new ones are collected for who asks next. */
+async function listedFacts(ctx: MutationCtx): Promise<Fact[]> {
+  const row = await latestOf(ctx, LIST);
+  if (row === null || Date.now() - row.collectedAt > FRESH_MS)
+    await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: ["price:SOL"] });
+  return row === null ? [] : factsIn(row);
+}
+
+/** What is stored of a coin's price, by samples or by the list of the largest coins, whichever is newer; `null` for none. */
+async function knownPrice(ctx: QueryCtx, token: string, facts: readonly Fact[]): Promise<Known | null> {
+  const now = Date.now();
+  const sample = await lastObservation(ctx, `price:${token}`, now);
+  const change = sample === null ? null : await lastObservation(ctx, `change:${token}:24`, now);
+  const fact = (kind: "price" | "change24h") =>
+    facts.find((one) => one.subject === token && one.kind === kind && now - one.observedAt < OLDEST_MS);
+  const [listed, listedChange] = [fact("price"), fact("change24h")?.value];
+  const changed = typeof listedChange === "number" ? listedChange : null;
+  if (sample !== null && sample.observedAt >= (listed?.observedAt ?? 0)) {
+    const { value: priceUsd, observedAt, source } = sample;
+    return { token, priceUsd, change: change?.value ?? changed, observedAt, source: sourceName(source) };
+  }
+  if (typeof listed?.value !== "number") return null;
+  const { value: priceUsd, observedAt, source } = listed;
+  return { token, priceUsd, change: changed, observedAt, source };
+}
+
+function line({ token, priceUsd, change }: Known): string {
+  const moved = change === null ? "" : ` ${change < 0 ? "▼" : "▲"} ${signedPercent(change)} in 24 h`;
+  return `${token} ${dollars(priceUsd)}${moved}`;
+}
+
+/** Three digits count: what a person would name. */
+const rounded = (value: number): number => Number(value.toPrecision(3));
+
+function alertButton({ token, priceUsd }: Known, text: string, factor: number): Button {
+  const [direction, levelUsd] = [factor > 1 ? "above" : "below", rounded(priceUsd * factor)] as const;
+  return { text, command: `alert ${lineOf({ kind: "price", token, direction, levelUsd })}` };
+}
+
+/** A coin's price, by its symbol or name as it was written; `null` where no such coin has one. */
+export async function priceOutcome(ctx: MutationCtx, written: string): Promise<Outcome | null> {
+  if (written.length > 40 || /\s\S+\s\S+\s/.test(written)) return null;
+  const facts = await listedFacts(ctx);
+  const asked = symbolIn(written.trim());
+  const token = symbolAmong(facts, asked) ?? asked;
+  const known = COIN.test(token) ? await knownPrice(ctx, token, facts) : null;
+  if (known === null) return null;
+  const answer: Paragraph[] = [[{ bold: line(known) }, `\n${dateTime(known.observedAt)} (${known.source})`]];
+  const [above, below] = [
+    alertButton(known, "Alert at +5 %", 1.05),
+    alertButton(known, "Alert at −5 %", 0.95),
+  ];
+  return { answer, buttons: [[above, below], [{ text: "Again", command: `price ${token}` }]] };
+}
+
+const SHOWN = ["BTC", "ETH", "SOL"];
+
+/** Three live prices, and what to do with them. */
+export async function startOutcome(ctx: MutationCtx): Promise<Outcome> {
+  const facts = await listedFacts(ctx);
+  const all = await Promise.all(SHOWN.map((token) => knownPrice(ctx, token, facts)));
+  const known = all.filter((one) => one !== null);
+  const [first] = known;
+  const set =
+    first === undefined
+      ? { text: "Set an alert", command: "alert" }
+      : alertButton(first, "Set an alert", 1.05);
+  return {
+    answer: [
+      [{ bold: "Welcome!" }, ...known.map((one) => `\n${line(one)}`)],
+      [
+        "Tell me in your own words, in any language, what you want to be told of: “wake me when SOL is above 300”.",
+      ],
+      ["A coin's name alone is its price. All I can do: ", { command: "help" }],
+    ],
+    buttons: [[set, { text: "Signals", command: "signals" }, { text: "Portfolio", command: "portfolio" }]],
+  };
+}
+
+export const priceCommand: Command = {
+  name: "price",
+  argument: "COIN",
+  summary: "What a coin costs; its name alone works too",
+  access: "anywhere",
+  inPlace: true,
+  run: async (ctx: MutationCtx, { argument }: Request) =>
+    (await priceOutcome(ctx, argument === "" ? "BTC" : argument)) ?? {
+      answer: notice(
+        "I know no price of that: ",
+        { command: "price" },
+        " SOL. I follow the 100 largest coins.",
+      ),
+    },
+};

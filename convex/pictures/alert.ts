@@ -1,0 +1,40 @@
+import type { Condition } from "../alerts/language/conditions";
+import type { DrawnHistory } from "../alerts/history/replays";
+import { lineOf } from "../alerts/language/wordings";
+import { FUNDING_HOURS } from "../alerts/language/grammar";
+import { percent } from "../alerts/words";
+import { dateTime, DAY } from "../lib/time";
+import { thresholdChart } from "../pages/charts/threshold";
+import { shortUsd, sourceNames } from "../pages/words";
+import { BODY, canvasBeside, pictureOf } from "./card";
+
+/** A week of what an alert waits for, its level, and when it would have fired. */
+export type DrawnAlert = DrawnHistory & { condition: Condition; now: number };
+
+const DAYS = 7;
+
+export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
+  const row = { top: BODY.top, height: BODY.bottom - BODY.top };
+  const fitted = { above: 34, below: 38, apart: 34, values: 4, begin: 130, names: 800, marks: 2 };
+  const title = lineOf(condition);
+  // Rates are kept per hour, and said for as long as exchanges quote them.
+  const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
+  const inUnit = (values: DrawnHistory["path"]) =>
+    values.map((one) => ({ ...one, value: one.value * hours }));
+  const isRate = condition.kind === "change" || condition.kind === "funding";
+  const written = (value: number) => (isRate ? percent(Number(value.toPrecision(4))) : shortUsd(value));
+  return pictureOf(
+    {
+      title,
+      aside: `7 days until ${dateTime(now)}`,
+      source: condition.kind === "flow" ? "Movements measured on Base" : `By ${sourceNames(path)}`,
+      site,
+    },
+    thresholdChart(
+      { path: inUnit(path), fired: inUnit(fired), level: level * hours },
+      { id: "alert", title, isEvents: condition.kind === "flow", written },
+      { from: now - DAYS * DAY, to: now },
+      canvasBeside(0, row, fitted),
+    ),
+  );
+}
