@@ -61,6 +61,7 @@ import type * as bot_commands_grammar from "../bot/commands/grammar.js";
 import type * as bot_commands_list from "../bot/commands/list.js";
 import type * as bot_commands_market from "../bot/commands/market.js";
 import type * as bot_commands_owner from "../bot/commands/owner.js";
+import type * as bot_commands_prices from "../bot/commands/prices.js";
 import type * as bot_commands_research from "../bot/commands/research.js";
 import type * as bot_desk from "../bot/desk.js";
 import type * as bot_http from "../bot/http.js";
@@ -584,6 +585,7 @@ declare const fullApi: ApiFromModules<{
   "bot/commands/list": typeof bot_commands_list;
   "bot/commands/market": typeof bot_commands_market;
   "bot/commands/owner": typeof bot_commands_owner;
+  "bot/commands/prices": typeof bot_commands_prices;
   "bot/commands/research": typeof bot_commands_research;
   "bot/desk": typeof bot_desk;
   "bot/http": typeof bot_http;
