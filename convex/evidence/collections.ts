@@ -72,11 +72,11 @@ async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Pro
   else await ctx.db.replace("facts", stored._id, row);
 }
 
-/** The facts of these collections as they stand, and what had none of the last `withinMs`. */
+/** The facts of these collections as they stand, or stood `at` a moment (epoch ms), and what had none of the `withinMs` before. */
 export const latest = internalQuery({
-  args: { wanted: v.array(vWanted), withinMs: v.number() },
+  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.optional(v.number()) },
   returns: vStanding,
-  handler: (ctx, asked) => standing(ctx, { ...asked, at: Date.now() }),
+  handler: (ctx, asked) => standing(ctx, { at: Date.now(), ...asked }),
 });
 
 /** The same at a moment (epoch ms). */

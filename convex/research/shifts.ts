@@ -10,7 +10,7 @@ import { vPayer } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE, NEVER } from "../lib/time";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
-import { startCard, STOP } from "./reports/cards";
+import { startCard, stopButton } from "./reports/cards";
 import { dueAfterMs, SHIFT_MS } from "./reports/checkpoints";
 import { addDataPoint } from "./reports/dataPoints";
 import {
@@ -96,7 +96,7 @@ export const start = internalMutation({
       kind: "shift started",
       topic: shiftTopic(jobId),
       paragraphs: startCard({ token: token ?? null, startedAt: now }),
-      ...(stoppable === true ? { buttons: [[STOP]] } : {}),
+      ...(stoppable === true ? { buttons: [[stopButton(jobId, token ?? null)]] } : {}),
     });
     return { jobId, startedAt: now, stopsAt: now + SHIFT_MS };
   },
@@ -114,12 +114,13 @@ function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: numbe
   });
 }
 
-/** Stops all of the user's active shifts. What is under way for them is dropped, and nothing more is sent. */
+/** Stops the user's active shifts, or one of them. What is under way for them is dropped, and nothing more is sent. */
 export const stop = internalMutation({
-  args: { userId: v.string() },
+  args: { userId: v.string(), jobId: v.optional(v.id("shifts")) },
   returns: v.number(),
-  handler: async (ctx, { userId }) => {
-    const active = await activeShiftsOf(ctx, userId);
+  handler: async (ctx, { userId, jobId }) => {
+    const all = await activeShiftsOf(ctx, userId);
+    const active = jobId === undefined ? all : all.filter(({ _id }) => _id === jobId);
     for (const shift of active) {
       await dropUnfinishedDataPoint(ctx, shift);
       await callOffCards(ctx, shiftTopic(shift._id));
@@ -134,6 +135,31 @@ export const stop = internalMutation({
       });
     }
     return active.length;
+  },
+});
+
+/** A stop may be taken back for so long. */
+const UNDO_MS = 10 * MINUTE;
+
+/**
+ * Takes back the stop of a shift, which goes on to the end that it had. What was dropped of it stays so.
+ * @returns Whether it goes on: one that has ended otherwise, or was stopped longer ago, does not.
+ * @throws AppError `rate_limited` where as many are active by now as may be.
+ */
+export const resume = internalMutation({
+  args: { userId: v.string(), jobId: v.id("shifts") },
+  returns: v.boolean(),
+  handler: async (ctx, { userId, jobId }) => {
+    const now = Date.now();
+    const shift = await ctx.db.get("shifts", jobId);
+    if (shift?.userId !== userId || shift.status !== "stopped" || now >= shift.stopsAt) return false;
+    if (now - (shift.endedAt ?? 0) > UNDO_MS) return false;
+    refuseBeyond(MAX_ACTIVE, await activeShiftsOf(ctx, userId), now);
+    await ctx.db.patch("shifts", jobId, {
+      ...{ status: "active", endedAt: undefined, nextCollectionAt: now },
+      nextReportAt: Math.max(now, shift.startedAt + dueAfterMs[shift.nextReport]),
+    });
+    return true;
   },
 });
 

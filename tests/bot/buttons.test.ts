@@ -85,8 +85,29 @@ describe("a tapped button", () => {
     expect(await app.rows("shifts")).toMatchObject([{ userId, token: "SOL", status: "active" }]);
     // The contract's card of a shift that has begun is the answer: it is not told twice.
     expect(begun.map(({ text }) => text)).toEqual([expect.stringContaining("Research shift started")]);
-    await tap(app, "Stop");
-    expect(await app.rows("shifts")).toMatchObject([{ status: "stopped" }]);
+    // Another shift goes on: the button is its own shift's.
+    await say(app, "/follow BTC");
+    const states = async () => (await app.rows("shifts")).map(({ token, status }) => [token, status]);
+    expect((await tap(app, "Stop SOL"))[0]).toMatchObject({
+      method: "editMessageText",
+      text: "Your shift was stopped.",
+    });
+    const stopped = [
+      ["SOL", "stopped"],
+      ["BTC", "active"],
+    ];
+    expect(await states()).toEqual(stopped);
+    // A button of an earlier version names no shift.
+    expect((await tap(app, "Stop BTC", { data: "stop" }))[0]).toMatchObject({ text: "Which one?" });
+    expect(await states()).toEqual(stopped);
+    const [resumed] = await tap(app, "Undo");
+    expect(resumed?.text).toBe("It goes on, to the end that it had.");
+    expect((await states()).map(([, status]) => status)).toEqual(["active", "active"]);
+    const old = { data: `resume ${(await app.rows("shifts"))[0]?._id ?? ""}` };
+    await tap(app, "Stop SOL");
+    vi.setSystemTime(Date.now() + 11 * 60_000);
+    expect((await tap(app, "Undo", old))[0]?.text).toContain("does nothing any more");
+    expect(await states()).toEqual(stopped);
   });
 
   test("that begins a shift says so here as well where the shift's cards go elsewhere", async ({ app }) => {

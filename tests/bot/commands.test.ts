@@ -49,9 +49,10 @@ describe("every command", () => {
         "approve",
         "refuse",
         "follow",
-        "status",
         "stop",
+        "resume",
       ],
+      "status",
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);

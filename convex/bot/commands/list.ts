@@ -1,4 +1,3 @@
-import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
 import { changeCard, confirmedCard, endedCard, listCard, mutedCard } from "../../alerts/cards";
@@ -150,18 +149,6 @@ export const commands: readonly Command[] = [
       const [newest] = active;
       const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
       return { answer: statusCard({ active, collection, reports }, Date.now()) };
-    },
-  },
-  {
-    name: "stop",
-    summary: "Stop your research shifts",
-    access: "linked",
-    run: async (ctx, { userId }) => {
-      const stopped: number = await ctx.runMutation(internal.research.shifts.stop, { userId });
-      if (stopped === 0) return { answer: notice("You have no research shift running.") };
-      return {
-        answer: notice(stopped === 1 ? "Your shift was stopped." : `Your ${stopped} shifts were stopped.`),
-      };
     },
   },
 ];

@@ -6,7 +6,8 @@ import { listedSymbol } from "../../market/lists";
 import { isSymbol } from "../../lib/money/tokens";
 import type { Button, Paragraph } from "../../messenger/format";
 import { configOf } from "../../messenger/model";
-import { fullTextCard, sourcesCard, STOP } from "../../research/reports/cards";
+import { fullTextCard, sourcesCard, stopButton } from "../../research/reports/cards";
+import { activeShiftsOf } from "../../research/model";
 import type { Result } from "../../research/shapes";
 import { notice } from "../cards";
 import { orReason, type Command, type Outcome } from "./command";
@@ -48,7 +49,7 @@ export const researchCommands: readonly Command[] = [
       const begin = async (focus: string): Promise<Outcome> => {
         const about = focus === "" ? {} : { token: focus };
         const stoppable = await isOwnChat(ctx, userId, sender.chatId);
-        await ctx.runMutation(internal.research.shifts.start, {
+        const { jobId } = await ctx.runMutation(internal.research.shifts.start, {
           ...{ userId, signedIn: true, stoppable },
           paidBy: payerOf({ userId, signedIn: true, address: null }),
           ...about,
@@ -59,11 +60,62 @@ export const researchCommands: readonly Command[] = [
           answer: notice(
             `I am following ${nameOf(focus)} for eight hours: reports come to the chat that you have set.`,
           ),
-          buttons: [[STOP]],
+          buttons: [[stopButton(jobId, focus === "" ? null : focus)]],
         };
       };
       return onToken(ctx, argument, "follow", (focus) => orReason(() => begin(focus)));
     },
+  },
+  {
+    name: "stop",
+    argument: "[TOKEN]",
+    summary: "Stop your research shifts, or that of a token",
+    access: "linked",
+    inPlace: true,
+    run: async (ctx, { userId, argument, isTap }) => {
+      const active = await activeShiftsOf(ctx, userId);
+      if (active.length === 0) return { answer: notice("You have no research shift running.") };
+      const choices = active.map(({ _id, token }) => [stopButton(_id, token ?? null)]);
+      // Buttons of an earlier version name no shift.
+      if (isTap && argument === "") return { answer: notice("Which one?"), buttons: choices };
+      const token = focusIn(argument);
+      const meant = active.filter((one) => argument === "" || one._id === argument || one.focus === token);
+      if (meant.length === 0)
+        return { answer: notice("That shift has ended already. These are running:"), buttons: choices };
+      for (const { _id: jobId } of meant)
+        await ctx.runMutation(internal.research.shifts.stop, { userId, jobId });
+      const undo = meant.map(({ _id, token: of }) => [
+        { text: meant.length === 1 ? "Undo" : `Undo: ${of ?? "the market"}`, command: `resume ${_id}` },
+      ]);
+      return {
+        answer: notice(
+          meant.length === 1 ? "Your shift was stopped." : `Your ${meant.length} shifts were stopped.`,
+        ),
+        buttons: undo,
+      };
+    },
+  },
+  {
+    name: "resume",
+    hidden: true,
+    summary: "Take back a stop",
+    access: "linked",
+    inPlace: true,
+    run: (ctx, { userId, argument }) =>
+      orReason(async () => {
+        const jobId = ctx.db.normalizeId("shifts", argument);
+        const goesOn =
+          jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
+        const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
+        if (jobId === null || !goesOn)
+          return {
+            answer: notice("This button does nothing any more: a stop can be taken back for ten minutes."),
+          };
+        return {
+          answer: notice("It goes on, to the end that it had."),
+          buttons: [[stopButton(jobId, shift?.token ?? null)]],
+        };
+      }),
   },
   {
     name: "ask",

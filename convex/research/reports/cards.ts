@@ -1,5 +1,5 @@
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
-import type { Paragraph } from "../../messenger/format";
+import type { Button, Paragraph } from "../../messenger/format";
 import { nameOf } from "../writing/brief";
 import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "../writing/result";
@@ -7,8 +7,10 @@ import type { ReportKind, Result } from "../shapes";
 
 /** The messenger's cards of a shift. */
 
-/** Below what tells a chat that a shift has begun. */
-export const STOP = { text: "Stop", command: "stop" };
+/** Below what tells a chat that a shift has begun: it stops that one alone. */
+export function stopButton(jobId: string, token: string | null): Button {
+  return { text: `Stop ${token ?? "the market"}`, command: `stop ${jobId}` };
+}
 
 export function startCard({ token, startedAt }: { token: string | null; startedAt: number }): Paragraph[] {
   return [
