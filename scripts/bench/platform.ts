@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { internal } from "../../convex/_generated/api";
 import { HOUR, MINUTE } from "../../convex/lib/time";
 import { timeAlone } from "../deploy/bareContext";
 import { writeBundle, type BundledModule } from "../deploy/bundle";
@@ -20,6 +21,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MB = 1e6;
 /** Convex's own code, which every module evaluates. */
 const EMPTY = /^\/\/ node_modules\/convex\/dist\/esm\/index\.js$/m;
+const MODEL_MS = 20_000;
 /** The median of so many evaluations is a module's time. */
 const TIMED = 5;
 
@@ -66,6 +68,12 @@ export async function run(progress: Progress): Promise<Table> {
     { what: "http.js, times an empty module", measured: await clock("http.js"), goal: 12, digits: 1 },
     ...warm,
     { what: "an idle minute, times an empty module", measured: minute, goal: 250 / clock.emptyMs, digits: 1 },
+    {
+      what: "action time of a model call, times its own",
+      measured: await timesBilled(progress),
+      goal: 1.05,
+      digits: 2,
+    },
     { what: "retries under the conflicts bench", measured: retries, goal: 2, digits: 1, unit: "%" },
   ];
   return {
@@ -82,7 +90,7 @@ export async function run(progress: Progress): Promise<Table> {
       measured <= goal ? "yes" : "NO",
     ]),
     notes: [
-      "Not measured here: action time of a model call, processor time of sends.",
+      "Not measured here: processor time of sends.",
       ...dearest(idle).map((line) => `idle day: ${line}`),
       ...dearest(shift).map((line) => `shift: ${line}`),
     ],
@@ -159,6 +167,20 @@ async function idleMinute({ byFunction }: Bill, clock: Stopwatch): Promise<numbe
     if (!name.startsWith("rateLimiter")) sum += calls * (await clock(`${module}.js`).catch(() => 1));
   }
   return sum / ((24 * HOUR) / MINUTE);
+}
+
+/** What a scheduled call of the model bills in action time, as a multiple of how long the model takes. */
+async function timesBilled(progress: Progress): Promise<number> {
+  progress("a model call");
+  const world = await createWorld({ answerMs: { llm: MODEL_MS } });
+  try {
+    const begun = { focus: "", caller: { address: null }, forService: true };
+    await world.t.mutation(internal.market.snapshots.begin, begun);
+    await world.clock.advance(MINUTE);
+    return world.host.core.billing.told().actionMs / MODEL_MS;
+  } finally {
+    world.stop();
+  }
 }
 
 async function shareOfRetries(progress: Progress): Promise<number> {
