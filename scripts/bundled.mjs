@@ -12,7 +12,15 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const cache = path.join(root, "node_modules", ".cache", "scripts");
 
 /** They look for files of their own beside them, or bring a binary. */
-const EXTERNAL = ["esbuild", "oxfmt", "playwright-core", "vitest", "vitest/*", "@resvg/resvg-wasm"];
+const EXTERNAL = [
+  "openapi-typescript",
+  "esbuild",
+  "oxfmt",
+  "playwright-core",
+  "vitest",
+  "vitest/*",
+  "@resvg/resvg-wasm",
+];
 
 /** @param {string} file The absolute path of the entry. */
 export async function run(file) {

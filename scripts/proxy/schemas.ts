@@ -45,7 +45,8 @@ function wordsOf(name: string, { description }: Record<string, unknown>): { desc
 const anySchema = z.record(z.string(), z.unknown());
 const alternatives = z.array(anySchema);
 
-function properOf(schema: Record<string, unknown>): Record<string, unknown> {
+/** Of a field: what to send, without the other spellings that are accepted. */
+export function properOf(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...annotations } = schema;
   if (anyOf === undefined) return readable(schema);
   const listed = alternatives.parse(anyOf);

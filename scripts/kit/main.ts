@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { strToU8, zipSync } from "fflate";
+import { proxyPackage, toolList } from "../proxy/bundle";
+import { apiTypes, clientFiles } from "./client";
+import { bundleManifest, registryEntry } from "./registry";
+import { webTypes } from "./webTypes";
+
+/**
+ * `npm run build:kit -- [FOLDER]`: everything that clients are given, in `dist/kit` or FOLDER: the proxy's tarball, its entry
+ * for the MCP registry, its bundle for desktop clients, and a typed client for programs and the web application.
+ */
+
+if (process.argv.includes("--help")) {
+  console.log(
+    "Usage: npm run build:kit [-- FOLDER]\n\nWrites what clients are given into dist/kit, or into FOLDER.",
+  );
+  process.exit(0);
+}
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const folder = resolve(process.argv[2] ?? at("../../dist/kit"));
+const about = await proxyPackage();
+const { name, version } = about;
+
+await rm(folder, { recursive: true, force: true });
+await mkdir(join(folder, "client"), { recursive: true });
+await promisify(execFile)("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: at("../proxy") });
+
+const [proxy, license] = await Promise.all([
+  readFile(at("../proxy/dist/proxy.js")),
+  readFile(at("../../LICENSE")),
+]);
+const manifest = bundleManifest(about, toolList().tools);
+const bundle = zipSync({
+  "manifest.json": strToU8(JSON.stringify(manifest, null, 2)),
+  "server/proxy.js": new Uint8Array(proxy),
+  "server/package.json": strToU8('{ "type": "module" }\n'),
+  LICENSE: new Uint8Array(license),
+});
+await writeFile(join(folder, `${name}-${version}.mcpb`), bundle);
+await writeJson("server.json", registryEntry(about));
+
+for (const [file, text] of Object.entries(clientFiles(about)))
+  await writeFile(join(folder, "client", file), text);
+await writeFile(join(folder, "client", "api.d.ts"), await apiTypes());
+await writeFile(join(folder, "client", "web.d.ts"), await webTypes());
+
+console.log(`${folder} has the kit of ${name} ${version}`);
+console.log(`sha256 of the .mcpb: ${createHash("sha256").update(bundle).digest("hex")}`);
+
+async function writeJson(file: string, value: unknown): Promise<void> {
+  await writeFile(join(folder, file), `${JSON.stringify(value, null, 2)}\n`);
+}
