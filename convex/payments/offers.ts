@@ -1,22 +1,20 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
-import { vOffer } from "./reports/tables";
 
 /** The offer that was signed last. */
 
-/** Its signature, where it was of these very terms. */
+/** Its signature, where it was of these very terms, in JSON. */
 export const signatureOf = internalQuery({
-  args: vOffer.fields,
+  args: { offer: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { resourceUrl, payTo, amount, validUntil }) => {
+  handler: async (ctx, { offer }) => {
     const row = await ctx.db.query("paymentOffers").first();
-    if (row === null || row.resourceUrl !== resourceUrl || row.payTo !== payTo) return null;
-    return row.amount === amount && row.validUntil === validUntil ? row.signature : null;
+    return row?.offer === offer ? row.signature : null;
   },
 });
 
 export const keep = internalMutation({
-  args: { ...vOffer.fields, signature: v.string() },
+  args: { offer: v.string(), signature: v.string() },
   returns: v.null(),
   handler: async (ctx, offer) => {
     const row = await ctx.db.query("paymentOffers").first();

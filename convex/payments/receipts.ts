@@ -37,10 +37,11 @@ export async function signedOffer(
       ...{ version: 1, resourceUrl, scheme: "exact", network: NETWORK_V2, asset: USDC, payTo },
       ...{ amount: PRICE.toString(), validUntil },
     };
-    const stored: string | null = await ctx.runQuery(internal.payments.offers.signatureOf, payload);
+    const offer = JSON.stringify(payload);
+    const stored: string | null = await ctx.runQuery(internal.payments.offers.signatureOf, { offer });
     if (stored !== null) return { format: "eip712", payload, signature: stored };
     const signature = await (await custody()).attest("relayer", typedOffer(payload));
-    await ctx.runMutation(internal.payments.offers.keep, { ...payload, signature });
+    await ctx.runMutation(internal.payments.offers.keep, { offer, signature });
     return { format: "eip712", payload, signature };
   });
 }

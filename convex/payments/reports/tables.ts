@@ -75,18 +75,6 @@ export const vTroubleCode = literals("upstream", "internal", "not_configured");
 export type Order = Infer<typeof vOrder>;
 export type Strength = Infer<typeof vStrength>;
 
-/** What a signed offer says (`payments/artifacts`). */
-export const vOffer = v.object({
-  version: v.number(),
-  resourceUrl: v.string(),
-  scheme: v.string(),
-  network: v.string(),
-  asset: v.string(),
-  payTo: v.string(),
-  amount: v.string(),
-  validUntil: v.number(),
-});
-
 export const paidTables = {
   /**
    * One per payment for a report: who redeemed it for what, and how far that got. Written by `payments/reports`.
@@ -161,8 +149,8 @@ export const paidTables = {
     .index("by_payer", ["payer", "at"])
     .index("by_codeHash", ["codeHash", "at"]),
 
-  /** The offer that was signed last: one row, replaced once a day by `payments/offers`. */
-  paymentOffers: defineTable(vOffer.extend({ signature: v.string() })),
+  /** The offer that was signed last, in JSON: one row, replaced once a day by `payments/offers`. */
+  paymentOffers: defineTable({ offer: v.string(), signature: v.string() }),
 };
 
 export const paidRecords: RecordsOf<typeof paidTables> = {
