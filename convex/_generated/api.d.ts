@@ -269,6 +269,7 @@ import type * as pages_status from "../pages/status.js";
 import type * as pages_style from "../pages/style.js";
 import type * as pages_whales from "../pages/whales.js";
 import type * as pages_words from "../pages/words.js";
+import type * as payments_artifacts from "../payments/artifacts.js";
 import type * as payments_deposits_checks from "../payments/deposits/checks.js";
 import type * as payments_deposits_desk from "../payments/deposits/desk.js";
 import type * as payments_deposits_hints from "../payments/deposits/hints.js";
@@ -279,6 +280,8 @@ import type * as payments_deposits_payloads from "../payments/deposits/payloads.
 import type * as payments_deposits_signatures from "../payments/deposits/signatures.js";
 import type * as payments_deposits_stored from "../payments/deposits/stored.js";
 import type * as payments_deposits_tables from "../payments/deposits/tables.js";
+import type * as payments_offers from "../payments/offers.js";
+import type * as payments_receipts from "../payments/receipts.js";
 import type * as payments_reports_authorizations from "../payments/reports/authorizations.js";
 import type * as payments_reports_challenge from "../payments/reports/challenge.js";
 import type * as payments_reports_claims from "../payments/reports/claims.js";
@@ -813,6 +816,7 @@ declare const fullApi: ApiFromModules<{
   "pages/style": typeof pages_style;
   "pages/whales": typeof pages_whales;
   "pages/words": typeof pages_words;
+  "payments/artifacts": typeof payments_artifacts;
   "payments/deposits/checks": typeof payments_deposits_checks;
   "payments/deposits/desk": typeof payments_deposits_desk;
   "payments/deposits/hints": typeof payments_deposits_hints;
@@ -823,6 +827,8 @@ declare const fullApi: ApiFromModules<{
   "payments/deposits/signatures": typeof payments_deposits_signatures;
   "payments/deposits/stored": typeof payments_deposits_stored;
   "payments/deposits/tables": typeof payments_deposits_tables;
+  "payments/offers": typeof payments_offers;
+  "payments/receipts": typeof payments_receipts;
   "payments/reports/authorizations": typeof payments_reports_authorizations;
   "payments/reports/challenge": typeof payments_reports_challenge;
   "payments/reports/claims": typeof payments_reports_claims;

@@ -163,7 +163,10 @@ describe("a transaction's hash", () => {
         },
       },
     ]);
-    const paid = { success: true, transaction: hash, payer: from.address.toLowerCase() };
+    const paid = {
+      ...{ success: true, transaction: hash, payer: from.address.toLowerCase() },
+      extensions: { "offer-receipt": expect.any(Object) },
+    };
     expect(headerOf(answer, "payment-response")).toEqual({ ...paid, network: "eip155:8453" });
     expect(headerOf(answer, "x-payment-response")).toEqual({ ...paid, network: "base" });
     const [claim] = await app.rows("paymentClaims");

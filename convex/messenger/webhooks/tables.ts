@@ -1,7 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
-import { made, ofUser, older, type RecordsOf } from "../../lib/records/records";
+import { made, ofUser, type RecordsOf } from "../../lib/records/records";
 
 /** What everybody may be told of. */
 export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
@@ -33,7 +33,7 @@ export const webhookTables = {
     sealedSigning: v.string(),
     /** Of the key that sealed it. */
     keyId: v.string(),
-    state: v.union(v.literal("active"), v.literal("ended")),
+    state: literals("active", "ended"),
     createdAt: v.number(),
     endedAt: v.optional(v.number()),
     /** Why it ended. */
@@ -64,9 +64,7 @@ export const webhookTables = {
     data: v.string(),
     /** Epoch ms. */
     at: v.number(),
-  })
-    .index("by_userId_and_at", ["userId", "at"])
-    .index("by_at", ["at"]),
+  }).index("by_userId_and_at", ["userId", "at"]),
 
   /** What is posted: one row for each event and webhook. Written by `messenger/webhooks/events` and `posts`. Dies after 30 days. */
   webhookPosts: defineTable({
@@ -74,7 +72,7 @@ export const webhookTables = {
     webhookId: v.id("webhooks"),
     eventId: v.id("webhookEvents"),
     /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
-    state: v.union(v.literal("due"), v.literal("posting"), v.literal("delivered"), v.literal("failed")),
+    state: literals("due", "posting", "delivered", "failed"),
     /** How many tries have begun; names the one under way. */
     tries: v.number(),
     dueAt: v.number(),
@@ -101,7 +99,7 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
       },
       {
         days: 30,
-        why: "strangers could fill the disk with webhooks that nothing is posted to",
+        why: "strangers could fill the disk",
         aged: (rows, before) =>
           rows.withIndex("by_state", (q) => q.eq("state", "active").lt("createdAt", before)),
         ended: async ({ usedAt = 0, userId }, before, db) =>
@@ -119,13 +117,13 @@ export const webhookRecords: RecordsOf<typeof webhookTables> = {
   webhookEvents: {
     keep: {
       days: REPLAYED_DAYS + TRIED_DAYS,
-      why: "it is sent again for a week, and then tried for three days",
-      aged: older("at"),
+      why: "sent again for a week, then tried",
+      aged: made,
     },
     ownedBy: { rows: ofUser("by_userId_and_at"), section: "webhookEvents", onDeletion: "go" },
   },
   webhookPosts: {
-    keep: { days: 30, why: "as a card; its tries end after three days", aged: made },
+    keep: { days: 30, why: "as a card", aged: made },
     ownedBy: { rows: ofUser("by_userId"), section: "webhookPosts", onDeletion: "go" },
   },
 };

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { checksummed } from "../../lib/money/addresses";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
+import type { ActionCtx } from "../../_generated/server";
 import { optional, required, siteUrl } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { EXAMPLE_ADDRESS } from "../../lib/http/examples";
@@ -14,6 +15,8 @@ import {
   REASONS,
   type Reason,
 } from "../terms";
+import { offered } from "../artifacts";
+import { signedOffer } from "../receipts";
 import { EXTENSIONS, SERVICE } from "./extensions";
 
 /** What a caller is told about paying: the 402, and the receipt headers of x402. */
@@ -36,18 +39,22 @@ export function settlesAuthorizations(): boolean {
 
 /**
  * The 402 that plain callers and x402 clients of both versions understand: `paymentDetails` and version 1 in the body,
- * version 2 in the header. Constant but for `error`: clients echo the requirements.
+ * version 2 in the header. Constant but for `error` and the offer: clients echo the requirements.
  */
-export function paymentRequired(refused?: { reason?: Reason; error: string }): AppError {
+export async function paymentRequired(
+  ctx: ActionCtx,
+  refused?: { reason?: Reason; error: string },
+): Promise<AppError> {
   const [resource, payTo] = [paidResource(), payee()];
   const signable = settlesAuthorizations();
+  const offer = await signedOffer(ctx, { resourceUrl: resource, payTo });
   const reason = refused?.reason;
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
     resource: { url: resource, ...DESCRIBED, ...SERVICE },
     accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
-    extensions: EXTENSIONS,
+    extensions: { ...EXTENSIONS, ...(offer === null ? {} : offered(offer)) },
   };
   return new AppError("payment_required", refused?.error ?? UNPAID, {
     body: { ...(reason === undefined ? {} : { reason }), ...termsOf(resource, payTo, signable) },
@@ -108,7 +115,7 @@ function payee(): string {
 }
 
 type Receipt =
-  | { success: true; transaction: string; payer: string }
+  | { success: true; transaction: string; payer: string; extensions?: object }
   | { success: false; errorReason: Reason; transaction: "" };
 
 /** The outcome of a payment, under the names of both versions. */
@@ -167,12 +174,15 @@ export const RECEIPT_HEADERS = {
   "Payment-Response": "The same for version 2.",
 };
 
-/** The 402, for the API document. */
+/** The 402 and the 404 of GET and POST alike, for the API document. */
+export const NOTHING_TO_SELL =
+  "No source knows the token, and the payment is not used; or, of a GET, there is nothing to preview.";
 export const PAYMENT_REQUIRED = {
+  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid. Always for a GET without `preview`.",
   body: z.object(paymentTerms),
   headers: {
     "Payment-Required":
-      "What has to be paid, as x402 version 2 says it, in base64, with its extensions bazaar and payment-identifier.",
+      "What has to be paid, as x402 version 2 says it, in base64, with its extensions bazaar, payment-identifier and offer-receipt.",
   },
   example: termsExample,
 };

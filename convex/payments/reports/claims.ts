@@ -163,7 +163,9 @@ export const claimAuthorization = internalMutation({
 });
 
 /** The payment, once it is made. */
-const receipt = v.union(v.object({ txHash: v.string(), payer: v.string() }), v.null());
+const vPaid = v.object({ txHash: v.string(), payer: v.string() });
+export type Paid = Infer<typeof vPaid>;
+const receipt = v.union(vPaid, v.null());
 const vStanding = v.union(
   v.object({ kind: v.literal("working"), receipt }),
   /** The caller's money is safe: the same proof is to be sent again. */
@@ -172,6 +174,7 @@ const vStanding = v.union(
     kind: v.literal("delivered"),
     focus: v.string(),
     report: vPaidReport,
+    deliveredAt: v.number(),
     rest: v.union(vRest, v.null()),
     receipt,
   }),
@@ -191,9 +194,9 @@ export const standing = internalQuery({
     if (row.state === "delivered") {
       // Forgotten while its caller waited.
       if (row.report === undefined) return ALREADY_USED;
-      const { result, sources } = row.report;
-      const rest = await restOf(ctx, row);
-      return { kind: "delivered", focus: row.order.focus, report: { result, sources }, rest, receipt };
+      const { result, sources, generatedAt: deliveredAt } = row.report;
+      const [{ focus }, rest] = [row.order, await restOf(ctx, row)];
+      return { kind: "delivered", focus, report: { result, sources }, deliveredAt, rest, receipt };
     }
     if (row.state === "refused" && row.refusal !== undefined && isReason(row.refusal.reason)) {
       return refusal(row.refusal.reason, row.refusal.error);

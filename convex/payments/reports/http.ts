@@ -21,7 +21,17 @@ import {
 } from "../../research/views";
 import { PAID_PATH } from "../terms";
 import type { Rest } from "../transfers";
-import { paymentRequired, PAYMENT_REQUIRED, receipt, RECEIPT_HEADERS } from "./challenge";
+import { receipted } from "../artifacts";
+import { signedReceipt } from "../receipts";
+import {
+  NOTHING_TO_SELL,
+  paidResource,
+  paymentRequired,
+  PAYMENT_REQUIRED,
+  receipt,
+  RECEIPT_HEADERS,
+} from "./challenge";
+import type { Paid, Standing } from "./claims";
 import { terms } from "./termsHttp";
 
 const restShape = z.object({
@@ -82,10 +92,9 @@ const report: MountedEndpoint = endpoint({
   },
   answerHeaders: RECEIPT_HEADERS,
   errors: {
-    not_found: "No source knows the token: the payment is not used.",
+    not_found: NOTHING_TO_SELL,
     conflict: "The payment identifier was used for another order: nothing is carried out.",
     payment_required: {
-      when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid.",
       ...PAYMENT_REQUIRED,
       headers: {
         ...PAYMENT_REQUIRED.headers,
@@ -112,7 +121,7 @@ const report: MountedEndpoint = endpoint({
     required("LLM_GATEWAY_API_KEY");
     if ((await proofs()).proofHeader(header) !== null) return;
     const problem = await problemOf(ctx, body, caller);
-    throw paymentRequired(problem === null ? undefined : { error: problem });
+    throw await paymentRequired(ctx, problem === null ? undefined : { error: problem });
   },
   input,
   returns: z.object({
@@ -129,7 +138,7 @@ const report: MountedEndpoint = endpoint({
   handler: async (ctx, { userId, token }, { head, caller }) => {
     const { parseProof, proofHeader } = await proofs();
     const proof = parseProof(proofHeader(head.header) ?? "");
-    if (proof.kind === "refused") throw paymentRequired(proof);
+    if (proof.kind === "refused") throw await paymentRequired(ctx, proof);
     const focus = token ?? "";
     const bodyHash = sha256Hex(JSON.stringify([userId ?? "", focus]));
     const order = { focus, bodyHash, ...(userId === undefined ? {} : { userId }) };
@@ -141,12 +150,9 @@ const report: MountedEndpoint = endpoint({
       proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming, refuseCrowd) : await redeeming();
     if (redeemed.kind === "refused") {
       if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
-      throw paymentRequired(redeemed);
+      throw await paymentRequired(ctx, redeemed);
     }
-    const headers =
-      redeemed.receipt === null
-        ? {}
-        : receipt({ success: true, transaction: redeemed.receipt.txHash, payer: redeemed.receipt.payer });
+    const headers = redeemed.receipt === null ? {} : receipt(await settled(redeemed.receipt, redeemed));
     if (redeemed.kind === "failed") throw new AppError(redeemed.code, redeemed.message, { headers });
     const { result, sources } = redeemed.report;
     const shown = { ...shownResult(result), readings: shownReadings(sources) };
@@ -155,5 +161,14 @@ const report: MountedEndpoint = endpoint({
     return new Reply({ success: true as const, result: shown, token: about, ...beyond }, headers);
   },
 });
+
+/** A payment's outcome; once its report is delivered, with a signed receipt. */
+async function settled({ txHash: transaction, payer }: Paid, redeemed: Standing) {
+  const outcome = { success: true as const, transaction, payer };
+  if (redeemed.kind !== "delivered") return outcome;
+  const { deliveredAt } = redeemed;
+  const receipt = await signedReceipt({ resourceUrl: paidResource(), payer, transaction, deliveredAt });
+  return receipt === null ? outcome : { ...outcome, extensions: receipted(receipt) };
+}
 
 export const paidReportEndpoints: MountedEndpoint[] = [report, terms];

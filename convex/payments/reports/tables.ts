@@ -148,9 +148,13 @@ export const paidTables = {
     .index("by_txHash", ["txHash"])
     .index("by_payer", ["payer", "at"])
     .index("by_codeHash", ["codeHash", "at"]),
+
+  /** The offer that was signed last, in JSON: one row, replaced once a day by `payments/offers`. */
+  paymentOffers: defineTable({ offer: v.string(), signature: v.string() }),
 };
 
 export const paidRecords: RecordsOf<typeof paidTables> = {
+  paymentOffers: { keep: "one row" },
   paymentClaims: {
     keep: "a claim that died would open its payment to replay",
     ownedBy: {

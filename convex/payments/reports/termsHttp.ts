@@ -8,7 +8,7 @@ import { parseInput } from "../../lib/http/request";
 import { withoutCitations } from "../../lib/text/strings";
 import { iso } from "../../lib/time";
 import { PAID_PATH, PRICE_SHOWN } from "../terms";
-import { paymentRequired, PAYMENT_REQUIRED } from "./challenge";
+import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED } from "./challenge";
 
 const price = { amount: PRICE_SHOWN, asset: "USDC", network: "base" } as const;
 const ofToken = z.object({ token: optionalToken });
@@ -23,8 +23,8 @@ export const terms: MountedEndpoint = endpoint({
     "Always 402 with the terms, whatever else is sent; a proof is looked at in a POST alone. With `preview=1`: the headline and date of the newest report on the token (the whole market without one) that is stored, and how much stands behind it. Nothing is written for a preview.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   errors: {
-    payment_required: { ...PAYMENT_REQUIRED, when: "Always, but for a preview." },
-    not_found: "There is nothing to preview on this token.",
+    payment_required: PAYMENT_REQUIRED,
+    not_found: NOTHING_TO_SELL,
   },
   example: {
     input: { token: "BTC", preview: "1" },
@@ -56,7 +56,7 @@ export const terms: MountedEndpoint = endpoint({
     price: z.object({ amount: z.literal(PRICE_SHOWN), asset: z.literal("USDC"), network: z.literal("base") }),
   }),
   handler: async (ctx, { token: asked, preview }) => {
-    if (preview === undefined) throw paymentRequired();
+    if (preview === undefined) throw await paymentRequired(ctx);
     const { token = "" } = parseInput(ofToken, { token: asked });
     const [report, snapshot] = await Promise.all([
       ctx.runQuery(internal.research.reports.publications.latest, { token }),

@@ -74,6 +74,11 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
+/** Signs what a service account says, which moves nothing. */
+export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
+  return serviceAccount(role).signTypedData(data);
+}
+
 /** The service's own account, with its configured key. */
 function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);

@@ -1,0 +1,25 @@
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
+
+/** The offer that was signed last. */
+
+/** Its signature, where it was of these very terms, in JSON. */
+export const signatureOf = internalQuery({
+  args: { offer: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: async (ctx, { offer }) => {
+    const row = await ctx.db.query("paymentOffers").first();
+    return row?.offer === offer ? row.signature : null;
+  },
+});
+
+export const keep = internalMutation({
+  args: { offer: v.string(), signature: v.string() },
+  returns: v.null(),
+  handler: async (ctx, offer) => {
+    const row = await ctx.db.query("paymentOffers").first();
+    if (row === null) await ctx.db.insert("paymentOffers", offer);
+    else await ctx.db.replace("paymentOffers", row._id, offer);
+    return null;
+  },
+});

@@ -1,0 +1,170 @@
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import { parseArgs } from "node:util";
+import { isAddress, isAddressEqual, isHex, recoverTypedDataAddress, type Address } from "viem";
+import * as z from "zod";
+import { OFFER_RECEIPT, typedOffer, typedReceipt } from "../convex/payments/artifacts";
+import { failed, Misuse } from "./misuse";
+import { Unreadable } from "./publicRecord";
+import { green, red } from "./terminal";
+
+/**
+ * `npm run verify-receipt -- RECEIPT --offer OFFER | --signer ADDRESS`: checks the signed receipt of a paid report, and the
+ * offer before it, asking nobody. Exit code 0: they hold; 1: they do not; 2: they could not be checked.
+ */
+
+const USAGE = `Usage: npm run verify-receipt -- RECEIPT (--offer OFFER | --signer ADDRESS) [--payer ADDRESS] [--json]
+
+Checks the signed receipt of a paid report, and its offer, without asking anybody.
+
+  RECEIPT           the Payment-Response header of the answer, or a file with it; - reads stdin
+  --offer OFFER     the Payment-Required header of the 402, or a file with it: the same key has to have signed both
+  --signer ADDRESS  who has to have signed: the account that carries signed payments out
+  --payer ADDRESS   who has to have paid
+  --json            what was found, as JSON on stdout
+
+Exit code 0: all of it holds; 1: it does not; 2: it could not be checked.`;
+
+const signature = z.string().refine((value) => isHex(value));
+const address = z.string().refine((value) => isAddress(value, { strict: false }));
+const named = { version: z.literal(1), network: z.string(), resourceUrl: z.string() };
+const offerShape = z.object({
+  payload: z.object({
+    ...named,
+    ...{ scheme: z.string(), asset: address, payTo: address, amount: z.string(), validUntil: z.int() },
+  }),
+  signature,
+});
+const receiptShape = z.object({
+  payload: z.object({ ...named, payer: address, issuedAt: z.int(), transaction: z.string() }),
+  signature,
+});
+const carrying = <Info extends z.ZodType>(info: Info) =>
+  z.object({ extensions: z.object({ [OFFER_RECEIPT]: z.object({ info }) }) });
+const required = carrying(z.object({ offers: z.array(offerShape).min(1) }));
+const response = carrying(z.object({ receipt: receiptShape })).extend({
+  transaction: z.string(),
+  payer: address,
+});
+
+type Found = {
+  receipt: z.output<typeof receiptShape>["payload"];
+  signer: Address;
+  offer: z.output<typeof offerShape>["payload"] | null;
+  problems: string[];
+};
+
+async function main(): Promise<number> {
+  const asked = options();
+  const found = await checked(asked);
+  const holds = found.problems.length === 0;
+  if (asked.json) console.log(JSON.stringify({ holds, ...found }, null, 2));
+  else print(found);
+  return holds ? 0 : 1;
+}
+
+async function checked({ receipt: shown, offer: offered, signer: wanted, payer }: Asked): Promise<Found> {
+  const { transaction, payer: told, extensions } = await decoded(shown, response, "receipt");
+  const { payload, signature: signed } = extensions[OFFER_RECEIPT].info.receipt;
+  const signer = await recoverTypedDataAddress({ ...typedReceipt(payload), signature: signed });
+  const problems: string[] = [];
+  const hold = (isSo: boolean, problem: string) => isSo || problems.push(problem);
+  if (wanted !== undefined) hold(isAddressEqual(signer, wanted), `The receipt was signed by ${signer}`);
+  if (payer !== undefined)
+    hold(isAddressEqual(payload.payer, payer), `The receipt names the payer ${payload.payer}`);
+  hold(isAddressEqual(payload.payer, told), "The answer names another payer than the receipt");
+  hold(payload.transaction === transaction, "The answer names another transaction than the receipt");
+  const offer = offered === undefined ? null : await offerOf(offered);
+  if (offer !== null) {
+    const { payload: terms, signer: by } = offer;
+    hold(isAddressEqual(by, signer), `The offer was signed by ${by}, the receipt by ${signer}`);
+    hold(terms.resourceUrl === payload.resourceUrl, "The offer is for another address than the receipt");
+    hold(terms.network === payload.network, "The offer is for another network than the receipt");
+    hold(payload.issuedAt <= terms.validUntil, "The offer had ended before the receipt was issued");
+  }
+  return { receipt: payload, signer, offer: offer?.payload ?? null, problems };
+}
+
+async function offerOf(shown: string) {
+  const { extensions } = await decoded(shown, required, "offer");
+  const [offer] = extensions[OFFER_RECEIPT].info.offers;
+  if (offer === undefined) throw new Unreadable("The 402 has no signed offer");
+  const { payload, signature: signed } = offer;
+  return { payload, signer: await recoverTypedDataAddress({ ...typedOffer(payload), signature: signed }) };
+}
+
+/** A header's base64, or a file that holds it. */
+async function decoded<Shape extends z.ZodType>(
+  shown: string,
+  shape: Shape,
+  what: "receipt" | "offer",
+): Promise<z.output<Shape>> {
+  const isHeader = /^[A-Za-z0-9+/]{100,}={0,2}$/.test(shown);
+  const header = isHeader ? shown : await (shown === "-" ? text(process.stdin) : fileOf(shown));
+  try {
+    return shape.parse(JSON.parse(Buffer.from(header.trim(), "base64").toString()));
+  } catch {
+    throw new Unreadable(`This is no header with a signed ${what}`);
+  }
+}
+
+async function fileOf(path: string): Promise<string> {
+  return readFile(path, "utf8").catch(() => {
+    throw new Unreadable(`There is no file ${path}`);
+  });
+}
+
+function print({ receipt, signer, offer, problems }: Found): void {
+  if (problems.length > 0) {
+    console.log(`${red("✗")} It does not hold:`);
+    for (const problem of problems) console.log(`  - ${problem}`);
+    return;
+  }
+  const issued = new Date(receipt.issuedAt * 1_000).toISOString();
+  console.log(`${green("✓")} ${receipt.payer} has paid for a report that was delivered at ${issued}.`);
+  console.log(`  ${receipt.resourceUrl}, by ${receipt.transaction} on ${receipt.network}`);
+  if (offer !== null) console.log(`  Offered for ${offer.amount} units of ${offer.asset} to ${offer.payTo}`);
+  console.log(`  Signed by ${signer}`);
+}
+
+type Asked = {
+  receipt: string;
+  offer: string | undefined;
+  signer: Address | undefined;
+  payer: Address | undefined;
+  json: boolean;
+};
+
+function options(): Asked {
+  const option = { type: "string" } as const;
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      ...{ offer: option, signer: option, payer: option },
+      ...{ json: { type: "boolean" }, help: { type: "boolean" } },
+    },
+  });
+  if (values.help === true) {
+    console.log(USAGE);
+    process.exit(0);
+  }
+  const [receipt] = positionals;
+  if (receipt === undefined || positionals.length > 1) throw new Misuse("Name one receipt");
+  const { offer, signer, payer, json = false } = values;
+  // Any signature is somebody's.
+  if (offer === undefined && signer === undefined)
+    throw new Misuse("Say who has to have signed it: with --offer or --signer");
+  return { receipt, offer, signer: addressOf(signer, "--signer"), payer: addressOf(payer, "--payer"), json };
+}
+
+function addressOf(shown: string | undefined, option: string): Address | undefined {
+  if (shown === undefined || isAddress(shown, { strict: false })) return shown;
+  throw new Misuse(`${option} has to be an address`);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  failed(error, (one) => one instanceof Unreadable);
+  process.exitCode = 2;
+}
