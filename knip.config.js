@@ -38,7 +38,8 @@ export default {
     "{convex/_generated,scripts/load/bare,tests/host/app}/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
-  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built"],
+  // The kit's client imports openapi-fetch, and exists when it is built.
+  ignoreDependencies: ["@openzeppelin/contracts", "solc", "solc-0817", "built", "openapi-fetch"],
   compilers: {
     ts: (text, file) => (file.endsWith("/convex/_generated/api.d.ts") ? generatedApi() : text),
   },

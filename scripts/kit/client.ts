@@ -1,9 +1,9 @@
 import openapiTypes, { astToString } from "openapi-typescript";
 import { domains } from "../../convex/endpoints";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
-import { openApi } from "../../convex/ops/reference/document";
-import { shared } from "../../convex/ops/reference/shared";
-import type { OpenApi } from "../../convex/ops/reference/types";
+import { openApi } from "../reference/document";
+import { shared } from "../reference/shared";
+import type { OpenApi } from "../reference/types";
 import packageFile from "../../package.json";
 import type { proxyPackage } from "../proxy/bundle";
 import { properOf } from "../proxy/schemas";

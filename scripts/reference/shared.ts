@@ -1,7 +1,7 @@
 import { isErrorCode, STATUS } from "../../convex/lib/errors";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { NOTICE_FIELDS } from "./document";
-import { EVERY_ANSWER, RETRY_AFTER } from "./headers";
+import { EVERY_ANSWER, QUOTAS, RETRY_AFTER } from "./headers";
 import { Shelf, type Reference } from "./shelf";
 import type { Answer, Header, OpenApi, Operation, Parameter } from "./types";
 
@@ -59,7 +59,7 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
   const successOf = (one: Answer): Shared<SharedAnswer> =>
     responses.shared(one, schemaName(one), () => {
       const { headers: told, ...answer } = one;
-      const own = Object.entries(told).filter(([name, header]) => EVERY_ANSWER[name] !== header);
+      const own = Object.entries(told).filter(([name, header]) => TOLD_ONCE[name] !== header);
       return own.length === 0 ? answer : { ...answer, headers: headersOf(Object.fromEntries(own)) };
     });
   const failureOf = (one: Answer, status: string): Reference => {
@@ -71,7 +71,7 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
   };
   const failure: SharedAnswer = {
     description: [...usual].map(([status, reason]) => `${status}: ${reason}`).join(" "),
-    headers: headersOf({ ...EVERY_ANSWER, "Retry-After": { ...RETRY_AFTER, required: false } }),
+    headers: headersOf({ ...TOLD_ONCE, "Retry-After": { ...RETRY_AFTER, required: false } }),
     content: { "application/json": { schema: { $ref: ERROR_REF } } },
   };
   const rest = responses.place("", failure, "Failure", () => failure);
@@ -173,6 +173,9 @@ function countIn(schemas: Shelf<JsonSchema>, schema: JsonSchema): void {
     return inner;
   });
 }
+
+/** Headers of every answer, and of every one to a request that was counted: told with the failures that all have. */
+const TOLD_ONCE: Readonly<Record<string, Header>> = { ...EVERY_ANSWER, ...QUOTAS };
 
 const ERROR_REF = "#/components/schemas/Error";
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await promisify(execFile)("npm", ["run", "--silent", "build:kit", "--", join(folder, "kit")], {
     cwd: ROOT,
   });
-}, 300_000);
+}, 600_000);
 afterAll(async () => {
   await service.stop();
   await rm(folder, { recursive: true, force: true });
@@ -129,7 +129,7 @@ async function compiled(): Promise<Record<string, string[]>> {
 describe("the typed client", () => {
   test(
     "lets ten lines of TypeScript through, and refuses what there is not",
-    { timeout: 300_000 },
+    { timeout: 600_000 },
     async () => {
       const problems = await compiled();
       // Nothing is wrong with the right ones, with the types themselves, or with what those import.

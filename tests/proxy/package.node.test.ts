@@ -15,7 +15,7 @@ import { connect, fakeService, json, textOf, type FakeService } from "./support"
 const MOST_BYTES = 60_000;
 const PACKAGE = fileURLToPath(new URL("../../scripts/proxy/", import.meta.url));
 const NAME = proxyPackage.name;
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 600_000;
 
 let folder: string;
 let tarball: string;

@@ -51,7 +51,7 @@ export type Failure = {
   example?: unknown;
 };
 
-export type Media = "application/json" | "text/html" | "text/plain" | "image/svg+xml";
+type Media = "application/json" | "text/html" | "text/plain" | "image/svg+xml";
 
 /** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
