@@ -17,7 +17,7 @@ export function reference(address: string) {
 }
 
 /** What the module holds. */
-export function referenceModule(): string {
+function referenceModule(): string {
   const texts = reference(ADDRESS);
   const packed = gzipSync(Buffer.from(texts.document), { level: 9, mtime: 0 });
   return [
