@@ -97,9 +97,11 @@ async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run):
   if (found === null) return new Response("No matching routes found", { status: 404 });
   const handler: unknown = Reflect.get(found[0], "_handler");
   if (!isHttpHandler(handler)) throw new Error("A route has no handler");
-  const request = new Request(url, init);
+  const { signal = null, ...sent } = init;
+  const request = new Request(url, sent);
   const place = { componentPath: "", udfPath: "http" };
-  return resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null));
+  const work = (ctx: object) => handler(ctx, request);
+  return resultOf(await core.limitedInTime(place, "http", run, work, null, signal));
 }
 
 type HttpHandler = (ctx: object, request: Request) => Promise<Response>;

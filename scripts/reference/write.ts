@@ -20,7 +20,7 @@ export function reference(address: string) {
 }
 
 /** What the module holds. */
-export function referenceModule(): string {
+function referenceModule(): string {
   const written = reference(ADDRESS);
   const packed = Object.entries(written.texts).map(([name, text]) => {
     const bytes = gzipSync(Buffer.from(text), { level: 9, mtime: 0 });
