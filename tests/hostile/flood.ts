@@ -31,7 +31,7 @@ function problemsOf(
     !isCounted(text) &&
     !isRead(path, text) &&
     !isLookedUp(status, text);
-  const counts = isGuess(path, status) ? GUESS_ROWS : 0;
+  const counts = isGuess(path, status) ? GUESS_ROWS : isOffered(path, status) ? 1 : 0;
   if (refused && written > counts) problems.push(`refused, and ${written} rows written`);
   for (const [name, secret] of Object.entries(SECRETS)) {
     if (text.includes(secret)) problems.push(`tells ${name}`);
@@ -59,12 +59,19 @@ function isGuess(path: string, status: number): boolean {
   return status === 404 && path.startsWith("/mcp/defi/transaction?");
 }
 
+/** The first 402 of a day has the terms signed: one row for all who are told them until the next day. */
+function isOffered(path: string, status: number): boolean {
+  return status === 402 && path.startsWith("/agent/research/paid");
+}
+
 /** A guess at one thing is counted for whoever guesses, and among everybody's. */
 const GUESS_ROWS = 2;
 
 /** What the market's sources know of a name is looked up before anybody can say that it is none. */
 function isLookedUp(status: number, text: string): boolean {
-  return status === 404 && text.startsWith('{"error":"No source knows the token ');
+  return (
+    status === 404 && /^\{"error":"(?:No source knows the token|There is no research report on) /.test(text)
+  );
 }
 
 /** Words that only a model could read: what it cost is written down, whatever it made of them. */
