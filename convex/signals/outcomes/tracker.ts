@@ -6,7 +6,8 @@ import { cron } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay } from "../arms/days";
 import { DESKS } from "../arms/desks";
-import { closeSignal, hasControls, keepComparison } from "../record/model";
+import { closeSignal, hasControls, keepComparison } from "../record/changes";
+import { anchoredBefore } from "../record/publication";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
 import { isSettled, outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
@@ -130,7 +131,9 @@ async function settleOutcome(
   const outcome = outcomeOf(signal, { seen, since, earlierGaps, now });
   if (outcome !== null) {
     const isOver = isSettled(outcome, now);
-    if (isOver) await closeSignal(ctx, signal, outcome);
+    const { desk, event } = signal;
+    const isAnchored = isOver && desk === "daily" && (await anchoredBefore(ctx, event, outcome.closedAt));
+    if (isOver) await closeSignal(ctx, signal, outcome, isAnchored);
     return isOver;
   }
   const walked = walkedOn(signal, { seen, now });
