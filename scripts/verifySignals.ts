@@ -563,8 +563,12 @@ function calibrationOf(decided: readonly Past[]) {
   const won = ({ status: end }: Past) => (end === "WIN" ? 1 : 0);
   const squares = (of: (one: Past) => number) => sum(decided.map((one) => (of(one) / 100 - won(one)) ** 2));
   const n = decided.length;
+  const levels = sum(decided.map((one) => (chanceIn(one) - won(one)) ** 2));
+  const skill = (of: (one: Past) => number) => (n < RECORD_FROM ? null : ratio(levels - squares(of), levels));
   return {
     n,
+    skill: skill(({ confidence }) => confidence),
+    calibratedSkill: skill(({ calibratedConfidence }) => calibratedConfidence),
     brier: ratio(
       squares(({ confidence }) => confidence),
       n,
@@ -582,6 +586,97 @@ function calibrationOf(decided: readonly Past[]) {
       };
     }),
   };
+}
+
+function chanceIn(one: Pick<Issued, "signal" | "entry" | "tp1" | "sl">): number {
+  const position = positionOf(one);
+  return position === null ? 0.5 : chanceOf(position);
+}
+
+type Outcome = { confidence: number; chance: number; won: number };
+
+/** What a stated confidence was worth by the outcomes before it, in percents: the chance as offset, both coefficients held back. */
+function calibratedBy(past: readonly Outcome[], confidence: number, chance: number): number {
+  const n = past.length;
+  if (n < RECORD_FROM)
+    return (100 * (sum(past.map(({ won }) => won)) + RECORD_FROM * chance)) / (n + RECORD_FROM);
+  const logOdds = (percent: number) => {
+    const p = Math.min(99.5, Math.max(0.5, percent)) / 100;
+    return Math.log(p / (1 - p));
+  };
+  const logistic = (z: number) => 1 / (1 + Math.exp(-z));
+  const learned = past.map((one) => {
+    const offset = logOdds(Math.round(100 * one.chance));
+    return { offset, x: logOdds(one.confidence) - offset, won: one.won };
+  });
+  const held = RECORD_FROM / 4;
+  let [a, b] = [0, 0];
+  for (let step = 0; step < 50; step++) {
+    const ps = learned.map(({ offset, x }) => logistic(offset + a * x + b));
+    const over = (of: (one: (typeof learned)[number], p: number) => number) =>
+      sum(learned.map((one, at) => of(one, ps[at] ?? NaN)));
+    const ga = over(({ won, x }, p) => (won - p) * x) - held * a;
+    const gb = over(({ won }, p) => won - p) - held * b;
+    const haa = over(({ x }, p) => p * (1 - p) * x * x) + held;
+    const hab = over(({ x }, p) => p * (1 - p) * x);
+    const hbb = over((_one, p) => p * (1 - p)) + held;
+    const determinant = haa * hbb - hab * hab;
+    const [da, db] = [(hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant];
+    [a, b] = [a + da, b + db];
+    if (Math.abs(da) + Math.abs(db) < 1e-12) break;
+  }
+  const offset = logOdds(100 * chance);
+  return 100 * logistic(offset + a * (logOdds(confidence) - offset) + b);
+}
+
+/** They are told to a tenth. */
+const TENTH = 0.1001;
+
+type Calibrated = Pick<
+  Issued,
+  | "signal"
+  | "entry"
+  | "tp1"
+  | "sl"
+  | "confidence"
+  | "calibratedConfidence"
+  | "calibrationMethod"
+  | "calibrationOutcomes"
+>;
+
+/** Calibrated confidences against the outcomes told before them of the same writer; how many are of earlier methods. */
+function calibrationFindings<One extends { kind: string; content: object }>(
+  events: readonly One[],
+  writtenBy: (one: One) => { issued: Calibrated; writer: string } | undefined,
+  nameOf_: (one: One) => string,
+): { problems: string[]; others: number } {
+  const found: { problems: string[]; others: number } = { problems: [], others: 0 };
+  const writers = new Map<string, Outcome[]>();
+  for (const one of events) {
+    const told = writtenBy(one);
+    if (told === undefined) continue;
+    const past = writers.get(told.writer) ?? [];
+    writers.set(told.writer, past);
+    const { confidence, calibratedConfidence, calibrationMethod, calibrationOutcomes: n } = told.issued;
+    const chance = chanceIn(told.issued);
+    const end = one.kind === "closed" && "status" in one.content ? one.content.status : null;
+    if (end === "WIN" || end === "LOSS") past.push({ confidence, chance, won: end === "WIN" ? 1 : 0 });
+    if (one.kind !== "issued") continue;
+    if (calibrationMethod !== "shrinkage" && calibrationMethod !== "offset") {
+      found.others += 1;
+    } else if (n > past.length) {
+      found.problems.push(
+        `${nameOf_(one)}: it was calibrated by ${n} outcomes, and ${past.length} had been told`,
+      );
+    } else {
+      const due = calibratedBy(past.slice(past.length - n), confidence, chance);
+      if (Math.abs(due - calibratedConfidence) > TENTH)
+        found.problems.push(
+          `${nameOf_(one)}: its confidence is calibrated as ${calibratedConfidence}, its outcomes make it ${due.toFixed(1)}`,
+        );
+    }
+  }
+  return found;
 }
 
 function streaksOf(decided: readonly Past[]) {
@@ -713,9 +808,28 @@ export function problemsOfRecord(record: unknown, published?: string): string[] 
       ? []
       : [`The published head ${published} is no link of this chain: what it stood for was rewritten`]),
     ...storyProblems(events),
+    ...dailyCalibrations(events).problems,
     ...shownProblems(events, signals),
     ...statisticsProblems(events, stats),
   ];
+}
+
+function dailyCalibrations(events: readonly Event[]) {
+  const told = storiesOf(events);
+  const writtenBy = (one: Event) => {
+    const issued = isOfDay(one) ? told.get(keyOf(one.content))?.issued : undefined;
+    return issued === undefined ? undefined : { issued, writer: `${issued.model}@${issued.promptVersion}` };
+  };
+  return calibrationFindings(events, writtenBy, nameOf);
+}
+
+function shadowCalibrations(events: readonly ShadowEvent[]) {
+  const shadows = shadowsIn(events);
+  const writtenBy = (one: ShadowEvent) => {
+    const issued = shadows.get(slotOf(one.content))?.issued;
+    return issued === undefined ? undefined : { issued, writer: issued.arm };
+  };
+  return calibrationFindings(events, writtenBy, shadowName);
 }
 
 /** Every signal issued once and by the rules, closed once, compared once; who writes it told before it changes. */
@@ -869,7 +983,8 @@ function viewOf(issued: Issued, { closed, ...story }: Told): Record<string, unkn
   const points = (share: number) => Number((100 * share).toFixed(6));
   const trade = tradeOf({ issued, ...(closed === undefined ? {} : { closed }), ...story });
   return {
-    ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning },
+    ...{ token, timeframe, signal, entry, tp1, tp2, sl, confidence, reasoning },
+    calibratedConfidence: issued.calibrationOutcomes < RECORD_FROM ? null : calibratedConfidence,
     ...{ generatedAt, expiresAt, model, promptVersion, costPercent: costBps / 100 },
     chancePercent: position === null ? null : points(chanceOf(position)),
     ...{ status: closed?.status ?? "PENDING", closedAt: closed?.closedAt ?? null },
@@ -1026,6 +1141,7 @@ export function problemsOfShadows(shadow: unknown, main: unknown): string[] {
       ];
     }),
     ...shadowStoryProblems(events),
+    ...shadowCalibrations(events).problems,
     ...figureProblems(events, arms, writer),
     ...evidenceProblems(events, record),
   ].map((problem) => `Shadow signals: ${problem}`);
@@ -1744,6 +1860,9 @@ export async function verify(
   if (shadow !== undefined) found.problems.push(...problemsOfShadows(shadow, events));
   else if (events.some((one) => one.kind === "promoted" && one.content.forced === null))
     found.problems.push("A promotion rests on shadow signals, and none are shown");
+  const others = dailyCalibrations(events).others + shadowCalibrations(shadow?.events ?? []).others;
+  if (others > 0)
+    found.unchecked.push(`${others} calibrated confidences: they were made as earlier versions did`);
   if (events.some(({ kind }) => kind === "shadow") && shadow === undefined)
     found.unchecked.push("the shadow signals: the record does not hold them");
   if (market === undefined) {

@@ -7,7 +7,7 @@ import type { Collection } from "../research/model";
 import { MARKS } from "../research/writing/result";
 import type { ChainHead } from "../signals/record/events";
 import type { Signal } from "../signals/record/tables";
-import { signalId } from "../signals/views/signals";
+import { calibratedWords, signalId } from "../signals/views/signals";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */
@@ -104,7 +104,7 @@ const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED
 /** The newest signals in short: the call, where it stands, what it risks for what, and why. @param site The deployment's address. */
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
-    const { token, entry, tp1, sl, confidence, calibrated, status, pnlPercent, generatedAt } = signal;
+    const { token, entry, tp1, sl, confidence, status, pnlPercent, generatedAt } = signal;
     const result = typeof pnlPercent === "number" ? ` ${percent(pnlPercent)}` : "";
     const away = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
     const levels =
@@ -113,7 +113,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
         : `Target ${away(tp1)} · stop ${away(sl)} · reward to risk ${(Math.abs(tp1 - entry) / Math.abs(entry - sl)).toFixed(1)}`;
     return [
       { bold: `${SIDES[signal.signal]} ${token} ${signal.signal}` },
-      ` · confidence ${confidence}%, by record ${calibrated.confidence}%`,
+      ` · confidence ${confidence}%, ${calibratedWords(signal)}`,
       `\nEntry ${dollars(entry)} · ${ENDINGS[status]}${result} · ${dateTime(generatedAt)}`,
       `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
       { words: "Chart", href: `${site}/signals/${signalId(signal)}` },

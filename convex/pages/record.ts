@@ -184,7 +184,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
 }
 
 function calibrationSection({ calibration }: Stats): Html {
-  const { n, brier, calibratedBrier, bins } = calibration;
+  const { n, brier, calibratedBrier, skill, calibratedSkill, bins } = calibration;
   const told = bins.filter((bin) => bin.n > 0);
   const table = wideTable("Stated and won", told, [
     { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
@@ -196,6 +196,10 @@ function calibrationSection({ calibration }: Stats): Html {
     brier === null
       ? ""
       : ` Brier score ${brier.toFixed(3)}${calibratedBrier === null ? "" : `, of the calibrated confidence ${calibratedBrier.toFixed(3)}`}: 0 is perfect, 0.25 a coin toss.`;
+  const skills =
+    skill === null || calibratedSkill === null
+      ? " Against the chance of the levels alone: no record yet."
+      : ` Skill against the chance of the levels alone ${skill.toFixed(2)}, calibrated ${calibratedSkill.toFixed(2)}: below 0 the levels say more.`;
   return html`<h2 id="reliability">What the confidence was worth</h2>
     <div class="grid aside">
       <div class="card">
@@ -203,7 +207,7 @@ function calibrationSection({ calibration }: Stats): Html {
           ${reliabilityChart(bins)}
           <figcaption>
             Stated confidence across, share won upwards, for ${n} decided signals. On the dashed line both
-            agree; larger dots are more signals.${score}
+            agree; larger dots are more signals.${score}${skills}
           </figcaption>
         </figure>
       </div>

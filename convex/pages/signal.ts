@@ -3,7 +3,7 @@ import type { Page } from "./layout";
 import { html, type Part } from "./markup";
 import { ending, facts, sideTag, signalFigure, wideTable } from "./parts";
 import type { SignalData } from "./shapes";
-import { moment, signed, usd } from "./words";
+import { moment, orNone, signed, usd } from "./words";
 
 /** One signal. */
 
@@ -18,7 +18,11 @@ export function signalPage(data: SignalData): Page {
   ]);
   const said = facts([
     ["Stated confidence", `${confidence} %`],
-    ["Calibrated by earlier outcomes", `${signal.calibratedConfidence} %`],
+    [
+      "Calibrated by earlier outcomes",
+      orNone(signal.calibratedConfidence, (share) => `${share} %`, "no record yet"),
+    ],
+    ["Chance of its levels", orNone(signal.chancePercent, (share) => `${share.toFixed(0)} %`)],
     ["Model", issued.model],
   ]);
   const at = typeof exitPrice === "number" ? ` at ${usd(exitPrice)} USD` : "";

@@ -50,8 +50,8 @@ export function points(value: number, digits = 1): string {
 }
 
 /** A figure that may not exist. */
-export function orNone(value: number | null, told: (value: number) => string): string {
-  return value === null ? "none" : told(value);
+export function orNone(value: number | null, told: (value: number) => string, none = "none"): string {
+  return value === null ? none : told(value);
 }
 
 /** The arms of the record. */

@@ -43,7 +43,9 @@ function signalRow({ signal, path, before }: DrawnSignal, row: { top: number; he
       >${side}</text
     ><text x="${MARGIN}" y="${top + 76}">${usd(entry)} USD</text
     ><text class="soft" x="${MARGIN}" y="${top + 110}">${confidence} % stated,</text
-    ><text class="soft" x="${MARGIN}" y="${top + 140}">${calibratedConfidence} % by record</text>`;
+    ><text class="soft" x="${MARGIN}" y="${top + 140}"
+      >${calibratedConfidence === null ? "no record yet" : `${calibratedConfidence} % by record`}</text
+    >`;
   const fitted = { above: 8, below: 34, apart: 30, values: 0, begin: 0, names: 715, marks: 1.8 };
   const canvas = canvasBeside(ASIDE, row, fitted);
   const window = { from: Date.parse(generatedAt) - BEFORE_MS, to: Date.parse(expiresAt) };

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
-import { publishedHead } from "./record/anchors";
+import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf } from "./record/chain";
 import { dailySignal, latestSignals, signalsOfDay, totalsOf } from "./record/model";
 import { DAILY, vSignal, vToken } from "./record/tables";

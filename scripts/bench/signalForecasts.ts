@@ -27,7 +27,7 @@ export function calibratedInTurn(forecasts: readonly Forecast[], chance = 0.5): 
   let outcomes = noOutcomes();
   return forecasts.map(({ confidence, isWin }) => {
     const told = calibrated(outcomes, confidence, chance);
-    outcomes = addOutcome(outcomes, confidence, isWin);
+    outcomes = addOutcome(outcomes, { confidence, chance, isWin });
     return told;
   });
 }

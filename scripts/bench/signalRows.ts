@@ -118,7 +118,16 @@ function closedSignal(
       ...{ ...open, ...outcome, exitPrice: 101, decidedBy: "candle", inDoubt: false, open: false },
       compared: { ...mirror, holdExitPrice: 100.5, decidedBy: "candle" },
     },
-    closed: { signal, confidence, costBps, gapMinutes, calibratedConfidence: 55, excess: 0, ...outcome },
+    closed: {
+      signal,
+      confidence,
+      costBps,
+      gapMinutes,
+      calibratedConfidence: 55,
+      excess: 0,
+      chance: 0.45,
+      ...outcome,
+    },
   };
 }
 

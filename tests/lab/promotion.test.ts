@@ -181,7 +181,9 @@ describe("a promotion", () => {
       [2, 53.1],
       [2, 53.1],
     ]);
-    const totals = (await app.rows("signalTotals")).filter(({ arm }) => arm === "daily/1");
+    const totals = (await app.rows("signalTotals")).filter(
+      ({ arm }) => arm === "daily/simulated-claude-haiku-4.5@signal-3",
+    );
     expect(totals.map(({ scope, stated, won }) => [scope, stated[70], won[70]]).toSorted()).toEqual([
       ["ALL", 4, 4],
       ["BTC", 2, 2],

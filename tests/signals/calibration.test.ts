@@ -12,11 +12,15 @@ import {
   overconfident,
   type Forecast,
 } from "../../scripts/bench/signalForecasts";
+import { bitsFrom } from "../../scripts/bench/signalHistories";
 
 const forecast = fc.record({ confidence: fc.integer({ min: 0, max: 100 }), isWin: fc.boolean() });
 const chance = fc.double({ min: 0.05, max: 5 / 9, noNaN: true });
 const learned = (forecasts: readonly Forecast[]): Outcomes =>
-  forecasts.reduce((all, { confidence, isWin }) => addOutcome(all, confidence, isWin), noOutcomes());
+  forecasts.reduce(
+    (all, { confidence, isWin }) => addOutcome(all, { confidence, chance: 0.5, isWin }),
+    noOutcomes(),
+  );
 
 const told = (forecasts: readonly Forecast[], confidence: number) =>
   calibrated(learned(forecasts), confidence, 0.5);
@@ -29,13 +33,13 @@ describe("a calibrated confidence", () => {
     expect(calibrated(learned(nine), 60, 0.4)).toEqual({ confidence: 52.5, method: "shrinkage", n: 10 });
   });
 
-  test("changes its method at 30 and at 500 outcomes", () => {
+  test("begins to learn from what was stated at 30 outcomes", () => {
     const many = overconfident({ n: 500, spread: 20, seed: 3 });
-    const methods = [0, 29, 30, 499, 500].map((n) => told(many.slice(0, n), 75).method);
-    expect(methods).toEqual(["shrinkage", "shrinkage", "platt", "platt", "isotonic"]);
+    const methods = [0, 29, 30, 500].map((n) => told(many.slice(0, n), 75).method);
+    expect(methods).toEqual(["shrinkage", "shrinkage", "offset", "offset"]);
   });
 
-  test("by Platt's scaling is where the likelihood is greatest, as a search over a grid finds it", () => {
+  test("is where the likelihood is greatest, as a search over a grid finds it", () => {
     fc.assert(
       fc.property(
         fc.array(forecast, { minLength: 30, maxLength: 200 }),
@@ -49,30 +53,26 @@ describe("a calibrated confidence", () => {
     );
   });
 
-  test("by isotonic regression is the rising curve nearest to the outcomes, and rises with what is stated", () => {
-    fc.assert(
-      fc.property(fc.array(forecast, { minLength: 500, maxLength: 900 }), (all) => {
-        const outcomes = learned(all);
-        const curve = Array.from(
-          { length: 101 },
-          (_, percent) => calibrated(outcomes, percent, 0.5).confidence,
-        );
-        expect(curve.every((value, at) => at === 0 || value >= (curve[at - 1] ?? NaN) - 0.1)).toBe(true);
-        for (const value of curve) expect(value > 0 && value < 100).toBe(true);
-      }),
-      { numRuns: 40 },
-    );
-    const stepped = Array.from({ length: 1_000 }, (_, n) => ({
-      confidence: n % 2 === 0 ? 60 : 80,
-      isWin: n % 20 < (n % 2 === 0 ? 8 : 15),
-    }));
-    const outcomes = learned(stepped);
-    const [low, high] = [outcomes.won[60] ?? NaN, outcomes.won[80] ?? NaN].map(
-      (won) => (100 * (won + 1)) / 502,
-    );
-    expect(calibrated(outcomes, 60, 0.5).confidence).toBeCloseTo(low ?? NaN, 0);
-    expect(calibrated(outcomes, 70, 0.5).confidence).toBeCloseTo(((low ?? NaN) + (high ?? NaN)) / 2, 0);
-    expect(calibrated(outcomes, 95, 0.5).confidence).toBeCloseTo(high ?? NaN, 0);
+  test("of a model that knows nothing is the chance of its levels, near targets or far", () => {
+    const bits = bitsFrom(7);
+    const share = () => bits() / 2 ** 32;
+    let outcomes = noOutcomes();
+    let [ours, levels, n] = [0, 0, 0];
+    for (let trade = 0; trade < 1_500; trade++) {
+      const chance_ = trade % 2 === 0 ? 0.52 : 0.28;
+      const confidence = 55 + 5 * Math.floor(share() * 9);
+      const isWin = share() < chance_;
+      const { confidence: calibratedTo } = calibrated(outcomes, confidence, chance_);
+      if (trade >= 30) {
+        ours += (calibratedTo / 100 - Number(isWin)) ** 2;
+        levels += (chance_ - Number(isWin)) ** 2;
+        n += 1;
+      }
+      outcomes = addOutcome(outcomes, { confidence, chance: chance_, isWin });
+    }
+    expect((ours - levels) / n).toBeLessThan(0.002);
+    expect(Math.abs(calibrated(outcomes, 75, 0.28).confidence - 28)).toBeLessThan(5);
+    expect(Math.abs(calibrated(outcomes, 75, 0.52).confidence - 52)).toBeLessThan(5);
   });
 
   test("is a share of 100, whatever was stated and however it went", () => {
@@ -118,16 +118,14 @@ function searched(all: readonly Forecast[], asked: number): number {
     const p = Math.min(0.995, Math.max(0.005, percent / 100));
     return Math.log(p / (1 - p));
   };
-  const wins = all.filter(({ isWin }) => isWin).length;
-  const [high, low] = [(wins + 1) / (wins + 2), 1 / (all.length - wins + 2)];
+  // Even chances: the offset is 0.
   const cost = (a: number, b: number) =>
     all.reduce(
       (sum, { confidence, isWin }) => {
         const z = a * x(confidence) + b;
-        const target = isWin ? high : low;
-        return sum + Math.log1p(Math.exp(-Math.abs(z))) + Math.max(z, 0) - target * z;
+        return sum + Math.log1p(Math.exp(-Math.abs(z))) + Math.max(z, 0) - (isWin ? z : 0);
       },
-      (0.5 * a * a) / 2,
+      (7.5 * (a * a + b * b)) / 2,
     );
   let [a, b, width] = [0, 0, 4];
   for (; width > 1e-4; width /= 1.6) {

@@ -29,7 +29,8 @@ const SIGNAL = {
   tp2: 102,
   sl: 99,
   confidence: 70,
-  calibratedConfidence: 50,
+  // Below 30 outcomes there is no record yet.
+  calibratedConfidence: null,
   chancePercent: 50,
   costPercent: 0.15,
   reasoning: "Up.",

@@ -11,7 +11,7 @@ import { addDayOfTrades } from "../../convex/signals/statistics/days";
 import { dayTradeOf, statisticsOf } from "../../convex/signals/statistics/figures";
 import { addClosed, emptyTotals } from "../../convex/signals/statistics/totals";
 import { coinFlip } from "../../convex/signals/trade/controls";
-import { leastExcess, positionOf } from "../../convex/signals/trade/rules";
+import { chanceOf, leastExcess, positionOf } from "../../convex/signals/trade/rules";
 import { signalView } from "../../convex/signals/views/signals";
 import type { SignalRecord } from "./record";
 
@@ -119,7 +119,8 @@ function statsOf(events: readonly SignalEvent[], signals: readonly Signal[], sco
       const { status, pnlPercent, gapMinutes } = event.content;
       const position = positionOf(row);
       const excess = position === null ? 0 : leastExcess(position, event.content);
-      const closed = { signal, costBps, confidence, status, pnlPercent, gapMinutes, excess };
+      const chance = position === null ? 0.5 : chanceOf(position);
+      const closed = { signal, costBps, confidence, status, pnlPercent, gapMinutes, excess, chance };
       const stated = { calibratedConfidence: row.calibrated.confidence };
       if (isIn) {
         totals = addClosed(totals, { ...closed, ...stated, closedAt: Date.parse(event.content.closedAt) });

@@ -296,6 +296,11 @@ const FORGERIES: [name: string, record: () => Whole, found: RegExp][] = [
     () => issuesAs(({ day }) => (day > "2026-01-08" ? { model: "z" } : {})),
     /no event tells/,
   ],
+  [
+    "calibrated confidences that are invented",
+    () => issuesAs(() => ({ calibratedConfidence: 90 })),
+    /its confidence is calibrated as 90, its outcomes make it 50\.0/,
+  ],
   ["a promotion whose e-value is invented", withPromotion, /was promoted with an e-value of 25 over 40 days/],
   [
     "a promotion without the shadows that it rests on",

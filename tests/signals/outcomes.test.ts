@@ -12,6 +12,7 @@ const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, endings, issued, marketAt, no
 
 const totals = async (app: App) =>
   (await app.rows("signalTotals"))
+    .filter(({ arm }) => arm === "daily")
     .map(({ scope, wins, losses, expired, before }) => [scope, wins, losses, expired, before.sum])
     .sort();
 

@@ -28,7 +28,7 @@ function history(...shorts: Short[]): ClosedSignal[] {
     pnlPercent,
     confidence,
     calibratedConfidence: confidence,
-    ...{ costBps: 15, gapMinutes: 0, excess: 0 },
+    ...{ costBps: 15, gapMinutes: 0, excess: 0, chance: 0.4 },
     closedAt: START + day * DAY,
   }));
 }
@@ -51,11 +51,12 @@ const closed = fc
       costBps: fc.integer({ min: 0, max: 50 }),
       gapMinutes: fc.integer({ min: 0, max: 12 }),
       excess: fc.double({ min: -0.5, max: 1, noNaN: true }),
+      chance: fc.double({ min: 0.1, max: 5 / 9, noNaN: true }),
     }),
   )
   .map(([signal, [status, pnlPercent], rest]) => ({ signal, status, pnlPercent, ...rest }));
 const hold = fc.integer({ min: 0, max: 100 }).map((confidence) => {
-  const none = { calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0 };
+  const none = { calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0, chance: 0.4 };
   return { signal: "HOLD", status: "EXPIRED", pnlPercent: null, confidence, ...none } as const;
 });
 const anyHistory: fc.Arbitrary<ClosedSignal[]> = fc
@@ -198,12 +199,29 @@ describe("any history", () => {
     );
   });
 
+  test("holds confidence against the chance of the levels from 30 trades on", () => {
+    const trades = Array.from({ length: 30 }, (_, n): Short => [
+      n % 3 === 0 ? "WIN" : "LOSS",
+      n % 3 === 0 ? 1 : -1,
+      70,
+    ]);
+    expect(statsOf(...trades.slice(0, 29)).calibration).toMatchObject({
+      n: 29,
+      skill: null,
+      calibratedSkill: null,
+    });
+    // 10 of 30 won: (10 x 0.3² + 20 x 0.7²) against (10 x 0.6² + 20 x 0.4²).
+    const { skill, calibratedSkill } = statsOf(...trades).calibration;
+    expect(skill).toBeCloseTo(1 - 10.7 / 6.8, 9);
+    expect(calibratedSkill).toBe(skill);
+  });
+
   test("keeps the answer's contract, and its row stays within bounds", () => {
     fc.assert(
       fc.property(anyHistory, (signals) => {
         const totals = totalsOf(signals);
         expect(Object.keys(totals).toSorted()).toEqual(Object.keys(v.object(totalsFields).fields).toSorted());
-        expect(JSON.stringify(totals).length).toBeLessThan(5_000);
+        expect(JSON.stringify(totals).length).toBeLessThan(6_500);
         const stats = signalStats.parse(statisticsOf(totals));
         expect(stats.n).toBe(signals.length);
         const { maxDrawdown } = stats.risk;
@@ -253,7 +271,7 @@ describe("what no signal can close as is refused", () => {
     status: "WIN",
     pnlPercent: 1,
     confidence: 50,
-    ...{ calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0 },
+    ...{ calibratedConfidence: 50, costBps: 15, gapMinutes: 0, excess: 0, chance: 0.4 },
     closedAt: START,
   };
   test.each([

@@ -88,25 +88,34 @@ export type Writer = {
   /** `null`: `LLM_MODEL`. */
   model: string | null;
   promptVersion: PromptVersion;
-  /**
-   * The totals that calibrate what it states, and learn from how its signals end. Another model's record does not count: a
-   * promoted arm has one of its own for the daily signals that it writes.
-   */
-  record: string;
+  /** The event of the daily chain that promoted it; 0: none did. */
+  since: number;
 };
+
+/**
+ * The totals that calibrate what a signal states, and learn from how it ends. Another model's record, or another prompt's, does
+ * not count.
+ * @param model What answered.
+ */
+export function recordNamed(
+  arm: string,
+  { model, promptVersion }: Pick<Arm, "model" | "promptVersion">,
+): string {
+  return arm === DAILY ? `${DAILY}/${nameOfArm({ model, promptVersion })}` : arm;
+}
 
 /** Of the daily signals `LLM_MODEL` with the first prompt, until the operator promotes another arm (`signals/arms/promotions`). */
 export async function writerOf(ctx: QueryCtx, arm: string): Promise<Writer> {
   if (arm !== DAILY) {
     const { model, promptVersion } = armNamed(arm);
-    return { model, promptVersion, record: arm };
+    return { model, promptVersion, since: 0 };
   }
   const [promoted] = await newestOf(ctx, "promoted", 1);
-  if (promoted === undefined) return { model: null, promptVersion: FIRST_PROMPT, record: DAILY };
+  if (promoted === undefined) return { model: null, promptVersion: FIRST_PROMPT, since: 0 };
   const { model, promptVersion } = promoted.content;
   return {
     model,
     promptVersion: promptNamed(promptVersion) ?? FIRST_PROMPT,
-    record: `${DAILY}/${promoted.sequence}`,
+    since: promoted.sequence,
   };
 }

@@ -42,7 +42,7 @@ export const write = worker({ runId: v.id("signalRuns") }, async (ctx, { runId, 
  * @throws AppError `upstream`; `UnusableAnswer` where the model proposes nothing that may be issued.
  */
 async function propose(ctx: ActionCtx, task: Task) {
-  const { desk, token, promptVersion, record } = task;
+  const { desk, token, promptVersion, since } = task;
   const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
   const priceNow = () => tradablePrice(ctx, { desk, token }, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price; checking the model against itself would check nothing.
@@ -61,7 +61,7 @@ async function propose(ctx: ActionCtx, task: Task) {
     throw new AppError("upstream", `The price moved while the model answered: ${problem}`);
   }
   return {
-    ...{ model, promptVersion, record, costBps },
+    ...{ model, promptVersion, since, costBps },
     proposal: { ...proposal, reasoning: settledReasoning(proposal, context) },
     price: { usd: priceUsd, source, observedAt },
     momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),

@@ -1,9 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
-import { namedShadowArms } from "../../lib/env";
+import { isSet, namedShadowArms } from "../../lib/env";
 import { AppError, messageOf } from "../../lib/errors";
 import { end as endWork, open as openWork, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { log } from "../../lib/log";
@@ -11,20 +11,12 @@ import { DAY } from "../../lib/time";
 import { enqueueServiceCard } from "../../messenger/notices";
 import { recentHourlyCloses } from "../../prices/model";
 import { PRICED_TOKENS, vClose } from "../../prices/tables";
-import { armNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
+import { armNamed, recordNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay } from "../arms/days";
 import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
-import { anchorHead, publishedHead } from "../record/anchors";
-import {
-  dailySignal,
-  findOpenRun,
-  findRun,
-  findSlot,
-  issueSignal,
-  keepMissed,
-  nextIssueTime,
-  totalsOf,
-} from "../record/model";
+import { publishedHead } from "../record/publication";
+import { issueSignal, keepMissed, nextIssueTime } from "../record/changes";
+import { dailySignal, findOpenRun, findRun, findSlot, totalsOf } from "../record/model";
 import {
   DAILY,
   vDesk,
@@ -36,7 +28,7 @@ import {
   type AnySignal,
   type Desk,
 } from "../record/tables";
-import { recordOfToken, vTold } from "../statistics/calibration";
+import { noOutcomes, recordOfToken, vTold } from "../statistics/calibration";
 import { vProposal } from "../stored";
 import { isIssueTime } from "../trade/calendar";
 import { entered, TOKENS } from "../trade/rules";
@@ -128,7 +120,7 @@ const vTask = v.object({
   yesterday: v.array(vPast),
   model: v.union(v.string(), v.null()),
   promptVersion: vPromptVersion,
-  record: v.string(),
+  since: v.number(),
 });
 export type Task = Infer<typeof vTask>;
 
@@ -148,7 +140,7 @@ export const task = internalQuery({
     return {
       ...{ desk, token, ...writer },
       closes: priced === undefined ? [] : await recentHourlyCloses(ctx, priced, range),
-      calibration: recordOfToken(await totalsOf(ctx, writer.record, token)),
+      calibration: recordOfToken(await recordOf(ctx, { arm, token, since: writer.since })),
       yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [past(row)])),
     };
   },
@@ -159,6 +151,20 @@ function past(row: AnySignal): Infer<typeof vPast> {
   return { token, day: slotWords(desk, slot), signal, entry, tp1, tp2, sl, confidence, status, pnlPercent };
 }
 
+/** The record of a token that a model is told of: whose last signal it wrote, since it writes them. */
+async function recordOf(
+  ctx: QueryCtx,
+  { arm, token, since }: Pick<Doc<"signals">, "arm" | "token"> & { since: number },
+) {
+  const last = await ctx.db
+    .query("signals")
+    .withIndex("by_token", (q) => q.eq("arm", arm).eq("token", token))
+    .order("desc")
+    .first();
+  const isIts = last !== null && (since === 0 || (last.event ?? 0) > since);
+  return isIts ? totalsOf(ctx, last.record, token) : noOutcomes();
+}
+
 /** Issues the signal while its slot lasts: row, event, and of a daily one its card once no other one is waited for. */
 export const store = internalMutation({
   args: {
@@ -167,19 +173,19 @@ export const store = internalMutation({
     proposal: vProposal,
     model: v.string(),
     promptVersion: vPromptVersion,
-    record: v.string(),
+    since: v.number(),
     price: vPriceAtIssue,
     costBps: v.number(),
     momentum: vSide,
     missingHours: v.number(),
   },
   returns: v.null(),
-  handler: async (ctx, { runId, job, proposal, ...known }) => {
+  handler: async (ctx, { runId, job, proposal, since, ...known }) => {
     const run = await findOpenRun(ctx, runId);
     if (run === null || !(await endWork(ctx, job))) return null;
     const { desk, arm, slot, token } = run;
     const { slotMs, slotName } = DESKS[desk];
-    if ((await writerOf(ctx, arm)).record !== known.record) {
+    if ((await writerOf(ctx, arm)).since !== since) {
       throw new AppError("conflict", "Another model was promoted meanwhile");
     }
     const generatedAt = await nextIssueTime(ctx, arm, Date.now());
@@ -188,7 +194,8 @@ export const store = internalMutation({
       return null;
     }
     const issue = entered(proposal, { priceUsd: known.price.usd, costBps: known.costBps });
-    await issueSignal(ctx, { ...{ desk, arm, slot, token, generatedAt }, ...issue, ...known });
+    const record = recordNamed(arm, known);
+    await issueSignal(ctx, { ...{ desk, arm, slot, token, generatedAt, record }, ...issue, ...known });
     await ctx.db.patch("signalRuns", runId, { state: "issued", error: undefined });
     if (desk === "daily") {
       await tellOfSignal(ctx, "signal.issued", { arm, slot, token });
@@ -263,5 +270,6 @@ async function announce(ctx: MutationCtx, slot: number): Promise<void> {
     picture: await picturesOf(issued),
   });
   for (const { _id } of ready) await ctx.db.patch("signalRuns", _id, { announced: true });
-  await anchorHead(ctx);
+  // Before anybody can know how they end.
+  if (isSet("ANCHOR_PRIVATE_KEY")) await ctx.scheduler.runAfter(0, internal.signals.record.notary.send, {});
 }

@@ -6,7 +6,8 @@ import { cron } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay } from "../arms/days";
 import { DESKS } from "../arms/desks";
-import { closeSignal, hasControls, keepComparison } from "../record/model";
+import { closeSignal, hasControls, keepComparison } from "../record/changes";
+import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
@@ -132,8 +133,10 @@ async function settleOutcome(
   if (outcome !== null) {
     const isOver = isSettled(outcome, now);
     if (!isOver) return false;
-    await closeSignal(ctx, signal, outcome);
-    if (signal.desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
+    const { desk, event } = signal;
+    const isAnchored = desk === "daily" && (await anchoredBefore(ctx, event, outcome.closedAt));
+    await closeSignal(ctx, signal, outcome, isAnchored);
+    if (desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
     return true;
   }
   const walked = walkedOn(signal, { seen, now });

@@ -7,7 +7,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { cron } from "../../lib/cronRuns";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
-import { publishedHead } from "../record/anchors";
+import { publishedHead } from "../record/publication";
 import { signalsOfDay, totalsOf } from "../record/model";
 import { DAILY, vWeek, type Signal, type Week, type WeekSignal } from "../record/tables";
 import { resultsOf, rounded, standingOf, statisticsOf } from "../statistics/figures";

@@ -7,7 +7,8 @@ import { isSet } from "../../lib/env";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { dayOf, HOUR, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
-import { addressesOf, lastSentBy, sentBy, storeSigned } from "../../wallets/transactions/serviceAccounts";
+import { storeSigned } from "../../wallets/transactions/serviceAccounts";
+import { addressesOf, lastSentBy, sentBy } from "../../wallets/transactions/serviceHistory";
 import { vAnchor, vHead } from "../stored";
 import { append, headOf, newestOf } from "./chain";
 import type { Anchor, ChainHead } from "./events";
@@ -24,8 +25,7 @@ export const anchorDue = cron("anchor the signal record", async (ctx) => {
   await anchorHead(ctx);
 });
 
-/** To be called once signals are issued: before anybody can know how they end. */
-export async function anchorHead(ctx: MutationCtx): Promise<void> {
+async function anchorHead(ctx: MutationCtx): Promise<void> {
   if (isSet("ANCHOR_PRIVATE_KEY") && (await headOf(ctx, "daily")) !== null) {
     await ctx.scheduler.runAfter(0, internal.signals.record.notary.send, {});
   }
@@ -69,30 +69,6 @@ async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null
   const isOld = head.sequence > anchored && Date.now() - createdAt >= LONGEST_MS;
   return isWaiting || isOld ? head : null;
 }
-
-/** Anchors of one address that are looked at for an event: a day has one or two. */
-const LATEST = 8;
-
-/** Whether an anchor of the event, or of one behind it, was seen in a block by a moment (epoch ms). */
-export async function anchoredBefore(
-  ctx: QueryCtx,
-  event: number | undefined,
-  moment: number,
-): Promise<boolean> {
-  const address = (await addressesOf(ctx, "anchor")).at(-1);
-  if (address === undefined || event === undefined) return false;
-  return (await lastSentBy(ctx, "anchor", address, LATEST)).some(
-    ({ request, state, endedAt = Infinity }) =>
-      request.kind === "anchor" && request.sequence >= event && state === "confirmed" && endedAt <= moment,
-  );
-}
-
-/** The head as it is published: with the address whose anchors hold it, where there is one. */
-export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
-  const head = await headOf(ctx, "daily");
-  return head === null ? null : { ...head, anchoredBy: (await addressesOf(ctx, "anchor")).at(-1) ?? null };
-}
-export type PublishedHead = ChainHead & { anchoredBy: string | null };
 
 /**
  * The operator tells that the deployment was set back to a backup:

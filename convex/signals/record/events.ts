@@ -38,7 +38,7 @@ const issuedContent = z.strictObject({
   sl: z.number().nullable(),
   confidence: z.number(),
   calibratedConfidence: z.number(),
-  calibrationMethod: z.enum(["shrinkage", "platt", "isotonic"]),
+  calibrationMethod: z.enum(["shrinkage", "offset", "platt", "isotonic"]),
   /** Outcomes that the calibration was learned from. */
   calibrationOutcomes: z.int().nonnegative(),
   costBps: z.number().nonnegative(),

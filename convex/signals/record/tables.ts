@@ -121,7 +121,7 @@ export type Missed = Infer<typeof vMissed>;
 
 export const signalTables = {
   /**
-   * Trading signals of all arms. Written by `signals/record/model` when issued, when they end and when they are compared with
+   * Trading signals of all arms. Written by `signals/record/changes` when issued, when they end and when they are compared with
    * their controls, each time with an event. The daily ones are kept as the track record, shadows for 35 days.
    */
   signals: defineTable(signalFields)
@@ -168,7 +168,7 @@ export const signalTables = {
     scope: v.union(vLabToken, v.literal("ALL")),
     ...totalsFields,
     arms: vKeptArms,
-    anchored: v.optional(v.number()),
+    ...v.object(totalsFields).pick("anchored", "decided", "skill").partial().fields,
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */

@@ -1,22 +1,29 @@
 import { v, type Infer } from "convex/values";
+import { RECORD_FROM } from "../trade/rules";
 
 /**
  * What a stated confidence has been worth. Pure.
  *
- * Learned from outcomes that were closed before the signal is issued and from nothing later; the result is stored with
- * the signal and never made anew, so every calibrated confidence is out of sample. Confidences are whole percents, so
- * how many were stated and how many of them won, by percent, is all there is to learn from.
+ * Learned from outcomes that were closed before the signal is issued, of the same model with the same prompt, and from nothing
+ * later; the result is stored with the signal and never made anew, so every calibrated confidence is out of sample.
  *
- * - Below 30 decided trades: the share that won, shrunk towards the chance of the signal's own geometry with the weight of
- *   30 trades. What the model says counts for nothing until there is something to hold it against.
- * - Below 500: Platt's scaling, a logistic curve of the stated log-odds (J. Platt, "Probabilistic outputs for support
- *   vector machines", 1999), its slope held back a little.
- * - From 500 on: isotonic regression by pooling adjacent violators (B. Zadrozny and C. Elkan, KDD 2002), on a line
- *   between the middles of the pools.
+ * It begins with the chance of the signal's own geometry, which is what a price without direction has.
+ * - Below 30 decided trades: the share that won, shrunk towards that chance with the weight of 30 trades. What the model says
+ *   counts for nothing until there is something to hold it against, and nobody is shown it: there is no record yet.
+ * - From 30 on: a logistic curve whose offset is the chance's log-odds, and whose slope is in what the model's stated log-odds add
+ *   to them (after J. Platt, "Probabilistic outputs for support vector machines", 1999). Both coefficients are held back with
+ *   the weight of 30 trades: a model that knows nothing is left with the geometry.
  */
 
-/** By whole percent, 0 to 100: decided trades of that confidence, and how many of them won. */
-const vOutcomes = v.object({ stated: v.array(v.number()), won: v.array(v.number()) });
+/**
+ * By whole percent, 0 to 100: decided trades of that confidence, and how many of them won; and `decided`, by confidence and chance
+ * in whole percents, how many there were and how many won.
+ */
+const vOutcomes = v.object({
+  stated: v.array(v.number()),
+  won: v.array(v.number()),
+  decided: v.array(v.array(v.number())),
+});
 export type Outcomes = Infer<typeof vOutcomes>;
 
 export const PERCENTS = 101;
@@ -25,13 +32,29 @@ export function noOutcomes(): Outcomes {
   return {
     stated: Array.from({ length: PERCENTS }, () => 0),
     won: Array.from({ length: PERCENTS }, () => 0),
+    decided: [],
   };
 }
 
-/** @param confidence Whole percent. */
-export function addOutcome({ stated, won }: Outcomes, confidence: number, isWin: boolean): Outcomes {
+/**
+ * @param one.confidence Whole percent.
+ * @param one.chance Of the signal's own geometry, 0 to 1.
+ */
+export function addOutcome(
+  { stated, won, decided }: Outcomes,
+  { confidence, chance, isWin }: { confidence: number; chance: number; isWin: boolean },
+): Outcomes {
   const more = (counts: number[], by: number) => counts.map((n, at) => (at === confidence ? n + by : n));
-  return { stated: more(stated, 1), won: more(won, isWin ? 1 : 0) };
+  const win = isWin ? 1 : 0;
+  const percent = Math.round(100 * chance);
+  const isSame = ([of, at]: number[]) => of === confidence && at === percent;
+  const [, , n = 0, before = 0] = decided.find(isSame) ?? [];
+  const others = decided.filter((one) => !isSame(one));
+  return {
+    stated: more(stated, 1),
+    won: more(won, win),
+    decided: [...others, [confidence, percent, n + 1, before + win]],
+  };
 }
 
 /** The record on which a prompt tells a model how it has done: its decided trades so far. */
@@ -41,19 +64,17 @@ export const vTold = v.object({
   meanConfidence: v.union(v.number(), v.null()),
 });
 
-export function recordOfToken({ stated, won }: Outcomes): Infer<typeof vTold> {
+export function recordOfToken({ stated, won }: Pick<Outcomes, "stated" | "won">): Infer<typeof vTold> {
   const n = total(stated);
   const sum = stated.reduce((before, count, percent) => before + count * percent, 0);
   return { n, wins: total(won), meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
 }
 
-const SHRUNK_BELOW = 30;
-const ISOTONIC_FROM = 500;
-
 export const vCalibrated = v.object({
   /** Percent to one decimal, 0 to 100. */
   confidence: v.number(),
-  method: v.union(v.literal("shrinkage"), v.literal("platt"), v.literal("isotonic")),
+  /** `platt` and `isotonic`: of earlier versions. */
+  method: v.union(v.literal("shrinkage"), v.literal("offset"), v.literal("platt"), v.literal("isotonic")),
   /** Outcomes it was learned from. */
   n: v.number(),
 });
@@ -63,44 +84,35 @@ export type Calibrated = Infer<typeof vCalibrated>;
  * @param confidence As stated, whole percent.
  * @param chance Of the signal's own geometry, 0 to 1.
  */
-export function calibrated(outcomes: Outcomes, confidence: number, chance: number): Calibrated {
-  const n = total(outcomes.stated);
-  const method = n < SHRUNK_BELOW ? "shrinkage" : n < ISOTONIC_FROM ? "platt" : "isotonic";
-  const p = { shrinkage: shrunk, platt, isotonic }[method](outcomes, confidence, chance);
-  return { confidence: Number((100 * p).toFixed(1)), method, n };
+export function calibrated({ decided }: Outcomes, confidence: number, chance: number): Calibrated {
+  const n = decided.reduce((sum, [, , count = 0]) => sum + count, 0);
+  const wins = decided.reduce((sum, [, , , count = 0]) => sum + count, 0);
+  if (n < RECORD_FROM) {
+    const p = (wins + RECORD_FROM * chance) / (n + RECORD_FROM);
+    return { confidence: Number((100 * p).toFixed(1)), method: "shrinkage", n };
+  }
+  const { a, b } = curveOf(decided);
+  const offset = logOdds(100 * chance);
+  const p = logistic(offset + a * (logOdds(confidence) - offset) + b);
+  return { confidence: Number((100 * p).toFixed(1)), method: "offset", n };
 }
 
-function shrunk(outcomes: Outcomes, _confidence: number, chance: number): number {
-  return (total(outcomes.won) + SHRUNK_BELOW * chance) / (total(outcomes.stated) + SHRUNK_BELOW);
-}
-
-/** Holds the slope back: as if its square cost this much of the likelihood. A flat curve is the claim that asks least. */
-const SLOPE_PENALTY = 0.5;
+/** The weight of 30 trades that are won as often as lost. */
+const HELD_BACK = RECORD_FROM / 4;
 const NEWTON_STEPS = 50;
 
-function platt(outcomes: Outcomes, confidence: number): number {
-  const { a, b } = plattCurve(outcomes);
-  return logistic(a * centred(confidence) + b);
-}
-
-/** The most likely a and b of logistic(a x + b), by Newton's method; x is the log-odds of a percent. */
-function plattCurve({ stated, won }: Outcomes): { a: number; b: number } {
-  // Platt's own targets: a class of a few is not taken for certain.
-  const wins = total(won);
-  const losses = total(stated) - wins;
-  const [high, low] = [(wins + 1) / (wins + 2), 1 / (losses + 2)];
+/** The most likely a and b of logistic(offset + a x + b), by Newton's method; x is what the stated log-odds add to the offset. */
+function curveOf(decided: readonly number[][]): { a: number; b: number } {
   let [a, b] = [0, 0];
   for (let step = 0; step < NEWTON_STEPS; step++) {
-    let [ga, gb, haa, hab, hbb] = [-SLOPE_PENALTY * a, 0, SLOPE_PENALTY, 0, 1e-9];
-    for (const [percent, n = 0] of stated.entries()) {
-      if (n === 0) continue;
-      const k = won[percent] ?? 0;
-      const x = centred(percent);
-      const p = logistic(a * x + b);
-      const gradient = k * high + (n - k) * low - n * p;
+    let [ga, gb, haa, hab, hbb] = [-HELD_BACK * a, -HELD_BACK * b, HELD_BACK, 0, HELD_BACK];
+    for (const [confidence = 0, chance = 0, n = 0, won = 0] of decided) {
+      const offset = logOdds(chance);
+      const x = logOdds(confidence) - offset;
+      const p = logistic(offset + a * x + b);
       const weight = n * p * (1 - p);
-      ga += gradient * x;
-      gb += gradient;
+      ga += (won - n * p) * x;
+      gb += won - n * p;
       haa += weight * x * x;
       hab += weight * x;
       hbb += weight;
@@ -114,40 +126,8 @@ function plattCurve({ stated, won }: Outcomes): { a: number; b: number } {
   return { a, b };
 }
 
-function isotonic(outcomes: Outcomes, confidence: number): number {
-  const pools = pooled(outcomes);
-  const above = pools.findIndex(({ middle }) => middle >= confidence);
-  const [upper, lower] = [pools[above], pools[above - 1]];
-  if (upper === undefined) return pools.at(-1)?.rate ?? 0;
-  if (lower === undefined || upper.middle === confidence) return upper.rate;
-  const share = (confidence - lower.middle) / (upper.middle - lower.middle);
-  return lower.rate + share * (upper.rate - lower.rate);
-}
-
-type Pool = { n: number; won: number; sum: number };
-
-/** Neighbouring percents whose shares won fall instead of rising are taken together. */
-function pooled({ stated, won }: Outcomes): { middle: number; rate: number }[] {
-  const pools: Pool[] = [];
-  for (const [percent, n = 0] of stated.entries()) {
-    if (n === 0) continue;
-    let pool: Pool = { n, won: won[percent] ?? 0, sum: n * percent };
-    for (let last = pools.at(-1); last !== undefined && rateOf(last) >= rateOf(pool); last = pools.at(-1)) {
-      pools.pop();
-      pool = { n: last.n + pool.n, won: last.won + pool.won, sum: last.sum + pool.sum };
-    }
-    pools.push(pool);
-  }
-  return pools.map((pool) => ({ middle: pool.sum / pool.n, rate: rateOf(pool) }));
-}
-
-/** Laplace's: nothing is certain, however often it has held. */
-function rateOf({ n, won }: Pool): number {
-  return (won + 1) / (n + 2);
-}
-
-/** The log-odds of a percent; 0 and 100 count as half a percent inside. */
-function centred(percent: number): number {
+/** Of a percent; 0 and 100 count as half a percent inside. */
+function logOdds(percent: number): number {
   const p = Math.min(99.5, Math.max(0.5, percent)) / 100;
   return Math.log(p / (1 - p));
 }

@@ -1,7 +1,7 @@
 import { iso } from "../../lib/time";
 import type { Comparison, Side } from "../trade/controls";
 import type { Outcome } from "../trade/path";
-import { afterCosts, leastExcess, positionOf, type Levels } from "../trade/rules";
+import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import type { Arms, DayTrade } from "./days";
 import { boundsOf, DECISIVE, eValueOf, LEAST_NET, type Blocks, type Seen } from "./inference";
 import type { Edge, SignalStats, Standing } from "./shapes";
@@ -11,9 +11,6 @@ import type { Curve, Totals } from "./totals";
 
 /** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
 const BINS = 10;
-
-/** Of fewer results than this there is no record yet: no verdict, no ratios, no drawdown. */
-const RECORD_FROM = 30;
 
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
 export function statisticsOf(totals: Totals): SignalStats {
@@ -112,7 +109,14 @@ function riskOf({ mean, drawdown, ...curve }: Curve, n: number): SignalStats["ri
   };
 }
 
-function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals): SignalStats["calibration"] {
+function calibrationOf({
+  wins,
+  losses,
+  stated,
+  won,
+  calibratedSquares,
+  skill,
+}: Totals): SignalStats["calibration"] {
   const decided = wins + losses;
   const squares = stated.reduce((sum, n, percent) => {
     const k = won[percent] ?? 0;
@@ -122,6 +126,7 @@ function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals)
     n: decided,
     brier: ratio(squares, decided),
     calibratedBrier: ratio(calibratedSquares, decided),
+    ...skillsOf(skill),
     bins: Array.from({ length: BINS }, (_, bin) => {
       const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
       const sum = (of: (percent: number) => number) =>
@@ -139,6 +144,12 @@ function calibrationOf({ wins, losses, stated, won, calibratedSquares }: Totals)
       };
     }),
   };
+}
+
+/** 1 is perfect, 0 the levels' own chance, below 0 worse than it. */
+function skillsOf({ n, stated, calibrated, chance }: Totals["skill"]) {
+  const skill = (squares: number) => (n < RECORD_FROM ? null : ratio(chance - squares, chance));
+  return { skill: skill(stated), calibratedSkill: skill(calibrated) };
 }
 
 function binOf(percent: number): number {

@@ -122,6 +122,13 @@ export const calibration = z.object({
     .max(1)
     .nullable()
     .describe("The same of the calibrated confidence, each from outcomes before its signal alone."),
+  skill: z
+    .number()
+    .nullable()
+    .describe(
+      "1 - brier / the Brier score of the levels' own chance: 0 says no more than the levels, below 0 less. null below 30.",
+    ),
+  calibratedSkill: z.number().nullable().describe("The same of the calibrated confidence."),
   bins: z
     .array(
       z.object({

@@ -77,6 +77,8 @@ export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" 
   costBps: number;
   /** Score minus chance, see `signals/trade/rules`; 0 for a HOLD. */
   excess: number;
+  /** Of its geometry, 0 to 1; of a HOLD, which is not decided, 0.5. */
+  chance: number;
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;
   calibratedConfidence: number;
@@ -116,6 +118,10 @@ export const totalsFields = {
   /** Decided trades, and those won, by whole percent of stated confidence: 0 to 100. */
   stated: v.array(v.number()),
   won: v.array(v.number()),
+  /** Decided trades by stated confidence and chance: see `signals/statistics/calibration`. */
+  decided: v.array(v.array(v.number())),
+  /** Sums over so many decided trades of the squared errors of what was stated, of what was calibrated, and of the chance. */
+  skill: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
   /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
   calibratedSquares: v.number(),
 
@@ -134,6 +140,7 @@ export function emptyTotals(): Totals {
     ...{ priced: 0, before: NO_RESULTS, after: NO_RESULTS, winSum: 0, lossSum: 0 },
     ...{ streak: null, longestWins: 0, longestLosses: 0 },
     ...noOutcomes(),
+    skill: { n: 0, stated: 0, calibrated: 0, chance: 0 },
     calibratedSquares: 0,
     anchored: 0,
     arms: NO_ARMS,
@@ -194,7 +201,7 @@ function addDecided(
   totals: Totals,
   outcome: "WIN" | "LOSS",
   pnl: number,
-  { confidence, calibratedConfidence }: ClosedSignal,
+  { confidence, calibratedConfidence, chance }: ClosedSignal,
 ): Totals {
   const won = outcome === "WIN" ? 1 : 0;
   const length = totals.streak?.outcome === outcome ? totals.streak.length + 1 : 1;
@@ -207,7 +214,13 @@ function addDecided(
     streak: { outcome, length },
     longestWins: Math.max(totals.longestWins, won === 1 ? length : 0),
     longestLosses: Math.max(totals.longestLosses, won === 1 ? 0 : length),
-    ...addOutcome(totals, confidence, won === 1),
+    ...addOutcome(totals, { confidence, chance, isWin: won === 1 }),
+    skill: {
+      n: totals.skill.n + 1,
+      stated: totals.skill.stated + (confidence / 100 - won) ** 2,
+      calibrated: totals.skill.calibrated + (calibratedConfidence / 100 - won) ** 2,
+      chance: totals.skill.chance + (chance - won) ** 2,
+    },
     calibratedSquares: totals.calibratedSquares + (calibratedConfidence / 100 - won) ** 2,
   };
 }

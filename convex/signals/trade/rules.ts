@@ -33,6 +33,9 @@ export const MIN_REWARD_TO_RISK = 0.8;
  */
 const MIN_STOP_DISTANCE = 0.0015;
 
+/** Of fewer results than this there is no record yet: no verdict, no ratios, no calibrated confidence. */
+export const RECORD_FROM = 30;
+
 /** Ratios of decimals are a hair off what they are on paper. */
 const HAIR = 1e-9;
 

@@ -5,11 +5,11 @@ import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
-import type { PublishedHead } from "../record/anchors";
+import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
 import { standingOf, verdictWords } from "../statistics/figures";
 import type { Edge, Standing } from "../statistics/shapes";
-import { signalId } from "./signals";
+import { calibratedWords, signalId } from "./signals";
 
 /** The messenger's cards of signals. */
 
@@ -103,7 +103,7 @@ function levelLines(signal: Signal): Span[] {
       : `\nEntry ${dollars(entry)}\nTP1 ${from(tp1)}\nTP2 ${from(tp2)}\nStop ${from(sl)}`;
   return [
     { bold: title },
-    ` · confidence ${signal.confidence}%, calibrated ${signal.calibrated.confidence}% (n ${signal.calibrated.n})`,
+    ` · confidence ${signal.confidence}%, ${calibratedWords(signal)}`,
     levels,
     `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];

@@ -20,7 +20,10 @@ export const publicSignal = z.object({
   confidence: z.number().describe("0 to 100, as the model stated it"),
   calibratedConfidence: z
     .number()
-    .describe("0 to 100: what outcomes before this signal make of it; never changed afterwards"),
+    .nullable()
+    .describe(
+      "0 to 100: what outcomes before this signal make of it; never changed afterwards. null: fewer than 30, no record yet",
+    ),
   chancePercent: percentOrNull.describe(
     "The score of a price without direction between sl (0) and tp1 (100): risk / (risk + reward); null for HOLD",
   ),

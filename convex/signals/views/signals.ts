@@ -3,7 +3,7 @@ import type { Signal } from "../record/tables";
 import type { Arms, DayTrade } from "../statistics/days";
 import { dayTradeOf, excessIn, rounded } from "../statistics/figures";
 import { armPnl, armTrades, type ArmTrade } from "../trade/controls";
-import { afterCosts, chanceOf, pnlPercent, positionOf } from "../trade/rules";
+import { afterCosts, chanceOf, pnlPercent, positionOf, RECORD_FROM } from "../trade/rules";
 import type { EquityPoint, PublicSignal } from "./shapes";
 
 /** Signals as callers see them. */
@@ -25,7 +25,7 @@ export function signalView(row: Signal): PublicSignal {
     token,
     timeframe: "1h",
     ...{ signal, entry, tp1, tp2, sl, confidence },
-    calibratedConfidence: row.calibrated.confidence,
+    calibratedConfidence: row.calibrated.n < RECORD_FROM ? null : row.calibrated.confidence,
     chancePercent: position === null ? null : rounded(100 * chanceOf(position), 6),
     costPercent: costBps / 100,
     ...{ reasoning, model, promptVersion, status },
@@ -39,6 +39,14 @@ export function signalView(row: Signal): PublicSignal {
     ...(closedAt === undefined ? {} : { excessPoints: excess === null ? null : rounded(100 * excess, 6) }),
     ...(trade === null ? {} : { controls: controlsView(trade) }),
   };
+}
+
+/** `calibrated 52.4% (n 41), chance of its levels 45%`; before there are 30 outcomes `no record yet`. */
+export function calibratedWords(signal: Signal): string {
+  const { n, confidence } = signal.calibrated;
+  const position = positionOf(signal);
+  const chance = position === null ? "" : `, chance of its levels ${(100 * chanceOf(position)).toFixed(0)}%`;
+  return (n < RECORD_FROM ? `no record yet (n ${n})` : `calibrated ${confidence}% (n ${n})`) + chance;
 }
 
 /** How the control arms of a trade ended. */

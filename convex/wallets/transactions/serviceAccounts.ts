@@ -1,7 +1,6 @@
 import type { Doc, Id } from "../../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import type { MutationCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/records/ids";
-import { rowsByBoth } from "../../lib/records/rows";
 import { walletById, insertWallet } from "../model";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { insertSigned, type SignedBytes } from "./model";
@@ -31,39 +30,6 @@ export async function storeSigned(
   if (signed.nonce < (account.nextNonce ?? 0)) return null;
   await ctx.db.patch("wallets", account._id, { nextNonce: signed.nonce + 1 });
   return insertSigned(ctx, account, { request, signed });
-}
-
-/** The addresses that have ever been accounts of a role, oldest first, at most ten. */
-export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
-  const accounts = await rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role).take(10);
-  return accounts.map(({ address }) => address);
-}
-
-/** The transactions of a service account from a nonce on, by nonce. */
-export async function sentBy(
-  ctx: QueryCtx,
-  { role, address, from, limit }: { role: ServiceRole; address: string; from: number; limit: number },
-): Promise<Doc<"transactions">[]> {
-  return ctx.db
-    .query("transactions")
-    .withIndex("by_walletId_and_nonce", (q) =>
-      q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from),
-    )
-    .take(limit);
-}
-
-/** The newest transactions of a service account, newest first. */
-export async function lastSentBy(
-  ctx: QueryCtx,
-  role: ServiceRole,
-  address: string,
-  count: number,
-): Promise<Doc<"transactions">[]> {
-  return ctx.db
-    .query("transactions")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
-    .order("desc")
-    .take(count);
 }
 
 async function accountOf(ctx: MutationCtx, role: ServiceRole, address: string): Promise<Doc<"wallets">> {

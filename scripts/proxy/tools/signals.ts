@@ -20,7 +20,7 @@ const signal = z.object({
   tp2: z.nullable(z.number()),
   sl: z.nullable(z.number()),
   confidence: z.number(),
-  calibratedConfidence: z.number(),
+  calibratedConfidence: z.nullable(z.number()),
   chancePercent: z.nullable(z.number()),
   reasoning: z.string(),
   status: z.string(),
@@ -40,8 +40,10 @@ function signalLine(one: z.output<typeof signal>): string {
   const { pnlPercent, afterCostsPercent, chancePercent } = one;
   const net = typeof afterCostsPercent === "number" ? `, ${percent(afterCostsPercent)} after costs` : "";
   const result = typeof pnlPercent === "number" ? ` (${percent(pnlPercent)}${net})` : "";
+  const calibrated =
+    one.calibratedConfidence === null ? "no record yet" : `calibrated ${one.calibratedConfidence}/100`;
   const chance = chancePercent === null ? "" : `, chance of its levels ${chancePercent.toFixed(0)}/100`;
-  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100 (calibrated ${one.calibratedConfidence}/100)${chance}, ${one.status}${result}, ${time(one.generatedAt)}`;
+  return `${one.token} ${one.signal}, ${shown.join(", ")}, confidence ${one.confidence}/100 (${calibrated})${chance}, ${one.status}${result}, ${time(one.generatedAt)}`;
 }
 
 const delivery = z.optional(z.boolean());

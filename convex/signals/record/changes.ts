@@ -1,0 +1,138 @@
+import type { Doc } from "../../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { dayOf, iso } from "../../lib/time";
+import { calibrated, type Outcomes } from "../statistics/calibration";
+import { addClosed } from "../statistics/totals";
+import { coinFlip, type Comparison } from "../trade/controls";
+import type { Outcome } from "../trade/path";
+import { chanceOf, leastExcess, LIFETIME_MS, positionOf, type Levels } from "../trade/rules";
+import { append, GENESIS, headOf, newestOf } from "./chain";
+import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
+import { changeTotals, totalsOf } from "./model";
+import type { AnySignal, Course, Missed, Slot } from "./tables";
+
+/** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
+
+/** The moment at which an arm's signal is issued now: later than every other's, since callers page by it. */
+export async function nextIssueTime(ctx: QueryCtx, arm: string, now: number): Promise<number> {
+  const newest = await ctx.db
+    .query("signals")
+    .withIndex("by_arm", (q) => q.eq("arm", arm))
+    .order("desc")
+    .first();
+  return Math.max(now, (newest?.generatedAt ?? 0) + 1);
+}
+
+/** What is issued: the proposal entered at its price, and what was known then. */
+type Issue = Omit<AnySignal, Course> & {
+  momentum: AnySignal["momentum"];
+  /** Hours of the prompt's candles that were not to be had. */
+  missingHours: number;
+};
+
+/** Stores a new signal with its event: its calibration from its record so far, its coin from the chain's head. */
+export async function issueSignal(
+  ctx: MutationCtx,
+  { missingHours, momentum, ...issue }: Issue,
+): Promise<void> {
+  // Before the coin, which the chain's head flips.
+  if (issue.desk === "daily") await noteChange(ctx, issue);
+  const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
+  const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
+  const signal: AnySignal = isCompared
+    ? { ...begun, coin: await coinFor(ctx, issue), momentum }
+    : { ...begun, coin: null, momentum: null };
+  const entry = issueEntry(signal, { missingHours, refusedDays: await refusedDays(ctx, signal) });
+  const { sequence } = await append(ctx, entry);
+  await ctx.db.insert("signals", { ...signal, event: sequence });
+}
+
+/** Tells, before a signal, that it is another's than the last one was. Who was promoted has been told of. */
+async function noteChange(
+  ctx: MutationCtx,
+  { model, promptVersion, costBps }: Pick<AnySignal, "model" | "promptVersion" | "costBps">,
+): Promise<void> {
+  const [last] = await newestOf(ctx, "issued", 1);
+  const [promoted] = await newestOf(ctx, "promoted", 1);
+  if (last === undefined) return;
+  const before = last.content;
+  const isAnnounced = promoted !== undefined && promoted.sequence > last.sequence;
+  const isOther = model !== before.model || promptVersion !== before.promptVersion;
+  if (costBps === before.costBps && (!isOther || isAnnounced)) return;
+  const content = { model, promptVersion, costBps, at: iso(Date.now()) };
+  await append(ctx, { desk: "daily", statement: { kind: "changed", content } });
+}
+
+/** @param outcomes What its confidence is calibrated by. */
+function beginningOf(issue: Levels & Pick<AnySignal, "confidence" | "generatedAt">, outcomes: Outcomes) {
+  const { confidence, generatedAt } = issue;
+  const position = positionOf(issue);
+  // A HOLD risks nothing and gains nothing.
+  const chance = position === null ? 0.5 : chanceOf(position);
+  return {
+    status: "PENDING" as const,
+    open: true,
+    expiresAt: generatedAt + LIFETIME_MS,
+    calibrated: calibrated(outcomes, confidence, chance),
+    walkedUntil: generatedAt,
+    gapMinutes: 0,
+  };
+}
+
+async function coinFor(ctx: QueryCtx, { desk, token, slot }: Slot) {
+  return coinFlip((await headOf(ctx, desk))?.hash ?? GENESIS, token, dayOf(slot));
+}
+
+/** How many of an arm's slots of a token have had no signal so far. */
+async function refusedDays(ctx: QueryCtx, { arm, token }: Pick<Slot, "arm" | "token">): Promise<number> {
+  return (await totalsOf(ctx, arm, token)).refused;
+}
+
+/**
+ * Ends a pending signal: status, event and totals at once.
+ * @param isAnchored Whether an anchor held its issue before its outcome.
+ */
+export async function closeSignal(
+  ctx: MutationCtx,
+  row: Doc<"signals">,
+  outcome: Outcome,
+  isAnchored: boolean,
+): Promise<void> {
+  const ended = { ...outcome, walkedUntil: outcome.closedAt, open: hasControls(row) };
+  await ctx.db.patch("signals", row._id, ended);
+  await append(ctx, closingEntry(row, outcome, await refusedDays(ctx, row)));
+  const { token, signal, costBps, confidence } = row;
+  const position = positionOf(row);
+  const excess = position === null ? 0 : leastExcess(position, outcome);
+  const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
+  const chance = position === null ? 0.5 : chanceOf(position);
+  const closed = { signal, costBps, excess, chance, isAnchored, ...stated, ...outcome };
+  for (const arm of new Set([row.arm, row.record])) {
+    await changeTotals(ctx, { arm, token }, (totals) => addClosed(totals, closed));
+  }
+}
+
+/** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */
+export function hasControls({ coin }: Pick<AnySignal, "coin">): boolean {
+  return coin !== null;
+}
+
+/** Keeps how the control arms of a closed signal ended, with an event. */
+export async function keepComparison(
+  ctx: MutationCtx,
+  row: Doc<"signals">,
+  compared: Comparison,
+): Promise<void> {
+  await ctx.db.patch("signals", row._id, { compared, open: false });
+  await append(ctx, comparisonEntry(row, compared, await refusedDays(ctx, row)));
+}
+
+/** Counts a slot without a signal, with an event. */
+export async function keepMissed(
+  ctx: MutationCtx,
+  slot: Slot & { promptVersion: string | null },
+  reason: Missed,
+): Promise<void> {
+  await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));
+  await append(ctx, missEntry(slot, reason, await refusedDays(ctx, slot)));
+}

@@ -1,0 +1,42 @@
+import type { Doc } from "../../_generated/dataModel";
+import type { QueryCtx } from "../../_generated/server";
+import { NOBODY } from "../../lib/records/ids";
+import { serviceWalletId, type ServiceRole } from "../custody/services";
+
+/** What the service's own accounts have sent. Apart from what sends, which takes the whole machine with it. */
+
+/** The addresses that have ever been accounts of a role, oldest first, at most ten. */
+export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
+  const accounts = await ctx.db
+    .query("wallets")
+    .withIndex("by_userId_and_kind", (q) => q.eq("userId", NOBODY).eq("kind", role))
+    .take(10);
+  return accounts.map(({ address }) => address);
+}
+
+/** The transactions of a service account from a nonce on, by nonce. */
+export async function sentBy(
+  ctx: QueryCtx,
+  { role, address, from, limit }: { role: ServiceRole; address: string; from: number; limit: number },
+): Promise<Doc<"transactions">[]> {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) =>
+      q.eq("walletId", serviceWalletId(role, address)).gte("nonce", from),
+    )
+    .take(limit);
+}
+
+/** The newest transactions of a service account, newest first. */
+export async function lastSentBy(
+  ctx: QueryCtx,
+  role: ServiceRole,
+  address: string,
+  count: number,
+): Promise<Doc<"transactions">[]> {
+  return ctx.db
+    .query("transactions")
+    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", serviceWalletId(role, address)))
+    .order("desc")
+    .take(count);
+}
