@@ -40,7 +40,18 @@ describe("every command", () => {
   test("that is about one's own tells an account that is not linked how to link", async ({ app }) => {
     const own = commands.filter(({ access }) => access === "linked");
     expect(own.map(({ name }) => name)).toEqual([
-      ...["wallet", "portfolio", "freeze", "block", "approve", "refuse", "follow", "stop", "resume", "status"],
+      ...[
+        "wallet",
+        "portfolio",
+        "freeze",
+        "block",
+        "approve",
+        "refuse",
+        "follow",
+        "stop",
+        "resume",
+        "status",
+      ],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);
