@@ -1,7 +1,7 @@
 import type { Fact } from "../evidence/tables";
 import { sayingOf } from "../evidence/wordings";
 import { dateTime } from "../lib/time";
-import type { Button, Paragraph } from "../messenger/format";
+import type { Paragraph } from "../messenger/format";
 import { MY_ALERTS, offButton, times, type AlertCard } from "./cards";
 import type { Proposed } from "./desk";
 import { REPLAYED_DAYS } from "./history/rules";
