@@ -24,6 +24,7 @@ import type * as account_recipients from "../account/recipients.js";
 import type * as account_recovery from "../account/recovery.js";
 import type * as account_tables from "../account/tables.js";
 import type * as alerts_allowances from "../alerts/allowances.js";
+import type * as alerts_answerCards from "../alerts/answerCards.js";
 import type * as alerts_answers from "../alerts/answers.js";
 import type * as alerts_app from "../alerts/app.js";
 import type * as alerts_cards from "../alerts/cards.js";
@@ -574,6 +575,7 @@ declare const fullApi: ApiFromModules<{
   "account/recovery": typeof account_recovery;
   "account/tables": typeof account_tables;
   "alerts/allowances": typeof alerts_allowances;
+  "alerts/answerCards": typeof alerts_answerCards;
   "alerts/answers": typeof alerts_answers;
   "alerts/app": typeof alerts_app;
   "alerts/cards": typeof alerts_cards;

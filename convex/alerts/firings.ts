@@ -64,7 +64,7 @@ export function firingCard(
 }
 
 /** What can be done with an alert that has fired. */
-export function firedButtons({ _id, condition }: Doc<"alerts">): Button[][] {
+function firedButtons({ _id, condition }: Doc<"alerts">): Button[][] {
   const off = { text: "Off", command: `alert off ${_id}` };
   const mute = { text: "Mute 24 h", command: `alert mute ${_id}` };
   return [condition.kind === "digest" ? [off] : [off, mute, { text: "Why", command: `why ${_id}` }]];

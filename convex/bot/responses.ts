@@ -1,5 +1,6 @@
 import type { MutationCtx } from "../_generated/server";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
+import { withoutTrailing } from "../lib/text/strings";
 import { chatUser, userOfAccount, type Card } from "../messenger/model";
 import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
 import { priceOutcome } from "./commands/prices";
@@ -69,7 +70,7 @@ async function outcomeOf(
 async function questionOf(ctx: MutationCtx, { argument: question }: Request): Promise<Outcome> {
   if (question === "") return { answer: help() };
   // A coin's name alone asks for its price, which needs no model.
-  const price = await priceOutcome(ctx, question.replace(/\s*\?$/, ""));
+  const price = await priceOutcome(ctx, withoutTrailing(question, "? "));
   if (price !== null) return price;
   return { answer: notice("Thinking…"), later: { kind: "ask", question, isPlain: true } };
 }

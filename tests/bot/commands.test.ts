@@ -51,8 +51,8 @@ describe("every command", () => {
         "follow",
         "stop",
         "resume",
+        "status",
       ],
-      "status",
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);

@@ -29,48 +29,42 @@ export function plainDigits(text: string): string | null {
 const SCALES: readonly (readonly [scale: number, words: string])[] = [
   [1e9, "bn?(?!\\p{L})|billion(?!\\p{L})|mrd|млрд|mil milh[õo]es|mil millones|milliard\\p{L}*"],
   [1e8, "億|亿|억"],
-  [1e7, "crores?|करोड़"],
+  [1e7, "crores?"],
   [
     1e6,
-    "m(?!\\p{L})|mn(?!\\p{L})|mio|mln|млн|million\\p{L}*|mill[oó]n(?:es)?|milion\\p{L}*|milh\\p{L}*|milyon|милли\\p{L}*|juta|百万",
+    "m(?!\\p{L})|mn(?!\\p{L})|mio|mln|млн|million\\p{L}*|mill[oó]n(?:es)?|milion\\p{L}*|milh\\p{L}*|milyon|милли\\p{L}*|百万",
   ],
-  [1e5, "lakhs?|लाख"],
+  [1e5, "lakhs?"],
   [1e4, "万|萬|만"],
-  [
-    1e3,
-    "k(?!\\p{L})|thousand|tausend|tsd|mil(?!\\p{L})|mila|mille(?!\\p{L})|тыс\\p{L}*|tys\\p{L}*|bin(?!\\p{L})|ribu|千|천|हज़ार|ألف",
-  ],
+  [1e3, "k(?!\\p{L})|thousand|tausend|tsd|mil(?!\\p{L})|mila|mille(?!\\p{L})|тыс\\p{L}*|bin(?!\\p{L})|千|천"],
 ];
 
 /** Hours in what a number counts, and what that is called. */
 const SPANS: readonly (readonly [hours: number, words: string])[] = [
   [
     1,
-    "h(?!\\p{L})|hrs?(?!\\p{L})|hours?|std|stunden?|heures?|horas?|or[ae](?!\\p{L})|час\\p{L}*|ч(?!\\p{L})|godz\\p{L}*|saat\\p{L}*|uur|timm\\p{L}*|jam(?!\\p{L})|[个個]?小[时時]|時間|시간|घंट\\p{L}*|ساع\\p{L}*",
+    "h(?!\\p{L})|hrs?(?!\\p{L})|hours?|std|stunden?|heures?|horas?|or[ae](?!\\p{L})|час\\p{L}*|ч(?!\\p{L})|saat\\p{L}*|[个個]?小[时時]|時間|시간",
   ],
   [
     24,
-    "d(?!\\p{L})|days?|tag(?:en?)?(?!\\p{L})|jours?|d[ií]as?|giorn[oi]|дн\\p{L}*|день|сут\\p{L}*|dni|dzień|gün\\p{L}*|dag\\p{L}*|hari|天|日|일|दिन\\p{L}*|يوم\\p{L}*|أيام",
+    "d(?!\\p{L})|days?|tag(?:en?)?(?!\\p{L})|jours?|d[ií]as?|giorn[oi]|дн\\p{L}*|день|сут\\p{L}*|gün\\p{L}*|dag\\p{L}*|天|日|일",
   ],
-  [
-    168,
-    "w(?!\\p{L})|weeks?|wochen?|semaines?|semanas?|settiman[ae]|недел\\p{L}*|tyg\\p{L}*|hafta\\p{L}*|weken|minggu|周|週|주|हफ्त\\p{L}*|أسبوع",
-  ],
+  [168, "w(?!\\p{L})|weeks?|wochen?|semaines?|semanas?|settiman[ae]|недел\\p{L}*|hafta\\p{L}*|周|週|주"],
 ];
 /** One of them that is not counted: “in an hour”, “за час”. A plural, or a number in words before it, is counted. */
 const ALONE: readonly (readonly [hours: number, words: string])[] = [
-  [1, "hour|hourly|stunde|heure|hora|ora|час|godzin[ęay]|saat(?:te)?|小[时時]|時間|시간|घंटे|ساعة"],
-  [24, "day|tag|jour|d[ií]a|giorno|день|сутки|dzień|gün(?:de)?|dag|天|日|하루|दिन|يوم"],
-  [168, "week|woche|semaine|semana|settimana|неделю|tydzień|hafta(?:da)?|周|週|일주일|हफ्ते|أسبوع"],
+  [1, "hour|hourly|stunde|heure|hora|ora|час|saat(?:te)?|小[时時]|時間|시간"],
+  [24, "day|tag|jour|d[ií]a|giorno|день|сутки|gün(?:de)?|dag|天|日|하루"],
+  [168, "week|woche|semaine|semana|settimana|неделю|hafta(?:da)?|周|週|일주일"],
 ];
 const COUNTED = "[二两兩三四五六七八九十半数数几]";
 
 const PERCENT =
-  "%|per ?cent|pct|pour ?cent|por ?cien(?:to)?|por ?cento|per ?cento|prozent|процент\\p{L}*|procent\\p{L}*|persen|퍼센트|프로|パーセント|प्रतिशत|بالمئة";
+  "%|per ?cent|pct|pour ?cent|por ?cien(?:to)?|por ?cento|per ?cento|prozent|процент\\p{L}*|procent\\p{L}*|퍼센트|프로|パーセント";
 const DOLLARS =
-  "\\$|usd[tc]?(?!\\p{L})|us[- ]?dollars?|dollar\\p{L}*|d[oó]lar\\p{L}*|долл\\p{L}*|бакс\\p{L}*|bucks|美元|美金|ドル|달러|डॉलर|دولار";
+  "\\$|usd[tc]?(?!\\p{L})|us[- ]?dollars?|dollar\\p{L}*|d[oó]lar\\p{L}*|долл\\p{L}*|бакс\\p{L}*|bucks|美元|美金|ドル|달러";
 const FOREIGN =
-  "[€£¥₽₹₩₺]|(?:eur|gbp|jpy|chf|cad|aud|inr|krw|cny|rmb|brl|try|tl)(?!\\p{L})|euros?|pounds?|pfund|yen|franken|francs?|руб\\p{L}*|евро|रुपय\\p{L}*|円|元|원|lira\\p{L}*|reais";
+  "[€£¥₽₹₩₺]|(?:eur|gbp|jpy|chf|cad|aud|inr|krw|cny|rmb|brl|try|tl)(?!\\p{L})|euros?|pounds?|pfund|yen|franken|francs?|руб\\p{L}*|евро|円|元|원|lira\\p{L}*|reais";
 
 const SPACE = "[ \\u00a0\\u202f-]?";
 const either = (pairs: readonly (readonly [number, string])[]) => pairs.map(([, words]) => words).join("|");
