@@ -1,5 +1,5 @@
-import { v, type Infer } from "convex/values";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { inState, MOST_ACTIVE } from "./allowances";
 import {
   alertsOf,

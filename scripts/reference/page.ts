@@ -8,8 +8,8 @@ import { STYLE } from "./style";
 
 const JSON_TYPE = "application/json";
 
-/** An endpoint of the document with the methods it takes; the first one's operation tells the rest. */
-type Entry = { path: string; methods: Method[]; operation: Operation };
+/** An endpoint of the document with the methods that do the same; the last one's operation tells the rest. */
+type Entry = { path: string; methods: Method[]; operation: Operation; id: string };
 
 export function page(document: OpenApi): { html: string; headers: Record<string, string> } {
   const groups = document.tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
@@ -18,7 +18,7 @@ export function page(document: OpenApi): { html: string; headers: Record<string,
   const links = groups.map(
     ({ name, entries }) =>
       `<p class="group"><a href="#${tagAnchor(name)}">${escaped(heading(name))}</a></p><ul>${entries
-        .map(({ path }) => `<li><a href="#${anchor(path)}">${escaped(path)}</a></li>`)
+        .map(({ path, id }) => `<li><a href="#${id}">${escaped(path)}</a></li>`)
         .join("")}</ul>`,
   );
   const sections = groups.map(
@@ -53,14 +53,24 @@ ${sections.join("\n")}
 }
 
 function entriesOf({ paths }: OpenApi, tag: string): Entry[] {
-  return Object.entries(paths).flatMap(([path, { get, post }]) => {
-    const operation = post ?? get;
-    if (operation?.tags.includes(tag) !== true) return [];
-    const methods: Method[] = [
-      ...(get === undefined ? [] : ["get" as const]),
-      ...(post === undefined ? [] : ["post" as const]),
-    ];
-    return [{ path, methods, operation }];
+  return Object.entries(paths).flatMap(([path, { get, post }]): Entry[] => {
+    const id = anchor(path);
+    const isOne = get?.summary === post?.summary;
+    const both: Entry[] =
+      get !== undefined && post !== undefined && isOne
+        ? [{ path, methods: ["get", "post"], operation: post, id }]
+        : [
+            ...(post === undefined ? [] : [{ path, methods: ["post" as const], operation: post, id }]),
+            ...(get === undefined
+              ? []
+              : [
+                  {
+                    ...{ path, methods: ["get" as const], operation: get },
+                    id: post === undefined ? id : `${id}-get`,
+                  },
+                ]),
+          ];
+    return both.filter(({ operation }) => operation.tags.includes(tag));
   });
 }
 
@@ -120,10 +130,9 @@ ${[conventions, ...further].map((one) => `<p>${prose(one)}</p>`).join("")}
 
 function endpointSection(
   document: OpenApi,
-  { path, methods, operation }: Entry,
+  { path, methods, operation, id }: Entry,
   shared: Map<string, string>,
 ): string {
-  const id = anchor(path);
   const pills = methods.map((method) => `<span class="method ${method}">${method.toUpperCase()}</span>`);
   const input = inputOf(document, operation);
   const success = operation.responses["200"];

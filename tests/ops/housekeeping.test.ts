@@ -95,6 +95,7 @@ describe("housekeeping", () => {
       "marketSnapshots",
       "messages",
       "observations",
+      "priceSamples",
       "providerCalls",
       "refreshes",
       "researchResults",

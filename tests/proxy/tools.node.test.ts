@@ -129,8 +129,8 @@ describe("research", () => {
   });
 
   test("get_research_report says when there is none", async () => {
-    expect(await refusal("get_research_report", { token: "DOGE" })).toBe(
-      "There is no research report on DOGE yet",
+    expect(await refusal("get_research_report", { token: "DOGE" })).toMatch(
+      /^There is no research report on DOGE yet\. One can be bought with USDC on Base, .*\/agent\/research\/paid says how$/,
     );
     expect(await refusal("get_research_report")).toMatch(/^token/);
   });
