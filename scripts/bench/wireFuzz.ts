@@ -215,6 +215,8 @@ function broken(value: unknown, schema: WireSchema, chance: Random): unknown {
   }
   if (schema.type === "object" && typeof value === "object" && value !== null) {
     const parts = Object.entries(schema.properties).filter(([, part]) => !("anyOf" in part));
+    // Where each may be null, the whole is what nobody can read.
+    if (parts.length === 0) return [value, value];
     const [name, part] = chance.pick(parts);
     const entries = Object.entries(value);
     switch (chance.pick(["inside", "inside", "gone", "renamed"] as const)) {

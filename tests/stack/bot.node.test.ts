@@ -45,7 +45,7 @@ describe("npm run bot", () => {
     const first = await chat(["/start", "/wallet", `/connect ${code}`], /Its wallet on Base is 0x/);
     expect(first).toContain("you> /start\n╭──");
     expect(first).toContain("│ Welcome!");
-    expect(first).toContain("│ /help: What I can do");
+    expect(first).toContain("│ A coin's name alone is its price. All I can do: /help");
     expect(first).toContain("create a link code in the web application's profile");
     expect(first).not.toMatch(/<\/?b>|&lt;/);
     const response = await fetch(`${stack.siteUrl}/messenger/wallet?messengerId=1001`);

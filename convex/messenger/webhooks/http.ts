@@ -35,7 +35,7 @@ const eventShape = z.object({
 });
 
 const since = absentWhenEmpty(z.iso.datetime({ offset: true })).describe(
-  "ISO 8601; 7 days ago where it is left out, and at most.",
+  "ISO 8601; 7 days ago where it is left out, which is the earliest.",
 );
 const from = (time: string | undefined) => (time === undefined ? 0 : Date.parse(time));
 const next = moment.nullable().describe("`since` of what comes behind these; null where that is all");
