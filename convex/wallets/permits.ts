@@ -22,7 +22,7 @@ export async function livePermission(
   if (isFirst && version !== row.policyVersion)
     throw new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
   if (isFirst && row.until <= now)
-    throw new AppError("upstream", "It took too long to be signed: nothing was signed");
+    throw new AppError("upstream", "It took too long to be signed: nothing was moved");
   return row;
 }
 
