@@ -244,39 +244,29 @@ export class Core {
     });
   }
 
-  /**
-   * Runs an action, which is cut off at the platform's limit.
-   * @param gone Aborts when whoever asked has hung up: the run ends there, and no `finally` of it reaches anything.
-   */
+  /** Runs an action, which is cut off at the platform's limit. */
   async limitedInTime<T>(
     path: FunctionPath,
     kind: "action" | "http",
     run: Run,
     handler: (ctx: object, args: unknown) => T | Promise<T>,
     args: unknown,
-    gone: AbortSignal | null = null,
   ): Promise<Outcome<T>> {
     const execution = this.execution(path, kind, run, null);
     const { promise: cut, reject } = deferred<never>();
     const startedAt = outer.now();
-    const cutOff = (why: string) => {
+    const timer = outer.setTimeout(() => {
       execution.cutOff = true;
-      reject(new Error(`${path.udfPath} was cut off: ${why}`));
-    };
-    const timer = outer.setTimeout(
-      () => cutOff(`an action may run for ${ACTION_LIMIT_MS / 60_000} minutes`),
-      ACTION_LIMIT_MS,
-    );
-    const left = () => cutOff("whoever asked has hung up");
-    if (gone?.aborted === true) left();
-    gone?.addEventListener("abort", left, { once: true });
+      reject(
+        new Error(`${path.udfPath} was cut off: an action may run for ${ACTION_LIMIT_MS / 60_000} minutes`),
+      );
+    }, ACTION_LIMIT_MS);
     try {
       return { value: await Promise.race([invoke(execution, handler, args), cut]) };
     } catch (error) {
       return { error };
     } finally {
       outer.clearTimeout(timer);
-      gone?.removeEventListener("abort", left);
       this.billing.action(path.udfPath, outer.now() - startedAt);
     }
   }

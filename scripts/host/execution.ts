@@ -38,7 +38,7 @@ export type Execution = FunctionPath & {
   /** Frozen clock and seeded random numbers of a query or mutation. */
   frozen: { now: number; random: () => number } | null;
   pages: number;
-  /** An action past its time limit, or whose client has hung up: nothing it does any more counts. */
+  /** An action past its time limit: nothing it does any more counts. */
   cutOff: boolean;
 };
 
@@ -53,7 +53,7 @@ export function currentExecution(): Execution {
   const execution = executions.getStore();
   if (execution === undefined) throw new Error("This works inside a running function only");
   if (execution.core.isHalted) throw new Error("The host was stopped");
-  if (execution.cutOff) throw new Error("The function was cut off");
+  if (execution.cutOff) throw new Error("The function was cut off at its time limit");
   return execution;
 }
 

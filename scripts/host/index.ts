@@ -97,11 +97,9 @@ async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run):
   if (found === null) return new Response("No matching routes found", { status: 404 });
   const handler: unknown = Reflect.get(found[0], "_handler");
   if (!isHttpHandler(handler)) throw new Error("A route has no handler");
-  const { signal = null, ...sent } = init;
-  const request = new Request(url, sent);
+  const request = new Request(url, init);
   const place = { componentPath: "", udfPath: "http" };
-  const work = (ctx: object) => handler(ctx, request);
-  return resultOf(await core.limitedInTime(place, "http", run, work, null, signal));
+  return resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null));
 }
 
 type HttpHandler = (ctx: object, request: Request) => Promise<Response>;

@@ -24,9 +24,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
     }
     const application = await ready;
     const token = bearerToken(request.headers.authorization);
-    const client = new AbortController();
-    response.once("close", () => client.abort());
-    const init: RequestInit = { method, headers: headersOf(request), signal: client.signal };
+    const init: RequestInit = { method, headers: headersOf(request) };
     if (!WITHOUT_BODY.includes(method) && body.byteLength > 0) init.body = body;
     let answer: Response;
     try {
@@ -37,7 +35,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
         identity: token === null ? null : await issuer.verify(token),
       });
     } catch (error) {
-      if (!client.signal.aborted) sendFailure(response, error);
+      sendFailure(response, error);
       return;
     }
     await send(answer, response);

@@ -1,8 +1,6 @@
-import { describe, expect, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { SECOND } from "../../convex/lib/time";
-import { test, type App } from "../support/app";
-import { until } from "../support/waiting";
+import { test } from "../support/app";
 import { identityOf } from "../support/world";
 
 /** Who is asking: what strangers use up in somebody's name, and what they are told of what is left. */
@@ -106,34 +104,4 @@ test("more strangers than can be kept waiting get the last answer or are told to
   // Of the places one address has a tenth.
   expect(servedOf(statuses.slice(0, crowd.length))).toBe(2);
   expect(app.standins.sent("llm")).toHaveLength(1);
-});
-
-describe("a place to wait", () => {
-  const places = (app: App) => app.rows("crowdPlaces");
-  const waitUntil = async (app: App, ms: number) => {
-    for (const end = Date.now() + ms; Date.now() < end;) await vi.advanceTimersByTimeAsync(SECOND);
-    return places(app);
-  };
-  const ask = (app: App, signal: AbortSignal) =>
-    app.t.withRequestMetadata({ ip: "192.0.2.1", userAgent: null }).fetch("/mcp/chat", {
-      method: "POST",
-      body: JSON.stringify({ question: "And now?" }),
-      signal,
-    });
-
-  test("is kept for as long as its caller waits, and free again soon after a client has hung up", async ({
-    app,
-  }) => {
-    app.standins.fail("llm", { mode: "slow", ms: 60_000 });
-    const client = new AbortController();
-    const answer = ask(app, client.signal);
-    await until(async () => (await places(app)).length === 1);
-    const [kept] = await waitUntil(app, 20 * SECOND);
-    expect(kept?.until).toBeGreaterThan(Date.now());
-    client.abort();
-    await expect(answer).rejects.toThrow("hung up");
-    const [left] = await waitUntil(app, 10 * SECOND);
-    expect(left?._id).toBe(kept?._id);
-    expect(left?.until).toBeLessThanOrEqual(Date.now());
-  });
 });

@@ -1,13 +1,11 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
-import type { Id } from "../../_generated/dataModel";
-import { AppError, messageOf } from "../errors";
-import { log } from "../log";
+import { AppError } from "../errors";
 import type { Caller } from "./callers";
 import { rowsBy } from "../records/rows";
 import { holdersOf, mayTake } from "./shares";
-import { SECOND, sleep } from "../time";
+import { SECOND } from "../time";
 
 /**
  * How many strangers are kept waiting at once. The small platform class runs 64 actions at the same time, HTTP requests
@@ -27,9 +25,8 @@ const CROWDS: Record<Crowd, { first: number; most: number; sure: number }> = {
   moving: { first: 26, most: 24, sure: 2 },
 };
 const ALL_PLACES = 50;
-/** A place whose holder was lost, as one is whose client hangs up, is free again after this; who waits renews theirs. */
-const HELD_MS = 9 * SECOND;
-const RENEWED_MS = 4 * SECOND;
+/** A place whose holder was lost is free again behind the longest answer. */
+const HELD_MS = 30 * SECOND;
 /** When to come back when there is no place. */
 const NO_PLACE_MS = 5 * SECOND;
 
@@ -57,23 +54,10 @@ export async function waitingAs<Value>(
   });
   if (place === "own") return without("own");
   if (place === "full") return without("full");
-  let waits = true;
-  void renewWhile(ctx, place, () => waits);
   try {
     return await work();
   } finally {
-    waits = false;
     await ctx.runMutation(internal.lib.limits.crowd.leave, { place });
-  }
-}
-
-/** Never throws: a place that could not be renewed runs out. */
-async function renewWhile(ctx: ActionCtx, place: Id<"crowdPlaces">, waits: () => boolean): Promise<void> {
-  try {
-    for (await sleep(RENEWED_MS); waits(); await sleep(RENEWED_MS))
-      await ctx.runMutation(internal.lib.limits.crowd.renew, { place });
-  } catch (error) {
-    log.warn("crowd.unrenewed", { message: messageOf(error) });
   }
 }
 
@@ -157,17 +141,6 @@ async function mayEnter(
   }
   return true;
 }
-
-/** Keeps a place for who still waits on it. One that has run out may be another's by now. */
-export const renew = internalMutation({
-  args: { place: v.id("crowdPlaces") },
-  returns: v.null(),
-  handler: async (ctx, { place }) => {
-    if ((await ctx.db.get("crowdPlaces", place)) !== null)
-      await ctx.db.patch("crowdPlaces", place, { until: Date.now() + HELD_MS });
-    return null;
-  },
-});
 
 export const leave = internalMutation({
   args: { place: v.id("crowdPlaces") },
