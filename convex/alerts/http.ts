@@ -114,7 +114,7 @@ const accept = changing(
   {
     summary: "Switches a proposed alert on, or keeps an active one for as long again.",
     description:
-      "It fires each time its condition begins to hold, at most once an hour. What holds already has to end first. It ends by itself after 90 days, after 30 where nobody has signed in for the `userId`; a week before, a card and a post `alert.ending` say so. A signed-in user may have 20 active ones; a `userId` that nobody has signed in for 5, and all of them from one network address 20.",
+      "It fires each time its condition begins to hold, at most once an hour; what holds already has to end first. It ends by itself after 90 days, after 30 where nobody has signed in for the `userId`: a card says so a week before. A signed-in user may have 20 active ones, others 5.",
   },
   async (ctx, input, call) => (await answers()).confirmed(ctx, input, call),
 );

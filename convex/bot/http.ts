@@ -38,7 +38,7 @@ const webhook: MountedEndpoint = endpoint({
   path: "/messenger/webhook",
   summary: "Webhook of the messenger's bot: one update, answered through the outbox.",
   description:
-    "Only people's messages and taps on buttons are read, each `update_id` once: a repeat changes nothing. The answer comes as a message of its own, or in the place of the one below which the button was; long work says so at once, and its answer takes the place of that. A tap is answered with a call of `answerCallbackQuery`. `npm run register-webhook` tells the messenger of this address and of the secret.",
+    "Reads people's messages and taps, each `update_id` once. The answer comes as a message of its own, or in the place of the one with the button. `npm run register-webhook` tells the messenger of this address.",
   needs: ["MESSENGER_WEBHOOK_SECRET"],
   errors: { unauthorized: "The secret token is missing or wrong." },
   headers: {

@@ -55,7 +55,7 @@ const connect: MountedEndpoint = endpoint({
   path: "/messenger/connect",
   summary: "Links a messenger account to the signed-in user who made the code, and to that user's wallet.",
   description:
-    "For a bot to call when somebody sends it a code. A code is good for 10 minutes and one link; every call counts as a guess at one, and the code is judged first. The user's custody wallet is created when there is none. Where the operator has set no secret for bots, anybody can call this with any account's id: the link is not confirmed then, and the account is sent nothing of the user's, until it says so to the service's own bot: `/confirm` with the same code. Only the account itself, through that bot, or the signed-in user replaces or ends a link.",
+    "For a bot to call when somebody sends it a code, which is good for 10 minutes and one link; every call counts as a guess at one. Where the operator has set no secret for bots, anybody can call this: the link is not confirmed then, and the account is sent nothing of the user's until it says `/confirm` with the same code to the service's own bot. Only the account, through that bot, or the signed-in user replaces or ends a link.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   guard,
   headers: BOTS_SECRET,

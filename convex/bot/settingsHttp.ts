@@ -118,6 +118,7 @@ async function sealedToken(ctx: ActionCtx, userId: string, botToken: string): Pr
 export function settingsEndpoint(named: {
   path: `/${string}`;
   summary: string;
+  description?: string;
   example: Record<string, string>;
 }): MountedEndpoint {
   return endpoint({
@@ -125,7 +126,8 @@ export function settingsEndpoint(named: {
     path: named.path,
     summary: named.summary,
     description:
-      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored and never answered. A private chat that its account has confirmed as another user's gets nothing through the default bot. The token is not tried out here: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`.",
+      named.description ??
+      "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored, never answered and not tried out: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
     needs: [],
     limit: "settings",
     // Whoever sets the chat reads the reports.

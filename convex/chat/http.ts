@@ -26,7 +26,7 @@ const chat: MountedEndpoint = endpoint({
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "Nothing of the conversation is kept: send earlier turns along in `messages`; of a longer history the last turns that fit into 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key or seed phrase gets a fixed security message and reaches no model.",
+    "Nothing of the conversation is kept: send earlier turns along in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
   access: credentialShown,

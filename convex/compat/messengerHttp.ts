@@ -13,6 +13,7 @@ import { assertMay } from "../users/access";
 const settings = settingsEndpoint({
   path: "/user/telegram",
   summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
+  description: "The same settings as `/user/messenger`, which says more of them.",
   example: {
     userId: EXAMPLE_USER,
     telegramBotToken: "123456789:replace-with-your-bots-token",
@@ -28,7 +29,7 @@ const notify: MountedEndpoint = endpoint({
   path: "/user/telegram/notify",
   summary: "Sends a text of the caller's to the caller's own messenger.",
   description:
-    "It goes by the user's own bot, else by the default one, to the chat the user has set or the messenger account they linked and confirmed; never to the service's own chat. What the default bot brings to a chat that was merely named is marked as not the service's words. Waits up to 8 seconds for the delivery.",
+    "By the user's own bot, else by the default one, to the chat that they have set or the account they have linked; never to the service's own chat. Waits up to 8 seconds for the delivery.",
   needs: [],
   limit: "card",
   errors: USER_TOKEN_ERRORS,

@@ -25,7 +25,7 @@ const health: MountedEndpoint = endpoint({
   path: "/health",
   summary: "Whether the service answers, and how its own work goes.",
   description:
-    "Always 200 while the service answers at all. `degraded` means that somebody should look: a required variable is not configured, a cron has missed two turns, a card or a piece of work has waited for more than 30 minutes, more than half of at least 10 calls of a provider failed within the hour, or four fifths are used up of what a class of callers shares: its part of the day's budget, or the wallets and settings that strangers may make. `reasons` says which. Where `AGENT_API_URL` is not configured, the agent API is off, and no whale alerts come from it. `caller` is who the service takes the caller for, by whom limits are counted: what a caller can choose by a header is no limit. Figures are up to 10 seconds old.",
+    "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, most calls of a provider fail, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
   needs: [],
   example: {
     input: {},

@@ -42,7 +42,7 @@ const latest: MountedEndpoint = endpoint({
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
-    "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles every 30 minutes until it is won, lost or, after 6 hours, expired. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery. With `token` the answer has that token's key alone; null: none was issued yet.",
+    "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles until it is won, lost or, after 6 hours, expired. With `userId` the answer waits a few seconds for the card's delivery. With `token` it has that token's key alone; null: none was issued yet.",
   needs: [],
   errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
@@ -79,7 +79,7 @@ const history: MountedEndpoint = endpoint({
   path: "/mcp/signals/history",
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
-    "`stats` are of all closed signals of the scope, whatever `limit` and `days` say; what is undefined for them (a rate of nothing) is null. Percentages are numbers: 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together, however often it is looked at.",
+    "`stats` are of all closed signals of the scope, whatever `limit` and `days` say; a rate of nothing is null. 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together.",
   needs: [],
   errors: { not_configured: neverIssued },
   example: {

@@ -18,7 +18,7 @@ export const proof: MountedEndpoint = endpoint({
   summary:
     "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
   description:
-    "An event when a signal is issued, when it is closed, when its controls are known, and for each day on which a token got none, in order; model, prompt version, refused days and price gaps are in every one. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed, moved or left out without changing the head that cards have published.",
+    "An event when a signal is issued, when it is closed, when its controls are known, and for each day on which a token got none, in order. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed or left out without changing the head that cards have published.",
   needs: [],
   example: {
     input: { after: 0, limit: 1 },

@@ -38,7 +38,7 @@ const mention: MountedEndpoint = endpoint({
   summary:
     "Webhook of the social network: mentions of the service's account, each stored once; trade commands of linked authors are carried out in the background.",
   description:
-    "Answers as soon as the mentions are stored. Each mention then ends as `processed` when its trade was carried out, `failed` when that did not work, `ignored` with a reason otherwise (no command, its author is not linked or has not switched trading on, a limit). The author is told in the messenger. A repeated delivery changes nothing.",
+    "Answers as soon as the mentions are stored. Each then ends as `processed`, `failed` when its trade did not work, or `ignored` with a reason, and the author is told in the messenger. A repeated delivery changes nothing.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
   errors: { unauthorized: "The signature is missing or wrong." },
   headers: {

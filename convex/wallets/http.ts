@@ -99,7 +99,7 @@ const connect: MountedEndpoint = endpoint({
   access: credentialShown,
   summary: "Creates the user's custody wallet, or returns the existing one.",
   description:
-    "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. For a userId that nobody owns, `ownerUrl` opens the service's bot: whoever taps Own there decides from then on, by a tap, what moves the wallet's money. Give it to the person whose money it is.",
+    "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. Give `ownerUrl` to the person whose money it is: it opens the service's bot, and whoever taps Own there approves by a tap what moves the money from then on.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: { rate_limited: "This caller has created too many wallets." },
   example: {

@@ -32,7 +32,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
-    "From two sources, which `source` tells apart. Measured: every minute the service reads Base itself for transfers of USDC, USDT, DAI, WETH, cbBTC and ETH from and to labelled addresses of exchanges, and for what is minted and burned, from 1,000,000 USD on; moves within an exchange are left out. Agent-reported: once an hour an agent with tools, a language model, is asked for large transfers, exchange flows and smart money on any chain; a transaction on Base that it names is read there, and `verified` tells whether transaction, age, token and amount agree. Reading costs nothing; with `userId` the answer waits a few seconds for the card's delivery.",
+    "From two sources, which `source` tells apart. Measured: the service reads Base itself for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees.",
   needs: [],
   errors: {
     rate_limited: "With `userId`: too many cards were asked for.",
@@ -82,7 +82,7 @@ const measured: MountedEndpoint = endpoint({
   summary:
     "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
   description:
-    "What the service has read on Base of each: transaction, place in it, block, addresses with the exchange and where the label was learnt, quantity, and the price that it was valued with. One movement is one alert, by its transaction and its place in it. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
+    "What the service has read on Base of each: transaction, place in it, block, addresses with their labels' sources, quantity and price. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
   needs: [],
   example: {
     input: { limit: 1 },

@@ -69,6 +69,16 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
       headers: headersOf(one.headers),
     }));
   };
+  // What most operations say of a failure is said with it.
+  const plain = operations
+    .flatMap((one) => Object.entries(one.responses))
+    .filter(([status, one]) => isPlainFailure(one) && usual.get(status) !== one.description);
+  const wordsOf = ([status, { description }]: [string, Answer]) => `${status} ${description}`;
+  const most = mostFrequentFirst(plain.map(wordsOf));
+  for (const words of most) {
+    const found = plain.find((one) => wordsOf(one) === words);
+    if (found !== undefined && found[0] !== "500") failureOf(found[1], found[0]);
+  }
   const failure: SharedAnswer = {
     description: [...usual].map(([status, reason]) => `${status}: ${reason}`).join(" "),
     headers: headersOf({ ...TOLD_ONCE, "Retry-After": { ...RETRY_AFTER, required: false } }),
@@ -86,7 +96,7 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
     return {
       ...one,
       ...(fields === undefined ? {} : { parameters: fields.map(parameterOf) }),
-      responses: { ...told, "4XX": rest, "5XX": rest },
+      responses: { ...told, default: rest },
     };
   };
 
@@ -208,9 +218,14 @@ function usualFailures(operations: readonly Operation[]): Map<string, string> {
   );
 }
 
+function mostFrequentFirst(texts: readonly string[]): string[] {
+  const times = new Map<string, number>();
+  for (const text of texts) times.set(text, (times.get(text) ?? 0) + 1);
+  return [...times].sort(([, a], [, b]) => b - a).map(([text]) => text);
+}
+
 function mostFrequent(texts: readonly string[]): string {
-  const times = (text: string) => texts.filter((one) => one === text).length;
-  return [...new Set(texts)].reduce((a, b) => (times(b) > times(a) ? b : a));
+  return mostFrequentFirst(texts)[0] ?? "";
 }
 
 /** `404` is `NotFound`. */

@@ -32,7 +32,7 @@ const deposit: MountedEndpoint = endpoint({
   summary:
     "Webhook of a chain indexer: every named transaction is read from the chain, and its USDC transfers to the platform wallet are credited to their senders, each once.",
   description:
-    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one, with up to 100 transfers. Waits 3 seconds at most; what is `pending` then is settled later. Calling it again with the same payload credits nothing twice.",
+    "The payload is only a hint: amounts, senders and receivers are read from the chain alone. Taken in the forms of Alchemy (Address Activity), Coinbase CDP, QuickNode Streams and a plain one. What is `pending` after 3 seconds is settled later. The same payload again credits nothing twice.",
   needs: ["PLATFORM_WALLET_ADDRESS"],
   limit: "deposit",
   errors: { unauthorized: "A webhook secret is configured, and the signature is missing, old or wrong." },

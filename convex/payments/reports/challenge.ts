@@ -183,6 +183,8 @@ export const PAYMENT_REQUIRED = {
   headers: {
     "Payment-Required":
       "What has to be paid, as x402 version 2 says it, in base64, with its extensions bazaar, payment-identifier and offer-receipt.",
+    ...RECEIPT_HEADERS,
+    "Retry-After": "Seconds; where time alone can make the proof good.",
   },
   example: termsExample,
 };

@@ -82,7 +82,7 @@ const report: MountedEndpoint = endpoint({
   path: PAID_PATH,
   summary: "A research report for 1.00 USDC on Base: by x402 (versions 1 and 2) or by transaction hash.",
   description:
-    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. A payment of at least 1.00 USDC is verified on chain and buys one report, and what is beyond the price is credited to its sender (`rest`): asking again with the same proof and the same body joins the work under way, and yields the report after a failure without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` is written for this payment alone, of at least 400 words; every figure is held against the fact it cites, and `sources` lists them. A first report on a token may take more than a minute: until it is there, the answer is a 502 that says so, and the same proof yields it later.",
+    "Without a payment it is 402, whatever the body is, and says what to pay and to whom. At least 1.00 USDC is verified on chain and buys one report; what is beyond the price is credited to its sender (`rest`). The same proof with the same body joins the work under way, and yields the report after a failure (502) or a wait without a new charge. A field that is not listed here is a 400, and the proof stays unspent. `result` has at least 400 words, and every figure a fact among `sources`.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   limit: "payment",
   headers: {
@@ -94,14 +94,7 @@ const report: MountedEndpoint = endpoint({
   errors: {
     not_found: NOTHING_TO_SELL,
     conflict: "The payment identifier was used for another order: nothing is carried out.",
-    payment_required: {
-      ...PAYMENT_REQUIRED,
-      headers: {
-        ...PAYMENT_REQUIRED.headers,
-        ...RECEIPT_HEADERS,
-        "Retry-After": "Seconds; where time alone can make the proof good.",
-      },
-    },
+    payment_required: PAYMENT_REQUIRED,
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
       headers: RECEIPT_HEADERS,

@@ -40,7 +40,7 @@ export const askedFields = {
 
 /** When an endpoint answers 202. */
 export const WAITING =
-  "The `userId` has an owner, who was asked in their chat and has not answered within 20 seconds (`awaiting_approval`), or has approved it just now (`approved`). Nothing moves before the owner's tap. Repeat the request with the `idempotencyKey` that the answer names to get its outcome.";
+  "The owner of the `userId` was asked in their chat and has not answered yet, or has approved it just now (`status`). Repeat the request with the `idempotencyKey` that the answer names to get its outcome.";
 
 /**
  * Asks the owner, once for a key or the same terms, and waits for their tap.

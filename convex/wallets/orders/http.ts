@@ -38,7 +38,7 @@ const send: MountedEndpoint = endpoint({
   summary: "Sends ETH or a token from the user's custody wallet (or, with from: basic, the basic one).",
   needs: ["WALLET_ENCRYPTION_KEY"],
   description:
-    "The transfer is simulated before it is signed; what it lacks (balance, network fee), and what would take more than 250,000 gas, is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
+    "The transfer is simulated before it is signed; what it lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
   access: credentialShown,
@@ -92,7 +92,7 @@ const swap: MountedEndpoint = endpoint({
   summary: "Swaps one token for another in the user's custody wallet, through a Permit2 quote.",
   needs: ["WALLET_ENCRYPTION_KEY", "SWAP_API_KEY"],
   description:
-    "The quote is checked before anything is signed: it must sell exactly what was asked and call the provider's own contract as its on-chain registry names it. That call is decoded: the contract itself has to guarantee this wallet the ordered token and a minimum, which may be worse than the price feeds by no more than `slippageBps` and the operator's allowance (together 2 % by default). The signed call is simulated first: it changes nothing else of the wallet. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. When an approval is needed it is sent first, for the exact amount. `fromToken` and `toToken` must differ. Send an Idempotency-Key with everything that moves money.",
+    "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). It is simulated first. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
   access: credentialShown,
