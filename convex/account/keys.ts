@@ -5,7 +5,7 @@ import { mutation, query, type QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { formatUnits, microUsd } from "../lib/money/amounts";
+import { formatUnits, microUsdFrom } from "../lib/money/amounts";
 import { sha256Hex } from "../lib/security/crypto";
 import { DAY, dateTime } from "../lib/time";
 import { tellEverywhere } from "../messenger/notices";
@@ -76,8 +76,7 @@ export const create = mutation({
     if (scopes.length === 0) throw new AppError("invalid_request", "scopes must name at least one");
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= MOST_DAYS))
       throw new AppError("invalid_request", `days must be a whole number from 1 to ${MOST_DAYS}`);
-    if (dailyUsd !== undefined && !/^\d{1,9}(?:\.\d{1,2})?$/.test(dailyUsd))
-      throw new AppError("invalid_request", "dailyUsd must be an amount in USD such as 250 or 99.50");
+    const daily = dailyUsd === undefined ? undefined : microUsdFrom("dailyUsd", dailyUsd);
     if ((await goodKeys(ctx, userId)).length >= MOST_KEYS)
       throw new AppError("conflict", `At most ${MOST_KEYS} keys can be good at a time: revoke one first`);
     const key = newKey();
@@ -85,7 +84,7 @@ export const create = mutation({
     const keyId = await ctx.db.insert("apiKeys", {
       ...{ userId, name, scopes, createdAt, keyHash: sha256Hex(key) },
       ...(days === undefined ? {} : { expiresAt: createdAt + days * DAY }),
-      ...(dailyUsd === undefined ? {} : { dailyMicroUsd: microUsd(dailyUsd).toString() }),
+      ...(daily === undefined ? {} : { dailyMicroUsd: daily.toString() }),
     });
     await recordAudit(ctx, {
       actor: userId,

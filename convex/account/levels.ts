@@ -3,7 +3,7 @@ import { mutation, query, type QueryCtx } from "../_generated/server";
 import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { formatUnits, microUsd } from "../lib/money/amounts";
+import { formatUnits, microUsdFrom } from "../lib/money/amounts";
 import { dateTime, HOUR } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { linkOf } from "../messenger/model";
@@ -142,9 +142,9 @@ function settingOf(
 
 /** Decimal USD in micro-USD, digits. @throws AppError `invalid_request` */
 function sum(field: string, text: string): string {
-  if (!/^\d{1,9}(?:\.\d{1,2})?$/.test(text) || microUsd(text) === 0n)
-    throw new AppError("invalid_request", `${field} must be an amount in USD such as 250 or 99.50`);
-  return microUsd(text).toString();
+  const value = microUsdFrom(field, text);
+  if (value === 0n) throw new AppError("invalid_request", `${field} must be more than 0`);
+  return value.toString();
 }
 
 const OPENNESS = { closed: 0, guarded: 1, open: 2 };

@@ -5,7 +5,7 @@ import type { Doc } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
-import { formatUnits, microUsd } from "../lib/money/amounts";
+import { formatUnits, microUsd, microUsdFrom } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
 import { requireUser } from "../users/model";
 import { allListed } from "../wallets/limits/allowlist";
@@ -124,11 +124,7 @@ export const setLimits = mutation({
 });
 
 function limit(field: string, usd: string, most: string): string {
-  const text = usd.trim();
-  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(text)) {
-    throw new AppError("invalid_request", `${field} must be an amount in USD such as 50 or 9.50`);
-  }
-  const value = microUsd(text);
+  const value = microUsdFrom(field, usd);
   if (value > microUsd(most)) throw new AppError("invalid_request", `${field} must be at most ${most}`);
   return value.toString();
 }

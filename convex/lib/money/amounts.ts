@@ -1,5 +1,6 @@
 /** Amounts: strings of digits in a token's smallest unit outside, bigint inside. Never floating point. */
 
+import { AppError } from "../errors";
 import { withoutTrailing } from "../text/strings";
 
 export const BPS = 10_000n;
@@ -26,6 +27,14 @@ export function formatUnits(amount: bigint, decimals: number): string {
 export function microUsd(decimal: string): bigint {
   const [whole = "0", fraction = ""] = decimal.split(".");
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
+}
+
+/** The same of a user's words. @throws AppError `invalid_request`, naming the field. */
+export function microUsdFrom(field: string, text: string): bigint {
+  const said = text.trim();
+  if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(said))
+    throw new AppError("invalid_request", `${field} must be an amount in USD such as 250 or 99.50`);
+  return microUsd(said);
 }
 
 /** What an amount is worth in micro-USD, rounded down. */

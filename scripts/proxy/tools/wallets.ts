@@ -49,11 +49,18 @@ const connectWallet = tool({
   repeats: "freely",
   structured: true,
   timeoutMs: QUICK_MS,
-  view: z.object({ address: z.string(), existing: z.boolean(), network: z.string(), ...weakId }),
-  text: ({ address, existing, network, ...told }) =>
+  view: z.object({
+    ...{ address: z.string(), existing: z.boolean(), network: z.string() },
+    ownerUrl: z.optional(z.string()),
+    ...weakId,
+  }),
+  text: ({ address, existing, network, ownerUrl, ...told }) =>
     lines(
       `The custody wallet ${created(existing)}: ${address} on ${networkName(network)}.`,
       "Fund it at this address; keep the userId, it is the only way to it.",
+      ownerUrl === undefined
+        ? null
+        : `Nobody owns it yet. Give this link to the person whose money it is: whoever taps Own there approves by a tap what moves it from then on. ${ownerUrl}`,
       warned(told),
     ),
 });
