@@ -1,6 +1,7 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
 import { mount, type Routes } from "./lib/http/router";
+import { accountOf } from "./users/access";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>
@@ -92,6 +93,6 @@ const routes: Routes = {
 };
 
 const http = httpRouter();
-mount(http, routes, idNotice);
+mount(http, routes, { accountOf, notice: idNotice });
 
 export default http;

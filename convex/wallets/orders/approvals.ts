@@ -51,11 +51,18 @@ export async function openOf(ctx: QueryCtx, userId: string, now: number): Promis
 export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Promise<Standing> {
   if (row.state !== "open") return row.state;
   if (row.expiresAt <= now) return "expired";
+  if (!(await isWaitedFor(ctx, row))) return "void";
   const { version, isFrozen } = await rulesOf(ctx, row.userId);
   if (isFrozen || version !== row.policyVersion) return "void";
   if ((await approvingLink(ctx, row.userId, now))?._id !== row.linkId) return "void";
   const card = row.card === undefined ? null : await ctx.db.get("messages", row.card);
   return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
+}
+
+/** Whether its end is still to come here: not so for what an import has put back after its answer (`tables.ts`). */
+async function isWaitedFor(ctx: QueryCtx, { closing }: Approval): Promise<boolean> {
+  if (closing === undefined) return false;
+  return (await ctx.db.system.get("_scheduled_functions", closing))?.state.kind === "pending";
 }
 
 /** @throws AppError `rate_limited` where the owner is asked enough. */
@@ -93,6 +100,7 @@ export async function decide(
   const now = Date.now();
   const standing = await standingOf(ctx, approval, now);
   if (standing !== "awaiting_approval") return { approval, standing };
+  if (approval.closing !== undefined) await ctx.scheduler.cancel(approval.closing);
   const ended = isYes ? await begun(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
   await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now, wish: unsealed(approval.wish) });
   return { approval: { ...approval, ...ended }, standing: ended.state };

@@ -172,9 +172,10 @@ async function ask(
     paragraphs: questionCard(wish, { found, recipient, movedUsd, payer }, expiresAt),
     buttons: questionButtons(id),
   });
-  await ctx.db.patch("approvals", id, { card });
-  if (wish.kind === "delivery")
-    await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, { approvalId: id });
+  const closing = await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, {
+    approvalId: id,
+  });
+  await ctx.db.patch("approvals", id, { card, closing });
   const row = await ctx.db.get("approvals", id);
   if (row === null) throw new AppError("internal", "The approval is gone");
   return row;

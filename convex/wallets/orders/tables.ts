@@ -48,6 +48,11 @@ export const orderTables = {
     state: literals("open", "approved", "refused", "failed"),
     card: v.optional(v.id("messages")),
     expiresAt: v.number(),
+    /**
+     * What ends it with its time, and is called off by its end. No backup holds what is scheduled: a question that was put
+     * back by one, and has had its answer since, or was asked in another deployment, has none that waits, and is void.
+     */
+    closing: v.optional(v.id("_scheduled_functions")),
     decidedAt: v.optional(v.number()),
     transactionId: v.optional(v.id("transactions")),
     error: v.optional(v.string()),
