@@ -31,6 +31,7 @@ import { linkedCard, notice, portfolioCard } from "./cards";
 import { FAILED } from "./jobs";
 import { connectAccount } from "./links";
 import { researchButtons } from "./commands/research";
+import { orderStep } from "./orders";
 import type { Sender, Step, Work } from "./tables";
 import { typeIn } from "./typing";
 
@@ -118,6 +119,8 @@ async function carryOut(ctx: ActionCtx, { jobId, sender, userId, work }: Job): P
       return answerOf(whyCard(await reasonsFor(ctx, { userId: work.userId, alertId: work.alertId })));
     case "alert":
       return alerted(ctx, work);
+    case "order":
+      return orderStep(ctx, { jobId, sender, work });
   }
 }
 

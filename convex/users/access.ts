@@ -44,13 +44,19 @@ type Allowed<By> = {
 /** `asks`: the owner's tap in their chat decides, where there is one to ask; without it a refusal. */
 type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; message: string };
 type Verdict = Allowed<Credential> | Refused;
-export type Permit = Allowed<Credential | "approval">;
+export type Permit = Allowed<Credential | "approval" | "chat">;
 
 /** What somebody is allowed who has shown to be the owner in another way than by a token: their post, their chat. */
 export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
 
 /** What the owner has approved by a tap in their chat, whoever asked for it. */
 export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
+
+/**
+ * What is begun in the owner's chat: whoever has that has both the order and its tap, so it is no approval of what others
+ * ask for, and moves little (`wallets/limits/policies`).
+ */
+export const CHAT: Permit = { kind: "allowed", by: "chat", cap: null };
 
 /** What a caller has shown about a `userId`. */
 type Shown = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };

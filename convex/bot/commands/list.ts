@@ -32,6 +32,7 @@ import {
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { marketCommands } from "./market";
 import { unconfirmedLinkOf } from "../model";
+import { orderCommands } from "./orders";
 import { ownerCommands, ownerOffer } from "./owner";
 import { priceCommand, startOutcome } from "./prices";
 import { researchCommands } from "./research";
@@ -92,6 +93,7 @@ export const commands: readonly Command[] = [
     run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
   },
   ...ownerCommands,
+  ...orderCommands,
   ...researchCommands,
   priceCommand,
   ...marketCommands,

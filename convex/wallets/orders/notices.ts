@@ -4,6 +4,7 @@ import { enqueueCard, linkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/owners";
 import { byWalletId } from "../model";
 import { byId } from "../transactions/model";
+import { shortfallOf } from "../transactions/states";
 import { requestWords } from "./cards";
 
 /**
@@ -27,6 +28,29 @@ export const tell = internalMutation({
       ...{ userId, chatId, bot: "default", kind: "order" },
       paragraphs: [[{ bold: requestWords(request, undefined) }], ...lines.map((line) => [line])],
       buttons: FREEZE,
+    });
+    return null;
+  },
+});
+
+/** Tells the account what has become of an order that was begun there. */
+export const ended = internalMutation({
+  args: { transactionId: v.id("transactions") },
+  returns: v.null(),
+  handler: async (ctx, { transactionId }) => {
+    const row = await byId(ctx, transactionId);
+    const { userId, request, state, txHash, minedAs = txHash } = row;
+    const chatId = await linkedChat(ctx, userId);
+    if (chatId === null) return null;
+    const fault = state === "failed" ? (row.error ?? "It has failed") : shortfallOf(row);
+    const lines = [
+      requestWords(request, undefined),
+      ...(fault === null ? [] : [fault]),
+      ...(minedAs === undefined ? [] : [`Transaction ${minedAs}`]),
+    ];
+    await enqueueCard(ctx, {
+      ...{ userId, chatId, bot: "default", kind: "order" },
+      paragraphs: [[{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }], ...lines.map((line) => [line])],
     });
     return null;
   },

@@ -70,7 +70,7 @@ const permissionFields = {
   /** Whose wallet it is, "" for a service account's. */
   userId: v.string(),
   /** What whoever asked for it had shown. */
-  by: v.union(vCredential, v.literal("approval"), v.literal("repair")),
+  by: v.union(vCredential, v.literal("approval"), v.literal("chat"), v.literal("repair")),
   request: vRequest,
   /** Of a swap that its owner has seen: the least that it may bring. Digits. */
   minBuyAmount: v.optional(v.string()),
