@@ -1,5 +1,6 @@
 import type { MutationCtx } from "../../_generated/server";
 import { checksummed } from "../../lib/money/addresses";
+import { recipientProblem } from "../../wallets/recipients";
 import { SYMBOLS, TOKENS, type Symbol } from "../../wallets/tokens";
 import { notice } from "../cards";
 import type { Order } from "../tables";
@@ -45,7 +46,8 @@ function sendOf([, amount, symbol, address = ""]: RegExpExecArray): Order | null
   const token = tokenOf(symbol);
   const toAddress = checksummed(address);
   const units = unitsOf(amount, token);
-  if (token === null || toAddress === null || units === null) return null;
+  if (token === null || toAddress === null || units === null || recipientProblem(address) !== null)
+    return null;
   return { kind: "send", token, toAddress, amount: units };
 }
 
