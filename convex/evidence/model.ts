@@ -1,7 +1,6 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { HOUR, MINUTE } from "../lib/time";
-import { COIN_NAMES } from "../lib/money/tokens";
 import type { Collector, Fact, Kind, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
@@ -51,17 +50,6 @@ export function toldIn(
   }
   return null;
 }
-
-/** The coins every report speaks of. */
-export const MAJORS = ["BTC", "ETH", "SOL"] as const;
-
-export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {
-  return MAJORS.some((major) => major === symbol);
-}
-
-/** What they are called in words, the first of which the news use. */
-export const MAJOR_NAMES: Readonly<Record<(typeof MAJORS)[number], readonly [string, ...string[]]>> =
-  COIN_NAMES;
 
 /** What is collected for everybody, whatever the focus. */
 export const LISTS = [

@@ -1,4 +1,4 @@
-import { isMajor, MAJOR_NAMES } from "../model";
+import { COIN_NAMES, isMajor } from "../../lib/money/tokens";
 import type { Fact } from "../tables";
 
 /** Whom a text talks of: the subjects of facts under their symbols and names. Pure. */
@@ -32,7 +32,7 @@ export function namesOf(
   const add = (name: string, subject: string) => {
     if (!subjects.has(name)) subjects.set(name, subject);
   };
-  for (const [subject, names] of [...Object.entries(MAJOR_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
+  for (const [subject, names] of [...Object.entries(COIN_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
     add(subject, subject);
     for (const name of names) {
       add(name, subject);

@@ -86,7 +86,7 @@ export type Ledger = {
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
   /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
-  free: RegExp;
+  free: readonly RegExp[];
 };
 
 /**

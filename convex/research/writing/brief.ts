@@ -12,7 +12,7 @@ import {
 } from "../../evidence/text/sources";
 import { COLLECTIONS } from "../../evidence/kinds";
 import { factsOf } from "../../evidence/wordings";
-import { MAJORS } from "../../evidence/model";
+import { MAJORS } from "../../lib/money/tokens";
 import { namesOf, type Names } from "../../evidence/text/names";
 import type { Fact, Kind, Missing } from "../../evidence/tables";
 import type { Readings } from "./readings";
