@@ -1,6 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { HOUR, MINUTE } from "../lib/time";
+import { factsIn } from "./sayings";
 import type { Collector, Fact, Kind, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
@@ -13,20 +14,11 @@ export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:$
 /** Under which `lib/refreshes` knows a collection. */
 export const refreshKey = (wanted: Wanted): string => `evidence:${keyOf(wanted)}`;
 
-/** What a source does not tell anew before this is not asked for again, however young it is wanted. */
-const GOOD_FOR_MS: Record<Collector, number> = {
-  markets: MINUTE,
-  trending: 5 * MINUTE,
-  listing: HOUR,
-  day: MINUTE,
-  book: MINUTE,
-  candles: MINUTE,
-  perpetuals: MINUTE,
-  stablecoins: HOUR,
-  news: 15 * MINUTE,
-  base: MINUTE,
+/** What a source does not tell anew before this is not asked for again, however young it is wanted; the others every minute. */
+const GOOD_FOR_MS: Partial<Record<Collector, number>> = {
+  ...{ trending: 5 * MINUTE, listing: HOUR, stablecoins: HOUR, news: 15 * MINUTE },
 };
-export const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector];
+export const goodForMs = (collector: Collector): number => GOOD_FOR_MS[collector] ?? MINUTE;
 
 /** The latest facts of a collection, of the half hours up to the one `at` is in. */
 export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): Promise<Doc<"facts"> | null> {
@@ -38,17 +30,8 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
 }
 
 /** What a row tells of a subject; `null` where it does not. */
-export function toldIn(
-  { facts }: Pick<Doc<"facts">, "facts">,
-  subject: string,
-  kind: Kind,
-): Pick<Fact, "value" | "observedAt" | "source"> | null {
-  for (const one of facts) {
-    const { observedAt, source } = one;
-    const value = "told" in one ? one.told[kind] : one.kind === kind ? one.value : undefined;
-    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
-  }
-  return null;
+export function toldIn(row: Pick<Doc<"facts">, "facts">, subject: string, kind: Kind): Fact | null {
+  return factsIn(row).find((one) => one.subject === subject && one.kind === kind) ?? null;
 }
 
 /** What is collected for everybody, whatever the focus. */

@@ -1,6 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import { namesIn } from "../lib/records/records";
-import { KINDS, unitOf } from "./kinds";
+import { KINDS } from "./kinds";
+import { factsOf } from "./wordings";
 import type { Fact, Saying } from "./tables";
 
 /** Facts as rows keep them, and as everything else knows them. */
@@ -10,10 +11,7 @@ export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   return facts.flatMap((one): Fact[] => {
     if (!("told" in one)) return [one];
     const { told, ...by } = one;
-    return namesIn(KINDS).flatMap((kind) => {
-      const value = told[kind];
-      return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
-    });
+    return factsOf(by, Object.fromEntries(namesIn(KINDS).map((kind) => [kind, told[kind]])));
   });
 }
 

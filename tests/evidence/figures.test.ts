@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { amountIn } from "../../convex/lib/text/locales";
 import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/text/sources";
-import { figuresIn } from "../../convex/evidence/text/figures";
+import { figuresIn } from "../../convex/lib/text/figures";
 import { LOCALES, localeOf, SCRIPTS } from "../../convex/lib/text/locales";
 import { plain } from "../../convex/lib/text/sentences";
 import { leftoverProblem, settle } from "../../convex/evidence/text/settlement";

@@ -1,7 +1,7 @@
 import type { Shown } from "../../lib/text/locales";
 import type { Source } from "./sources";
-import { figuresIn, type Figure } from "./figures";
-import { AHEAD, OF, WITHIN, type Written } from "./languages";
+import { figuresIn, type Figure } from "../../lib/text/figures";
+import { AHEAD, OF, WITHIN, type Written } from "../../lib/text/languages";
 import { isPlace, ofFact, operated, sums, type Operation, type Printed } from "./slots";
 import { wordingOf, type Wording } from "../wordings";
 
@@ -45,15 +45,9 @@ function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Pri
   const isPair = (a: Source, b: Source) => a !== b && (facts.includes(a) || facts.includes(b));
   const pairs = all.flatMap((a) => all.flatMap((b) => (isPair(a, b) ? [[[a], [b]]] : [])));
   const made = (COMPARED[unit] ?? []).flatMap((sign) => pairs.flatMap((pair) => operated(pair, sign) ?? []));
-  return isSummed
-    ? [
-        ...made,
-        ...sums(
-          facts,
-          pairs.map((pair) => pair.flat()),
-        ),
-      ]
-    : made;
+  if (!isSummed) return made;
+  const both = pairs.map((pair) => pair.flat());
+  return [...made, ...sums(facts, both)];
 }
 
 /** In what a printed unit may be written. */

@@ -1,10 +1,10 @@
 import type { Adopted } from "./adoption";
 import { amountIn, SCRIPTS, words, type Locale } from "../../lib/text/locales";
 import { isModels, type Ledger, type Source } from "./sources";
-import type { Place } from "./figures";
+import type { Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
-import { DOWN, NOT, OVER, UNDER, UP } from "./languages";
-import type { Mention } from "./names";
+import { DOWN, NOT, OVER, UNDER, UP } from "../../lib/text/languages";
+import type { Mention } from "../../lib/text/names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
 /**

@@ -11,9 +11,9 @@ import {
   type Told,
 } from "./brackets";
 import type { Ledger, Source } from "./sources";
-import { figuresIn, foundIn, without, type Figure, type Place } from "./figures";
+import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
 import { localeOf, SCRIPTS } from "../../lib/text/locales";
-import { mentionsIn, type Mention } from "./names";
+import { mentionsIn, type Mention } from "../../lib/text/names";
 import { linesOf, plain } from "../../lib/text/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 
@@ -22,14 +22,12 @@ import { piecesIn, printed, type Piece } from "./slots";
  * counted, and a sentence with a figure that no fact has gives way to the facts that it cites. Pure.
  */
 
-/** A figure that no fact has, by its place, and why. */
-export type Leftover = { place: string; why: string };
-
 export type Settled = {
   text: string;
   /** Figures printed from facts, or held against one. */
   figures: number;
-  leftovers: Leftover[];
+  /** Figures that no fact has, each by its place, and why. */
+  leftovers: string[];
   /** Sentences that gave way to their facts, or went. */
   removed: number;
   sentences: number;
@@ -54,7 +52,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       settled.sentences += 1;
       settled.removed += isRemoved ? 1 : 0;
       settled.figures += isRemoved ? 0 : read.items.length;
-      settled.leftovers.push(...read.left.map((one) => ({ place: placeOf(sentence, one), why: one.why })));
+      settled.leftovers.push(...read.left.map((one) => `at “${placeOf(sentence, one)}”: ${one.why}`));
       return isRemoved ? inFacts(read.told, desk) : toldIn(sentence, read, desk);
     });
     const rest = told.filter((one) => one !== "").join(gap);
@@ -88,34 +86,23 @@ const MOST_CHARS = 1_500;
 function readSentence(sentence: string, context: Context, desk: Desk): Read {
   const { facts, names, free } = desk.ledger;
   const end = sentence.length;
-  const isRead = end <= MOST_CHARS;
-  const pieces = isRead ? piecesIn(sentence) : [];
+  const text = end > MOST_CHARS ? "" : sentence;
+  const pieces = piecesIn(text);
   const cited = pieces.flatMap(({ sides }) => sides.flat().flatMap((id) => facts.get(id) ?? []));
   const told = desk.isUncited === true ? [...facts.values()] : [...new Set(cited)];
-  const open = without(sentence, pieces);
-  const mentions = isRead ? mentionsIn(open, names) : [];
+  const open = without(text, pieces);
+  const mentions = mentionsIn(open, names);
   const read: Read = { open, pieces, mentions, told, items: [], left: [] };
-  if (!isRead) {
-    read.left.push({ start: 0, end, why: "the sentence is too long", instead: "…" });
-    return read;
-  }
+  if (text !== sentence) read.left.push({ start: 0, end, why: "the sentence is too long", instead: "…" });
   for (const piece of pieces) readPiece(piece, read, desk.ledger);
   const numbered = mentions.filter((one) => /\d/.test(open.slice(one.start, one.end)));
   const words = without(open, numbered);
-  readFigures(
-    without(
-      words,
-      free.flatMap((pattern) => foundIn(words, pattern)),
-    ),
-    read,
-    context,
-    desk,
-  );
+  const named = free.flatMap((pattern) => foundIn(words, pattern));
+  readFigures(without(words, named), read, context, desk);
   read.items.sort((a, b) => a.start - b.start);
-  for (const item of read.items) {
-    if (direction(item, open) < 0)
-      read.left.push({ ...placed(item), why: `${item.first.says}: it went the other way` });
-  }
+  const contrary = read.items.filter((item) => direction(item, open) < 0);
+  const why = ({ first }: Item) => `${first.says}: it went the other way`;
+  read.left.push(...contrary.map((item) => ({ ...placed(item), why: why(item) })));
   return read;
 }
 
@@ -143,10 +130,8 @@ function readFigures(rest: string, read: Read, { named, before }: Context, desk:
     const own = known.filter(({ about }) => about?.subject === subject);
     const near = isUncited ? (subject === "" ? told : own) : inOrder([...told, ...before], figure, read);
     const made = adopted(figure, { facts: near, others, isSummed, isUncited });
-    const shown = items.flatMap(({ sides }) => sides.flat());
-    const isNone =
-      (made === null || unit === "none") && isAside(figure, rest, { told, named: own, shown, known });
-    if (isNone) continue;
+    const facts = { told, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
+    if ((made === null || unit === "none") && isAside(figure, rest, facts)) continue;
     if (made !== null) items.push({ start, end, ...made });
     else if (isUncited || desk.isBare === true || !isRepeated(figure, told))
       left.push({
@@ -250,8 +235,8 @@ function isJoined(between: string, one: Told, next: Told): boolean {
 const MOST_LISTED = 40;
 
 /** What is left over, in words for the writer; `null` where nothing is. */
-export function leftoverProblem(leftovers: readonly Leftover[]): string | null {
+export function leftoverProblem(leftovers: readonly string[]): string | null {
   if (leftovers.length === 0) return null;
-  const listed = leftovers.slice(0, MOST_LISTED).map(({ place, why }) => `at “${place}”: ${why}`);
-  return `every figure must be a slot such as {f12} of a fact given, or go: ${listed.join("; ")}`;
+  const listed = leftovers.slice(0, MOST_LISTED).join("; ");
+  return `every figure must be a slot such as {f12} of a fact given, or go: ${listed}`;
 }

@@ -1,8 +1,8 @@
 import type { Shown } from "../../lib/text/locales";
 import type { Source } from "./sources";
-import { foundIn, type Place } from "./figures";
+import { foundIn, type Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
-import { SCALES, UNITS } from "./languages";
+import { SCALES, UNITS } from "../../lib/text/languages";
 
 /** Slots and citations in a sentence, and what one typed operation makes of facts. Pure. */
 

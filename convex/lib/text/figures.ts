@@ -14,7 +14,7 @@ import {
   UNREAD,
   type Written,
 } from "./languages";
-import { words } from "../../lib/text/locales";
+import { words } from "./locales";
 
 /** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
