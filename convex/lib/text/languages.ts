@@ -137,5 +137,5 @@ export const MULTIPLES = rowsOf({
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "(?:every|each|all|none|not one|any)(?: single)?(?: one)? of the (?:top |largest )?(?=\uE000|fifty)|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of) (?:the|every|a) dollar|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "(?:every|each|all|none|not one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of) (?:the|every|a) dollar|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";
