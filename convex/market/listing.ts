@@ -10,7 +10,7 @@ import { gather } from "../evidence/desk";
 import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
 import { symbolAmong } from "./lists";
 import { LISTS } from "../evidence/model";
-import { mentionsIn, namesOf } from "../lib/text/names";
+import { mentionsIn, namesOf } from "../lib/money/names";
 import type { Wanted } from "../evidence/tables";
 
 /**

@@ -1,6 +1,6 @@
 import { lazy } from "../../lib/once";
 import { LOCALES } from "../../lib/text/locales";
-import { escaped } from "../../lib/text/names";
+import { escaped } from "../../lib/money/names";
 import { plain } from "../../lib/text/sentences";
 
 /** Digits that state no figure: names, the date, what is quoted. Pure. */

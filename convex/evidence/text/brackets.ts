@@ -4,7 +4,7 @@ import { isModels, type Ledger, type Source } from "./sources";
 import type { Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
 import { DOWN, NOT, OVER, UNDER, UP } from "../../lib/text/languages";
-import type { Mention } from "../../lib/text/names";
+import type { Mention } from "../../lib/money/names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
 /**

@@ -13,7 +13,7 @@ import {
 import type { Ledger, Source } from "./sources";
 import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
 import { localeOf, SCRIPTS } from "../../lib/text/locales";
-import { mentionsIn, type Mention } from "../../lib/text/names";
+import { mentionsIn, type Mention } from "../../lib/money/names";
 import { linesOf, plain } from "../../lib/text/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 

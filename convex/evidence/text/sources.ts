@@ -3,7 +3,7 @@ import { iso } from "../../lib/time";
 import { freeDigits } from "./asides";
 import { type Unit } from "../kinds";
 import { sayingOf } from "../wordings";
-import { namesOf, type Names } from "../../lib/text/names";
+import { namesOf, type Names } from "../../lib/money/names";
 import type { vCitedSource } from "../stored";
 import type { Fact, Kind } from "../tables";
 

@@ -13,7 +13,7 @@ import {
 import { COLLECTIONS } from "../../evidence/kinds";
 import { factsOf } from "../../evidence/wordings";
 import { MAJORS } from "../../lib/money/tokens";
-import { namesOf, type Names } from "../../lib/text/names";
+import { namesOf, type Names } from "../../lib/money/names";
 import type { Fact, Kind, Missing } from "../../evidence/tables";
 import type { Readings } from "./readings";
 

@@ -1,4 +1,4 @@
-import { COIN_NAMES, isMajor } from "../money/tokens";
+import { COIN_NAMES, isMajor } from "./tokens";
 
 /** Whom a text talks of: coins, and what else is known, under their symbols and names. Pure. */
 
