@@ -1,7 +1,6 @@
 import type { Doc } from "../_generated/dataModel";
 import { namesIn } from "../lib/records/records";
-import { KINDS } from "./kinds";
-import { factsOf } from "./wordings";
+import { KINDS, unitOf } from "./kinds";
 import type { Fact, Saying } from "./tables";
 
 /** Facts as rows keep them, and as everything else knows them. */
@@ -11,7 +10,10 @@ export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
   return facts.flatMap((one): Fact[] => {
     if (!("told" in one)) return [one];
     const { told, ...by } = one;
-    return factsOf(by, Object.fromEntries(namesIn(KINDS).map((kind) => [kind, told[kind]])));
+    return namesIn(KINDS).flatMap((kind) => {
+      const value = told[kind];
+      return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
+    });
   });
 }
 

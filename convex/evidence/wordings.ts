@@ -1,6 +1,6 @@
 import { numberIn } from "../lib/text/locales";
 import { namesIn } from "../lib/records/records";
-import { KINDS, UNITS, type Unit } from "./kinds";
+import { KINDS, unitOf, type Unit } from "./kinds";
 import type { Fact, Kind } from "./tables";
 
 /** How a fact is worded: for the writer of a text, for its figures and for its readers alike. Pure. */
@@ -26,7 +26,7 @@ function wordingIn(kind: Kind): Wording {
   const [, sort, number] = / (of|near)(\d+)/.exec(measured) ?? [];
   return {
     ...{ label, tag, family, isSigned: measured.includes("±") },
-    unit: UNITS.find((unit) => measured.split(" ")[0] === unit) ?? "text",
+    unit: unitOf(kind),
     hours: hours === undefined ? null : Number(hours),
     aside: number === undefined ? null : { value: Number(number), unit: sort === "of" ? "none" : "percent" },
   };
@@ -44,7 +44,7 @@ export function factsOf(
 ): Fact[] {
   return namesIn(told).flatMap((kind) => {
     const value = told[kind] ?? null;
-    return value === null ? [] : [{ ...by, kind, value, unit: wordingOf(kind).unit }];
+    return value === null ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
   });
 }
 
