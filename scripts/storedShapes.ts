@@ -20,13 +20,29 @@ import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
-import { anchorShape, chainHead, shadowEvent, signalEvent } from "../convex/signals/record/events";
+import {
+  anchorShape,
+  chainHead,
+  circumstances,
+  link,
+  shadowEvent,
+  shadowSlot,
+  signalEvent,
+} from "../convex/signals/record/events";
 import { standing } from "../convex/signals/statistics/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
 /** Which shapes are stored, by the file of `convex/` that has their validators. */
 export const STORED: Readonly<
-  Record<string, { from: string; validators: Record<string, GenericValidator> }>
+  Record<
+    string,
+    {
+      from: string;
+      /** What several of the validators hold. */
+      parts?: Record<string, GenericValidator>;
+      validators: Record<string, GenericValidator>;
+    }
+  >
 > = {
   "alerts/stored": {
     from: "alerts/language/conditions",
@@ -57,6 +73,7 @@ export const STORED: Readonly<
   },
   "research/stored": {
     from: "research",
+    parts: { vOpenShift: zodOutputToConvex(shiftStatus.shape.activeJobs.element) },
     validators: {
       vReportText: zodOutputToConvex(resultShape),
       vChange: zodOutputToConvex(change),
@@ -68,6 +85,11 @@ export const STORED: Readonly<
   },
   "signals/stored": {
     from: "signals",
+    parts: {
+      vLink: zodOutputToConvex(z.object(link)),
+      vCircumstances: zodOutputToConvex(z.object(circumstances)),
+      vShadowSlot: zodOutputToConvex(z.object(shadowSlot)),
+    },
     validators: {
       vProposal: zodOutputToConvex(proposalShape),
       vStanding: zodOutputToConvex(standing),
@@ -88,9 +110,10 @@ export const STORED: Readonly<
   },
   "whales/stored": {
     from: "whales/shapes",
+    parts: { vEnd: zodOutputToConvex(movement.shape.from) },
     validators: {
-      vPublicAlert: zodOutputToConvex(publicAlertShape),
       vMovement: zodOutputToConvex(movement),
+      vPublicAlert: zodOutputToConvex(publicAlertShape),
     },
   },
 };

@@ -4,6 +4,7 @@ import { omit } from "convex-helpers";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
 import { INWARD, researchTables, vReport } from "./tables";
+import { rowsBy } from "../lib/records/rows";
 
 /** Research as the web application shows it. */
 
@@ -57,9 +58,7 @@ export const reports = query({
   returns: paginationResultValidator(vReport.omit("userId")),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
-    const found = await ctx.db
-      .query("reports")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
+    const found = await rowsBy(ctx.db.query("reports"), "userId", userId)
       .order("desc")
       .paginate(paginationOpts);
     const page = found.page.map((row) => omit(row, ["_creationTime", "userId", ...INWARD]));

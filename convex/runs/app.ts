@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import { query } from "../_generated/server";
 import { requireUser } from "../users/model";
 import { runTables } from "./tables";
+import { rowsBy } from "../lib/records/rows";
 
 /** Agent runs as the web application shows them. */
 
@@ -17,9 +18,7 @@ export const mine = query({
   returns: paginationResultValidator(vRun),
   handler: async (ctx, { paginationOpts }) => {
     const { userId } = await requireUser(ctx);
-    const result = await ctx.db
-      .query("agentRuns")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
+    const result = await rowsBy(ctx.db.query("agentRuns"), "userId", userId)
       .order("desc")
       .paginate(paginationOpts);
     return { ...result, page: result.page.map(shown) };
