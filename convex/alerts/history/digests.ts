@@ -11,7 +11,7 @@ import { fire } from "../firings";
 import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "../language/times";
-import { percent } from "../words";
+import { signed } from "../../lib/text/figures";
 
 /** Digests at a time of the day: what is stored, in a few lines. */
 
@@ -70,10 +70,7 @@ async function priceLine(ctx: QueryCtx, token: "BTC" | "ETH", now: number): Prom
   const price = await lastObservation(ctx, `price:${token}`, now);
   if (price === null) return `\n${token}: not known`;
   const change = await lastObservation(ctx, `change:${token}:24`, now);
-  const moved =
-    change === null
-      ? ""
-      : ` (${change.value < 0 ? "" : "+"}${percent(Number(change.value.toFixed(2)))} in 24 hours)`;
+  const moved = change === null ? "" : ` (${signed(change.value)} in 24 hours)`;
   return `\n${token} ${dollars(price.value)}${moved}`;
 }
 

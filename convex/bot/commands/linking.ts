@@ -9,6 +9,7 @@ import { unconfirmedLinkOf } from "../model";
 import { orReason, type Command, type Outcome, type Request } from "./command";
 import { ownerOffer } from "./owner";
 import { startOutcome } from "./prices";
+import { carriedIn, needsAccount } from "./webApp";
 
 /** The bot's commands about whose account this is. */
 
@@ -48,7 +49,7 @@ export const linkingCommands: readonly Command[] = [
       const link = await linkOfAccount(ctx, sender.messengerId);
       if (link === null) return { answer: notice("This account is not linked.") };
       await dropLink(ctx, link, "account");
-      return { answer: notice("Unlinked: this account gets nothing more that belongs to that user.") };
+      return { answer: notice("Unlinked. This chat gets no more of your reports or alerts.") };
     },
   },
 ];
@@ -78,21 +79,14 @@ async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
       ),
     };
   }
-  if (argument === "") {
-    return {
-      answer: notice(
-        "Create a link code in the web application's profile, then send it here: ",
-        { command: "connect" },
-        " CODE",
-      ),
-    };
-  }
+  if (argument === "") return needsAccount("start");
+  const { code, then } = carriedIn(argument);
   return orReason(async () => {
     // A code that has made this account's link elsewhere is used up, and confirms it.
     const link = await unconfirmedLinkOf(ctx, sender);
-    if (link?.codeHash === codeHash(argument)) return confirm(ctx, request);
+    if (link?.codeHash === codeHash(code)) return confirm(ctx, { ...request, argument: code });
     // The code itself is written down nowhere.
-    const later = { kind: "connect" as const, codeHash: codeHash(argument) };
+    const later = { kind: "connect" as const, codeHash: codeHash(code), then };
     return { answer: notice("Checking your code…"), later };
   });
 }

@@ -15,7 +15,10 @@ import { answerOf, type Workers } from "./work";
 /** What the bot is asked of a user's account and wallet. */
 
 export const accountWorkers: Workers<"connect" | "portfolio"> = {
-  connect: async (ctx, { sender, work }) => answerOf(await connect(ctx, sender, work.codeHash)),
+  connect: async (ctx, { sender, work: { codeHash, then = "" } }) => ({
+    ...answerOf(await connect(ctx, sender, codeHash)),
+    ...(then === "" ? {} : { buttons: [[{ text: `Go on: /${then}`, command: then }]] }),
+  }),
   portfolio: (ctx, { work }) => portfolio(ctx, work.userId),
 };
 

@@ -5,6 +5,7 @@ import { answer as answerQuestion } from "../../chat/replies";
 import { required } from "../../lib/env";
 import { charge } from "../../lib/limits/charges";
 import { sha256Hex } from "../../lib/security/crypto";
+import { linkedCitations } from "../../messenger/citations";
 import { chatUser } from "../../messenger/model";
 import { botUsername } from "../../providers/messenger";
 import { alertIn } from "./alerts";
@@ -37,7 +38,8 @@ const ask: Worker<"ask"> = async (ctx, { jobId, sender, userId, work }) => {
     const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
     await ctx.runMutation(internal.chat.memory.keep, exchange);
   }
-  return answerOf(told.answer.split(/\n\s*\n/).map((paragraph) => [paragraph]));
+  const paragraphs = told.answer.split(/\n\s*\n/);
+  return answerOf(paragraphs.map((paragraph) => linkedCitations(paragraph, told.sources)));
 };
 
 export const questionWorkers: Workers<"ask" | "addressed"> = {

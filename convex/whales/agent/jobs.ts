@@ -4,7 +4,6 @@ import { internalMutation } from "../../_generated/server";
 import { log } from "../../lib/log";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
-import { WINDOW_HOURS } from "../kinds";
 import { vReported } from "../tables";
 import { tell } from "../news";
 import { checkWhenDue } from "./checks";
@@ -118,7 +117,7 @@ export const finish = internalMutation({
     const counts = { stored: stored.length, merged, dropped };
     await end(ctx, watchId, { state: "done", counts, ...(note === null ? {} : { note }) });
     if (dropped > 0) log.warn("whales.dropped", { watchId, dropped });
-    await tell(ctx, stored, { hours: WINDOW_HOURS, subject: watchId });
+    await tell(ctx, stored, watchId);
     await checkWhenDue(ctx);
     return null;
   },
