@@ -1,6 +1,6 @@
 import type { Fact } from "../evidence/tables";
 import { sayingOf } from "../evidence/wordings";
-import { signed, typeset } from "../lib/text/figures";
+import { signed, typeset } from "../lib/text/numbers";
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { MY_ALERTS, offButton, times, type AlertCard } from "./cards";

@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { sourceName } from "../lib/publicSources";
-import { signed } from "../lib/text/figures";
+import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, iso } from "../lib/time";
 import type { Picture } from "../messenger/tables";

@@ -1,5 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { percent } from "../lib/text/figures";
+import { percent } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";

@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { signed } from "../lib/text/figures";
+import { signed } from "../lib/text/numbers";
 import { cut, dollars, groupedDigits } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";

@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import { typeset } from "../lib/text/figures";
+import { typeset } from "../lib/text/numbers";
 
 /**
  * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed

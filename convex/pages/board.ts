@@ -4,7 +4,7 @@ import type { ServiceHealth } from "../ops/shapes";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { facts, wideTable } from "./parts";
-import { usd } from "../lib/text/figures";
+import { usd } from "../lib/text/numbers";
 import { moment, span } from "./words";
 
 /** How the service is doing, for its operator. */

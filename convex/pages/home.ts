@@ -8,7 +8,7 @@ import { html, type Html } from "./markup";
 import { askBot, botLink, ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./data";
 import type { SignalData } from "./shapes";
-import { bigUsd, usd } from "../lib/text/figures";
+import { bigUsd, usd } from "../lib/text/numbers";
 import { ago, change, moment, since, sourceNames } from "./words";
 
 /** The first page: prices, today's signals, the last whales, the market as it was last seen. */

@@ -1,4 +1,4 @@
-import { typeset } from "../lib/text/figures";
+import { typeset } from "../lib/text/numbers";
 import { escaped } from "../ops/html";
 
 /** HTML whose parts are text unless they are HTML themselves: what a stranger wrote never becomes markup. */

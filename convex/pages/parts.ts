@@ -5,7 +5,7 @@ import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";
 import { html, type Html, type Part } from "./markup";
 import { windowOf } from "./data";
-import { bigUsd, signed, usd } from "../lib/text/figures";
+import { bigUsd, signed, usd } from "../lib/text/numbers";
 import { moment, since, sourceNames } from "./words";
 
 /** What several pages show alike. */

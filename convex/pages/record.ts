@@ -11,7 +11,7 @@ import type { Page } from "./layout";
 import { html, type Html, type Part } from "./markup";
 import { facts, signalTable, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { points, signed } from "../lib/text/figures";
+import { points, signed } from "../lib/text/numbers";
 import { ARM_WORDS, moment, orNone, sourceNames } from "./words";
 
 /** How the signals have done. */

@@ -7,7 +7,7 @@ import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { askBot, chips } from "./parts";
 import type { ResearchData } from "./shapes";
-import { usd } from "../lib/text/figures";
+import { usd } from "../lib/text/numbers";
 import { since, sourceNames } from "./words";
 
 /** The latest research on a token: what was measured apart from what a model said. */

@@ -1,5 +1,5 @@
 import { HOUR, iso } from "../lib/time";
-import { percent } from "../lib/text/figures";
+import { percent } from "../lib/text/numbers";
 import { uptimeChart } from "./charts/uptime";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";

@@ -1,5 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { signed } from "../lib/text/figures";
+import { signed } from "../lib/text/numbers";
 import { many } from "../lib/text/strings";
 import { DAY, dateTime, HOUR, MINUTE } from "../lib/time";
 import { html, type Html } from "./markup";

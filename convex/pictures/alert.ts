@@ -4,7 +4,7 @@ import { lineOf } from "../alerts/language/wordings";
 import { FUNDING_HOURS } from "../alerts/language/grammar";
 import { dateTime, DAY } from "../lib/time";
 import { thresholdChart } from "../pages/charts/threshold";
-import { percent, shortUsd } from "../lib/text/figures";
+import { percent, shortUsd } from "../lib/text/numbers";
 import { sourceNames } from "../pages/words";
 import { BODY, canvasBeside, pictureOf } from "./card";
 

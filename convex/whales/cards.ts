@@ -1,4 +1,4 @@
-import { bigUsd } from "../lib/text/figures";
+import { bigUsd } from "../lib/text/numbers";
 import { dateTime, iso } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { ALERT_TYPES } from "./kinds";

@@ -2,7 +2,8 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { setting } from "../lib/env";
 import { HOUR } from "../lib/time";
 import { rowsBy } from "../lib/records/rows";
@@ -51,10 +52,9 @@ export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void
 }
 
 /** The outbox's word about a card. */
-export const delivered = internalMutation({
-  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subject, sent }) => {
+export const delivered = change(
+  { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  async (ctx, { subject, sent }) => {
     const watchId = ctx.db.normalizeId("whaleWatches", subject);
     const alerts = ctx.db.query("whaleAlerts");
     const told =
@@ -63,6 +63,5 @@ export const delivered = internalMutation({
         : alerts.withIndex("by_watchId", (q) => q.eq("watchId", watchId));
     for (const row of await told.take(MOST))
       if (isNews(row)) await ctx.db.patch("whaleAlerts", row._id, { messengerSent: sent });
-    return null;
   },
-});
+);

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { shownPrices } from "../../convex/prices/views";
-import { bigUsd, signed, usd } from "../../convex/lib/text/figures";
+import { bigUsd, signed, usd } from "../../convex/lib/text/numbers";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { buy, issued, test } from "../signals/support";
 import { HOSTILE, HOUR, openPage, samplePrices, says, soundWords } from "./support";

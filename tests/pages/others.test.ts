@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { insertShifts } from "../../scripts/bench/documentRows";
 import { research, serviceStatus, whales } from "../../convex/pages/shapes";
-import { bigUsd, typeset, usd } from "../../convex/lib/text/figures";
+import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
 import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";

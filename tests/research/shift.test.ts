@@ -1,4 +1,4 @@
-import { typeset } from "../../convex/lib/text/figures";
+import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
 import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";

@@ -1,6 +1,6 @@
-import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalMutation, type QueryCtx } from "../../_generated/server";
+import { type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dollars } from "../../lib/text/strings";
 import { HOUR } from "../../lib/time";
 import type { Paragraph } from "../../messenger/format";
@@ -11,7 +11,7 @@ import { fire } from "../firings";
 import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "../language/times";
-import { signed } from "../../lib/text/figures";
+import { signed } from "../../lib/text/numbers";
 
 /** Digests at a time of the day: what is stored, in a few lines. */
 
@@ -20,32 +20,27 @@ const BATCH = 25;
 const LATEST_MS = HOUR;
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */
-export const sendDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const due = await ctx.db
-      .query("alerts")
-      .withIndex("by_readyAt", (q) =>
-        q.eq("watched", true).eq("subject", CLOCK).eq("phase", "waiting").lte("readyAt", now),
-      )
-      .take(BATCH);
-    if (due.length === 0) return null;
-    const lines = await digest(ctx, now);
-    for (const alert of due) {
-      const { condition, readyAt } = alert;
-      if (condition.kind !== "digest") continue;
-      const next = nextTime(condition.time, condition.timeZone, now);
-      await ctx.db.patch("alerts", alert._id, { readyAt: next });
-      if (now - readyAt > LATEST_MS) continue;
-      const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-      const card: Paragraph[] = [[{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }], ...lines];
-      await fire(ctx, alert, one, card);
-    }
-    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
-    return null;
-  },
+export const sendDue = change({}, async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("alerts")
+    .withIndex("by_readyAt", (q) =>
+      q.eq("watched", true).eq("subject", CLOCK).eq("phase", "waiting").lte("readyAt", now),
+    )
+    .take(BATCH);
+  if (due.length === 0) return;
+  const lines = await digest(ctx, now);
+  for (const alert of due) {
+    const { condition, readyAt } = alert;
+    if (condition.kind !== "digest") continue;
+    const next = nextTime(condition.time, condition.timeZone, now);
+    await ctx.db.patch("alerts", alert._id, { readyAt: next });
+    if (now - readyAt > LATEST_MS) continue;
+    const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
+    const card: Paragraph[] = [[{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }], ...lines];
+    await fire(ctx, alert, one, card);
+  }
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
 });
 
 /** Its parts, each from the room that knows it. */

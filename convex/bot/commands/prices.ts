@@ -10,7 +10,7 @@ import { symbolIn } from "../../lib/money/tokens";
 import { lastObservation } from "../../alerts/history/observations";
 import { COIN } from "../../alerts/language/grammar";
 import { lineOf } from "../../alerts/language/wordings";
-import { signed } from "../../lib/text/figures";
+import { signed } from "../../lib/text/numbers";
 import { symbolAmong } from "../../market/lists";
 import type { Button, Paragraph } from "../../messenger/format";
 import { notice } from "../cards";

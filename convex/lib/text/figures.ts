@@ -1,70 +1,211 @@
-import { groupedDigits, smallFigure } from "./strings";
+import {
+  MULTIPLES,
+  LARGEST,
+  NUMBER_ENDS,
+  OF,
+  OVER,
+  OVER_BEHIND,
+  PLACES,
+  READ,
+  SCALES,
+  UNDER,
+  UNDER_BEHIND,
+  UNITS,
+  UNREAD,
+  type Written,
+} from "./languages";
+import { words } from "./locales";
 
-/** Figures as people read them, on cards, pages and pictures alike. Pure. */
+/** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
-/** A space that is thin and ends no line, as before every percent sign. */
-const THIN = "\u202F";
-const MINUS = "−";
+export type Place = { start: number; end: number };
 
-/** `1.25 %`: as many digits as count, or as many places as are said. */
-export function percent(value: number, places?: number): string {
-  const told =
-    places === undefined
-      ? Math.abs(value).toLocaleString("en-US", { maximumFractionDigits: 6 })
-      : Math.abs(value).toFixed(places);
-  return `${value < 0 && Number(told) !== 0 ? MINUS : ""}${told}${THIN}%`;
+type Groups = Readonly<Record<string, string | undefined>>;
+type Found = Place & { text: string; groups: Groups };
+
+/** Where a pattern is found in a text, and what it found there. */
+export function foundIn(text: string, pattern: RegExp): Found[] {
+  return Array.from(text.matchAll(pattern), ({ 0: told, index: start, groups = {} }) => {
+    return { start, end: start + told.length, text: told, groups };
+  });
 }
 
-/** `+1.42 %`, `−0.35 %`. */
-export function signed(value: number, places = 2): string {
-  return `${points(value, places)}${THIN}%`;
-}
+/** What a figure may say, and what one in its last place is worth. */
+type Reading = { value: number; place: number };
 
-/** `+3.1`: hundredths of the way from stop to target. */
-export function points(value: number, places = 1): string {
-  const told = Math.abs(value).toFixed(places);
-  if (Number(told) === 0) return told;
-  return `${value > 0 ? "+" : MINUS}${told}`;
-}
+export type Figure = Place & {
+  text: string;
+  /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
+  readings: readonly Reading[];
+  unit: Written;
+  /** What its scale and its unit multiply it by. */
+  times: number;
+  /** The capitals behind it. */
+  ticker: string | null;
+  sign: -1 | 0 | 1;
+  bound: "over" | "under" | null;
+};
 
-/** `97,250.50`; whole from a hundred thousand up, five digits that count below one. */
-export function usd(value: number): string {
-  if (Math.abs(value) < 1) return smallFigure(value);
-  return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
-}
+const scaled = (readings: readonly Reading[], times: number): Reading[] =>
+  readings.map(({ value, place }) => ({ value: value * times, place: place * times }));
 
-/** For the narrow places of charts: `97,250`, `3,410.2`. */
-export function shortUsd(value: number): string {
-  if (Math.abs(value) < 1) return smallFigure(value, 4);
-  return grouped(value.toFixed(Math.abs(value) >= 10_000 ? 0 : Math.abs(value) >= 1_000 ? 1 : 2));
-}
+/** In the place of what is read already: no letter, no digit, no mark. */
+const BLANK = "\uE000";
 
-const SIZES = [
-  [1e12, "T"],
-  [1e9, "B"],
-  [1e6, "M"],
-  [1e3, "K"],
-] as const;
-
-/** `$4.20M`, `$317K`, `$0.60`: three digits that count, so that those below one another are equally exact. */
-export function bigUsd(value: number): string {
-  // What would be rounded to a thousand of a size is one of the next.
-  const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= 0.9995 * least) ?? [1, ""];
-  return `$${Math.abs(value) < 1 ? value.toFixed(2) : (value / size).toPrecision(3)}${letter}`;
-}
-
-function grouped(fixed: string): string {
-  const [whole = "", part] = fixed.replace("-", "").split(".");
-  const digits = groupedDigits(whole) + (part === undefined ? "" : `.${part}`);
-  return fixed.startsWith("-") ? `${MINUS}${digits}` : digits;
+/** The text with some of its places out of the way, at their length. */
+export function without(text: string, places: readonly Place[]): string {
+  return places.reduce(
+    (rest, { start, end }) => rest.slice(0, start) + BLANK.repeat(end - start) + rest.slice(end),
+    text,
+  );
 }
 
 /**
- * Words with their figures in that style, whoever wrote them: `-4.38%` is `−4.38 %`. What is no figure stays: dates, ranges,
- * names, `%20`.
+ * @param text A sentence in which what is no figure of the writer's is out of the way, at its length.
+ * @param point What stands before the parts of one in its language.
  */
-export function typeset(words: string): string {
-  return words
-    .replace(/(?<=\d)[ \u00A0\u2009]?%(?!\w)/gu, `${THIN}%`)
-    .replace(/(?<![\p{L}\p{N}.,%_-])-(?=\d[\d,]*(?:\.\d|\u202F%))/gu, MINUS);
+export function figuresIn(text: string, point: "." | ","): Figure[] {
+  const figures: Figure[] = [];
+  for (const pattern of [IN_DIGITS, IN_WORDS, OTHER_DIGITS]) {
+    const rest = without(text, figures);
+    figures.push(...foundIn(rest, pattern).map((found) => figureOf(rest, found, point)));
+  }
+  const sorted = figures.sort((a, b) => a.start - b.start);
+  return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
 }
+
+/** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
+function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
+  if (next === undefined || figure.times !== 1) return figure;
+  const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
+  if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
+    return figure;
+  const unit = figure.unit === "none" ? next.unit : figure.unit;
+  return { ...figure, unit, readings: scaled(figure.readings, next.times) };
+}
+
+function figureOf(text: string, { start, end, text: told, groups }: Found, point: "." | ","): Figure {
+  const { sign = "", inner = "", number, ticker = null } = groups;
+  const [, unit = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
+  const times = TIMES.reduce((all, [group, by]) => (groups[group] === undefined ? all : all * by), 1);
+  const readings = number === undefined ? inWords(groups) : inDigits(number, point);
+  const said = sign + inner;
+  return {
+    ...{ start, end, text: told, unit, times, ticker, readings: scaled(readings, times) },
+    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
+    bound: boundOf(text.slice(Math.max(0, start - 40), start), text.slice(end)),
+  };
+}
+
+const END = "(?!\\p{Script=Latin})";
+const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
+const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
+
+const SIGN =
+  "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
+const FRONT =
+  "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
+  "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
+const DIGITS = "(?<![\\d.,])\\.?\\d+(?:[.,'’]\\d+| \\d{3}(?!\\d))*";
+const IN_DIGITS = new RegExp(
+  `(?:(?<sign>${SIGN})\\s?)?(?:(?:${FRONT})\\s?(?<inner>[+-])?)?(?<number>${DIGITS})(?:[\\s-]?(?:de )?${ANY_SCALE})?` +
+    `(?:[\\s-]?(?:de )?${ANY_UNIT}|(?<ordinal>(?:st|nd|rd|th|º|ª|er|ère|e|ème|位|名)${END})|\\s?(?<ticker>[A-Z][A-Z0-9]{1,9})(?![\\p{L}\\d]))?`,
+  "gu",
+);
+
+/** What parts of the patterns below say of a figure's unit, the first that is there, and what they multiply it by. */
+const SAYS: readonly (readonly [group: string, unit: Written])[] = [
+  ...(["money", "other", "percent", "place"] as const).map((unit) => [unit, unit] as const),
+  ...([
+    ["ordinal", "place"],
+    ["ranked", "place"],
+    ["nth", "order"],
+  ] as const),
+  ...([
+    ["cent", "percent"],
+    ["point", "percent"],
+    ["multiple", "times"],
+  ] as const),
+  ...UNITS.map(({ unit }, index) => [`u${index}`, unit] as const),
+  ...([
+    ["ticker", "coins"],
+    ["number", "none"],
+    ["count", "none"],
+  ] as const),
+];
+const TIMES: readonly (readonly [group: string, times: number])[] = [
+  ...UNITS.map(({ times }, index) => [`u${index}`, times] as const),
+  ...SCALES.map(({ times }, index) => [`s${index}`, times] as const),
+  ["point", 0.01],
+];
+
+/** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
+function inDigits(number: string, point: "." | ","): Reading[] {
+  const first = number.replace(/[\s'’]/g, "");
+  const marks = first.match(/[.,]/g) ?? [];
+  const mark = marks.at(-1) ?? "";
+  const digits = first.replace(/[.,]/g, "");
+  const behind = mark === "" ? 0 : first.length - first.lastIndexOf(mark) - 1;
+  const isGrouped = /^[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*$/.test(first);
+  const isOnce = mark !== "" && first.indexOf(mark) === first.lastIndexOf(mark);
+  const isParted = isOnce && !(isGrouped && mark === "," && point === ".");
+  // Zeros at the end may show no more than that it is rounded.
+  const last = [...digits].findLastIndex((digit) => digit !== "0");
+  const zeros = Math.min(digits.length - 1 - last, Math.max(0, digits.length - 2));
+  return [
+    ...(mark === "" || isGrouped ? [{ value: Number(digits), place: 10 ** zeros }] : []),
+    ...(isParted ? [{ value: Number(digits) / 10 ** behind, place: 10 ** (zeros - behind) }] : []),
+  ];
+}
+
+/** A word beside a figure makes it a bound. */
+function boundOf(before: string, after: string): Figure["bound"] {
+  const [, over, under] = BOUND_BEFORE.exec(before) ?? BOUND_BEHIND.exec(after) ?? [];
+  return over !== undefined ? "over" : under !== undefined ? "under" : null;
+}
+
+const BOUND_BEFORE = new RegExp(
+  `(?<!\\p{L})(?:(${OVER})|(${UNDER}))\\s?(?:the |a |an |some |about |de |d['’])?$`,
+  "iu",
+);
+const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
+
+/** Whatever is before a unit that only stands behind numbers says one. */
+const ALONE =
+  "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
+const KNOWN = READ.map(({ list }) => list).join("|");
+const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
+/** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
+const COUNTED =
+  `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
+  `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
+  "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
+/** A multiple, a count, a number in words with its unit, or a unit alone. */
+const IN_WORDS = words(
+  `${UNREAD}|(?<nth>(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
+    `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+);
+/** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
+const OTHER_DIGITS = /\p{N}{1,40}/gu;
+
+/** A multiple in a word may be a tenth off, a small number half of one. */
+function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
+  const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
+  if (multiple !== undefined) return [{ value: multiple, place: multiple / 5 }];
+  const told = amount ?? count ?? ranked ?? nth ?? "";
+  const value = SPELT.find(({ pattern }) => pattern.test(told))?.value;
+  return value === undefined ? [] : [{ value, place: Math.min(1, value / 2) }];
+}
+
+const SPELT = [
+  ...READ.map(({ times: value, list }) => ({
+    value,
+    pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+  })),
+  ...PLACES.map(({ times: value, list }) => ({
+    value,
+    pattern: new RegExp(`^(?:${list})[ -]?(?:${LARGEST})`, "iu"),
+  })),
+];

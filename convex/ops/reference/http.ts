@@ -18,7 +18,6 @@ const document: MountedEndpoint = endpoint({
   summary: "This interface as an OpenAPI 3.1 document.",
   description:
     "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address. What stands in several places is told once, among the components; every example of an answer is on `/docs`.",
-  needs: [],
   answerHeaders: CACHE_HEADERS,
   unchanged: "It is what `If-None-Match` names.",
   example: { input: {}, output: { openapi: "3.1.1" } },
@@ -29,7 +28,6 @@ const document: MountedEndpoint = endpoint({
 
 const REFERENCE = {
   methods: ["GET"],
-  needs: [],
   answerHeaders: {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
@@ -67,7 +65,6 @@ function text(
   return endpoint({
     ...described,
     methods: ["GET"],
-    needs: [],
     answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "For how long it may be kept." },
     input: z.object({}),
     returns: z.string(),

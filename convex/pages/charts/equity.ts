@@ -3,7 +3,7 @@ import { area, curveStepAfter, line } from "d3-shape";
 import type { EquityPoint } from "../../signals/views/shapes";
 import { ARM_NAMES, type ArmName } from "../../signals/views/signals";
 import { html, type Html } from "../markup";
-import { signed } from "../../lib/text/figures";
+import { signed } from "../../lib/text/numbers";
 import { ARM_WORDS } from "../words";
 import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";
 

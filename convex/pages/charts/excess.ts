@@ -1,7 +1,7 @@
 import { scaleLinear } from "d3-scale";
 import type { SignalStats } from "../../signals/statistics/shapes";
 import { html, type Html } from "../markup";
-import { points } from "../../lib/text/figures";
+import { points } from "../../lib/text/numbers";
 import { ARM_WORDS } from "../words";
 import { across, below, chart, dot, share, SPAN, upright } from "./frame";
 

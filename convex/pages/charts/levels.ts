@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
-import { shortUsd, usd } from "../../lib/text/figures";
+import { shortUsd, usd } from "../../lib/text/numbers";
 import {
   across,
   box,

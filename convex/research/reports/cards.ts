@@ -1,4 +1,4 @@
-import { percent } from "../../lib/text/figures";
+import { percent } from "../../lib/text/numbers";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
 import { linkedCitations } from "../../messenger/citations";
 import type { Button, Paragraph } from "../../messenger/format";

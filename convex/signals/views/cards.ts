@@ -1,7 +1,7 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import { sourceName } from "../../lib/publicSources";
-import { points, signed } from "../../lib/text/figures";
+import { points, signed } from "../../lib/text/numbers";
 import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { percent, signed, typeset } from "../../convex/lib/text/figures";
+import { percent, signed, typeset } from "../../convex/lib/text/numbers";
 
 /** One style of figures. */
 
