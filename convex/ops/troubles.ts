@@ -9,7 +9,7 @@ export const vTrouble = literals(...TROUBLES);
 export type Trouble = Infer<typeof vTrouble>;
 
 /** What of the health tells. */
-export type Signs = {
+type Signs = {
   outbox: { oldestSeconds: number | null };
   pending: Readonly<Record<string, number | null>>;
   providers: Readonly<Record<string, { calls: number; errorRate: number }>>;

@@ -9,7 +9,7 @@ import { troublesIn, vTrouble, type Trouble } from "./troubles";
 
 /** How each hour of the last 90 days went. */
 
-export const DAYS = 90;
+const DAYS = 90;
 
 /** The job that runs every minute: by it an hour was served. */
 const PULSE: CronName = "take up what is due";
@@ -56,7 +56,7 @@ const vUptime = v.object({
   /** Newest first; `to` is where the first good hour begins. */
   incidents: v.array(v.object({ code: vTrouble, from: v.number(), to: v.number() })),
 });
-export type Uptime = Infer<typeof vUptime>;
+type Uptime = Infer<typeof vUptime>;
 
 const MOST_INCIDENTS = 50;
 

@@ -32,7 +32,7 @@ export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loa
 
 /** A failure as a page, for who looks with a browser. */
 export type Failing = { status: number; message: string };
-export type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
+type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
 
 /** Mounts the routes, the preflight of every path, and the answers for unknown paths and methods. */
 export function mount(
