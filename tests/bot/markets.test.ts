@@ -224,7 +224,7 @@ describe("prices", () => {
     // Nobody has collected the list of coins before: whoever asks first has that done.
     expect((await say(app, "/price sol"))[0]).toContain("I know no price of that");
     expect((await say(app, "/price sol"))[0]).toMatch(
-      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d % in 24 h<\/b>\n5 Jan 2026/,
+      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d\u202F% in 24 h<\/b>\n5 Jan 2026/,
     );
     for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
       expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);
