@@ -1,23 +1,21 @@
-import { internal } from "../_generated/api";
-import type { Id } from "../_generated/dataModel";
-import type { ActionCtx } from "../_generated/server";
-import { AppError } from "../lib/errors";
-import { charge } from "../lib/limits/charges";
-import { NO_WALLET } from "../wallets/model";
-import { foundFor } from "../wallets/orders/carrying";
-import { notice } from "./cards";
-import type { Sender, Step, Work } from "./tables";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
+import { charge } from "../../lib/limits/charges";
+import { NO_WALLET } from "../../wallets/model";
+import { foundFor } from "../../wallets/orders/carrying";
+import { notice } from "../cards";
+import type { Step } from "../tables";
+import { answerOf, type Job, type Workers } from "./work";
 
 /** An order in the chat, rehearsed and shown: its tap carries it out. For actions. */
 
 /** As the endpoint's, where none is named. */
 const SLIPPAGE_BPS = 100;
 
-/** @throws AppError with a message for the person who ordered. */
-export async function orderStep(
-  ctx: ActionCtx,
-  { jobId, sender, work }: { jobId: Id<"botJobs">; sender: Sender; work: Extract<Work, { kind: "order" }> },
-): Promise<Step> {
+export const orderWorkers: Workers<"order"> = { order: orderStep };
+
+async function orderStep(ctx: ActionCtx, { jobId, sender, work }: Job<"order">): Promise<Step> {
   const { userId, order } = work;
   await charge(ctx, "transfer", { userId, address: null });
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
@@ -30,7 +28,5 @@ export async function orderStep(
     ...{ userId, messengerId: sender.messengerId, wish, found },
     key: `chat_${jobId}`,
   });
-  return card === null
-    ? { kind: "answer", paragraphs: notice("It was shown already.").map((one) => [...one]) }
-    : { kind: "answer", ...card };
+  return card === null ? answerOf(notice("It was shown already.")) : { kind: "answer", ...card };
 }
