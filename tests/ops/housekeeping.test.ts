@@ -100,6 +100,7 @@ describe("housekeeping", () => {
       "refreshes",
       "researchResults",
       "shares",
+      "sourceReadings",
       "spending",
       "syntheses",
       "tokenAnswers",

@@ -10,7 +10,8 @@ import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "../model";
-import { vReportKind, vResult, vSources, type ReportKind } from "../shapes";
+import { readingsOf } from "../sayings";
+import { vReadings, vReportKind, vResult, type ReportKind } from "../shapes";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -101,7 +102,7 @@ export const task = internalQuery({
       kind: vReportKind,
       focus: v.string(),
       startedAt: v.union(v.number(), v.null()),
-      observations: v.array(vSources),
+      readings: vReadings,
     }),
     v.null(),
   ),
@@ -119,8 +120,9 @@ export const task = internalQuery({
       kind: row.kind,
       focus: row.focus,
       startedAt: (await ctx.db.get("shifts", row.shiftId))?.startedAt ?? null,
-      observations: observations.flatMap((observation) =>
-        observation === null ? [] : [observation.sources],
+      readings: await readingsOf(
+        ctx,
+        observations.flatMap((observation) => (observation === null ? [] : [observation.sources])),
       ),
     };
   },
