@@ -125,6 +125,7 @@ import type * as lib_answers_template from "../lib/answers/template.js";
 import type * as lib_budget_costs from "../lib/budget/costs.js";
 import type * as lib_budget_ledger from "../lib/budget/ledger.js";
 import type * as lib_budget_payers from "../lib/budget/payers.js";
+import type * as lib_changes from "../lib/changes.js";
 import type * as lib_cronRuns from "../lib/cronRuns.js";
 import type * as lib_env from "../lib/env.js";
 import type * as lib_errors from "../lib/errors.js";
@@ -677,6 +678,7 @@ declare const fullApi: ApiFromModules<{
   "lib/budget/costs": typeof lib_budget_costs;
   "lib/budget/ledger": typeof lib_budget_ledger;
   "lib/budget/payers": typeof lib_budget_payers;
+  "lib/changes": typeof lib_changes;
   "lib/cronRuns": typeof lib_cronRuns;
   "lib/env": typeof lib_env;
   "lib/errors": typeof lib_errors;
