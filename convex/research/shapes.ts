@@ -132,5 +132,3 @@ export type Rank = Infer<typeof vRank>;
 export type Settled = Infer<typeof vSettled>;
 export type SourceStates = Infer<typeof vSourceStates>;
 export type MarketOutput = Infer<typeof vMarketOutput>;
-export type SentimentOutput = Infer<typeof vSentimentOutput>;
-export type OnchainOutput = Infer<typeof vOnchainOutput>;
