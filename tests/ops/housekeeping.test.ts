@@ -99,6 +99,7 @@ describe("housekeeping", () => {
       "providerCalls",
       "refreshes",
       "researchResults",
+      "serviceDays",
       "shares",
       "sourceReadings",
       "spending",
