@@ -20,7 +20,15 @@ import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
-import { anchorShape, chainHead, shadowEvent, signalEvent } from "../convex/signals/record/events";
+import {
+  anchorShape,
+  chainHead,
+  circumstances,
+  link,
+  shadowEvent,
+  shadowSlot,
+  signalEvent,
+} from "../convex/signals/record/events";
 import { standing } from "../convex/signals/statistics/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
@@ -31,7 +39,15 @@ function validatorOf(shape: z.ZodType): GenericValidator {
 
 /** Which shapes are stored, by the file of `convex/` that has their validators. */
 export const STORED: Readonly<
-  Record<string, { from: string; validators: Record<string, GenericValidator> }>
+  Record<
+    string,
+    {
+      from: string;
+      /** What several of the validators hold. */
+      parts?: Record<string, GenericValidator>;
+      validators: Record<string, GenericValidator>;
+    }
+  >
 > = {
   "alerts/stored": {
     from: "alerts/language/conditions",
@@ -62,6 +78,7 @@ export const STORED: Readonly<
   },
   "research/stored": {
     from: "research",
+    parts: { vOpenShift: validatorOf(shiftStatus.shape.activeJobs.element) },
     validators: {
       vReportText: validatorOf(resultShape),
       vChange: validatorOf(change),
@@ -73,6 +90,11 @@ export const STORED: Readonly<
   },
   "signals/stored": {
     from: "signals",
+    parts: {
+      vLink: validatorOf(z.object(link)),
+      vCircumstances: validatorOf(z.object(circumstances)),
+      vShadowSlot: validatorOf(z.object(shadowSlot)),
+    },
     validators: {
       vProposal: validatorOf(proposalShape),
       vStanding: validatorOf(standing),
@@ -93,9 +115,10 @@ export const STORED: Readonly<
   },
   "whales/stored": {
     from: "whales/shapes",
+    parts: { vEnd: validatorOf(movement.shape.from) },
     validators: {
-      vPublicAlert: validatorOf(publicAlertShape),
       vMovement: validatorOf(movement),
+      vPublicAlert: validatorOf(publicAlertShape),
     },
   },
 };

@@ -8,6 +8,7 @@ import { cron } from "../../lib/cronRuns";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "../model";
@@ -57,7 +58,7 @@ export const claimDue = cron("write due research reports", async (ctx) => {
   if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.reports.syntheses.claimDue, {});
 });
 
-/** A shift that waits for a synthesis of the report it owes goes on waiting for that one. */
+/** A shift that waits for a synthesis of the report it owes keeps waiting for that one. */
 async function keyOf(ctx: MutationCtx, shift: Doc<"shifts">, kind: ReportKind): Promise<string> {
   if (shift.synthesisId !== undefined && shift.nextReport === kind) {
     const waitingFor = await ctx.db.get("syntheses", shift.synthesisId);
@@ -109,10 +110,7 @@ export const task = internalQuery({
   handler: async (ctx, { synthesisId }) => {
     const row = await writing(ctx, synthesisId);
     if (row === null) return null;
-    const points = await ctx.db
-      .query("dataPoints")
-      .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))
-      .take(MAX_DATA_POINTS);
+    const points = await rowsBy(ctx.db.query("dataPoints"), "shiftId", row.shiftId).take(MAX_DATA_POINTS);
     const observations = await Promise.all(
       points.map(({ observationId }) => ctx.db.get("observations", observationId)),
     );
