@@ -121,7 +121,7 @@ export const rehearse = counted(
   },
 );
 
-/** As far as it gets is told as well where it is refused later on. */
+/** It also says how far it got, where a later step refuses it. */
 async function rehearseSwap(
   ctx: ActionCtx,
   payer: Payer,

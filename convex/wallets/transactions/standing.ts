@@ -58,7 +58,7 @@ export const of = internalQuery({
   returns: vStanding,
   handler: async (ctx, { userId, request, caller, now, valueMicroUsd, asked, keyHash }) => {
     const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
-    // Who is not allowed is told of the owner's limits, which an approval has as well.
+    // A caller who is not allowed sees the owner's limits, which an approval has as well.
     const owners = asked === "chat" ? CHAT : APPROVED;
     const permit = verdict.kind === "allowed" && asked === undefined ? verdict : owners;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
