@@ -41,7 +41,8 @@ const UPWARD: Readonly<Record<string, string>> = {
   "wallets/http": "account",
   "bot/commands/owner": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/desk": "pictures",
+  "bot/works/alerts": "pictures",
+  "bot/works/account": "pictures",
   "alerts/firings": "pictures",
   "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",
@@ -108,7 +109,7 @@ function upward({ path, room, imports, source }: Module): string[] {
 /** Whether a file registers functions of both kinds. Every call evaluates all that its file imports. */
 function registersBoth({ source }: Module): boolean {
   const registered = Array.from(source.matchAll(/^export const \w+ = (\w+)[<(]/gm), ([, by = ""]) => by);
-  const transactions = /^(?:internalQuery|internalMutation|query|mutation|cron|dueWork)$/;
+  const transactions = /^(?:internalQuery|internalMutation|query|mutation|change|ownRows|cron|dueWork)$/;
   const actions = /^(?:internalAction|action|providerAction|httpAction|worker)$/;
   return registered.some((by) => transactions.test(by)) && registered.some((by) => actions.test(by));
 }

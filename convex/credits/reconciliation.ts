@@ -1,8 +1,10 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
+import { rowsBy } from "../lib/records/rows";
 import { standingOf } from "./model";
 import { vStanding, type Standing } from "./tables";
 
@@ -27,17 +29,16 @@ type Cursor = Infer<typeof vCursor>;
  * Recomputes every balance from the ledger's rows, page by page, and records where one differs. It corrects nothing: a
  * difference is a fault for a person to understand. `after` is the last user done, `open` the one it is in the middle of.
  */
-export const run = internalMutation({
-  args: { after: v.optional(v.string()), open: v.optional(vCursor) },
-  returns: v.null(),
-  handler: async (ctx, { after, open }) => {
+export const run = change(
+  { after: v.optional(v.string()), open: v.optional(vCursor) },
+  async (ctx, { after, open }) => {
     let last = after ?? "";
     let cursor = open ?? null;
     for (let left = PAGE; left > 0;) {
       cursor ??= await nextUser(ctx, last);
       if (cursor === null) {
         await recordCronRun(ctx, "recompute the ledger");
-        return null;
+        return;
       }
       const read = await sumRows(ctx, cursor, left);
       left -= read + 1;
@@ -50,11 +51,10 @@ export const run = internalMutation({
       after: last,
       ...(cursor === null ? {} : { open: cursor }),
     });
-    return null;
   },
-});
+);
 
-/** The first user behind `after` who has a balance or a row: one without the other is a difference too. */
+/** The first user after `after` who has a balance or a row: one without the other is a difference too. */
 async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {
   const balance = await ctx.db
     .query("creditBalances")
@@ -113,10 +113,7 @@ async function compare(ctx: MutationCtx, cursor: Cursor): Promise<void> {
 
 /** The credits of all of a user's reversed deposits; a user has few. */
 async function reversedCredits(ctx: QueryCtx, userId: string): Promise<number> {
-  const reversals = await ctx.db
-    .query("creditReversals")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(PAGE);
+  const reversals = await rowsBy(ctx.db.query("creditReversals"), "userId", userId).take(PAGE);
   return reversals.reduce((sum, { amount }) => sum + amount, 0);
 }
 

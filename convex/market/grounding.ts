@@ -1,5 +1,5 @@
 import { pick } from "convex-helpers";
-import { MAJOR_NAMES, MAJORS } from "../evidence/model";
+import { COIN_NAMES, MAJORS } from "../lib/money/tokens";
 import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
@@ -12,7 +12,7 @@ import type { MarketFigures, MarketSource } from "./tables";
 
 /** A price of the model's that is further off than this share is worth a word to the operator. */
 const TOLERANCE = 0.02;
-/** A price a hundred times the source's, or further off, is told as this far off. */
+/** A price a hundred times the source's, or further off, is reported as this far off. */
 const MAX_AGREEMENT_BPS = 1_000_000;
 const TOP = 20;
 const TRENDING = 10;
@@ -59,7 +59,7 @@ export function coinAsked(question: string, observed: Observed): string | null {
   const bare = bareSymbol(question);
   if (bare !== null && symbols.includes(bare)) return bare;
   const listed = listedCoins(observed.facts).map(({ symbol, name }) => ({ symbol, name }));
-  const majors = MAJORS.flatMap((symbol) => MAJOR_NAMES[symbol].map((name) => ({ symbol, name })));
+  const majors = MAJORS.flatMap((symbol) => COIN_NAMES[symbol].map((name) => ({ symbol, name })));
   const places = [
     ...symbols.map((symbol) => ({ symbol, at: placeOf(question, symbol) })),
     ...MAJORS.map((symbol) => ({ symbol, at: placeOf(question.toUpperCase(), symbol) })),

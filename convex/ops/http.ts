@@ -3,8 +3,9 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { agentApiUrl, isSet, type Variable } from "../lib/env";
-import { iso, SECOND } from "../lib/time";
+import { HOUR, iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
+import { troublesIn } from "./troubles";
 import { VERSION } from "./version";
 
 /** Without any of these, endpoints of the contract answer 500. */
@@ -26,7 +27,6 @@ const health: MountedEndpoint = endpoint({
   summary: "Whether the service answers, and how its own work goes.",
   description:
     "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, most calls of a provider fail, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
-  needs: [],
   example: {
     input: {},
     output: { ...healthExample, caller: { address: "198.51.100.7" } },
@@ -57,6 +57,14 @@ export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
     reasons,
     checks: { configured, ...checks },
   };
+}
+
+/** What users see of it, with how the last 90 days went. */
+export async function readStatus(ctx: ActionCtx) {
+  const now = Date.now();
+  const { checks, time } = await readHealth(ctx);
+  const uptime = await ctx.runQuery(internal.ops.uptime.read, { now: Math.floor(now / HOUR) * HOUR });
+  return { time, troubles: troublesIn(checks), uptime };
 }
 
 /** The agent API needs no setting beside its own gateway, and beside another one an address. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http/endpoint";
 import { optionalToken, text } from "../lib/http/input";
-import { readHealth } from "../ops/http";
+import { readHealth, readStatus } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
 import { signalToken } from "../signals/views/shapes";
@@ -14,7 +14,9 @@ import {
   recordExample,
   research,
   researchPageExample,
+  serviceStatus,
   signalPageExample,
+  statusExample,
   whales,
   whalesPageExample,
 } from "./shapes";
@@ -46,7 +48,6 @@ function shown<Input extends z.ZodType, Output extends z.ZodType>({
   return endpoint<Input, Output>({
     ...described,
     methods: ["GET"],
-    needs: [],
     answerHeaders: PAGE_HEADERS,
     handler: read,
     page: async (ctx, input) => {
@@ -71,7 +72,6 @@ const home: MountedEndpoint = endpoint({
   summary: "What answers here, and where to read on; for people a page with the day's prices and signals.",
   description:
     "The name and version of the service, and links to its health, its reference and a first answer. The page shows what /mcp/prices, /mcp/market, /mcp/signals/latest, /signals/{id} and /mcp/whale-alerts hold; it asks nobody for a newer market.",
-  needs: [],
   answerHeaders: PAGE_HEADERS,
   example: { input: {}, output: { service: TITLE, version: VERSION, links: LINKS } },
   input: z.object({}),
@@ -141,13 +141,24 @@ const whalesPage: MountedEndpoint = shown({
 
 const statusPage: MountedEndpoint = shown({
   path: "/status",
-  summary: "How the service does: its jobs, its providers, what waits, and the day's budget.",
+  summary: "What works now, and how each hour of the last 90 days went.",
+  description: "For users. Codes of incidents: down, late, answers, wallets, payments, messages.",
+  example: { input: {}, output: statusExample },
+  input: z.object({}),
+  returns: serviceStatus,
+  read: (ctx) => readStatus(ctx),
+  render: async (value) => (await import("./status")).statusPage(value),
+});
+
+const boardPage: MountedEndpoint = shown({
+  path: "/board",
+  summary: "How the service does, for its operator: jobs, providers, what waits, and the day's budget.",
   description: "What /health knows, except who is asking.",
   example: { input: {}, output: healthExample },
   input: z.object({}),
   returns: serviceHealth,
   read: (ctx) => readHealth(ctx),
-  render: async (value) => (await import("./status")).statusPage(value),
+  render: async (value) => (await import("./board")).boardPage(value),
 });
 
 export const pageEndpoints: MountedEndpoint[] = [
@@ -157,4 +168,5 @@ export const pageEndpoints: MountedEndpoint[] = [
   researchPage,
   whalesPage,
   statusPage,
+  boardPage,
 ];

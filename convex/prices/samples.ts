@@ -1,7 +1,9 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { HOUR } from "../lib/time";
+import { rowsByBoth } from "../lib/records/rows";
 import { priceOf, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource, type Price } from "./tables";
 
@@ -64,37 +66,33 @@ export const store = internalMutation({
 });
 
 /** Those of several tokens together, and how their sources answered. */
-export const storeAll = internalMutation({
-  args: { samples: v.array(v.object(vSample)), noted: vNoted },
-  returns: v.null(),
-  handler: async (ctx, { samples, noted }) => {
+export const storeAll = change(
+  { samples: v.array(v.object(vSample)), noted: vNoted },
+  async (ctx, { samples, noted }) => {
     await keepNoted(ctx, noted);
     for (const sample of samples) await keep(ctx, sample);
-    return null;
   },
-});
+);
 
 /**
  * Stores what a coin's price was at times before the first sample of it, so that the days before somebody asked for it are
  * known too. Where samples are, they stay alone.
  */
-export const storeEarlier = internalMutation({
-  args: {
+export const storeEarlier = change(
+  {
     token: v.string(),
     source: vPriceSource,
     /** Oldest first; `at` in epoch ms. */
     closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
   },
-  returns: v.null(),
-  handler: async (ctx, { token, source, closes }) => {
+  async (ctx, { token, source, closes }) => {
     const first = await oldest(ctx, token);
     for (const { at, priceUsd } of closes) {
       if (first !== null && at >= first.takenAt) break;
       await ctx.db.insert("priceSamples", { token, source, priceUsd, observedAt: at, takenAt: at });
     }
-    return null;
   },
-});
+);
 
 async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();
@@ -114,10 +112,13 @@ async function closeHour(
   const token = PRICED_TOKENS.find((one) => one === sampled);
   if (token === undefined) return;
   const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
-  const row = await ctx.db
-    .query("hourlyCloses")
-    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).eq("hourEndsAt", hourEndsAt))
-    .unique();
+  const row = await rowsByBoth(
+    ctx.db.query("hourlyCloses"),
+    "token",
+    token,
+    "hourEndsAt",
+    hourEndsAt,
+  ).unique();
   const close = { token, hourEndsAt, priceUsd, source, takenAt };
   if (row === null) await ctx.db.insert("hourlyCloses", close);
   else if (source !== "llm" || row.source === "llm") await ctx.db.replace("hourlyCloses", row._id, close);

@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import type { Payer } from "../lib/budget/ledger";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { vPayer } from "../lib/tables";
@@ -19,6 +20,7 @@ import {
   type Terms,
 } from "../lib/work/jobs";
 import type { Place } from "../lib/work/lanes";
+import { rowsBy } from "../lib/records/rows";
 import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
 import { vSettled, vSources, type Sources } from "./shapes";
@@ -112,11 +114,7 @@ function termsOf(observationId: Id<"observations">): Terms {
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
-  return ctx.db
-    .query("observations")
-    .withIndex("by_focus", (q) => q.eq("focus", focus))
-    .order("desc")
-    .first();
+  return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
 function serves(observation: Doc<"observations">, now: number, wanted: "soon" | "whole"): boolean {
@@ -139,30 +137,26 @@ export const task = internalQuery({
 });
 
 /** Keeps what sources have said; the last one ends the collection. */
-export const settle = internalMutation({
-  args: { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
-  returns: v.null(),
-  handler: async (ctx, { observationId, job, settled, noted }) => {
+export const settle = change(
+  { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
+  async (ctx, { observationId, job, settled, noted }) => {
     await keepNoted(ctx, noted);
     const row = await ctx.db.get("observations", observationId);
-    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return null;
+    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return;
     const sources = settled.reduce(withSettled, row.sources);
     if (await storeSources(ctx, observationId, sources)) await end(ctx, job);
-    return null;
   },
-});
+);
 
 /** A collection was cut off. Once too often: its silent sources count as failed. */
-export const failed = internalMutation({
-  args: { observationId: v.id("observations"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { observationId, isLast }) => {
+export const failed = change(
+  { observationId: v.id("observations"), ...vFailure },
+  async (ctx, { observationId, isLast }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row?.state === "collecting" && isLast)
       await storeSources(ctx, observationId, closed(row.sources, Date.now()));
-    return null;
   },
-});
+);
 
 /** The sources of an observation as they stand, and for each that has no reading the last one stored before it. */
 export const readings = internalQuery({

@@ -4,6 +4,24 @@ import { literals } from "convex-helpers/validators";
 
 /** What is stored of the shapes of `signals`. Written by `npm run codegen`; a test holds both against one another. */
 
+const vLink = v.object({
+  sequence: v.number(),
+  contentHash: v.string(),
+  previousHash: v.string(),
+  hash: v.string(),
+});
+
+const vCircumstances = v.object({
+  token: literals("BTC", "ETH"),
+  day: v.string(),
+  model: v.union(v.string(), v.null()),
+  promptVersion: v.string(),
+  refusedDays: v.number(),
+  gapMinutes: v.number(),
+});
+
+const vShadowSlot = v.object({ arm: v.string(), token: literals("BTC", "ETH", "SOL"), hour: v.string() });
+
 export const vProposal = v.object({
   signal: literals("BUY", "SELL", "HOLD"),
   entry: v.number(),
@@ -28,32 +46,18 @@ export const vStanding = v.object({
 
 export const vSignalEvent = v.union(
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("issued"),
     content: v.object({
-      token: literals("BTC", "ETH"),
-      day: v.string(),
-      model: v.union(v.string(), v.null()),
-      promptVersion: v.string(),
-      refusedDays: v.number(),
-      gapMinutes: v.number(),
+      ...vProposal.fields,
+      ...vCircumstances.fields,
       timeframe: v.literal("1h"),
-      signal: literals("BUY", "SELL", "HOLD"),
-      entry: v.number(),
-      tp1: v.union(v.number(), v.null()),
-      tp2: v.union(v.number(), v.null()),
-      sl: v.union(v.number(), v.null()),
-      confidence: v.number(),
       calibratedConfidence: v.number(),
       calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
       calibrationOutcomes: v.number(),
       costBps: v.number(),
       coin: v.union(literals("BUY", "SELL"), v.null()),
       momentum: v.union(literals("BUY", "SELL"), v.null()),
-      reasoning: v.string(),
       generatedAt: v.string(),
       expiresAt: v.string(),
       priceSource: v.string(),
@@ -61,18 +65,10 @@ export const vSignalEvent = v.union(
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("closed"),
     content: v.object({
-      token: literals("BTC", "ETH"),
-      day: v.string(),
-      model: v.union(v.string(), v.null()),
-      promptVersion: v.string(),
-      refusedDays: v.number(),
-      gapMinutes: v.number(),
+      ...vCircumstances.fields,
       status: literals("WIN", "LOSS", "EXPIRED"),
       closedAt: v.string(),
       exitPrice: v.union(v.number(), v.null()),
@@ -82,18 +78,10 @@ export const vSignalEvent = v.union(
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("compared"),
     content: v.object({
-      token: literals("BTC", "ETH"),
-      day: v.string(),
-      model: v.union(v.string(), v.null()),
-      promptVersion: v.string(),
-      refusedDays: v.number(),
-      gapMinutes: v.number(),
+      ...vCircumstances.fields,
       mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
       mirrorExitPrice: v.union(v.number(), v.null()),
       mirrorInDoubt: v.optional(v.boolean()),
@@ -102,27 +90,12 @@ export const vSignalEvent = v.union(
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("refused"),
-    content: v.object({
-      token: literals("BTC", "ETH"),
-      day: v.string(),
-      model: v.union(v.string(), v.null()),
-      promptVersion: v.string(),
-      refusedDays: v.number(),
-      gapMinutes: v.number(),
-      reason: literals("refused", "failed"),
-      at: v.string(),
-    }),
+    content: v.object({ ...vCircumstances.fields, reason: literals("refused", "failed"), at: v.string() }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("promoted"),
     content: v.object({
       arm: v.string(),
@@ -138,26 +111,17 @@ export const vSignalEvent = v.union(
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("shadow"),
     content: v.object({ shadowSequence: v.number(), shadowHash: v.string(), at: v.string() }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("changed"),
     content: v.object({ model: v.string(), promptVersion: v.string(), costBps: v.number(), at: v.string() }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("restored"),
     content: v.object({ reason: v.string(), at: v.string() }),
   }),
@@ -165,13 +129,10 @@ export const vSignalEvent = v.union(
 
 export const vShadowEvent = v.union(
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("issued"),
     content: v.object({
-      token: literals("BTC", "ETH", "SOL"),
+      ...vShadowSlot.fields,
       model: v.string(),
       promptVersion: v.string(),
       signal: literals("BUY", "SELL", "HOLD"),
@@ -188,18 +149,13 @@ export const vShadowEvent = v.union(
       expiresAt: v.string(),
       priceSource: v.string(),
       priceObservedAt: v.string(),
-      arm: v.string(),
-      hour: v.string(),
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("closed"),
     content: v.object({
-      token: literals("BTC", "ETH", "SOL"),
+      ...vShadowSlot.fields,
       gapMinutes: v.number(),
       status: literals("WIN", "LOSS", "EXPIRED"),
       closedAt: v.string(),
@@ -207,20 +163,13 @@ export const vShadowEvent = v.union(
       pnlPercent: v.union(v.number(), v.null()),
       decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
       inDoubt: v.optional(v.boolean()),
-      arm: v.string(),
-      hour: v.string(),
     }),
   }),
   v.object({
-    sequence: v.number(),
-    contentHash: v.string(),
-    previousHash: v.string(),
-    hash: v.string(),
+    ...vLink.fields,
     kind: v.literal("missed"),
     content: v.object({
-      arm: v.string(),
-      token: literals("BTC", "ETH", "SOL"),
-      hour: v.string(),
+      ...vShadowSlot.fields,
       reason: literals("refused", "failed", "budget"),
       at: v.string(),
     }),

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { onTestFinished, vi } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -93,10 +92,10 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-    const request = new Request(input, init);
-    if (request.url.startsWith(PROVIDERS)) return standins.handle(request);
-    if (new URL(request.url).hostname === "127.0.0.1") return networkFetch(input, init);
-    throw new Error(`A test reached for ${new URL(request.url).origin}`);
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin === PROVIDERS) return standins.handle(new Request(input, init));
+    if (url.hostname === "127.0.0.1") return networkFetch(input, init);
+    throw new Error(`A test reached for ${url.origin}`);
   });
   const logged: unknown[][] = [];
   for (const level of ["log", "warn", "error", "info", "debug"] as const) {
@@ -109,7 +108,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
   });
   // A world ends with the test that made it. What makes one for a whole file closes it.
-  if (getCurrentTest() !== undefined) onTestFinished(closeApp);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(closeApp);
   hosts.push(host);
   const t = createClient<DataModel>(host);
 

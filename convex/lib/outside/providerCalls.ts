@@ -4,9 +4,10 @@ import type {
   RegisteredAction,
   ReturnValueForOptionalValidator,
 } from "convex/server";
-import { v, type GenericValidator, type PropertyValidators } from "convex/values";
+import { type GenericValidator, type PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalAction, internalMutation, type ActionCtx } from "../../_generated/server";
+import { internalAction, type ActionCtx } from "../../_generated/server";
+import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
 import { takeNoted } from "./notes";
@@ -14,8 +15,7 @@ import { keepNoted, vNoted } from "./tallies";
 
 /**
  * How the outside services answer, for the operator, and what those cost that nobody is refused for. `providers/` notes every
- * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and what asked nobody
- * writes nothing.
+ * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and work that asked nobody writes nothing.
  */
 
 /**
@@ -66,11 +66,6 @@ async function store(ctx: ActionCtx): Promise<void> {
   }
 }
 
-export const record = internalMutation({
-  args: vNoted,
-  returns: v.null(),
-  handler: async (ctx, taken) => {
-    await keepNoted(ctx, taken);
-    return null;
-  },
+export const record = change(vNoted.fields, async (ctx, taken) => {
+  await keepNoted(ctx, taken);
 });

@@ -2,11 +2,13 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "../model";
@@ -56,7 +58,7 @@ export const claimDue = cron("write due research reports", async (ctx) => {
   if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.reports.syntheses.claimDue, {});
 });
 
-/** A shift that waits for a synthesis of the report it owes goes on waiting for that one. */
+/** A shift that waits for a synthesis of the report it owes keeps waiting for that one. */
 async function keyOf(ctx: MutationCtx, shift: Doc<"shifts">, kind: ReportKind): Promise<string> {
   if (shift.synthesisId !== undefined && shift.nextReport === kind) {
     const waitingFor = await ctx.db.get("syntheses", shift.synthesisId);
@@ -108,10 +110,7 @@ export const task = internalQuery({
   handler: async (ctx, { synthesisId }) => {
     const row = await writing(ctx, synthesisId);
     if (row === null) return null;
-    const points = await ctx.db
-      .query("dataPoints")
-      .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))
-      .take(MAX_DATA_POINTS);
+    const points = await rowsBy(ctx.db.query("dataPoints"), "shiftId", row.shiftId).take(MAX_DATA_POINTS);
     const observations = await Promise.all(
       points.map(({ observationId }) => ctx.db.get("observations", observationId)),
     );
@@ -126,8 +125,8 @@ export const task = internalQuery({
   },
 });
 
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     synthesisId: v.id("syntheses"),
     job: vJob,
     result: vResult,
@@ -135,28 +134,24 @@ export const store = internalMutation({
     tokensUsed: v.number(),
     noted: vNoted,
   },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId, job, noted, ...written }) => {
+  async (ctx, { synthesisId, job, noted, ...written }) => {
     await keepNoted(ctx, noted);
-    if (!(await end(ctx, job))) return null;
+    if (!(await end(ctx, job))) return;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
-    return null;
   },
-});
+);
 
 /** Notes a failed attempt; the last one ends the synthesis. */
-export const failed = internalMutation({
-  args: { synthesisId: v.id("syntheses"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId, error, isLast }) => {
-    if ((await writing(ctx, synthesisId)) === null) return null;
+export const failed = change(
+  { synthesisId: v.id("syntheses"), ...vFailure },
+  async (ctx, { synthesisId, error, isLast }) => {
+    if ((await writing(ctx, synthesisId)) === null) return;
     await ctx.db.patch("syntheses", synthesisId, { error, ...(isLast ? { state: "failed" } : {}) });
     if (isLast)
       await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
-    return null;
   },
-});
+);
 
 async function writing(ctx: QueryCtx, synthesisId: Id<"syntheses">): Promise<Doc<"syntheses"> | null> {
   const row = await ctx.db.get("syntheses", synthesisId);

@@ -69,12 +69,13 @@ export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | 
 
 export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: string | undefined) {
   if (idempotencyKey === undefined) return null;
-  return ctx.db
-    .query("transactions")
-    .withIndex("by_userId_and_idempotencyKey", (q) =>
-      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
-    )
-    .unique();
+  return rowsByBoth(
+    ctx.db.query("transactions"),
+    "userId",
+    userId,
+    "idempotencyKey",
+    idempotencyKey,
+  ).unique();
 }
 
 function sameRequest(a: TransactionRequest, b: TransactionRequest): boolean {
@@ -109,7 +110,7 @@ export function deedOf({ kind }: TransactionRequest): "send" | "swap" {
 /**
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
- * @param begin Sees to that; a driver of its own unless the caller is to be the driver.
+ * @param begin Sees to that; a driver of its own, unless the caller drives.
  * @returns The transaction, the first one when the key was used before with the same request.
  * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
  * would be passed.

@@ -1,6 +1,7 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../../_generated/server";
+import { change } from "../../../lib/changes";
 import { byWalletId } from "../../model";
 import {
   auditSigning,
@@ -22,7 +23,7 @@ import { vSwapTerms, vTransaction } from "../tables";
 /** A driver's term. */
 export type Term = { walletId: string; driver: number };
 
-/** With what the caller who drives has ordered: what is left behind that goes to a driver of its own. */
+/** With what the caller who drives has ordered: what is left after that goes to a driver of its own. */
 const vAsked = {
   walletId: v.string(),
   driver: v.number(),
@@ -30,7 +31,7 @@ const vAsked = {
 };
 export type Asked = ObjectType<typeof vAsked>;
 
-/** What a driver goes on with. */
+/** What a driver does next. */
 export const vNext = v.object({
   work: v.union(
     v.object({
@@ -81,25 +82,18 @@ export const report = internalMutation({
   },
 });
 
-/** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
-export const endTerm = internalMutation({
-  args: { walletId: v.string(), driver: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { walletId, driver }) => {
+/** Ends the term of a caller who is answered before their work is done; another driver continues with it. */
+export const endTerm = change(
+  { walletId: v.string(), driver: v.number() },
+  async (ctx, { walletId, driver }) => {
     const wallet = await byWalletId(ctx, walletId);
     if (wallet.driver === driver) await startDriver(ctx, { ...wallet, leaseUntil: 0 }, Date.now());
-    return null;
   },
-});
+);
 
 /** Sees that somebody works through a wallet's queue. */
-export const resume = internalMutation({
-  args: { walletId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { walletId }) => {
-    await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
-    return null;
-  },
+export const resume = change({ walletId: v.string() }, async (ctx, { walletId }) => {
+  await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
 });
 
 /**
