@@ -1,6 +1,8 @@
+import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
 import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";
+import { observationsOf } from "../support/observations";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -91,7 +93,7 @@ describe("a research shift", () => {
       expect(claimedAt - due).toBeGreaterThanOrEqual(0);
       expect(claimedAt - due).toBeLessThanOrEqual(5 * MINUTE);
     }
-    const observations = await app.rows("observations");
+    const observations = await observationsOf(app);
     expect(observations.map(({ _id }) => _id)).toEqual(points.map(({ observationId }) => observationId));
     for (const { state, focus, sources } of observations) {
       expect([state, focus]).toEqual(["settled", "SOL"]);
@@ -185,9 +187,9 @@ describe("a research shift", () => {
       const text = messages[i + 1]?.parts.join("\n");
       expect(text).toContain(titles[i]);
       expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
-      expect(text).toContain(report.result.shortSummary.replaceAll("&", "&amp;"));
+      expect(text).toContain(typeset(report.result.shortSummary).replaceAll("&", "&amp;"));
       for (const { title, confidence } of report.result.impacts) {
-        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}% · `);
+        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}\u202F% · `);
       }
     }
 
