@@ -393,6 +393,7 @@ import type * as research_reports_publications from "../research/reports/publica
 import type * as research_reports_stages from "../research/reports/stages.js";
 import type * as research_reports_syntheses from "../research/reports/syntheses.js";
 import type * as research_results from "../research/results.js";
+import type * as research_sayings from "../research/sayings.js";
 import type * as research_shapes from "../research/shapes.js";
 import type * as research_shifts from "../research/shifts.js";
 import type * as research_sources from "../research/sources.js";
@@ -967,6 +968,7 @@ declare const fullApi: ApiFromModules<{
   "research/reports/stages": typeof research_reports_stages;
   "research/reports/syntheses": typeof research_reports_syntheses;
   "research/results": typeof research_results;
+  "research/sayings": typeof research_sayings;
   "research/shapes": typeof research_shapes;
   "research/shifts": typeof research_shifts;
   "research/sources": typeof research_sources;
