@@ -26,7 +26,7 @@ test.each([
     const [, api = "", PROVIDERS_PORT = ""] = await stack.output(
       /functions +(\S+) +\(PROVIDERS_PORT=(\d+) npm run --silent token -- alice\)/,
     );
-    // Right after its start it has much to do, and the command waits for two seconds at most.
+    // Right after its start it has much to do, and the command waits for three seconds at most.
     const facts = factsShape.parse(await (await fetch(`${standins}/_stack`)).json());
     const { code, stdout, stderr } = await token(["alice"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
