@@ -19,8 +19,9 @@ import {
 import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
+import { ownArm } from "../convex/signals/people/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
-import { anchorShape, chainHead, shadowEvent, signalEvent } from "../convex/signals/record/events";
+import { anchorShape, chainHead, personEvent, shadowEvent, signalEvent } from "../convex/signals/record/events";
 import { standing } from "../convex/signals/statistics/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 
@@ -73,9 +74,14 @@ export const STORED: Readonly<
       vStanding: zodOutputToConvex(standing),
       vSignalEvent: zodOutputToConvex(signalEvent),
       vShadowEvent: zodOutputToConvex(shadowEvent),
+      vPersonEvent: zodOutputToConvex(personEvent),
       vHead: zodOutputToConvex(chainHead.nullable()),
       vAnchor: zodOutputToConvex(anchorShape),
     },
+  },
+  "signals/people/stored": {
+    from: "signals/people/shapes",
+    validators: { vOwnArm: zodOutputToConvex(ownArm) },
   },
   // Apart: it is large, and no table has it.
   "signals/arms/stored": {

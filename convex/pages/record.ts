@@ -1,6 +1,7 @@
 import { siteUrl } from "../lib/env";
 import { many } from "../lib/text/strings";
 import { verdictWords } from "../signals/statistics/figures";
+import { DECISIVE } from "../signals/statistics/inference";
 import { ARM_NAMES } from "../signals/views/signals";
 import { drawdownChart, equityChart } from "./charts/equity";
 import { excessChart } from "./charts/excess";
@@ -9,30 +10,19 @@ import { weekChart } from "./charts/week";
 import { labSection } from "./lab";
 import type { Page } from "./layout";
 import { html, type Html, type Part } from "./markup";
-import { facts, signalTable, wideTable } from "./parts";
-import type { RecordData } from "./shapes";
+import { facts, signalLink, signalTable, wideTable } from "./parts";
+import type { OwnRecordData, RecordData } from "./shapes";
 import { ARM_WORDS, moment, orNone, points, signed, sourceNames } from "./words";
 
 /** How the signals have done. */
 
 export function recordPage(data: RecordData): Page {
-  const { stats, signals, equity, closes } = data;
-  const isEmpty = stats.n === 0 && signals.length === 0;
   const content = html`<h1>The record of the signals</h1>
     <p class="lead">
       One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
       withdrawn. What follows counts all of them.
     </p>
-    ${
-      isEmpty
-        ? html`<p class="note">No signal has been issued yet: the first come at 08:00 UTC.</p>`
-        : html`${headline(stats)} ${excessSection(stats)} ${equitySection(equity, stats)}
-            ${calibrationSection(stats)}
-            <h2 id="week">The last seven days</h2>
-            ${weekSection(signals, closes)}
-            <h2 id="all">The newest signals</h2>
-            ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`
-    }
+    ${sections(data, "No signal has been issued yet: the first come at 08:00 UTC.", DECISIVE)}
     ${labSection(data.lab)}
     <h2 id="verify">Check it yourself</h2>
     ${verifySection(data)}`;
@@ -43,6 +33,46 @@ export function recordPage(data: RecordData): Page {
     data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
     content,
   };
+}
+
+/** The same of a person's own arm. */
+export function ownRecordPage(data: OwnRecordData): Page {
+  const { arm, name, number, of, since, endedAt, left, listed, needed } = data.arm;
+  const title = `The record of ${name ?? arm}`;
+  const ended =
+    endedAt === null ? "" : left ? " Its owner has left; the record stays." : " Its owner has ended it.";
+  const content = html`<h1>${title}</h1>
+    <p class="lead">
+      A user of this service proposes these signals, at most one a token and day, before the fact. The service
+      measures their entry and their end, and none is withdrawn. What follows counts all of them since
+      ${moment(since)}.${ended}
+    </p>
+    <p class="note">
+      It is number ${number} of the ${many(of, "arm")} that its owner has had: one of several seems good sooner than one
+      alone, so its e-values have to reach ${needed}.${listed ? "" : " It is not listed: fewer than 30 of its signals have ended."}
+    </p>
+    ${sections(data, "Nothing has been proposed yet.", needed)}
+    <h2 id="verify">Check it yourself</h2>
+    ${verifySection(data, data.heldBy)}`;
+  return {
+    title,
+    description: "How the signals of a user's own arm turned out.",
+    path: `/record/${arm}`,
+    data: [`/record/${arm}`, "/records/proof", "/signals/proof"],
+    content,
+  };
+}
+
+type Shown = Omit<RecordData, "lab">;
+
+function sections({ stats, signals, equity, closes }: Shown, none: string, needed: number): Html {
+  if (stats.n === 0 && signals.length === 0) return html`<p class="note">${none}</p>`;
+  return html`${headline(stats, needed)} ${excessSection(stats)} ${equitySection(equity, stats)}
+    ${calibrationSection(stats)}
+    <h2 id="week">The last seven days</h2>
+    ${weekSection(signals, closes)}
+    <h2 id="all">The newest signals</h2>
+    ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`;
 }
 
 type Stats = RecordData["stats"];
@@ -58,17 +88,10 @@ const VERDICTS = {
   "not told from chance": "flat",
 } as const;
 
-function headline({
-  edge,
-  wins,
-  losses,
-  expired,
-  holds,
-  refusedDays,
-  trades,
-  afterCosts,
-  risk,
-}: Stats): Html {
+function headline(
+  { edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
+  needed: number,
+): Html {
   const excess =
     edge.excessPoints === null
       ? html`none yet`
@@ -102,7 +125,7 @@ function headline({
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft"
         >E-value ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)} before: both must
-        reach 20 to count as better than chance.</span
+        reach ${needed} to count as better than chance.</span
       >
     </p>
     <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
@@ -145,7 +168,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
       <p>No trade has ended yet.</p>`;
   const listed = equity.toReversed().slice(0, LISTED);
   const table = wideTable("Trades in closing order, newest first; sums after costs", listed, [
-    { head: "Signal", kind: "name", cell: ({ id }) => html`<a href="/signals/${id}">${id}</a>` },
+    { head: "Signal", kind: "name", cell: ({ id }) => signalLink(id) },
     { head: "Closed", cell: ({ closedAt }) => moment(closedAt) },
     { head: "Result", kind: "right", cell: ({ afterCostsPercent }) => signed(afterCostsPercent) },
     { head: "Sum", kind: "right", cell: ({ sumPercent }) => signed(sumPercent) },
@@ -237,7 +260,8 @@ function weekSection(signals: RecordData["signals"], closes: RecordData["closes"
   return html`<div class="grid two">${charts}</div>`;
 }
 
-function verifySection({ head, anchor, stats, unanchored }: RecordData): Html {
+/** @param heldBy Of people's chain, which event of the record has its head. */
+function verifySection({ head, anchor, stats, unanchored }: Shown, heldBy?: number | null): Html {
   if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
   return html`<div class="card">
     <p>
@@ -249,6 +273,9 @@ function verifySection({ head, anchor, stats, unanchored }: RecordData): Html {
       ${facts([
         ["Events", head.sequence],
         ["Last hash", html`<code>${head.hash}</code>`],
+        ...(heldBy === undefined
+          ? []
+          : [["Held by the service's record", heldBy === null ? "not yet" : `event ${heldBy}`] as const]),
         anchorFact(anchor),
         ["Not anchored before their outcome", `${unanchored} of ${many(stats.n, "closed signal")}`],
       ])}

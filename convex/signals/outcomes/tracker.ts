@@ -4,9 +4,10 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { cron } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
-import { completeDay, countNextDay } from "../arms/days";
+import { completeDay, countNextDay, countOpenDays } from "../arms/days";
 import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/changes";
+import { noteOutcome } from "../people/model";
 import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
@@ -39,6 +40,22 @@ export const track = cron("track signal outcomes", async (ctx) => {
 export const trackShadows = cron("track shadow signals", async (ctx) => {
   await lookAt(ctx, "lab");
   await countNextDay(ctx, Date.now());
+});
+
+/** The tick of people's signals: it counts their days that are over, too. */
+export const trackPeople = cron("track people's signals", async (ctx) => {
+  await lookAt(ctx, "people");
+  await countOpenDays(ctx, Date.now());
+});
+
+/** More days than one transaction has counted. */
+export const countPeople = internalMutation({
+  args: {},
+  returns: v.null(),
+  handler: async (ctx) => {
+    await countOpenDays(ctx, Date.now());
+    return null;
+  },
 });
 
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
@@ -134,8 +151,9 @@ async function settleOutcome(
     const isOver = isSettled(outcome, now);
     if (!isOver) return false;
     const { desk, event } = signal;
-    const isAnchored = desk === "daily" && (await anchoredBefore(ctx, event, outcome.closedAt));
+    const isAnchored = await anchoredBefore(ctx, desk, event, outcome.closedAt);
     await closeSignal(ctx, signal, outcome, isAnchored);
+    if (desk === "people") await noteOutcome(ctx, signal.arm);
     if (desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
     return true;
   }

@@ -38,7 +38,7 @@ export async function issueSignal(
   // Before the coin, which the chain's head flips.
   if (issue.desk === "daily") await noteChange(ctx, issue);
   const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
-  const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
+  const isCompared = issue.desk !== "lab" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };

@@ -19,11 +19,11 @@ export async function findSlot(
     .unique();
 }
 
-/** The daily signals of a UTC day, `2026-11-20`, in the order of `TOKENS`. */
-export async function signalsOfDay(ctx: QueryCtx, day: string): Promise<Signal[]> {
+/** The daily signals of a UTC day, `2026-11-20`, or those of a person's arm, in the order of `TOKENS`. */
+export async function signalsOfDay(ctx: QueryCtx, day: string, arm = DAILY): Promise<Signal[]> {
   const slot = dayStart(day);
-  const rows = await Promise.all(TOKENS.map((token) => findSlot(ctx, { arm: DAILY, slot, token })));
-  return rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  const rows = await Promise.all(TOKENS.map((token) => findSlot(ctx, { arm, slot, token })));
+  return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
 /** The newest daily signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */
@@ -36,11 +36,11 @@ export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Pr
       .order("desc")
       .first();
   const rows = await Promise.all(wanted.map(newest));
-  return rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
-/** A stored daily signal without what the platform adds to a row, and what all of them have in common. */
-export function dailySignal(row: Doc<"signals">): Signal {
+/** A stored signal of BTC or ETH without what the platform adds to a row, and whose it is. */
+export function signalIn(row: Doc<"signals">): Signal {
   const { _id, _creationTime, desk: _desk, arm: _arm, token, ...signal } = row;
   return { ...signal, token: delivered(token) };
 }

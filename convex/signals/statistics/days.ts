@@ -85,8 +85,11 @@ export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
 /** A trade with its controls, and what getting in and out costs. */
 export type DayTrade = TradeAndControls & { costBps: number };
 
-/** The sums with one more day, of which every trade has ended. A day without trades adds nothing. */
-export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
+/**
+ * The sums with one more day, of which every trade has ended. A day without trades adds nothing.
+ * @param places By so many a day is shared out; left out: by an arm's trades.
+ */
+export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?: number): Arms {
   const after = { ...arms };
   const excesses: Record<Arm, Excess[]> = { model: [], coin: [], momentum: [], alwaysLong: [] };
   for (const trade of trades) {
@@ -103,7 +106,7 @@ export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
   }
   for (const arm of ARMS) {
     const { length } = excesses[arm];
-    if (length > 0) after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], length) };
+    if (length > 0) after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], places ?? length) };
   }
   return after;
 }

@@ -13,14 +13,15 @@ import type { Curve, Totals } from "./totals";
 const BINS = 10;
 
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
-export function statisticsOf(totals: Totals): SignalStats {
+/** @param needed What e-values have to reach: more where one of several arms of somebody's is looked at. */
+export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
   const { wins, losses, priced } = totals;
   const decided = wins + losses;
   return {
     n: decided + totals.expired,
     ...{ wins, losses, expired: totals.expired, holds: totals.holds, refusedDays: totals.refused },
     gaps: { trades: totals.gapped, minutes: totals.gapMinutes },
-    edge: edgeOf(totals.arms.model, priced),
+    edge: edgeOf(totals.arms.model, priced, needed),
     controls: controlsOf(totals.arms),
     winrate: winrateOf(wins, losses),
     trades: priced,
@@ -39,23 +40,23 @@ export function statisticsOf(totals: Totals): SignalStats {
 }
 
 /** @param results How many trades have one. */
-function edgeOf({ trades, days }: Arms["model"], results: number): Edge {
+function edgeOf({ trades, days }: Arms["model"], results: number, needed: number): Edge {
   const bounds = boundsShown(days);
   const afterCosts = {
     excessPoints: meanPoints(days.net),
     eValue: eValueShown(days.net, LEAST_NET),
   };
-  return { trades, ...bounds, afterCosts, verdict: verdictOf(bounds, afterCosts.eValue, results) };
+  return { trades, ...bounds, afterCosts, verdict: verdictOf(bounds, afterCosts.eValue, { results, needed }) };
 }
 
 /** The weaker of what the days say before and after costs. */
 function verdictOf(
   { eValue, highPoints }: Pick<Edge, "eValue" | "highPoints">,
   afterCosts: number,
-  results: number,
+  { results, needed }: { results: number; needed: number },
 ): Edge["verdict"] {
   if (results < RECORD_FROM) return "no record yet";
-  if (eValue >= DECISIVE) return afterCosts >= DECISIVE ? "better than chance" : "better before costs";
+  if (eValue >= needed) return afterCosts >= needed ? "better than chance" : "better before costs";
   return highPoints < 0 ? "worse than chance" : "not told from chance";
 }
 

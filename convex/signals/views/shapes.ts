@@ -9,7 +9,9 @@ const percentOrNull = z.number().nullable();
 const control = z.object({ signal: side, pnlPercent: percentOrNull, afterCostsPercent: percentOrNull });
 
 export const publicSignal = z.object({
-  id: z.string().describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}"),
+  id: z
+    .string()
+    .describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}; of a person's arm behind the arm's id"),
   token: z.enum(["BTC", "ETH"]),
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),

@@ -41,6 +41,12 @@ export function signalView(row: Signal): PublicSignal {
   };
 }
 
+/** A person's signal: its id names the arm besides. */
+export function ownSignalView(arm: string, row: Signal): PublicSignal {
+  const view = signalView(row);
+  return { ...view, id: `${arm}:${view.id}` };
+}
+
 /** `calibrated 52.4% (n 41), chance of its levels 45%`; before there are 30 outcomes `no record yet`. */
 export function calibratedWords(signal: Signal): string {
   const { n, confidence } = signal.calibrated;
