@@ -9,7 +9,7 @@ import { readReport, shownSnapshot } from "../research/http";
 import type { Signal } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
-import { equityOf, ownSignalView, signalView } from "../signals/views/signals";
+import { cutView, equityOf, ownSignalView, signalView } from "../signals/views/signals";
 import type { OwnArm } from "../signals/people/shapes";
 import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
@@ -50,13 +50,14 @@ type Asked = { arm?: string; token: Token | null; needed?: number };
 
 /** What every arm's record shows alike. */
 async function readArm(ctx: ActionCtx, { needed, ...asked }: Asked) {
+  const { arm, token } = asked;
   const before = wholeHour(Date.now());
-  const [page, closes, anchor] = await Promise.all([
+  const [page, cuts, closes, anchor] = await Promise.all([
     ctx.runQuery(internal.signals.history.end, { ...asked, limit: EQUITY_SIGNALS }),
+    ctx.runQuery(internal.signals.history.cuts, arm === undefined ? {} : { arm }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),
   ]);
-  const { arm, token } = asked;
   const signals = page.signals.map((one) => (arm === undefined ? signalView(one) : ownSignalView(arm, one)));
   const { after, arms, anchored } = page.totals;
   const stats = statisticsOf(page.totals, needed);
@@ -66,6 +67,7 @@ async function readArm(ctx: ActionCtx, { needed, ...asked }: Asked) {
     stats,
     signals: signals.slice(0, RECORD_SIGNALS),
     equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
+    cuts: cuts.map(({ cut, totals }) => cutView(cut, totals, needed)).filter(({ n }) => n > 0),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     anchor,
     unanchored: stats.n - anchored,

@@ -65,10 +65,10 @@ export function ownRecordPage(data: OwnRecordData): Page {
 
 type Shown = Omit<RecordData, "lab">;
 
-function sections({ stats, signals, equity, closes }: Shown, none: string, needed: number): Html {
+function sections({ stats, signals, equity, closes, cuts }: Shown, none: string, needed: number): Html {
   if (stats.n === 0 && signals.length === 0) return html`<p class="note">${none}</p>`;
-  return html`${headline(stats, needed)} ${excessSection(stats)} ${equitySection(equity, stats)}
-    ${calibrationSection(stats)}
+  return html`${headline(stats, needed)} ${excessSection(stats)} ${partsSection(cuts)}
+    ${equitySection(equity, stats)} ${calibrationSection(stats)}
     <h2 id="week">The last seven days</h2>
     ${weekSection(signals, closes)}
     <h2 id="all">The newest signals</h2>
@@ -89,7 +89,7 @@ const VERDICTS = {
 } as const;
 
 function headline(
-  { edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
+  { summary, edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
   needed: number,
 ): Html {
   const excess =
@@ -121,7 +121,8 @@ function headline(
     ["Average trade", average],
     ["Drawdown of the sum", fall],
   ] as const;
-  return html`<p>
+  return html`<p class="note">${summary}</p>
+    <p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft"
         >E-value ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)} before: both must
@@ -131,7 +132,13 @@ function headline(
     <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }
 
-function excessSection({ controls }: Stats): Html {
+/** `+3.1 points, from -4.0 to +10.2, e-value 1.40`. */
+function pairWords({ excessPoints, lowPoints, highPoints, eValue }: Stats["paired"]["coin"]): string {
+  if (excessPoints === null) return "none yet";
+  return `${points(excessPoints)} points, from ${points(lowPoints)} to ${points(highPoints)}, e-value ${eValue.toFixed(2)}`;
+}
+
+function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats): Html {
   const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
     { head: "Arm", kind: "name", cell: (arm) => ARM_WORDS[arm] },
     { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
@@ -158,7 +165,50 @@ function excessSection({ controls }: Stats): Html {
           </figcaption>
         </figure>
       </div>
-      <div class="card">${table}</div>
+      <div class="card">
+        ${table}
+        <dl>
+          ${facts([
+            ["Trade by trade against the coin", pairWords(paired.coin)],
+            ["Trade by trade against always long", pairWords(paired.alwaysLong)],
+            ["Always HOLD", "0: the zero of every result"],
+            ["Costs in all", signed(-costsPercent)],
+            ["Open on average", orNone(exposure.averageHours, (hours) => `${hours.toFixed(1)} hours`, "none yet")],
+            ["Trades with gaps", orNone(gaps.sharePercent, (share) => `${share.toFixed(1)} %`, "none yet")],
+          ])}
+        </dl>
+      </div>
+    </div>`;
+}
+
+const CUT_WORDS = new Map([
+  ["calm", "price calm (below 35 % a year)"],
+  ["usual", "price as usual"],
+  ["wild", "price wild (65 % a year and more)"],
+]);
+
+function partsSection(cuts: Shown["cuts"]): Html {
+  if (cuts.length === 0) return html``;
+  const table = wideTable("Parts of the record", cuts, [
+    { head: "Part", kind: "name", cell: ({ cut }) => CUT_WORDS.get(cut) ?? cut },
+    { head: "Signals", kind: "right", cell: ({ n }) => n },
+    { head: "Won", kind: "right", cell: ({ wins }) => wins },
+    { head: "Lost", kind: "right", cell: ({ losses }) => losses },
+    {
+      head: "Average after costs",
+      kind: "right",
+      cell: ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed),
+    },
+    { head: "Excess a day", kind: "right", cell: ({ edge }) => orNone(edge.excessPoints, points) },
+    { head: "E-value", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
+  ]);
+  return html`<h2 id="parts">By side, by how far the price moved, by who wrote</h2>
+    <div class="card">
+      ${table}
+      <p class="small">
+        Counted since these parts are kept. Of several parts one looks good sooner than the whole: for a claim
+        only the whole counts.
+      </p>
     </div>`;
 }
 
@@ -207,7 +257,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
 }
 
 function calibrationSection({ calibration }: Stats): Html {
-  const { n, brier, calibratedBrier, skill, calibratedSkill, bins } = calibration;
+  const { n, brier, calibratedBrier, skill, calibratedSkill, logScore, bins } = calibration;
   const told = bins.filter((bin) => bin.n > 0);
   const table = wideTable("Stated and won", told, [
     { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
@@ -230,12 +280,17 @@ function calibrationSection({ calibration }: Stats): Html {
           ${reliabilityChart(bins)}
           <figcaption>
             Stated confidence across, share won upwards, for ${n} decided signals. On the dashed line both
-            agree; larger dots are more signals.${score}${skills}
+            agree; larger dots are more signals.${score}${skills}${logWords(logScore)}
           </figcaption>
         </figure>
       </div>
       <div class="card">${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : table}</div>
     </div>`;
+}
+
+function logWords({ stated, calibrated, chance }: Stats["calibration"]["logScore"]): string {
+  if (stated === null || calibrated === null || chance === null) return "";
+  return ` Mean logarithmic score ${stated.toFixed(3)}, calibrated ${calibrated.toFixed(3)}, of the levels alone ${chance.toFixed(3)}: 0 is perfect, -0.693 a coin toss.`;
 }
 
 function weekSection(signals: RecordData["signals"], closes: RecordData["closes"]): Html {

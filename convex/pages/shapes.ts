@@ -8,7 +8,7 @@ import { ownArm, ownArmExample } from "../signals/people/shapes";
 import { anchorShape, chainHead } from "../signals/record/events";
 import { signalStats } from "../signals/statistics/shapes";
 import { signalExample, statsExample } from "../signals/views/examples";
-import { equityPoint, publicSignal } from "../signals/views/shapes";
+import { equityPoint, publicSignal, recordCut } from "../signals/views/shapes";
 import { measuredExample, publicAlertShape } from "../whales/shapes";
 
 /** What each page shows, as data. */
@@ -23,6 +23,9 @@ export const record = z.object({
     .describe(
       "The trades among the newest 100 signals in closing order, added up from the first trade of the record on",
     ),
+  cuts: z
+    .array(recordCut)
+    .describe("Parts of the record, of both tokens. Of several one reads better sooner than all do"),
   closes: z
     .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
     .describe("The hours of the last seven days"),
@@ -56,6 +59,7 @@ const recordShown: Omit<RecordData, "lab"> = {
       controls: { coin: -1.126864, momentum: 0.826864, alwaysLong: 0.826864, buyAndHold: 0.261311 },
     },
   ],
+  cuts: [],
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,

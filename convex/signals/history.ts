@@ -4,7 +4,7 @@ import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf, newestOf } from "./record/chain";
-import { signalIn, latestSignals, signalsOfDay, totalsOf } from "./record/model";
+import { CUTS, latestSignals, signalIn, signalsOfDay, totalsOf } from "./record/model";
 import { DAILY, vSignal, vToken, type Signal } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
 import { vHead, vPersonEvent, vSignalEvent } from "./stored";
@@ -113,6 +113,30 @@ export const proof = internalQuery({
     events: (await eventsAfter(ctx, "daily", page)).map(({ event }) => event),
     head: await headOf(ctx, "daily"),
   }),
+});
+
+/** Models and prompts that are told of. */
+const MOST_MODELS = 20;
+
+/** What parts of a record come to: by side, by how far the price moved, and of the daily signals by who wrote them. */
+export const cuts = internalQuery({
+  args: { arm: v.optional(v.string()) },
+  returns: v.array(v.object({ cut: v.string(), totals: v.object(totalsFields) })),
+  handler: async (ctx, { arm = DAILY }) => {
+    const ofModels = await ctx.db
+      .query("signalTotals")
+      // What begins with `daily/`.
+      .withIndex("by_arm", (q) => q.gt("arm", `${DAILY}/`).lt("arm", `${DAILY}0`))
+      .take(3 * MOST_MODELS);
+    const models = arm === DAILY ? ofModels.filter(({ scope }) => scope === "ALL") : [];
+    const wanted = [
+      ...CUTS.map((scope) => ({ cut: scope, of: arm, scope })),
+      ...models.map((row) => ({ cut: row.arm.slice(DAILY.length + 1), of: row.arm, scope: row.scope })),
+    ];
+    return Promise.all(
+      wanted.map(async ({ cut, of, scope }) => ({ cut, totals: await totalsOf(ctx, of, scope) })),
+    );
+  },
 });
 
 /** The event that last took the head of people's chain in; `null` before the first. */

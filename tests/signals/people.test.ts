@@ -2,9 +2,12 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import { ownRecord } from "../../convex/pages/shapes";
-import { personEvent } from "../../convex/signals/record/events";
+import { linksAfter } from "../../convex/signals/record/chain";
+import { personEvent, type ChainHead, type PersonEvent } from "../../convex/signals/record/events";
+import { verify } from "../../scripts/verifySignals";
 import type { App } from "../support/app";
 import { browserOf } from "../web/support";
+import { recordOf } from "./record";
 import { DAY, events, HOUR, marketAt, MINUTE, test, wait, work } from "./support";
 
 /** Arms of signed-in users: what they propose is measured, ended, counted and chained as the service's own, and stays. */
@@ -38,6 +41,39 @@ async function trackPeople(app: App): Promise<void> {
 
 const chainOf = async (app: App) =>
   z.object({ events: z.array(personEvent) }).parse((await app.get("/records/proof?limit=500")).body).events;
+
+/** The verifier passes it as it is told, and nothing that is told otherwise. */
+async function verified(app: App, arm: string): Promise<void> {
+  const [told, { stats }, record] = [await chainOf(app), await recordAt(app, arm), await recordOf(app)];
+  const problems = async (events: PersonEvent[], shown: unknown, holding = record.events) => {
+    const people = { events, head: events.at(-1) ?? null, stats: { [arm]: shown } };
+    const whole = { ...record, events: holding, people, readAt: Date.now() };
+    return (await verify(whole, {})).problems.join("\n");
+  };
+  expect(await problems(told, stats)).toBe("");
+  expect(await problems(told, { ...stats, wins: 2 })).toContain(`statistics shown for ${arm}`);
+  // A chain that was made anew fits itself, and not the record that holds its head.
+  const without = (...kinds: string[]) => relinked(told.filter(({ kind }) => !kinds.includes(kind)));
+  expect(await problems(without("closed", "compared"), stats)).toContain("never closed and compared");
+  expect(await problems(without("begun"), stats)).toContain("no event began its arm");
+  expect(await problems(without("begun"), stats)).toContain("holds another hash");
+  const lost = told.map((one) => {
+    const end = { status: "LOSS" as const, exitPrice: 99, pnlPercent: -1 };
+    return one.kind === "closed" ? { ...one, content: { ...one.content, ...end } } : one;
+  });
+  expect(await problems(relinked(lost), stats)).toContain("do not follow from its events");
+}
+
+function relinked(events: readonly PersonEvent[]): PersonEvent[] {
+  let head: ChainHead | null = null;
+  const linked: PersonEvent[] = [];
+  for (const one of events) {
+    const links = linksAfter(head, one);
+    linked.push({ ...one, ...links });
+    head = { sequence: links.sequence, hash: links.hash };
+  }
+  return linked;
+}
 
 describe("a proposal", () => {
   test("is entered at a price measured after it came, by function, by key, and by a key in the body", async ({
@@ -115,6 +151,7 @@ describe("an arm", () => {
     expect(told.map(({ kind }) => kind)).toEqual(["begun", "issued", "closed", "compared"]);
     expect(JSON.stringify(told)).not.toContain("night-owl");
     expect((await events(app)).at(0)).toMatchObject({ kind: "people", content: { peopleSequence: 2 } });
+    await verified(app, arm);
     // Nothing of it is the service's own record.
     expect((await app.get("/mcp/signals/history")).body).toMatchObject({ count: 0 });
     const page = await app.get(`/record/${arm}`, { headers: { Accept: "text/html" } });

@@ -2,8 +2,8 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { internal } from "../../_generated/api";
 import { DAY, dayOf, HOUR, iso } from "../../lib/time";
-import { changeScope, findRun, signalsOfDay } from "../record/model";
-import { DAILY, type Asking, type Signal } from "../record/tables";
+import { changeScope, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
+import { DAILY, type Asking, type Scope, type Signal } from "../record/tables";
 import {
   addArmDay,
   addDayOfTrades,
@@ -67,15 +67,26 @@ async function countTrades(
   signals: readonly Signal[],
   places?: number,
 ): Promise<void> {
-  for (const scope of [...TOKENS, "ALL"] as const) {
-    const trades = signals
-      .filter(({ token }) => scope === "ALL" || token === scope)
-      .flatMap((signal) => dayTradeOf(signal) ?? []);
-    if (trades.length === 0) continue;
-    await changeScope(ctx, { arm, scope }, (totals) => {
-      const arms = addDayOfTrades(totals.arms, trades, scope === "ALL" ? places : undefined);
-      return { ...totals, arms };
+  const count = async (of: { arm: string; scope: Scope }, own: readonly Signal[]) => {
+    const trades = own.flatMap((signal) => dayTradeOf(signal) ?? []);
+    if (trades.length === 0) return;
+    const isOfToken = TOKENS.some((token) => token === of.scope);
+    await changeScope(ctx, of, (totals) => {
+      return { ...totals, arms: addDayOfTrades(totals.arms, trades, isOfToken ? undefined : places) };
     });
+  };
+  for (const scope of [...TOKENS, "ALL", ...CUTS] as const) {
+    await count(
+      { arm, scope },
+      signals.filter((signal) => scopesOf({ ...signal, desk: "daily" }).includes(scope)),
+    );
+  }
+  for (const record of new Set(signals.map((signal) => signal.record))) {
+    if (record === arm) continue;
+    await count(
+      { arm: record, scope: "ALL" },
+      signals.filter((signal) => signal.record === record),
+    );
   }
 }
 

@@ -15,7 +15,7 @@ import { ASKED, HOURS } from "../arms/desks";
 import { reached, tradablePrice } from "../outcomes/sight";
 import type { Asking, vMissed } from "../record/tables";
 import { dayAgo, momentumOf } from "../trade/controls";
-import { problemsOf, type LabToken } from "../trade/rules";
+import { problemsOf, volatilityOf, type LabToken } from "../trade/rules";
 import { settledReasoning } from "./ledgers";
 import { signalQuestion, type Hour, type MarketContext } from "./prompts";
 import type { Task } from "./runs";
@@ -65,6 +65,7 @@ async function propose(ctx: ActionCtx, task: Task) {
     proposal: { ...proposal, reasoning: settledReasoning(proposal, context) },
     price: { usd: priceUsd, source, observedAt },
     momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
+    volatility: volatilityOf(market.hours.map(({ close }) => close)),
     missingHours: Math.max(0, HOURS - market.hours.length),
   };
 }

@@ -178,6 +178,7 @@ export const store = internalMutation({
     price: vPriceAtIssue,
     costBps: v.number(),
     momentum: vSide,
+    volatility: v.optional(v.number()),
     missingHours: v.number(),
   },
   returns: v.null(),

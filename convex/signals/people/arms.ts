@@ -7,15 +7,15 @@ import { sha256Hex } from "../../lib/security/crypto";
 import { takeCommonNow } from "../../lib/limits/pools";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
-import { DAY, dayOf, HOUR, iso } from "../../lib/time";
+import { DAY, dayOf, iso } from "../../lib/time";
 import { recentHourlyCloses } from "../../prices/model";
-import { slotAt } from "../arms/desks";
+import { HOURS, slotAt } from "../arms/desks";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
 import { vPriceAtIssue, vSignal, vToken } from "../record/tables";
 import { DECISIVE } from "../statistics/inference";
 import { dayAgo, momentumOf } from "../trade/controls";
-import { problemsOf } from "../trade/rules";
+import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";
 import { vOwnArm } from "./stored";
 import { armCalled, armsOf, armToUse, begin, ownerAsking, siblingsOf } from "./model";
@@ -104,11 +104,12 @@ export const issue = internalMutation({
     const slot = slotAt("people", generatedAt);
     await assertFree(ctx, { arm, token, slot });
     await takeCommonNow(ctx, "signal", [sha256Hex(`own:${userId}`)]);
-    const closes = await recentHourlyCloses(ctx, token, { before: generatedAt, count: DAY / HOUR + 1 });
+    const closes = await recentHourlyCloses(ctx, token, { before: generatedAt, count: HOURS });
     const hours = closes.map(({ hourEndsAt, priceUsd }) => ({ endsAt: hourEndsAt, close: priceUsd }));
     const momentum = momentumOf(price.usd, dayAgo(hours, generatedAt));
+    const volatility = volatilityOf(hours.map(({ close }) => close));
     const of = { desk: "people" as const, arm, slot, token, generatedAt, record: arm };
-    const by = { model: OWN, promptVersion: OWN, reasoning: "" };
+    const by = { model: OWN, promptVersion: OWN, reasoning: "", volatility };
     await issueSignal(ctx, { ...of, ...by, ...proposal, price, costBps, momentum, missingHours: 0 });
     const day = await ctx.db
       .query("openDays")

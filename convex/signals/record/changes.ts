@@ -8,7 +8,7 @@ import type { Outcome } from "../trade/path";
 import { chanceOf, leastExcess, LIFETIME_MS, positionOf, type Levels } from "../trade/rules";
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
-import { changeTotals, totalsOf } from "./model";
+import { changeTotals, scopesOf, totalsOf } from "./model";
 import type { AnySignal, Course, Missed, Slot } from "./tables";
 
 /** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
@@ -106,9 +106,11 @@ export async function closeSignal(
   const excess = position === null ? 0 : leastExcess(position, outcome);
   const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
   const chance = position === null ? 0.5 : chanceOf(position);
-  const closed = { signal, costBps, excess, chance, isAnchored, ...stated, ...outcome };
+  const openMs = outcome.closedAt - row.generatedAt;
+  const closed = { signal, costBps, excess, chance, isAnchored, openMs, ...stated, ...outcome };
   for (const arm of new Set([row.arm, row.record])) {
-    await changeTotals(ctx, { arm, token }, (totals) => addClosed(totals, closed));
+    const scopes = arm === row.arm ? scopesOf(row) : ([token, "ALL"] as const);
+    await changeTotals(ctx, { arm, scopes }, (totals) => addClosed(totals, closed));
   }
 }
 
@@ -133,6 +135,7 @@ export async function keepMissed(
   slot: Slot & { promptVersion: string | null },
   reason: Missed,
 ): Promise<void> {
-  await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));
+  const { arm, token } = slot;
+  await changeTotals(ctx, { arm, scopes: [token, "ALL"] }, (totals) => ({ ...totals, refused: totals.refused + 1 }));
   await append(ctx, missEntry(slot, reason, await refusedDays(ctx, slot)));
 }

@@ -4,8 +4,8 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { armsIn } from "../statistics/days";
 import { emptyTotals, type Totals } from "../statistics/totals";
 import { dayStart } from "../trade/calendar";
-import { delivered, TOKENS, type LabToken, type Token } from "../trade/rules";
-import { DAILY, type Signal, type Slot } from "./tables";
+import { delivered, REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
+import { DAILY, type AnySignal, type Scope, type Signal, type Slot } from "./tables";
 
 /** Signals, their runs and their totals as they are kept. What happens to them is in `signals/record/changes`. */
 
@@ -61,19 +61,28 @@ export async function findOpenRun(ctx: QueryCtx, runId: Id<"signalRuns">): Promi
   return run?.state === "writing" ? run : null;
 }
 
-export type Scope = Doc<"signalTotals">["scope"];
+/** The cuts of an arm's record beside its tokens. */
+export const CUTS = ["BUY", "SELL", ...REGIMES] as const;
+
+/** Which totals of its arm a signal is in. A shadow is in those of its token and of all. */
+export function scopesOf({ desk, token, signal, volatility }: ScopedSignal): Scope[] {
+  if (desk === "lab") return [token, "ALL"];
+  const side = signal === "HOLD" ? [] : [signal];
+  return [token, "ALL", ...side, ...(volatility === undefined ? [] : [regimeOf(volatility)])];
+}
+type ScopedSignal = Pick<AnySignal, "desk" | "token" | "signal" | "volatility">;
 
 export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promise<Totals> {
   return (await totalsRow(ctx, arm, scope)).totals;
 }
 
-/** Changes an arm's totals of a token and those of all. */
+/** Changes several totals of an arm. */
 export async function changeTotals(
   ctx: MutationCtx,
-  { arm, token }: { arm: string; token: LabToken },
+  { arm, scopes }: { arm: string; scopes: readonly Scope[] },
   change: (totals: Totals) => Totals,
 ): Promise<void> {
-  for (const scope of [token, "ALL"] as const) await changeScope(ctx, { arm, scope }, change);
+  for (const scope of scopes) await changeScope(ctx, { arm, scope }, change);
 }
 
 export async function changeScope(

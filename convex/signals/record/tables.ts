@@ -13,6 +13,13 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 
+/** What totals are of: a token's signals, all, or those of one side, or issued while the price moved so far. */
+export const vScope = v.union(
+  ...[...vLabToken.members, v.literal("ALL"), v.literal("BUY"), v.literal("SELL")],
+  ...[v.literal("calm"), v.literal("usual"), v.literal("wild")],
+);
+export type Scope = Infer<typeof vScope>;
+
 /**
  * Who asks for signals: for the daily ones, which are delivered, or in the lab for shadows, which nobody is sent. `people`:
  * nobody does; signed-in users propose them to arms of their own.
@@ -80,6 +87,8 @@ const signalFields = {
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
+  /** Of the price when it was issued, percent a year. Absent: not known, or from before this was kept. */
+  volatility: v.optional(v.number()),
   ...courseFields,
 };
 const vAnySignal = v.object(signalFields);
@@ -173,10 +182,10 @@ export const signalTables = {
    */
   signalTotals: defineTable({
     arm: v.string(),
-    scope: v.union(vLabToken, v.literal("ALL")),
+    scope: vScope,
     ...totalsFields,
     arms: vKeptArms,
-    ...v.object(totalsFields).pick("anchored", "decided", "skill").partial().fields,
+    ...v.object(totalsFields).pick("anchored", "decided", "held", "logs", "skill").partial().fields,
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */

@@ -1,9 +1,18 @@
-import { iso } from "../../lib/time";
+import { many } from "../../lib/text/strings";
+import { HOUR, iso } from "../../lib/time";
 import type { Comparison, Side } from "../trade/controls";
 import type { Outcome } from "../trade/path";
 import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
-import type { Arms, DayTrade } from "./days";
-import { boundsOf, DECISIVE, eValueOf, LEAST_NET, type Blocks, type Seen } from "./inference";
+import { NO_PAIRED, PAIR_UNIT, type Arms, type DayTrade } from "./days";
+import {
+  boundsOf,
+  DECISIVE,
+  DIFFERENCE_TERMS,
+  eValueOf,
+  LEAST_NET,
+  type Blocks,
+  type Seen,
+} from "./inference";
 import type { Edge, SignalStats, Standing } from "./shapes";
 import type { Curve, Totals } from "./totals";
 
@@ -15,18 +24,28 @@ const BINS = 10;
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
 /** @param needed What e-values have to reach: more where one of several arms of somebody's is looked at. */
 export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
-  const { wins, losses, priced } = totals;
+  const { wins, losses, expired, holds, priced, held } = totals;
   const decided = wins + losses;
+  const trades = decided + expired - holds;
+  const edge = edgeOf(totals.arms.model, priced, needed);
+  const afterCosts = resultOf(totals.after, priced);
   return {
+    summary: summaryOf(totals, edge),
     n: decided + totals.expired,
     ...{ wins, losses, expired: totals.expired, holds: totals.holds, refusedDays: totals.refused },
-    gaps: { trades: totals.gapped, minutes: totals.gapMinutes },
-    edge: edgeOf(totals.arms.model, priced, needed),
+    gaps: {
+      ...{ trades: totals.gapped, minutes: totals.gapMinutes },
+      sharePercent: ratio(100 * totals.gapped, trades),
+    },
+    edge,
     controls: controlsOf(totals.arms),
+    paired: pairedOf(totals.arms),
     winrate: winrateOf(wins, losses),
     trades: priced,
     beforeCosts: resultOf(totals.before, priced),
-    afterCosts: resultOf(totals.after, priced),
+    afterCosts,
+    costsPercent: rounded(totals.before.sum - totals.after.sum),
+    exposure: { hours: rounded(held.ms / HOUR), averageHours: ratio(held.ms / HOUR, held.n) },
     averageWinPercent: ratio(totals.winSum, wins),
     averageLossPercent: ratio(totals.lossSum, losses),
     risk: riskOf(totals.after, priced),
@@ -37,6 +56,30 @@ export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
     },
     calibration: calibrationOf(totals),
   };
+}
+
+const SAID = {
+  "no record yet": "Too early to call it anything",
+  "better than chance": "Better than chance, after costs too",
+  "better before costs": "Better than chance, but not by what it costs",
+  "worse than chance": "Worse than chance",
+  "not told from chance": "Too early to call it skill",
+} as const satisfies Record<Edge["verdict"], string>;
+
+/**
+ * `59 trades: +0.42 % after costs; a coin flip −7.20 %. Too early to call it skill.` The coin's trades are those of whole days,
+ * so both are told of these.
+ */
+function summaryOf({ arms: { model, coin } }: Totals, { verdict }: Edge): string {
+  if (model.trades === 0) return "No day of trades is over yet.";
+  const after = ({ pnlSum, costSum }: typeof coin) => signedPercent(pnlSum - costSum);
+  return `${many(model.trades, "trade")}: ${after(model)} after costs; a coin flip ${after(coin)}. ${SAID[verdict]}.`;
+}
+
+function signedPercent(value: number): string {
+  const shown = Math.abs(value).toFixed(2);
+  if (shown === "0.00") return "0.00 %";
+  return `${value > 0 ? "+" : "−"}${shown} %`;
 }
 
 /** @param results How many trades have one. */
@@ -68,6 +111,10 @@ function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): Si
     alwaysLong: armOf(alwaysLong),
     buyAndHold: averagesOf(buyAndHold),
   };
+}
+
+function pairedOf({ paired = NO_PAIRED }: Arms): SignalStats["paired"] {
+  return { coin: differenceShown(paired.coin), alwaysLong: differenceShown(paired.alwaysLong) };
 }
 
 function armOf(arm: Arms["model"]) {
@@ -117,6 +164,7 @@ function calibrationOf({
   won,
   calibratedSquares,
   skill,
+  logs,
 }: Totals): SignalStats["calibration"] {
   const decided = wins + losses;
   const squares = stated.reduce((sum, n, percent) => {
@@ -128,6 +176,10 @@ function calibrationOf({
     brier: ratio(squares, decided),
     calibratedBrier: ratio(calibratedSquares, decided),
     ...skillsOf(skill),
+    logScore: {
+      ...{ n: logs.n, stated: ratio(logs.stated, logs.n) },
+      ...{ calibrated: ratio(logs.calibrated, logs.n), chance: ratio(logs.chance, logs.n) },
+    },
     bins: Array.from({ length: BINS }, (_, bin) => {
       const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
       const sum = (of: (percent: number) => number) =>
@@ -177,18 +229,27 @@ export function rounded(value: number, decimals = 10): number {
 /** Beyond this an e-value says no more, and JSON cannot hold them all. */
 const GREATEST_E = 1e12;
 
-/**
- * @param days `most` is taken for the upper bound alone.
- * @param unit What a whole excess is, where it is not that of one trade from stop to target.
- */
-export function boundsShown(days: Seen, unit = 1): Omit<Edge, "trades" | "afterCosts" | "verdict"> {
-  const { low, high } = boundsOf(days);
+type Bounds = Omit<Edge, "trades" | "afterCosts" | "verdict">;
+
+/** @param days `most` is taken for the upper bound alone. */
+export function boundsShown(days: Seen): Bounds {
+  return shownOf(days, boundsOf(days), eValueShown(days.least), 1);
+}
+
+/** The same of differences, in points of these. */
+export function differenceShown(days: Seen): Bounds {
+  const eValue = capped(eValueOf(days.least, undefined, DIFFERENCE_TERMS));
+  return shownOf(days, boundsOf(days, DIFFERENCE_TERMS), eValue, PAIR_UNIT);
+}
+
+/** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
+function shownOf({ least }: Seen, { low, high }: ReturnType<typeof boundsOf>, eValue: number, unit: number) {
   return {
-    days: days.least.days,
-    excessPoints: meanPoints(days.least, unit),
+    days: least.days,
+    excessPoints: meanPoints(least, unit),
     lowPoints: rounded(100 * unit * low),
     highPoints: rounded(100 * unit * high),
-    eValue: eValueShown(days.least),
+    eValue,
   };
 }
 
@@ -197,7 +258,11 @@ function meanPoints({ sum, days }: Blocks, unit = 1): number | null {
 }
 
 export function eValueShown(blocks: Blocks, floor?: number): number {
-  return rounded(Math.min(eValueOf(blocks, floor), GREATEST_E));
+  return capped(eValueOf(blocks, floor));
+}
+
+function capped(eValue: number): number {
+  return rounded(Math.min(eValue, GREATEST_E));
 }
 
 const VERDICT_WORDS = {

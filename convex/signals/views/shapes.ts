@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { absentWhenEmpty, tokenOf } from "../../lib/http/input";
+import { signalStats } from "../statistics/shapes";
 import { TOKENS } from "../trade/rules";
 
 /** What callers see of a signal. */
@@ -76,6 +77,18 @@ export type PublicSignal = z.output<typeof publicSignal>;
 export const signalToken = absentWhenEmpty(tokenOf(TOKENS, "must be BTC or ETH")).describe(
   "BTC or ETH, in any case, or by name; omit for both.",
 );
+
+export const recordCut = signalStats
+  .pick({ n: true, wins: true, losses: true, expired: true, trades: true, edge: true })
+  .extend({
+    cut: z
+      .string()
+      .describe(
+        "BUY or SELL; calm, usual or wild: the price moved by less than 35, less than 65 or more percent a year when the signal was issued; of the daily signals also a model and its prompt",
+      ),
+    averageAfterCostsPercent: percentOrNull,
+  });
+export type RecordCut = z.output<typeof recordCut>;
 
 const sum = z.number();
 
