@@ -16,8 +16,7 @@ const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) =>
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
-const ownRecords = () =>
-  import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
+const ownRecords = () => import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () =>
   import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);

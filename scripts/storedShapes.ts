@@ -21,7 +21,13 @@ import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
 import { ownArm } from "../convex/signals/people/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
-import { anchorShape, chainHead, personEvent, shadowEvent, signalEvent } from "../convex/signals/record/events";
+import {
+  anchorShape,
+  chainHead,
+  personEvent,
+  shadowEvent,
+  signalEvent,
+} from "../convex/signals/record/events";
 import { standing } from "../convex/signals/statistics/shapes";
 import { movement, publicAlertShape } from "../convex/whales/shapes";
 

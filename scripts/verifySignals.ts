@@ -162,7 +162,9 @@ type DayEvent = Extract<Event, { content: { day: string } }>;
 
 type DayEventOfPerson = Exclude<PersonEvent, { kind: "begun" }>;
 
-function isOfDay<One extends Event | PersonEvent>(one: One): one is Extract<One, { content: { day: string } }> {
+function isOfDay<One extends Event | PersonEvent>(
+  one: One,
+): one is Extract<One, { content: { day: string } }> {
   return "day" in one.content;
 }
 
@@ -1150,7 +1152,9 @@ function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats
 
 /** Of how many trades a deployment tells logarithmic scores: of those since it keeps them. */
 function scoredIn(stats: unknown): number {
-  const told = z.object({ calibration: z.object({ logScore: z.object({ n: z.number() }) }) }).safeParse(stats);
+  const told = z
+    .object({ calibration: z.object({ logScore: z.object({ n: z.number() }) }) })
+    .safeParse(stats);
   return told.success ? told.data.calibration.logScore.n : 0;
 }
 
@@ -1435,10 +1439,7 @@ function figuresOf(
     averageAfterCostsPercent: told.afterCosts.expectancyPercent,
     edge: edgeOf(sums, told.trades),
     calibration: { n: told.calibration.n, brier, calibratedBrier },
-    against:
-      arm === writer || pair.least[0] === 0
-        ? null
-        : { ...differenceOf(pair), writer },
+    against: arm === writer || pair.least[0] === 0 ? null : { ...differenceOf(pair), writer },
   };
 }
 
@@ -1479,7 +1480,11 @@ function byArm(events: readonly PersonEvent[]): Map<string, DayEventOfPerson[]> 
   return arms;
 }
 
-function problemsOfPeople(people: z.output<typeof peopleRecord>, main: readonly Event[], now: number): string[] {
+function problemsOfPeople(
+  people: z.output<typeof peopleRecord>,
+  main: readonly Event[],
+  now: number,
+): string[] {
   const { events, head, stats } = people;
   const problems = [...chainProblems(events, head, personName), ...personStoryProblems(events, now)];
   for (const one of main) {
@@ -1534,7 +1539,9 @@ function personStoryProblems(events: readonly PersonEvent[], now: number): strin
   for (const [key, { issued, closed, compared }] of told) {
     if (issued === undefined || now < Date.parse(issued.generatedAt) + CLOSED_AFTER_MS) continue;
     if (closed === undefined || compared === undefined)
-      problems.push(`The signal ${key} was never closed and compared: it was issued at ${issued.generatedAt}`);
+      problems.push(
+        `The signal ${key} was never closed and compared: it was issued at ${issued.generatedAt}`,
+      );
   }
   return problems;
 }
@@ -2076,7 +2083,10 @@ export async function verify(
     found.unchecked.push("people's signals: the record does not hold them");
   if (shadow === undefined && events.some((one) => one.kind === "promoted" && one.content.forced === null))
     found.problems.push("A promotion rests on shadow signals, and none are shown");
-  if (read.stats !== undefined && scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n)
+  if (
+    read.stats !== undefined &&
+    scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n
+  )
     found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
   const others = dailyCalibrations(events).others + shadowCalibrations(shadow?.events ?? []).others;
   if (others > 0)

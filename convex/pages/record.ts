@@ -48,8 +48,9 @@ export function ownRecordPage(data: OwnRecordData): Page {
       ${moment(since)}.${ended}
     </p>
     <p class="note">
-      It is number ${number} of the ${many(of, "arm")} that its owner has had: one of several seems good sooner than one
-      alone, so its e-values have to reach ${needed}.${listed ? "" : " It is not listed: fewer than 30 of its signals have ended."}
+      It is number ${number} of the ${many(of, "arm")} that its owner has had: one of several seems good
+      sooner than one alone, so its e-values have to reach
+      ${needed}.${listed ? "" : " It is not listed: fewer than 30 of its signals have ended."}
     </p>
     ${sections(data, "Nothing has been proposed yet.", needed)}
     <h2 id="verify">Check it yourself</h2>
@@ -173,7 +174,10 @@ function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats
             ["Trade by trade against always long", pairWords(paired.alwaysLong)],
             ["Always HOLD", "0: the zero of every result"],
             ["Costs in all", signed(-costsPercent)],
-            ["Open on average", orNone(exposure.averageHours, (hours) => `${hours.toFixed(1)} hours`, "none yet")],
+            [
+              "Open on average",
+              orNone(exposure.averageHours, (hours) => `${hours.toFixed(1)} hours`, "none yet"),
+            ],
             ["Trades with gaps", orNone(gaps.sharePercent, (share) => `${share.toFixed(1)} %`, "none yet")],
           ])}
         </dl>

@@ -77,7 +77,10 @@ export const end = internalQuery({
   },
 });
 
-async function pageOf(ctx: QueryCtx, { arm = DAILY, token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>) {
+async function pageOf(
+  ctx: QueryCtx,
+  { arm = DAILY, token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>,
+) {
   const signals = ctx.db.query("signals");
   const indexed =
     token === null

@@ -198,7 +198,8 @@ describe("an arm", () => {
     expect((await app.get("/records")).body).toEqual({ arms: [] });
     await app.t.run(async ({ db }) => {
       const rows = await db.query("signalTotals").collect();
-      for (const row of rows) if (row.scope === "ALL") await db.patch("signalTotals", row._id, { losses: 29 });
+      for (const row of rows)
+        if (row.scope === "ALL") await db.patch("signalTotals", row._id, { losses: 29 });
     });
     await wait(app, DAY);
     marketAt(app, { BTC: 100, ETH: 100 });

@@ -57,7 +57,8 @@ export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void
     await countTrades(ctx, arm, signals, TOKENS.length);
     await ctx.db.delete("openDays", _id);
   }
-  if (due.length === LOOKED_AT) await ctx.scheduler.runAfter(0, internal.signals.outcomes.tracker.countPeople, {});
+  if (due.length === LOOKED_AT)
+    await ctx.scheduler.runAfter(0, internal.signals.outcomes.tracker.countPeople, {});
 }
 
 /** @param places By so many the day of all tokens is shared out, where that is not the number of its trades. */

@@ -65,7 +65,7 @@ async function propose(ctx: ActionCtx, task: Task) {
     proposal: { ...proposal, reasoning: settledReasoning(proposal, context) },
     price: { usd: priceUsd, source, observedAt },
     momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
-    volatility: volatilityOf(market.hours.map(({ close }) => close)),
+    ...volatilityOf(market.hours.map(({ close }) => close)),
     missingHours: Math.max(0, HOURS - market.hours.length),
   };
 }

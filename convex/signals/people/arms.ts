@@ -107,9 +107,13 @@ export const issue = internalMutation({
     const closes = await recentHourlyCloses(ctx, token, { before: generatedAt, count: HOURS });
     const hours = closes.map(({ hourEndsAt, priceUsd }) => ({ endsAt: hourEndsAt, close: priceUsd }));
     const momentum = momentumOf(price.usd, dayAgo(hours, generatedAt));
-    const volatility = volatilityOf(hours.map(({ close }) => close));
     const of = { desk: "people" as const, arm, slot, token, generatedAt, record: arm };
-    const by = { model: OWN, promptVersion: OWN, reasoning: "", volatility };
+    const by = {
+      model: OWN,
+      promptVersion: OWN,
+      reasoning: "",
+      ...volatilityOf(hours.map(({ close }) => close)),
+    };
     await issueSignal(ctx, { ...of, ...by, ...proposal, price, costBps, momentum, missingHours: 0 });
     const day = await ctx.db
       .query("openDays")

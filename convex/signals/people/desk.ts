@@ -32,11 +32,7 @@ export const propose = action({
 });
 
 /** @param keyHash Of the key that came along; left out for who has signed in. */
-export async function proposed(
-  ctx: ActionCtx,
-  wish: Infer<typeof vWish>,
-  keyHash?: string,
-): Promise<Signal> {
+export async function proposed(ctx: ActionCtx, wish: Infer<typeof vWish>, keyHash?: string): Promise<Signal> {
   const { arm, token, tp1, tp2 = tp1 } = wish;
   const by = keyHash === undefined ? {} : { keyHash };
   const cameAt = Date.now();

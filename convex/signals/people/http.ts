@@ -24,7 +24,9 @@ const errors = {
   unauthorized: "Neither the web application's token came along nor a key that is good.",
   forbidden: "The key lacks the scope record.",
 } as const;
-const headers = { Authorization: "`Bearer <token>` of the web application, or a key with the scope `record`." };
+const headers = {
+  Authorization: "`Bearer <token>` of the web application, or a key with the scope `record`.",
+};
 
 /** Whose key came along, in the body or as a header. */
 function keyFrom(caller: Caller, key: string | undefined): { keyHash?: string } {
@@ -35,11 +37,15 @@ function keyFrom(caller: Caller, key: string | undefined): { keyHash?: string } 
 const list: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/records",
-  summary: "People's own arms with 30 outcomes or more, whatever these are: each record is at /record/{name}.",
+  summary:
+    "People's own arms with 30 outcomes or more, whatever these are: each record is at /record/{name}.",
   description:
     "Signed-in users propose signals before the fact; the service measures the entry, ends, counts and chains them as its own. The newest hundred, newest first: an order by results would show luck.",
   needs: [],
-  example: { input: {}, output: { arms: [{ arm: { ...ownArmExample, listed: true }, n: 31, excess: -2.4 }] } },
+  example: {
+    input: {},
+    output: { arms: [{ arm: { ...ownArmExample, listed: true }, n: 31, excess: -2.4 }] },
+  },
   input: z.object({}),
   returns: z.object({
     arms: z.array(
@@ -151,7 +157,8 @@ const end: MountedEndpoint = endpoint({
 const proof: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/records/proof",
-  summary: "The hash chain of people's signals, oldest first, and its head. `npm run verify-signals` checks it.",
+  summary:
+    "The hash chain of people's signals, oldest first, and its head. `npm run verify-signals` checks it.",
   description:
     "Made like /signals/proof, which takes this chain's head in every hour in which it has grown, so that the anchors hold it. It has ids of arms and no names.",
   needs: [],

@@ -136,6 +136,9 @@ export async function keepMissed(
   reason: Missed,
 ): Promise<void> {
   const { arm, token } = slot;
-  await changeTotals(ctx, { arm, scopes: [token, "ALL"] }, (totals) => ({ ...totals, refused: totals.refused + 1 }));
+  await changeTotals(ctx, { arm, scopes: [token, "ALL"] }, (totals) => ({
+    ...totals,
+    refused: totals.refused + 1,
+  }));
   await append(ctx, missEntry(slot, reason, await refusedDays(ctx, slot)));
 }

@@ -89,7 +89,12 @@ function edgeOf({ trades, days }: Arms["model"], results: number, needed: number
     excessPoints: meanPoints(days.net),
     eValue: eValueShown(days.net, LEAST_NET),
   };
-  return { trades, ...bounds, afterCosts, verdict: verdictOf(bounds, afterCosts.eValue, { results, needed }) };
+  return {
+    trades,
+    ...bounds,
+    afterCosts,
+    verdict: verdictOf(bounds, afterCosts.eValue, { results, needed }),
+  };
 }
 
 /** The weaker of what the days say before and after costs. */

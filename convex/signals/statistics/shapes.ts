@@ -137,7 +137,12 @@ export const calibration = z.object({
     ),
   calibratedSkill: z.number().nullable().describe("The same of the calibrated confidence."),
   logScore: z
-    .object({ n: count, stated: z.number().nullable(), calibrated: z.number().nullable(), chance: z.number().nullable() })
+    .object({
+      n: count,
+      stated: z.number().nullable(),
+      calibrated: z.number().nullable(),
+      chance: z.number().nullable(),
+    })
     .describe(
       "Mean logarithmic score, 0 perfect, -0.693 a coin toss, of the stated and the calibrated confidence and of the levels' own chance; of trades decided since this is kept.",
     ),
@@ -185,7 +190,9 @@ export const signalStats = z.object({
   costsPercent: percent.describe("What getting in and out has cost in all: it is the difference of the two."),
   exposure: z
     .object({ hours: z.number().nonnegative(), averageHours: z.number().nonnegative().nullable() })
-    .describe("How long trades were open in all, and each on average; of trades that closed since this is kept."),
+    .describe(
+      "How long trades were open in all, and each on average; of trades that closed since this is kept.",
+    ),
   averageWinPercent: percent.nullable().describe("Before costs."),
   averageLossPercent: percent.nullable().describe("Negative, before costs."),
   risk,

@@ -150,11 +150,11 @@ const FEWEST_HOURS = 12;
  * Percent a year: the root mean square of the hourly moves.
  * @param closes Hour by hour.
  */
-export function volatilityOf(closes: readonly number[]): number | undefined {
+export function volatilityOf(closes: readonly number[]): { volatility?: number } {
   const squares = closes.slice(1).map((close, index) => Math.log(close / (closes[index] ?? close)) ** 2);
-  if (squares.length < FEWEST_HOURS) return undefined;
+  if (squares.length < FEWEST_HOURS) return {};
   const mean = squares.reduce((sum, one) => sum + one, 0) / squares.length;
-  return Number((100 * Math.sqrt(mean * 24 * 365)).toFixed(1));
+  return { volatility: Number((100 * Math.sqrt(mean * 24 * 365)).toFixed(1)) };
 }
 
 /** More minutes than this without a candle, and an outcome may be anything. */

@@ -12,7 +12,9 @@ const control = z.object({ signal: side, pnlPercent: percentOrNull, afterCostsPe
 export const publicSignal = z.object({
   id: z
     .string()
-    .describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}; of a person's arm behind the arm's id"),
+    .describe(
+      "Token and UTC day, BTC-2026-11-20: it is at /signals/{id}; of a person's arm behind the arm's id",
+    ),
   token: z.enum(["BTC", "ETH"]),
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),
