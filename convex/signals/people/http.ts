@@ -4,7 +4,7 @@ import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { text, tokenOf, wholeNumber, wholeNumberOr } from "../../lib/http/input";
 import type { Caller } from "../../lib/limits/callers";
 import { sha256Hex } from "../../lib/security/crypto";
-import { chainHead, personEvent } from "../record/events";
+import { chainHead, personLink } from "../record/events";
 import { TOKENS } from "../trade/rules";
 import { signalExample } from "../views/examples";
 import { publicSignal } from "../views/shapes";
@@ -170,7 +170,13 @@ const proof: MountedEndpoint = endpoint({
     after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only events behind this sequence number"),
     limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
   }),
-  returns: z.object({ events: z.array(personEvent), head: chainHead.nullable(), count: z.number() }),
+  returns: z.object({
+    events: z
+      .array(personLink)
+      .describe("As of /signals/proof, each with its `arm`; `begun`: there is such an arm"),
+    head: chainHead.nullable(),
+    count: z.number(),
+  }),
   handler: async (ctx, page) => {
     const { events, head } = await ctx.runQuery(internal.signals.history.peopleProof, page);
     return { events, head, count: events.length };

@@ -185,6 +185,13 @@ export const personEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent.extend(ofArm) }),
 ]);
 
+/** The same as callers are told of it, who know the contents from the daily chain. */
+export const personLink = z.object({
+  ...link,
+  kind: z.enum(["begun", "issued", "closed", "compared"]),
+  content: z.looseObject(ofArm),
+});
+
 export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 
 export type IssuedContent = z.output<typeof issuedContent>;
