@@ -3,7 +3,8 @@ import { getOrThrow } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../_generated/api";
 import type { Doc, TableNames } from "../_generated/dataModel";
-import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { charge } from "../lib/limits/charges";
 import { isFinal, tablesOf, type Facts, type Going } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
@@ -57,29 +58,24 @@ export const status = query({
 });
 
 /** Erases one more batch. What is still under way (a run, a shift not yet stopped) is retried later. */
-export const step = internalMutation({
-  args: { deletionId: v.id("accountDeletions") },
-  returns: v.null(),
-  handler: async (ctx, { deletionId }) => {
-    const row = await ctx.db.get("accountDeletions", deletionId);
-    if (row === null || row.finishedAt !== undefined) return null;
-    let [erased, isBusy] = [0, false];
-    for (const table of tablesOf(records)) {
-      if (erased === BATCH) break;
-      const batch = await erase(ctx, table, row.userId, BATCH - erased);
-      erased += batch.erased;
-      isBusy ||= batch.isBusy;
-    }
-    if (erased > 0) {
-      await ctx.db.patch("accountDeletions", deletionId, { erased: row.erased + erased });
-      await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
-    } else if (isBusy) {
-      await ctx.scheduler.runAfter(MINUTE, internal.account.deletion.step, { deletionId });
-    } else {
-      await ctx.db.patch("accountDeletions", deletionId, { finishedAt: Date.now() });
-    }
-    return null;
-  },
+export const step = change({ deletionId: v.id("accountDeletions") }, async (ctx, { deletionId }) => {
+  const row = await ctx.db.get("accountDeletions", deletionId);
+  if (row === null || row.finishedAt !== undefined) return;
+  let [erased, isBusy] = [0, false];
+  for (const table of tablesOf(records)) {
+    if (erased === BATCH) break;
+    const batch = await erase(ctx, table, row.userId, BATCH - erased);
+    erased += batch.erased;
+    isBusy ||= batch.isBusy;
+  }
+  if (erased > 0) {
+    await ctx.db.patch("accountDeletions", deletionId, { erased: row.erased + erased });
+    await ctx.scheduler.runAfter(0, internal.account.deletion.step, { deletionId });
+  } else if (isBusy) {
+    await ctx.scheduler.runAfter(MINUTE, internal.account.deletion.step, { deletionId });
+  } else {
+    await ctx.db.patch("accountDeletions", deletionId, { finishedAt: Date.now() });
+  }
 });
 
 /** Erases up to `limit` of a user's rows. @returns How many, and whether some are still under way. */

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, mutation, type MutationCtx } from "../_generated/server";
+import { internalQuery, mutation, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { OPERATOR, recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { codeHash } from "../messenger/codes";
@@ -27,26 +28,22 @@ export const pending = internalQuery({
 });
 
 /** Makes the id the claimer's once its time has come, where both are still free. Runs by itself. */
-export const carryOut = internalMutation({
-  args: { claimId: v.id("pendingClaims") },
-  returns: v.null(),
-  handler: async (ctx, { claimId }) => {
-    const claim = await ctx.db.get("pendingClaims", claimId);
-    if (claim?.state !== "open" || claim.dueAt > Date.now()) return null;
-    const { tokenIdentifier, userId, keep } = claim;
-    const refusal = await refusalOf(ctx, tokenIdentifier, userId);
-    if (refusal !== null) return end(ctx, claim, "refused", refusal);
-    await tellEverywhere(ctx, {
-      userId,
-      kind: "claim",
-      paragraphs: [
-        [{ bold: "🔐 Your userId has an owner now" }],
-        ["The claim of two days ago has taken effect: from now on its wallet is its owner's."],
-      ],
-    });
-    await bind(ctx, tokenIdentifier, userId, keep);
-    return end(ctx, claim, "done");
-  },
+export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, { claimId }) => {
+  const claim = await ctx.db.get("pendingClaims", claimId);
+  if (claim?.state !== "open" || claim.dueAt > Date.now()) return;
+  const { tokenIdentifier, userId, keep } = claim;
+  const refusal = await refusalOf(ctx, tokenIdentifier, userId);
+  if (refusal !== null) return end(ctx, claim, "refused", refusal);
+  await tellEverywhere(ctx, {
+    userId,
+    kind: "claim",
+    paragraphs: [
+      [{ bold: "🔐 Your userId has an owner now" }],
+      ["The claim of two days ago has taken effect: from now on its wallet is its owner's."],
+    ],
+  });
+  await bind(ctx, tokenIdentifier, userId, keep);
+  await end(ctx, claim, "done");
 });
 
 /**
@@ -72,29 +69,27 @@ export const contest = mutation({
  * @param args.address Of one of the id's wallets: the id is a secret of its user's.
  * @throws AppError `not_found`
  */
-export const withdraw = internalMutation({
-  args: { address: v.string(), reason: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { address, reason }) => {
+export const withdraw = change(
+  { address: v.string(), reason: v.string() },
+  async (ctx, { address, reason }) => {
     const userId = await userIdByAddress(ctx, address);
     const claim = userId === null ? null : await openClaimOf(ctx, userId);
     if (claim === null) throw new AppError("not_found", "No claim waits for this address's user");
-    return end(ctx, claim, "withdrawn", reason);
+    await end(ctx, claim, "withdrawn", reason);
   },
-});
+);
 
 async function end(
   ctx: MutationCtx,
   { _id, userId }: Doc<"pendingClaims">,
   state: Exclude<Doc<"pendingClaims">["state"], "open">,
   detail?: string,
-): Promise<null> {
+): Promise<void> {
   await ctx.db.patch("pendingClaims", _id, { state, endedAt: Date.now() });
   const actor = state === "withdrawn" ? OPERATOR : userId;
   const event = { actor, action: `claim ${state}` as const, subject: _id };
   await recordAudit(ctx, { ...event, ...(detail === undefined ? {} : { detail }) });
-  if (state === "done") return null;
+  if (state === "done") return;
   const paragraphs = [[{ bold: "🔐 The claim of your userId has ended" }], ["It stays as it was."]];
   await tellEverywhere(ctx, { userId, kind: "claim", paragraphs });
-  return null;
 }

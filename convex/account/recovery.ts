@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { OPERATOR, recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";
@@ -80,36 +81,28 @@ export const open = internalMutation({
  * Binds the account to its new login once its time has come, where nobody has said no and the new login is still free. Runs
  * by itself; an operator runs it for what was open in a backup that was restored.
  */
-export const carryOut = internalMutation({
-  args: { rebindId: v.id("rebinds") },
-  returns: v.null(),
-  handler: async (ctx, { rebindId }) => {
-    const rebind = await ctx.db.get("rebinds", rebindId);
-    if (rebind?.state !== "open" || rebind.dueAt > Date.now()) return null;
-    const user = await ownerOf(ctx, rebind.userId);
-    if (user?.tokenIdentifier !== rebind.from) return end(ctx, rebind, "refused", "the login has changed");
-    const own = await userOfToken(ctx, rebind.to);
-    if (own !== null && (await isInUse(ctx, own.userId)))
-      return end(ctx, rebind, "refused", "the new login's own account is in use");
-    if (own !== null) await ctx.db.delete("users", own._id);
-    await ctx.db.patch("users", user._id, { tokenIdentifier: rebind.to });
-    await tell(ctx, rebind.userId, [
-      [{ bold: "🔐 Your account has another login" }],
-      ["From now on only the new login can move its money."],
-    ]);
-    return end(ctx, rebind, "done");
-  },
+export const carryOut = change({ rebindId: v.id("rebinds") }, async (ctx, { rebindId }) => {
+  const rebind = await ctx.db.get("rebinds", rebindId);
+  if (rebind?.state !== "open" || rebind.dueAt > Date.now()) return;
+  const user = await ownerOf(ctx, rebind.userId);
+  if (user?.tokenIdentifier !== rebind.from) return end(ctx, rebind, "refused", "the login has changed");
+  const own = await userOfToken(ctx, rebind.to);
+  if (own !== null && (await isInUse(ctx, own.userId)))
+    return end(ctx, rebind, "refused", "the new login's own account is in use");
+  if (own !== null) await ctx.db.delete("users", own._id);
+  await ctx.db.patch("users", user._id, { tokenIdentifier: rebind.to });
+  await tell(ctx, rebind.userId, [
+    [{ bold: "🔐 Your account has another login" }],
+    ["From now on only the new login can move its money."],
+  ]);
+  await end(ctx, rebind, "done");
 });
 
 /** For an operator who was told too much: `npx convex run account/recovery:withdraw '{"rebindId":"…"}'`. */
-export const withdraw = internalMutation({
-  args: { rebindId: v.id("rebinds") },
-  returns: v.null(),
-  handler: async (ctx, { rebindId }) => {
-    const rebind = await ctx.db.get("rebinds", rebindId);
-    if (rebind?.state !== "open") throw new AppError("not_found", "No change of a login is open by this id");
-    return end(ctx, rebind, "withdrawn");
-  },
+export const withdraw = change({ rebindId: v.id("rebinds") }, async (ctx, { rebindId }) => {
+  const rebind = await ctx.db.get("rebinds", rebindId);
+  if (rebind?.state !== "open") throw new AppError("not_found", "No change of a login is open by this id");
+  await end(ctx, rebind, "withdrawn");
 });
 
 /** When the caller's account is to get another login (epoch ms); `null` where nobody has asked for that. */
@@ -136,12 +129,11 @@ async function end(
   { _id, userId }: Doc<"rebinds">,
   state: Exclude<Doc<"rebinds">["state"], "open">,
   detail?: string,
-): Promise<null> {
+): Promise<void> {
   await ctx.db.patch("rebinds", _id, { state, endedAt: Date.now() });
   const actor = detail === "by the user" ? userId : OPERATOR;
   const event = { actor, action: `rebind ${state}` as const, subject: _id };
   await recordAudit(ctx, { ...event, ...(detail === undefined ? {} : { detail }) });
-  return null;
 }
 
 async function openRebind(ctx: QueryCtx, userId: string): Promise<Doc<"rebinds"> | null> {

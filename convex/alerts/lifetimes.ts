@@ -1,7 +1,7 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
 import type { Paragraph } from "../messenger/format";
@@ -46,16 +46,11 @@ async function dueForReview(ctx: MutationCtx, now: number, limit: number): Promi
 }
 
 /** Tells users of the alerts that end soon, and ends those whose time is over. */
-export const review = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const due = await dueForReview(ctx, now, BATCH);
-    for (const alert of due) await reviewOne(ctx, alert, now);
-    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.lifetimes.review, {});
-    return null;
-  },
+export const review = change({}, async (ctx) => {
+  const now = Date.now();
+  const due = await dueForReview(ctx, now, BATCH);
+  for (const alert of due) await reviewOne(ctx, alert, now);
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.lifetimes.review, {});
 });
 
 async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): Promise<void> {

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 import { inState, MOST_ACTIVE } from "./allowances";
 import {
   alertsOf,
@@ -61,15 +62,10 @@ export const accept = internalMutation({
 });
 
 /** Makes the active alerts of a chat its user's, once it has one, as far as the user may have so many. */
-export const adopt = internalMutation({
-  args: { from: v.string(), to: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { from, to }) => {
-    const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
-    for (const { _id } of await inState(ctx, from, "active").take(room))
-      await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
-    return null;
-  },
+export const adopt = change({ from: v.string(), to: v.string() }, async (ctx, { from, to }) => {
+  const room = MOST_ACTIVE - (await inState(ctx, to, "active").take(MOST_ACTIVE)).length;
+  for (const { _id } of await inState(ctx, from, "active").take(room))
+    await ctx.db.patch("alerts", _id, { userId: to, number: await nextNumber(ctx, to) });
 });
 
 /** @throws AppError `not_found` for none of the user's. */

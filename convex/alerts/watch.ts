@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
 import { HOUR, MINUTE } from "../lib/time";
 import { PRICED_TOKENS } from "../prices/tables";
@@ -71,28 +72,23 @@ async function subjectsInUse(ctx: QueryCtx): Promise<string[]> {
 }
 
 /** Compares what is new of a subject with its alerts; what is too much for one transaction goes on in the next. */
-export const compare = internalMutation({
-  args: { subject: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { subject }) => {
-    const cursor = await cursorOf(ctx, subject);
-    if (cursor === null) return null;
-    const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
-    let { last } = cursor;
-    for (const one of found.observations) {
-      if (!isNews(one, last, subject)) continue;
-      if (!(await apply(ctx, subject, one, last))) {
-        // All of this moment is compared again: who has fired by it is quiet.
-        await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
-        await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-        return null;
-      }
-      last = one;
+export const compare = change({ subject: v.string() }, async (ctx, { subject }) => {
+  const cursor = await cursorOf(ctx, subject);
+  if (cursor === null) return;
+  const found = await observationsAfter(ctx, subject, cursor.at, OBSERVATIONS);
+  let { last } = cursor;
+  for (const one of found.observations) {
+    if (!isNews(one, last, subject)) continue;
+    if (!(await apply(ctx, subject, one, last))) {
+      // All of this moment is compared again: who has fired by it is quiet.
+      await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
+      await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
+      return;
     }
-    await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
-    if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-    return null;
-  },
+    last = one;
+  }
+  await ctx.db.patch("alertCursors", cursor._id, { at: found.at, last });
+  if (found.more) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
 });
 
 /** One observation, as `rules.replay` has it. @returns Whether all alerts that it changes have changed. */

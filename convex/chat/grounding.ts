@@ -8,7 +8,7 @@ import {
   type Source,
 } from "../evidence/text/sources";
 import { coinsNamed } from "../market/lists";
-import { MAJORS } from "../evidence/model";
+import { MAJORS } from "../lib/money/tokens";
 import { settle } from "../evidence/text/settlement";
 import type { Fact, Kind } from "../evidence/tables";
 import type { Context } from "./context";

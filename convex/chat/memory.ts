@@ -1,5 +1,6 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalQuery, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { DAY } from "../lib/time";
 import { exchangesOf, recordRun, startedWith } from "../runs/model";
@@ -38,17 +39,16 @@ export const turns = internalQuery({
 });
 
 /** Keeps an exchange that was not a run of the web application, once per key: it cost no credits. */
-export const keep = internalMutation({
-  args: {
+export const keep = change(
+  {
     userId: v.string(),
     agentId: v.string(),
     question: v.string(),
     reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
     key: v.string(),
   },
-  returns: v.null(),
-  handler: async (ctx, { userId, agentId, question, reply, key }) => {
-    if ((await startedWith(ctx, userId, key)) !== null) return null;
+  async (ctx, { userId, agentId, question, reply, key }) => {
+    if ((await startedWith(ctx, userId, key)) !== null) return;
     const now = Date.now();
     await recordRun(ctx, {
       userId,
@@ -62,9 +62,8 @@ export const keep = internalMutation({
       credits: 0,
       idempotencyKey: key,
     });
-    return null;
   },
-});
+);
 
 /** The beginning of a question, no character cut in two. */
 export function titleOf(question: string): string {

@@ -6,7 +6,7 @@ import { payerOf } from "../lib/budget/payers";
 import { gather } from "../evidence/desk";
 import { citableLine, ledgerOf } from "../evidence/text/sources";
 import { wantedFor } from "../research/writing/collections";
-import { namesOf } from "../evidence/text/names";
+import { namesOf } from "../lib/money/names";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Id } from "../_generated/dataModel";
-import { internalMutation, mutation } from "../_generated/server";
+import { mutation } from "../_generated/server";
+import { change } from "../lib/changes";
 import { creditsForTokens } from "../credits/rates";
 import { release, reserve, settle } from "../credits/reservations";
 import { required } from "../lib/env";
@@ -81,30 +82,26 @@ export const start = mutation({
 });
 
 /** Ends a run and its reservation, in one transaction. */
-export const finish = internalMutation({
-  args: {
+export const finish = change(
+  {
     runId: v.id("agentRuns"),
     job: vJob,
     reply: v.object({ answer: v.string(), model: v.string(), tokensUsed: v.number() }),
   },
-  returns: v.null(),
-  handler: async (ctx, { runId, job, reply }) => {
-    if (!(await end(ctx, job))) return null;
+  async (ctx, { runId, job, reply }) => {
+    if (!(await end(ctx, job))) return;
     const { model, tokensUsed } = reply;
     const credits = await settle(ctx, runId, { model, tokensUsed });
     await endRun(ctx, runId, { status: "completed", ...reply, credits });
-    return null;
   },
-});
+);
 
 /** Ends a run without an answer, and gives its credits back. */
-export const failed = internalMutation({
-  args: { runId: v.id("agentRuns"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { runId, error, code }) => {
+export const failed = change(
+  { runId: v.id("agentRuns"), ...vFailure },
+  async (ctx, { runId, error, code }) => {
     await release(ctx, runId);
     const told = code === undefined ? "The run failed unexpectedly" : error;
     await endRun(ctx, runId, { status: "failed", error: told, credits: 0 });
-    return null;
   },
-});
+);

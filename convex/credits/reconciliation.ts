@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
 import { standingOf } from "./model";
@@ -27,17 +28,16 @@ type Cursor = Infer<typeof vCursor>;
  * Recomputes every balance from the ledger's rows, page by page, and records where one differs. It corrects nothing: a
  * difference is a fault for a person to understand. `after` is the last user done, `open` the one it is in the middle of.
  */
-export const run = internalMutation({
-  args: { after: v.optional(v.string()), open: v.optional(vCursor) },
-  returns: v.null(),
-  handler: async (ctx, { after, open }) => {
+export const run = change(
+  { after: v.optional(v.string()), open: v.optional(vCursor) },
+  async (ctx, { after, open }) => {
     let last = after ?? "";
     let cursor = open ?? null;
     for (let left = PAGE; left > 0;) {
       cursor ??= await nextUser(ctx, last);
       if (cursor === null) {
         await recordCronRun(ctx, "recompute the ledger");
-        return null;
+        return;
       }
       const read = await sumRows(ctx, cursor, left);
       left -= read + 1;
@@ -50,9 +50,8 @@ export const run = internalMutation({
       after: last,
       ...(cursor === null ? {} : { open: cursor }),
     });
-    return null;
   },
-});
+);
 
 /** The first user behind `after` who has a balance or a row: one without the other is a difference too. */
 async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { beginRefresh, endRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
@@ -47,16 +48,11 @@ const vOutcome = v.object({ claim: vClaim, said: v.union(v.array(vFact), v.strin
 export type Outcome = Infer<typeof vOutcome>;
 
 /** Ends the claims of collections that have come together. */
-export const store = internalMutation({
-  args: { outcomes: v.array(vOutcome) },
-  returns: v.null(),
-  handler: async (ctx, { outcomes }) => {
-    for (const { claim, said } of outcomes) {
-      if (typeof said === "string") await finishRefresh(ctx, refreshKey(claim), claim.attempt, said);
-      else await keep(ctx, claim, said);
-    }
-    return null;
-  },
+export const store = change({ outcomes: v.array(vOutcome) }, async (ctx, { outcomes }) => {
+  for (const { claim, said } of outcomes) {
+    if (typeof said === "string") await finishRefresh(ctx, refreshKey(claim), claim.attempt, said);
+    else await keep(ctx, claim, said);
+  }
 });
 
 async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Promise<void> {

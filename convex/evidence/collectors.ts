@@ -5,16 +5,17 @@ import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import { SOURCE_NAMES } from "../lib/publicSources";
 import { DAY, HOUR, SECOND } from "../lib/time";
+import { risingOf } from "../providers/data/breadth";
 import { askMarkets, askTrending } from "../providers/data/coingecko";
-import { askStablecoins, STABLECOIN_PAGES } from "../providers/data/defillama";
+import { askStablecoins } from "../providers/data/defillama";
 import { depthWithin } from "../providers/data/exchangeShapes";
 import { askForBook, askForCandles, askForDay } from "../providers/data/exchanges";
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import type { Asking } from "../providers/data/publicData";
-import { risingOf } from "./breadth";
 import { factsOf } from "./wordings";
-import { isMajor, LISTS, MAJOR_NAMES } from "./model";
+import { LISTS } from "./model";
+import { COIN_NAMES, isMajor } from "../lib/money/tokens";
 import type { Collector, Fact, Wanted } from "./tables";
 
 /** The collectors of facts: each asks one source and says in facts what it said. */
@@ -48,48 +49,44 @@ export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fa
   return COLLECTIONS[collector](ctx, subject);
 }
 
-/** Who says it, of whom, when and where. */
-function saidBy(source: keyof typeof SOURCE_NAMES, subject: string, observedAt: number, url: string) {
-  return { subject, observedAt, source: SOURCE_NAMES[source], url };
+/** What one source says of a subject, when and where, as facts. */
+function said(
+  source: keyof typeof SOURCE_NAMES,
+  { subject, observedAt, url }: Pick<Fact, "subject" | "observedAt" | "url">,
+  told: Parameters<typeof factsOf>[1],
+): Fact[] {
+  return factsOf({ subject, observedAt, source: SOURCE_NAMES[source], url }, told);
 }
 
 /** So many of the largest coins have facts of their own. */
 const LISTED = 50;
 
 async function collectMarkets(ctx: Asking): Promise<Fact[]> {
-  const told = await askMarkets(ctx, deadlines.publicData);
-  const coins = told.slice(0, LISTED);
-  const facts = coins.flatMap((coin): Fact[] => {
-    const { symbol: subject, observedAt, url, name, rank, price, change24h, marketCap, volume24h } = coin;
-    const told = { name, rank, price, change24h, marketCap, volume24h };
-    return factsOf(saidBy("coingecko", subject, observedAt, url), told);
-  });
-  const observedAt = Math.min(...told.map((coin) => coin.observedAt));
+  const coins = await askMarkets(ctx, deadlines.publicData);
+  const observedAt = Math.min(...coins.map((coin) => coin.observedAt));
+  const market = { subject: "market", observedAt, url: "https://www.coingecko.com" };
   return [
-    ...facts,
-    ...factsOf(saidBy("coingecko", "market", observedAt, "https://www.coingecko.com"), {
-      rising: risingOf(told),
+    ...coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, url, ...told }) => {
+      return said("coingecko", { subject, observedAt, url }, told);
     }),
+    ...said("coingecko", market, { rising: risingOf(coins) }),
   ];
 }
 
 async function collectTrending(ctx: Asking): Promise<Fact[]> {
   const coins = await askTrending(ctx, deadlines.publicData);
   const observedAt = Date.now();
-  return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) => {
-    return factsOf(saidBy("coingecko", subject, observedAt, url), { name, trendingPlace, trendingChange });
-  });
+  return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) =>
+    said("coingecko", { subject, observedAt, url }, { name, trendingPlace, trendingChange }),
+  );
 }
 
 async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
-  const { source, url, value: day } = await askForDay(ctx, subject, deadlines.publicData);
-  const by = saidBy(source, subject, day.observedAt, url);
-  const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume } = day;
-  return factsOf(by, { lastTrade, dayChange: (lastTrade / open - 1) * 100, dayHigh, dayLow, dayVolume });
+  const { source, url, value } = await askForDay(ctx, subject, deadlines.publicData);
+  const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume, observedAt } = value;
+  const dayChange = (lastTrade / open - 1) * 100;
+  return said(source, { subject, observedAt, url }, { lastTrade, dayChange, dayHigh, dayLow, dayVolume });
 }
-
-/** Orders this near the middle price count as depth. */
-const DEPTH_SHARE = 0.01;
 
 /** The last trades of a token where an exchange lists it, and nothing where none does. */
 async function collectListing(ctx: Asking, subject: string): Promise<Fact[]> {
@@ -101,17 +98,14 @@ async function collectListing(ctx: Asking, subject: string): Promise<Fact[]> {
   }
 }
 
+/** Orders this near the middle price count as depth. */
+const DEPTH_SHARE = 0.01;
+
 async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value: book } = await askForBook(ctx, subject, deadlines.publicData);
   const depth = depthWithin(book, DEPTH_SHARE);
-  const name = SOURCE_NAMES[source];
-  if (depth === null)
-    throw new AppError("upstream", `${name}'s order book does not reach 1 % from the price`);
-  return factsOf(saidBy(source, subject, book.observedAt, url), {
-    bidDepth: depth.bid,
-    askDepth: depth.ask,
-    spread: depth.spreadBps,
-  });
+  if (depth !== null) return said(source, { subject, observedAt: book.observedAt, url }, depth);
+  throw new AppError("upstream", `${SOURCE_NAMES[source]}'s order book does not reach 1 % from the price`);
 }
 
 const CANDLE_HOURS = 48;
@@ -122,41 +116,36 @@ async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
   const to = Math.floor(Date.now() / HOUR) * HOUR;
   const range = { interval: "hour", from: to - CANDLE_HOURS * HOUR, to } as const;
   const { source, url, value: candles } = await askForCandles(ctx, subject, range, deadlines.publicData);
-  const name = SOURCE_NAMES[source];
   if (candles.length < FEWEST_HOURS) {
-    throw new AppError("upstream", `${name} has only ${candles.length} of the last ${CANDLE_HOURS} hours`);
+    const found = `only ${candles.length} of the last ${CANDLE_HOURS} hours`;
+    throw new AppError("upstream", `${SOURCE_NAMES[source]} has ${found}`);
   }
   const high48h = Math.max(...candles.map(({ high }) => high));
   const low48h = Math.min(...candles.map(({ low }) => low));
-  return factsOf(saidBy(source, subject, to, url), { high48h, low48h });
+  return said(source, { subject, observedAt: to, url }, { high48h, low48h });
 }
 
-/** Perpetual markets that reports may speak of: the largest by open interest. */
+/** Perpetual markets that reports may speak of: the largest. */
 const PERPETUALS = 60;
 
 async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
   const markets = await askPerpetuals(ctx, deadlines.publicData);
   const observedAt = Date.now();
   return markets
-    .sort((a, b) => b.openInterest - a.openInterest)
     .slice(0, PERPETUALS)
-    .flatMap(({ symbol: subject, fundingPercent: funding, openInterest }) => {
-      const url = `https://app.hyperliquid.xyz/trade/${subject}`;
-      return factsOf(saidBy("hyperliquid", subject, observedAt, url), { funding, openInterest });
-    });
+    .flatMap(({ symbol: subject, fundingPercent: funding, openInterest, url }) =>
+      said("hyperliquid", { subject, observedAt, url }, { funding, openInterest }),
+    );
 }
 
 async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
-  const facts = await Promise.all(
-    (["all", "Base"] as const).map(async (chain): Promise<Fact[]> => {
-      const supply = await askStablecoins(ctx, chain, deadlines.publicData);
-      const subject = chain === "all" ? "market" : chain;
-      const by = saidBy("defillama", subject, supply.observedAt, STABLECOIN_PAGES[chain]);
-      const stablecoinWeek = (supply.now / supply.weekAgo - 1) * 100;
-      return factsOf(by, { stablecoinSupply: supply.now, stablecoinWeek });
-    }),
-  );
-  return facts.flat();
+  const facts = (["all", "Base"] as const).map(async (chain) => {
+    const { now: stablecoinSupply, weekAgo, ...at } = await askStablecoins(ctx, chain, deadlines.publicData);
+    const stablecoinWeek = (stablecoinSupply / weekAgo - 1) * 100;
+    const subject = chain === "all" ? "market" : chain;
+    return said("defillama", { subject, ...at }, { stablecoinSupply, stablecoinWeek });
+  });
+  return (await Promise.all(facts)).flat();
 }
 
 /** The day's headlines on a coin, or on the whole market. */
@@ -170,7 +159,7 @@ async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
 /** What the news call a coin, first the name that they are searched for; none for the whole market. */
 async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (subject === "") return [];
-  if (isMajor(subject)) return [...MAJOR_NAMES[subject], subject];
+  if (isMajor(subject)) return [...COIN_NAMES[subject], subject];
   const [markets] = LISTS;
   const wanted = { wanted: [markets], withinMs: DAY };
   const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
@@ -180,13 +169,8 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
 
 async function collectBase(): Promise<Fact[]> {
   const { readChainState } = await import("../providers/chain/state");
-  const state = await readChainState(USDC, deadlines.publicData);
-  const by = {
-    subject: "Base",
-    observedAt: state.observedAt,
-    source: "Base, read over RPC",
-    url: `https://basescan.org/block/${state.block}`,
-  };
-  const { transactions: blockTransactions, baseFee, supply } = state;
-  return factsOf(by, { blockTransactions, baseFee, usdcSupply: Number(formatUnits(supply, 6)) });
+  const { supply, transactions, baseFee, ...at } = await readChainState(USDC, deadlines.publicData);
+  const usdcSupply = Number(formatUnits(supply, 6));
+  const told = { blockTransactions: transactions, baseFee, usdcSupply };
+  return factsOf({ subject: "Base", source: "Base, read over RPC", ...at }, told);
 }

@@ -1,6 +1,6 @@
-import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { type MutationCtx } from "../_generated/server";
+import { change } from "./changes";
 import { DAY, HOUR, MINUTE } from "./time";
 
 /** How often each cron of `convex/crons.ts` runs, by the name it has there; in ms. */
@@ -33,14 +33,7 @@ export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) 
 
 /** Takes up what is due; started by `ops/due` where there is any. */
 export function dueWork(work: (ctx: MutationCtx) => Promise<void>) {
-  return internalMutation({
-    args: {},
-    returns: v.null(),
-    handler: async (ctx) => {
-      await work(ctx);
-      return null;
-    },
-  });
+  return change({}, work);
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
+import { change } from "./changes";
 import { AppError, failureOf, messageOf } from "./errors";
 import { charge } from "./limits/charges";
 import type { Caller } from "./limits/callers";
@@ -176,14 +177,12 @@ export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, 
   });
 }
 
-export const fail = internalMutation({
-  args: { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },
-  returns: v.null(),
-  handler: async (ctx, { key, attempt, failure, limitedUntil }) => {
+export const fail = change(
+  { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },
+  async (ctx, { key, attempt, failure, limitedUntil }) => {
     await finishRefresh(ctx, key, attempt, failure, limitedUntil);
-    return null;
   },
-});
+);
 
 /** What whoever waited for a failed attempt is told. */
 export function failureOfAttempt({

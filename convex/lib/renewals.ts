@@ -1,7 +1,8 @@
 import type { FunctionReference } from "convex/server";
 import { v, type Infer, type ObjectType, type Value } from "convex/values";
 import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { type MutationCtx } from "../_generated/server";
+import { change } from "./changes";
 import { refuseBeyond } from "./budget/ledger";
 import { payerOf } from "./budget/payers";
 import type { Caller } from "./limits/callers";
@@ -52,11 +53,9 @@ export async function finishInLane(
 }
 
 /** The attempt has failed, or was lost with its server. */
-export const failed = internalMutation({
-  args: { key: v.string(), attempt: v.number(), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { key, attempt, error, limitedUntil }) => {
+export const failed = change(
+  { key: v.string(), attempt: v.number(), ...vFailure },
+  async (ctx, { key, attempt, error, limitedUntil }) => {
     await finishRefresh(ctx, key, attempt, error, limitedUntil);
-    return null;
   },
-});
+);

@@ -1,6 +1,6 @@
 import { counted, ledgerOf, sourceOfFact, type Ledger } from "../evidence/text/sources";
 import { factsOf } from "../evidence/wordings";
-import { namesOf } from "../evidence/text/names";
+import { namesOf } from "../lib/money/names";
 import { leftoverProblem, settle } from "../evidence/text/settlement";
 import { groundToken, references, type Observed } from "./grounding";
 import type { AskedFigures } from "./prompts";

@@ -1,5 +1,5 @@
 import { pick } from "convex-helpers";
-import { MAJOR_NAMES, MAJORS } from "../evidence/model";
+import { COIN_NAMES, MAJORS } from "../lib/money/tokens";
 import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
@@ -59,7 +59,7 @@ export function coinAsked(question: string, observed: Observed): string | null {
   const bare = bareSymbol(question);
   if (bare !== null && symbols.includes(bare)) return bare;
   const listed = listedCoins(observed.facts).map(({ symbol, name }) => ({ symbol, name }));
-  const majors = MAJORS.flatMap((symbol) => MAJOR_NAMES[symbol].map((name) => ({ symbol, name })));
+  const majors = MAJORS.flatMap((symbol) => COIN_NAMES[symbol].map((name) => ({ symbol, name })));
   const places = [
     ...symbols.map((symbol) => ({ symbol, at: placeOf(question, symbol) })),
     ...MAJORS.map((symbol) => ({ symbol, at: placeOf(question.toUpperCase(), symbol) })),

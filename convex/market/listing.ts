@@ -7,10 +7,10 @@ import type { Caller } from "../lib/limits/callers";
 import { counted } from "../lib/outside/providerCalls";
 import { DAY, HOUR } from "../lib/time";
 import { gather } from "../evidence/desk";
-import { isSymbol, symbolIn } from "../lib/money/tokens";
+import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
 import { symbolAmong } from "./lists";
-import { LISTS, MAJORS } from "../evidence/model";
-import { mentionsIn, namesOf } from "../evidence/text/names";
+import { LISTS } from "../evidence/model";
+import { mentionsIn, namesOf } from "../lib/money/names";
 import type { Wanted } from "../evidence/tables";
 
 /**
@@ -37,7 +37,7 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
 
 /** What is known of it already. */
 export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
-  if (MAJORS.some((major) => major === asked)) return { kind: "known", symbol: asked };
+  if (isMajor(asked)) return { kind: "known", symbol: asked };
   const wanted = wantedOf(asked);
   const { facts, absent } = await ctx.runQuery(internal.evidence.collections.latest, {
     wanted,
@@ -82,7 +82,7 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
   if (named !== undefined) return symbolIn(named.subject);
   // Only of these does everybody know the symbols in small letters.
   const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
-  return symbols.find((symbol) => MAJORS.some((major) => major === symbol));
+  return symbols.find(isMajor);
 }
 
 /** What somebody is told who asks for a token that no source knows. */

@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
@@ -51,20 +52,18 @@ export const begin = internalMutation({
   },
 });
 
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     of: vResultOf,
     snapshot: vStored.omit("fetchedAt").extend({ focus: v.string(), replaced: v.number() }),
   },
-  returns: v.null(),
-  handler: async (ctx, { of, snapshot }) => {
+  async (ctx, { of, snapshot }) => {
     const { focus, model, replaced } = snapshot;
-    if (!(await finishInLane(ctx, of))) return null;
+    if (!(await finishInLane(ctx, of))) return;
     const fetchedAt = Date.now();
     const next = { focus, fetchedAt, model, body: written(fetchedAt, snapshot), replaced };
     const row = await latestRow(ctx, focus);
     if (row === null) await ctx.db.insert("marketSnapshots", next);
     else await ctx.db.replace("marketSnapshots", row._id, next);
-    return null;
   },
-});
+);

@@ -3,6 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 import { sha256Hex } from "../lib/security/crypto";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/refreshes";
@@ -42,15 +43,13 @@ export const begin = internalMutation({
   },
 });
 
-export const store = internalMutation({
-  args: { of: vResultOf, hash: v.string(), result: vAnswer },
-  returns: v.null(),
-  handler: async (ctx, { of, hash, result }) => {
-    if (!(await finishInLane(ctx, of))) return null;
+export const store = change(
+  { of: vResultOf, hash: v.string(), result: vAnswer },
+  async (ctx, { of, hash, result }) => {
+    if (!(await finishInLane(ctx, of))) return;
     const answer = { questionHash: hash, fetchedAt: Date.now(), ...result };
     const row = await getOneFrom(ctx.db, "tokenAnswers", "by_questionHash", hash);
     if (row === null) await ctx.db.insert("tokenAnswers", answer);
     else await ctx.db.replace("tokenAnswers", row._id, answer);
-    return null;
   },
-});
+);

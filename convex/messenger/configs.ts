@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 import { takeCommonNow } from "../lib/limits/pools";
 import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
 import { permitNow } from "../users/access";
@@ -18,8 +19,8 @@ const vChange = v.optional(v.union(v.string(), v.null()));
  * Stores what a user set; the bot token comes sealed.
  * @throws AppError `unauthorized`, `forbidden`; `rate_limited` for one more of a stranger's.
  */
-export const save = internalMutation({
-  args: {
+export const save = change(
+  {
     userId: v.string(),
     sealedBotToken: vChange,
     chatId: vChange,
@@ -27,8 +28,7 @@ export const save = internalMutation({
     setBy: v.array(v.string()),
     signedIn: v.boolean(),
   },
-  returns: v.null(),
-  handler: async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
+  async (ctx, { userId, sealedBotToken, chatId, setBy, signedIn }) => {
     await permitNow(ctx, userId, "delivery", Date.now());
     if (!signedIn && (await configOf(ctx, userId)) === null) await takeCommonNow(ctx, "setting", setBy);
     const changes = {
@@ -38,9 +38,8 @@ export const save = internalMutation({
     await leavePlace(ctx, userId, changes);
     const isOwned = (await ownerOf(ctx, userId)) !== null;
     await (isOwned ? changeDelivery : saveConfig)(ctx, userId, { ...changes, setBy });
-    return null;
   },
-});
+);
 
 /** The token of a user's own bot, as it is sealed. */
 export const sealedToken = internalQuery({

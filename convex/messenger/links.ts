@@ -1,7 +1,8 @@
 import { v, type ObjectType } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { internalQuery, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { changeRules, levelRowOf } from "../users/levels";
 import { ownerOf } from "../users/model";
@@ -31,13 +32,12 @@ export const codeOwner = internalQuery({
 });
 
 /** Stores the link and uses the code up: of several accounts with one code, the first to come here has it. */
-export const link = internalMutation({
-  args: { ...vAccount, messengerUsername: v.optional(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { messengerUsername, ...account }) => {
+export const link = change(
+  { ...vAccount, messengerUsername: v.optional(v.string()) },
+  async (ctx, { messengerUsername, ...account }) => {
     const now = Date.now();
     const { userId, code, replaces } = await linkable(ctx, account, now);
-    if (code === null) return null;
+    if (code === null) return;
     const { messengerId, codeHash, by } = account;
     for (const { _id } of replaces) await ctx.db.delete("messengerLinks", _id);
     await ctx.db.delete("linkCodes", code._id);
@@ -51,41 +51,28 @@ export const link = internalMutation({
     });
     if (by === "caller") await changeRules(ctx, userId, { linked: true });
     else await noteLink(ctx, userId, messengerId);
-    return null;
   },
-});
+);
 
 /** Ends a user's link, as the signed-in user does. */
-export const end = internalMutation({
-  args: { userId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { userId }) => {
-    const link = await linkOf(ctx, userId);
-    if (link !== null) await dropLink(ctx, link, "token");
-    return null;
-  },
+export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
+  const link = await linkOf(ctx, userId);
+  if (link !== null) await dropLink(ctx, link, "token");
 });
 
 /** Ends a freeze that its owner has asked to end, where it is still the one. */
-export const thawed = internalMutation({
-  args: { userId: v.string(), frozenAt: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { userId, frozenAt }) => {
+export const thawed = change(
+  { userId: v.string(), frozenAt: v.number() },
+  async (ctx, { userId, frozenAt }) => {
     if ((await levelRowOf(ctx, userId))?.frozenAt === frozenAt) await endFreeze(ctx, userId, "chat");
-    return null;
   },
-});
+);
 
 /** What nobody needs to know any more: which account was linked before. */
-export const forgetFormer = internalMutation({
-  args: { userId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { userId }) => {
-    const row = await levelRowOf(ctx, userId);
-    if (row?.formerLink !== undefined && row.formerLink.until <= Date.now())
-      await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
-    return null;
-  },
+export const forgetFormer = change({ userId: v.string() }, async (ctx, { userId }) => {
+  const row = await levelRowOf(ctx, userId);
+  if (row?.formerLink !== undefined && row.formerLink.until <= Date.now())
+    await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
 });
 
 /** The user that a messenger account is linked to, and whether the account itself has shown that it is; or `null`. */

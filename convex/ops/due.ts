@@ -1,7 +1,7 @@
 import { internal } from "../_generated/api";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import type { FunctionReference } from "convex/server";
-import { v } from "convex/values";
 import { recordCronRun } from "../lib/cronRuns";
 import { messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -58,23 +58,18 @@ const BEGUN = [
 ];
 
 /** For the cron, every minute. It counts as having run only where nothing has been left undone: health tells of that. */
-export const takeUp = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const overdue: string[] = [];
-    for (const [name, due] of Object.entries(DUE)) {
-      const since = await due.since(ctx, now);
-      if (since === null) continue;
-      await ctx.scheduler.runAfter(0, due.takeUp, {});
-      if (since < now - OVERDUE_MS) overdue.push(name);
-    }
-    overdue.push(...(await beginTimely(ctx, now)));
-    if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
-    else log.error("due.overdue", { what: overdue.join(", ") });
-    return null;
-  },
+export const takeUp = change({}, async (ctx) => {
+  const now = Date.now();
+  const overdue: string[] = [];
+  for (const [name, due] of Object.entries(DUE)) {
+    const since = await due.since(ctx, now);
+    if (since === null) continue;
+    await ctx.scheduler.runAfter(0, due.takeUp, {});
+    if (since < now - OVERDUE_MS) overdue.push(name);
+  }
+  overdue.push(...(await beginTimely(ctx, now)));
+  if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
+  else log.error("due.overdue", { what: overdue.join(", ") });
 });
 
 /** @returns Why what did not begin. */

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { components, internal } from "../_generated/api";
 import type { TableNames } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { hasLedger } from "../credits/model";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
@@ -60,27 +61,22 @@ const steps = tablesOf(records).flatMap((table) =>
 const COUNTS_KEPT_MS = 2 * DAY;
 
 /** Deletes what has aged, as the tables' records say, and what the rate limiter has counted. */
-export const run = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await ctx.runMutation(components.rateLimiter.lib.clearAll, { before: Date.now() - COUNTS_KEPT_MS });
-    await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, {
-      name: steps[0]?.name ?? "",
-      startedAt: Date.now(),
-      cursor: null,
-      deleted: 0,
-    });
-    return null;
-  },
+export const run = change({}, async (ctx) => {
+  await ctx.runMutation(components.rateLimiter.lib.clearAll, { before: Date.now() - COUNTS_KEPT_MS });
+  await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, {
+    name: steps[0]?.name ?? "",
+    startedAt: Date.now(),
+    cursor: null,
+    deleted: 0,
+  });
 });
 
 /**
  * One batch of one step, then schedules what follows: one transaction at a time, however much there is. Running it twice
  * deletes nothing twice.
  */
-export const step = internalMutation({
-  args: {
+export const step = change(
+  {
     name: v.string(),
     /** What is old is told from this moment, epoch ms: the same one for all batches of a run. */
     startedAt: v.number(),
@@ -88,12 +84,11 @@ export const step = internalMutation({
     /** So many rows went in this step so far. */
     deleted: v.number(),
   },
-  returns: v.null(),
-  handler: async (ctx, { name, startedAt, cursor, deleted }) => {
+  async (ctx, { name, startedAt, cursor, deleted }) => {
     const at = steps.findIndex((one) => one.name === name);
     const current = steps[at];
     // The list was changed by a deployment in the middle of a run: the next one does all of it.
-    if (current === undefined) return null;
+    if (current === undefined) return;
     const batch = await current.sweep(ctx, startedAt, cursor);
     const sum = deleted + batch.deleted;
     const following = steps[at + 1];
@@ -107,6 +102,5 @@ export const step = internalMutation({
     } else {
       await recordCronRun(ctx, "delete what has aged");
     }
-    return null;
   },
-});
+);

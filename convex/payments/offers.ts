@@ -1,5 +1,6 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
+import { internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 
 /** The offer that was signed last. */
 
@@ -13,13 +14,8 @@ export const signatureOf = internalQuery({
   },
 });
 
-export const keep = internalMutation({
-  args: { offer: v.string(), signature: v.string() },
-  returns: v.null(),
-  handler: async (ctx, offer) => {
-    const row = await ctx.db.query("paymentOffers").first();
-    if (row === null) await ctx.db.insert("paymentOffers", offer);
-    else await ctx.db.replace("paymentOffers", row._id, offer);
-    return null;
-  },
+export const keep = change({ offer: v.string(), signature: v.string() }, async (ctx, offer) => {
+  const row = await ctx.db.query("paymentOffers").first();
+  if (row === null) await ctx.db.insert("paymentOffers", offer);
+  else await ctx.db.replace("paymentOffers", row._id, offer);
 });

@@ -1,5 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { beginRefresh, finishRefresh, vTicket } from "../lib/refreshes";
 import { MINUTE, SECOND } from "../lib/time";
 import { vQuoteSource } from "./tables";
@@ -36,15 +37,13 @@ export const begin = internalMutation({
   },
 });
 
-export const store = internalMutation({
-  args: { attempt: v.number(), sources: v.array(vQuoteSource) },
-  returns: v.null(),
-  handler: async (ctx, { attempt, sources }) => {
-    if (!(await finishRefresh(ctx, KEY, attempt, null))) return null;
+export const store = change(
+  { attempt: v.number(), sources: v.array(vQuoteSource) },
+  async (ctx, { attempt, sources }) => {
+    if (!(await finishRefresh(ctx, KEY, attempt, null))) return;
     const quotes = { askedAt: Date.now(), sources };
     const row = await ctx.db.query("quoteBoards").first();
     if (row === null) await ctx.db.insert("quoteBoards", quotes);
     else await ctx.db.replace("quoteBoards", row._id, quotes);
-    return null;
   },
-});
+);

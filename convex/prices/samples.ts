@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { HOUR } from "../lib/time";
 import { priceOf, youngSample } from "./model";
@@ -64,37 +65,33 @@ export const store = internalMutation({
 });
 
 /** Those of several tokens together, and how their sources answered. */
-export const storeAll = internalMutation({
-  args: { samples: v.array(v.object(vSample)), noted: vNoted },
-  returns: v.null(),
-  handler: async (ctx, { samples, noted }) => {
+export const storeAll = change(
+  { samples: v.array(v.object(vSample)), noted: vNoted },
+  async (ctx, { samples, noted }) => {
     await keepNoted(ctx, noted);
     for (const sample of samples) await keep(ctx, sample);
-    return null;
   },
-});
+);
 
 /**
  * Stores what a coin's price was at times before the first sample of it, so that the days before somebody asked for it are
  * known too. Where samples are, they stay alone.
  */
-export const storeEarlier = internalMutation({
-  args: {
+export const storeEarlier = change(
+  {
     token: v.string(),
     source: vPriceSource,
     /** Oldest first; `at` in epoch ms. */
     closes: v.array(v.object({ at: v.number(), priceUsd: v.number() })),
   },
-  returns: v.null(),
-  handler: async (ctx, { token, source, closes }) => {
+  async (ctx, { token, source, closes }) => {
     const first = await oldest(ctx, token);
     for (const { at, priceUsd } of closes) {
       if (first !== null && at >= first.takenAt) break;
       await ctx.db.insert("priceSamples", { token, source, priceUsd, observedAt: at, takenAt: at });
     }
-    return null;
   },
-});
+);
 
 async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<Price> {
   const takenAt = Date.now();

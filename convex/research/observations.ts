@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import type { Payer } from "../lib/budget/ledger";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { vPayer } from "../lib/tables";
@@ -139,30 +140,26 @@ export const task = internalQuery({
 });
 
 /** Keeps what sources have said; the last one ends the collection. */
-export const settle = internalMutation({
-  args: { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
-  returns: v.null(),
-  handler: async (ctx, { observationId, job, settled, noted }) => {
+export const settle = change(
+  { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
+  async (ctx, { observationId, job, settled, noted }) => {
     await keepNoted(ctx, noted);
     const row = await ctx.db.get("observations", observationId);
-    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return null;
+    if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return;
     const sources = settled.reduce(withSettled, row.sources);
     if (await storeSources(ctx, observationId, sources)) await end(ctx, job);
-    return null;
   },
-});
+);
 
 /** A collection was cut off. Once too often: its silent sources count as failed. */
-export const failed = internalMutation({
-  args: { observationId: v.id("observations"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { observationId, isLast }) => {
+export const failed = change(
+  { observationId: v.id("observations"), ...vFailure },
+  async (ctx, { observationId, isLast }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row?.state === "collecting" && isLast)
       await storeSources(ctx, observationId, closed(row.sources, Date.now()));
-    return null;
   },
-});
+);
 
 /** The sources of an observation as they stand, and for each that has no reading the last one stored before it. */
 export const readings = internalQuery({

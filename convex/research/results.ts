@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
+import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
 import { finishRefresh, takeRefresh, vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, vTurn } from "../lib/renewals";
@@ -51,8 +52,8 @@ export const take = internalMutation({
   },
 });
 
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     ...vSubject,
     key: v.string(),
     attempt: v.number(),
@@ -60,13 +61,11 @@ export const store = internalMutation({
     result: vResult,
     sources: vSourceStates,
   },
-  returns: v.null(),
-  handler: async (ctx, { key, attempt, model, result, sources, ...subject }) => {
-    if (!(await finishRefresh(ctx, key, attempt, null))) return null;
+  async (ctx, { key, attempt, model, result, sources, ...subject }) => {
+    if (!(await finishRefresh(ctx, key, attempt, null))) return;
     const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result, sources };
     const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);
     else await ctx.db.replace("researchResults", row._id, stored);
-    return null;
   },
-});
+);

@@ -3,6 +3,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { isOn } from "../lib/env";
 import { failureOf } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
@@ -61,15 +62,10 @@ export const receive = internalMutation({
 });
 
 /** Decides what needs no model, and has the rest carried out. */
-export const judge = internalMutation({
-  args: { mentionId: v.id("mentions") },
-  returns: v.null(),
-  handler: async (ctx, { mentionId }) => {
-    const row = await ctx.db.get("mentions", mentionId);
-    if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return null;
-    await open(ctx, internal.social.desk.carryOut, { mentionId }, { subject: mentionId });
-    return null;
-  },
+export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
+  const row = await ctx.db.get("mentions", mentionId);
+  if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
+  await open(ctx, internal.social.desk.carryOut, { mentionId }, { subject: mentionId });
 });
 
 /** What a try starts from; `null` when another one has taken its place, or there is nothing to carry out any more. */
@@ -152,38 +148,31 @@ async function isTooMany(ctx: MutationCtx, userId: string): Promise<boolean> {
 }
 
 /** Ends a mention as its trade has ended. */
-export const settle = internalMutation({
-  args: { mentionId: v.id("mentions") },
-  returns: v.null(),
-  handler: async (ctx, { mentionId }) => {
-    const row = await ctx.db.get("mentions", mentionId);
-    const trade = row?.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
-    if (trade === null || trade.status === "pending") return null;
-    const ending =
-      trade.status === "confirmed"
-        ? { status: "processed" as const }
-        : { status: "failed" as const, reason: trade.error ?? "The transaction failed" };
-    await endMention(ctx, mentionId, ending, Date.now());
-    return null;
-  },
+export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
+  const row = await ctx.db.get("mentions", mentionId);
+  const trade = row?.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
+  if (trade === null || trade.status === "pending") return;
+  const ending =
+    trade.status === "confirmed"
+      ? { status: "processed" as const }
+      : { status: "failed" as const, reason: trade.error ?? "The transaction failed" };
+  await endMention(ctx, mentionId, ending, Date.now());
 });
 
 /** What becomes of a mention after a try that failed. */
 export const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.literal("ignored"));
 
 /** After a try that failed: another one later, or the end. */
-export const postpone = internalMutation({
-  args: { ...vTry, reason: v.string(), outcome: vOutcome },
-  returns: v.null(),
-  handler: async (ctx, { mentionId, job, reason, outcome }) => {
-    if ((await underWayAt(ctx, { mentionId, job })) === null) return null;
+export const postpone = change(
+  { ...vTry, reason: v.string(), outcome: vOutcome },
+  async (ctx, { mentionId, job, reason, outcome }) => {
+    if ((await underWayAt(ctx, { mentionId, job })) === null) return;
     const pause = PAUSES_MS[job.attempt - 1];
     if (outcome === "retry" && pause !== undefined) {
       await rest(ctx, job, pause);
-      return null;
+      return;
     }
     const status = outcome === "ignored" ? outcome : "failed";
     await endMention(ctx, mentionId, { status, reason }, Date.now());
-    return null;
   },
-});
+);

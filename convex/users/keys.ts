@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type QueryCtx } from "../_generated/server";
+import { type QueryCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { HOUR } from "../lib/time";
 
@@ -31,14 +32,9 @@ export async function keyOf(
 }
 
 /** Notes that a key is in use. */
-export const touch = internalMutation({
-  args: { keyHash: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { keyHash }) => {
-    const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
-    const now = Date.now();
-    if (row !== null && (row.lastUsedAt ?? 0) <= now - USE_NOTED_MS)
-      await ctx.db.patch("apiKeys", row._id, { lastUsedAt: now });
-    return null;
-  },
+export const touch = change({ keyHash: v.string() }, async (ctx, { keyHash }) => {
+  const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
+  const now = Date.now();
+  if (row !== null && (row.lastUsedAt ?? 0) <= now - USE_NOTED_MS)
+    await ctx.db.patch("apiKeys", row._id, { lastUsedAt: now });
 });

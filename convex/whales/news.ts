@@ -2,7 +2,8 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
+import { type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { rowsBy } from "../lib/records/rows";
 import { enqueueServiceCard } from "../messenger/notices";
 import { alertCard } from "./cards";
@@ -40,10 +41,9 @@ export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void
 }
 
 /** The outbox's word about a card. */
-export const delivered = internalMutation({
-  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subject, sent }) => {
+export const delivered = change(
+  { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  async (ctx, { subject, sent }) => {
     const watchId = ctx.db.normalizeId("whaleWatches", subject);
     const alerts = ctx.db.query("whaleAlerts");
     const told =
@@ -53,6 +53,5 @@ export const delivered = internalMutation({
     for (const { _id } of await told.take(MOST)) {
       await ctx.db.patch("whaleAlerts", _id, { messengerSent: sent });
     }
-    return null;
   },
-});
+);

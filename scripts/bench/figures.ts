@@ -11,29 +11,17 @@ export const question = "Do true reports stay whole, and is a false figure ever 
 
 const REPORTS = 200;
 
-export type Counts = {
-  reports: number;
-  sentences: number;
-  kept: number;
-  words: number;
-  wordsKept: number;
-  /** Reports that go back to their writer once, and those of which too little is left. */
-  back: number;
-  refused: number;
-  falseShown: string[];
-};
-
 export function run(progress: Progress): Promise<Table> {
   const each = Math.ceil(REPORTS / 7);
   progress(`${figure(REPORTS)} reports`);
   const reports = mixtures(each).slice(0, REPORTS);
   const texts = writings();
-  const rows: [string, Counts][] = [
+  const rows = [
     ["written by one hand", countsOf(texts)],
     ["drawn from several", countsOf(reports)],
     ["with slips", countsOf(reports.map((one) => ({ ...one, text: slipped(one.text, one.name) })))],
     ["with an altered figure", countsOf(texts.flatMap((one) => alteredOf(one, 1)))],
-  ];
+  ] as const;
   const share = (part: number, whole: number) => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
   return Promise.resolve({
     inputs: [
@@ -70,10 +58,18 @@ export function alteredOf(report: Report, times: number): (Report & Altered)[] {
   return alteredTexts(report.text, report.name, times).map((altered) => ({ ...report, ...altered }));
 }
 
-export function countsOf(texts: readonly (Report & Partial<Altered>)[]): Counts {
-  const counts: Counts = {
-    ...{ reports: 0, sentences: 0, kept: 0, words: 0, wordsKept: 0, back: 0, refused: 0 },
-    falseShown: [],
+/** `back`: reports that go back to their writer once; `refused`: those of which too little is left. */
+export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
+  const falseShown: string[] = [];
+  const counts = {
+    reports: 0,
+    sentences: 0,
+    kept: 0,
+    words: 0,
+    wordsKept: 0,
+    back: 0,
+    refused: 0,
+    falseShown,
   };
   for (const one of texts) {
     const { settled, untrue } = held(one);
@@ -86,7 +82,7 @@ export function countsOf(texts: readonly (Report & Partial<Altered>)[]): Counts 
     counts.wordsKept += kept(words, wordsOf(text));
     counts.back += leftovers.length > 0 ? 1 : 0;
     counts.refused += removed > sentences / 2 ? 1 : 0;
-    counts.falseShown.push(...untrue.map((told) => `${told} (${one.name})`));
+    falseShown.push(...untrue.map((told) => `${told} (${one.name})`));
   }
   return counts;
 }

@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -9,17 +10,21 @@ import * as z from "zod";
 import { checkDeployment } from "../../scripts/doctor/deployment";
 import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
+import { forkScript } from "../../scripts/forked";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { run } from "../stack/processes";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
 let stack: Stack;
+/** Where the doctor runs, time and again. */
+let examiner: ChildProcess;
 let folder: string;
 /** What an operator would have in `.env.local`, pointing to the stack's own providers. */
 let settings: Record<string, string>;
 
 beforeAll(async () => {
+  examiner = forkScript(new URL("examiner.ts", import.meta.url), []);
   stack = await startStack({ ephemeral: true });
 });
 beforeEach(async () => {
@@ -35,24 +40,20 @@ beforeEach(async () => {
   };
 });
 afterEach(() => rm(folder, { recursive: true }));
-afterAll(() => stack.stop());
+afterAll(async () => {
+  examiner.disconnect();
+  await stack.stop();
+});
 
-function start(args: string[] = ["--site", stack.siteUrl]) {
-  const script = path.join(repository, "scripts/doctor/main.ts");
-  const { PATH = "" } = process.env;
-  return spawn(process.execPath, [run, script, ...args], { cwd: folder, env: { PATH, ...settings } });
-}
+const asUsual = () => ["--site", stack.siteUrl];
+const environment = () => ({ PATH: process.env.PATH ?? "", ...settings });
+const toldShape = z.object({ code: z.number(), output: z.string() });
 
-async function doctor(args?: string[]): Promise<{ code: unknown; output: string }> {
-  const child = start(args);
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      output += chunk.toString("utf8");
-    });
-  }
-  const code = await new Promise((resolve) => child.on("close", resolve));
-  return { code, output };
+async function doctor(args = asUsual()): Promise<z.infer<typeof toldShape>> {
+  const told = once(examiner, "message");
+  examiner.send({ args, folder, env: environment() });
+  const [answer] = await told;
+  return toldShape.parse(answer);
 }
 
 const PUBLIC = ["CoinGecko", "Coinbase", "Binance", "Hyperliquid", "DefiLlama"];
@@ -152,7 +153,8 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
 
 test("each finding is shown as it comes: who hangs keeps no other back", async () => {
   stack.standins.fail("sentiment", { mode: "hang" });
-  const child = start();
+  const script = path.join(repository, "scripts/doctor/main.ts");
+  const child = spawn(process.execPath, [run, script, ...asUsual()], { cwd: folder, env: environment() });
   let output = "";
   await new Promise<void>((resolve) => {
     child.stdout.on("data", (chunk: Buffer) => {

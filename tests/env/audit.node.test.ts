@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ran } from "../stack/processes";
+import { ranHere } from "../support/commands";
 import { project, useProject } from "./support";
 
 /** A stand-in for the Convex CLI: two pages of a trail, as `convex run` prints them, or a failure behind the first. */
@@ -17,7 +17,7 @@ else console.log(JSON.stringify({ lines: [line("c")], cursor: null }, null, 2));
 useProject(CLI);
 
 async function exported(args: string[], env: Record<string, string> = {}) {
-  const { code, stdout, stderr } = await ran("scripts/audit/export.ts", args, env, { cwd: project });
+  const { code, stdout, stderr } = await ranHere("scripts/audit/export.ts", args, { env, cwd: project });
   const subjects = stdout
     .split("\n")
     .filter((line) => line !== "")

@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { variableNames } from "../../convex/lib/env";
 import { envFile } from "../../scripts/env/plan";
-import { repository, ran } from "../stack/processes";
+import { repository } from "../stack/processes";
+import { ranHere } from "../support/commands";
 import { project, useProject } from "./support";
 
 /** A stand-in for the Convex CLI: keeps what it was given, repeats all of it on the terminal, and ends as it is told. */
@@ -22,7 +23,7 @@ useProject(CLI);
 
 async function push(settings: string | null, args: string[] = [], env: Record<string, string> = {}) {
   if (settings !== null) await writeFile(path.join(project, ".env.local"), settings);
-  const { code, output } = await ran("scripts/env/push.ts", args, env, { cwd: project });
+  const { code, output } = await ranHere("scripts/env/push.ts", args, { env, cwd: project });
   const given = await readFile(path.join(project, "given.json"), "utf8").then(JSON.parse, () => null);
   return { code, output, given: given as { args: string[]; input: string; deployment?: string } | null };
 }

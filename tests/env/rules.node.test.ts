@@ -3,7 +3,8 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { privateKeyToAddress } from "viem/accounts";
 import { complaintsOf, type Place } from "../../scripts/env/rules";
-import { ran, scripts, startScript, temporaryDirectory } from "../stack/processes";
+import { temporaryDirectory } from "../stack/processes";
+import { ranHere } from "../support/commands";
 import { project, useProject } from "./support";
 
 /** One list says what is wrong with settings: before they are set, at start, and to the doctor. */
@@ -217,7 +218,7 @@ test("env:push sets nothing of a file with one of these, and names the doubtful"
     CONVEX_SELF_HOSTED_URL: "",
   };
   await writeFile(file, `CONVEX_DEPLOYMENT=dev:some-one\n${text({ ...SOUND, DAILY_BUDGET_USD: "100000" })}`);
-  const refused = await ran("scripts/env/push.ts", [], env, { cwd: project });
+  const refused = await ranHere("scripts/env/push.ts", [], { env, cwd: project });
   expect(refused.code).toBe(1);
   expect(refused.output).toContain("other.env → the deployment dev:some-one");
   expect(refused.output).toContain("wrong    DAILY_BUDGET_USD: must be at most 10000");
@@ -225,7 +226,7 @@ test("env:push sets nothing of a file with one of these, and names the doubtful"
     file,
     `CONVEX_DEPLOYMENT=dev:some-one\n${text({ ...SOUND, LLM_ENDPOINT: "https://openrouter.ai/api" })}`,
   );
-  const doubtful = await ran("scripts/env/push.ts", [], env, { cwd: project });
+  const doubtful = await ranHere("scripts/env/push.ts", [], { env, cwd: project });
   expect(doubtful.code).toBe(0);
   expect(doubtful.output).toContain("doubt    AGENT_API_URL: is not set beside an LLM_ENDPOINT");
 });
@@ -233,9 +234,9 @@ test("env:push sets nothing of a file with one of these, and names the doubtful"
 test("npm start refuses them, of a file and the environment together", async () => {
   const file = path.join(await temporaryDirectory(), ".env.local");
   await writeFile(file, `SOCIAL_TRADE_CONFIDENCE=0\nX402_RELAYER_PRIVATE_KEY=${OWN}\n`);
-  const { code, stderr } = await startScript(path.join(scripts, "main.ts"), ["--ephemeral"], {
-    ...{ LOCAL_ENV_FILE: file, ANCHOR_PRIVATE_KEY: OWN },
-  }).ended;
+  const { code, stderr } = await ranHere("scripts/stack/main.ts", ["--ephemeral"], {
+    env: { LOCAL_ENV_FILE: file, ANCHOR_PRIVATE_KEY: OWN },
+  });
   expect(code).toBe(1);
   expect(stderr).toContain(`${file}, line 1: SOCIAL_TRADE_CONFIDENCE must be 0.5 to 0.99`);
   expect(stderr).toContain("settings: ANCHOR_PRIVATE_KEY is the same as X402_RELAYER_PRIVATE_KEY");

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Statement } from "../../convex/signals/record/chain";
-import { ran } from "../stack/processes";
+import { ranHere } from "../support/commands";
 import { forged } from "./forger";
 
 /** The command itself: against a file, against a server, and what it says and exits with. */
@@ -84,7 +84,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const verify = (...args: string[]) => ran("scripts/verifySignals.ts", args);
+const verify = (...args: string[]) => ranHere("scripts/verifySignals.ts", args);
 
 describe("npm run verify-signals", () => {
   test("reads a whole deployment page by page, saves it, and verifies the copy", async () => {

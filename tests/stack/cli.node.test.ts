@@ -8,6 +8,7 @@ import { keptKeys } from "../../scripts/stack/keys";
 import { loadParts, own } from "../../scripts/stack/modules";
 import { StateError } from "../../scripts/stack/persistence";
 import { startStack } from "../../scripts/stack/stack";
+import { ranHere } from "../support/commands";
 import {
   addressesOf,
   run,
@@ -104,7 +105,7 @@ test.each([
   [[], { PORT: "http" }, /PORT must be a port number/, 1],
   [[], { CHAIN_PORT: "99999" }, /CHAIN_PORT must be a port number/, 1],
 ])("%j with %j is refused in one line", async (args, env, expected, status) => {
-  const { code, stderr } = await startScript(main, args, { ...freePorts, ...env }).ended;
+  const { code, stderr } = await ranHere("scripts/stack/main.ts", args, { env: { ...freePorts, ...env } });
   expect(code).toBe(status);
   expect(stderr).toMatch(expected);
   expect(stderr.trimEnd()).not.toContain("\n");

@@ -1,6 +1,5 @@
-import path from "node:path";
 import { expect, test } from "vitest";
-import { scripts, startScript } from "./processes";
+import { ranHere } from "../support/commands";
 
 /** What commands that are quick to start say to a flag that they do not have, and to whoever asks how they are used. */
 
@@ -20,8 +19,7 @@ const COMMANDS = [
 ];
 
 test.each(COMMANDS)("%s with a flag that it does not have ends with one line and status 2", async (name) => {
-  const file = path.join(scripts, "..", `${name}.ts`);
-  const { code, stdout, stderr } = await startScript(file, ["--nonsense"]).ended;
+  const { code, stdout, stderr } = await ranHere(`scripts/${name}.ts`, ["--nonsense"]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toMatch(/^(?:Unknown option '--nonsense'|Name one \w+)\. --help says how it is used\.\n$/);
 });
@@ -46,7 +44,7 @@ const TELLING = [
 test.each(TELLING)(
   "%s --help tells how it is used, and how for a program, and does nothing",
   async (name) => {
-    const { code, stdout } = await startScript(path.join(scripts, "..", `${name}.ts`), ["--help"]).ended;
+    const { code, stdout } = await ranHere(`scripts/${name}.ts`, ["--help"]);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Usage: npm (?:run|start) [^]*--json/)]);
   },
 );
@@ -54,7 +52,7 @@ test.each(TELLING)(
 test.each(["pictures/embed", "chain/build", "../tests/hostile/main", "../tests/long/main"])(
   "%s --help tells how it is used and does nothing",
   async (name) => {
-    const { code, stdout } = await startScript(path.join(scripts, "..", `${name}.ts`), ["--help"]).ended;
+    const { code, stdout } = await ranHere(`scripts/${name}.ts`, ["--help"]);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^Usage: npm run /)]);
   },
 );

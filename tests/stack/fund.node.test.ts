@@ -1,11 +1,11 @@
-import path from "node:path";
 import { formatUnits, type Address } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { DECIMALS, type TokenSymbol } from "../../scripts/chain/addresses";
 import { orderOf } from "../../scripts/stack/fundOrder";
 import { clientOf, startTestChain, balanceOf } from "../chain/support";
-import { scripts, startScript, type Ended } from "./processes";
+import { ranHere } from "../support/commands";
+import type { Ended } from "./processes";
 
 let chain: Chain;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ const FIRST: Address = "0x5555555555555555555555555555555555555555";
 const SECOND: Address = "0x6666666666666666666666666666666666666666";
 
 function fund(args: string[], CHAIN_PORT = new URL(chain.url).port): Promise<Ended> {
-  return startScript(path.join(scripts, "fund.ts"), args, { CHAIN_PORT }).ended;
+  return ranHere("scripts/stack/fund.ts", args, { env: { CHAIN_PORT } });
 }
 
 async function held(owner: Address): Promise<Record<string, string>> {

@@ -129,7 +129,7 @@ async function endChild(child: ChildProcess, ended: Promise<Ended>): Promise<voi
 }
 
 /** A developer's own settings must not reach a test. */
-function withoutProviders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withoutProviders(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const ours =
     /^(?:LLM_|AGENT_|SENTIMENT_|MESSENGER_|CHAIN_|SWAP_|LOCAL_|PORT$|API_PORT$|PROVIDERS_PORT$|NODE_OPTIONS$|VITEST)/;
   return Object.fromEntries(Object.entries(env).filter(([name]) => !ours.test(name)));

@@ -5,7 +5,8 @@ import { JournalError, openJournal, readJournal } from "../../scripts/stack/jour
 import { keptKeys } from "../../scripts/stack/keys";
 import { chain, test, useChain } from "../support/chain";
 import { killRounds } from "./kills";
-import { freePorts, scripts, startMain, startScript, STRONG_KEY, temporaryDirectory } from "./processes";
+import { ranHere } from "../support/commands";
+import { freePorts, startMain, STRONG_KEY, temporaryDirectory } from "./processes";
 
 /** The local stack with a chain that is real to it: it holds money on purpose, and then loses nothing. */
 
@@ -13,7 +14,6 @@ useChain();
 
 const REAL = { CHAIN_RPC_URL: "https://rpc.test/key" };
 const FLAG = "--hold-real-money";
-const main = path.join(scripts, "main.ts");
 
 describe("a real chain", () => {
   test.for([
@@ -24,8 +24,9 @@ describe("a real chain", () => {
     [[FLAG], { WALLET_ENCRYPTION_KEY: STRONG_KEY }, /set CHAIN_RPC_URL/],
   ] as const)("with %j and %j is refused in one line that says how", async ([args, env, expected]) => {
     const LOCAL_STATE_DIR = await temporaryDirectory();
-    const { code, stderr } = await startScript(main, [...args], { ...freePorts, LOCAL_STATE_DIR, ...env })
-      .ended;
+    const { code, stderr } = await ranHere("scripts/stack/main.ts", args, {
+      env: { ...freePorts, LOCAL_STATE_DIR, ...env },
+    });
     expect([code, stderr]).toEqual([1, expect.stringMatching(expected)]);
     expect(stderr.trimEnd()).not.toMatch(/\n|rpc\.test/);
   });

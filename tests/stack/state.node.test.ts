@@ -4,12 +4,12 @@ import { describe, expect, test } from "vitest";
 import { freshKeys, KeysError, keptKeys } from "../../scripts/stack/keys";
 import { StateError } from "../../scripts/stack/persistence";
 import { openStateDirectory } from "../../scripts/stack/stateDirectory";
-import { freePorts, scripts, startMain, startScript, temporaryDirectory } from "./processes";
+import { ranHere } from "../support/commands";
+import { freePorts, startMain, temporaryDirectory } from "./processes";
 
 /** What a start says about settings and kept state that cannot be used. */
 
-/** Bundled, it gets as far as it takes to see that it cannot start. */
-const main = path.join(scripts, "main.ts");
+const MAIN = "scripts/stack/main.ts";
 
 const simulated = ["LLM gateway", "chain"] as const;
 
@@ -24,12 +24,14 @@ describe("settings", () => {
     const directory = await temporaryDirectory();
     const LOCAL_ENV_FILE = path.join(directory, ".env.local");
     await writeFile(LOCAL_ENV_FILE, "WALLET_ENCRYPTION_KEY=tooshort\nLLM_KEY=x\nCONFIRMATIONS=many\n");
-    const { code, stderr } = await startScript(main, ["--ephemeral"], {
-      ...freePorts,
-      LOCAL_ENV_FILE,
-      SWAP_API_URL: "nowhere",
-      SENTIMENT_API_KY: "xai-0123456789",
-    }).ended;
+    const { code, stderr } = await ranHere(MAIN, ["--ephemeral"], {
+      env: {
+        ...freePorts,
+        LOCAL_ENV_FILE,
+        SWAP_API_URL: "nowhere",
+        SENTIMENT_API_KY: "xai-0123456789",
+      },
+    });
     expect(code).toBe(1);
     expect(stderr.split("\n")).toEqual([
       `${LOCAL_ENV_FILE}, line 1: WALLET_ENCRYPTION_KEY must be 64 hex digits or base64 of 32 bytes`,
@@ -93,7 +95,7 @@ describe("kept keys", () => {
       path.join(LOCAL_STATE_DIR, "keys.json"),
       JSON.stringify({ ...(await freshKeys()), issuerKey: 7 }),
     );
-    const { code, stderr } = await startScript(main, [], { ...freePorts, LOCAL_STATE_DIR }).ended;
+    const { code, stderr } = await ranHere(MAIN, [], { env: { ...freePorts, LOCAL_STATE_DIR } });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^\S+keys\.json is damaged \(issuerKey\)\. .*\n$/);
   });
@@ -105,7 +107,7 @@ describe("the state directory", () => {
     await writeFile(path.join(directory, "file"), "");
     // The second is there, and nothing can be made in it.
     for (const LOCAL_STATE_DIR of [path.join(directory, "file", "state"), "/proc/state"]) {
-      const { code, stderr } = await startScript(main, [], { ...freePorts, LOCAL_STATE_DIR }).ended;
+      const { code, stderr } = await ranHere(MAIN, [], { env: { ...freePorts, LOCAL_STATE_DIR } });
       expect(code).toBe(1);
       expect(stderr).toMatch(
         /^The state directory \S+ cannot be written \(E[A-Z]+\): set LOCAL_STATE_DIR .*--ephemeral\.\n$/,

@@ -1,14 +1,14 @@
 import { readdir } from "node:fs/promises";
-import path from "node:path";
 import { expect, test } from "vitest";
 import { factsShape } from "../../scripts/stack/desk";
 import { createIssuer } from "../../scripts/stack/issuer";
 import { keptKeys } from "../../scripts/stack/keys";
-import { addressesOf, scripts, startMain, startScript, temporaryDirectory } from "./processes";
+import { ranHere } from "../support/commands";
+import { addressesOf, startMain, temporaryDirectory } from "./processes";
 
 /** `npm run token`, as the banner says it. */
 function token(args: string[], env: Record<string, string>) {
-  return startScript(path.join(scripts, "token.ts"), args, env).ended;
+  return ranHere("scripts/stack/token.ts", args, { env });
 }
 
 /** Nobody listens here. */

@@ -86,18 +86,25 @@ export function createApp(options: AppSettings = {}) {
     return promise;
   }
 
+  /** A cron is next due behind that time. */
+  const skipTo = (cron: { dueAt: number; everyMs: number }, time: number) => {
+    while (cron.dueAt <= time) cron.dueAt += cron.everyMs;
+  };
+
   /** Moves time on, running every cron when it is due. */
   async function pass(ms: number, { cronsRun = true, settles = true } = {}): Promise<void> {
     const end = Date.now() + ms;
+    if (!cronsRun) await advance(ms);
     while (Date.now() < end) {
       for (const cron of scheduledCrons) {
         if (cron.dueAt > Date.now()) continue;
-        while (cron.dueAt <= Date.now()) cron.dueAt += cron.everyMs;
-        if (cronsRun) await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
+        await t.mutation(makeFunctionReference<"mutation">(cron.name), {});
+        skipTo(cron, Date.now());
       }
       const next = Math.min(end, ...scheduledCrons.map(({ dueAt }) => dueAt));
       await advance(next - Date.now());
     }
+    for (const cron of cronsRun ? [] : scheduledCrons) skipTo(cron, end - 1);
     if (settles) await settle();
   }
 

@@ -93,10 +93,10 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   vi.stubGlobal("fetch", (input: RequestInfo | URL, init?: RequestInit) => {
-    const request = new Request(input, init);
-    if (request.url.startsWith(PROVIDERS)) return standins.handle(request);
-    if (new URL(request.url).hostname === "127.0.0.1") return networkFetch(input, init);
-    throw new Error(`A test reached for ${new URL(request.url).origin}`);
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (url.origin === PROVIDERS) return standins.handle(new Request(input, init));
+    if (url.hostname === "127.0.0.1") return networkFetch(input, init);
+    throw new Error(`A test reached for ${url.origin}`);
   });
   const logged: unknown[][] = [];
   for (const level of ["log", "warn", "error", "info", "debug"] as const) {

@@ -1,6 +1,6 @@
-import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalMutation, type QueryCtx } from "../../_generated/server";
+import { type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dollars } from "../../lib/text/strings";
 import { DAY, HOUR } from "../../lib/time";
 import type { Paragraph } from "../../messenger/format";
@@ -25,32 +25,27 @@ const WHALES = 3;
 const LOOK_AT = 200;
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */
-export const sendDue = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const now = Date.now();
-    const due = await ctx.db
-      .query("alerts")
-      .withIndex("by_readyAt", (q) =>
-        q.eq("watched", true).eq("subject", CLOCK).eq("phase", "waiting").lte("readyAt", now),
-      )
-      .take(BATCH);
-    if (due.length === 0) return null;
-    const lines = await digest(ctx, now);
-    for (const alert of due) {
-      const { condition, readyAt } = alert;
-      if (condition.kind !== "digest") continue;
-      const next = nextTime(condition.time, condition.timeZone, now);
-      await ctx.db.patch("alerts", alert._id, { readyAt: next });
-      if (now - readyAt > LATEST_MS) continue;
-      const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
-      const card: Paragraph[] = [[{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }], ...lines];
-      await fire(ctx, alert, one, card);
-    }
-    if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
-    return null;
-  },
+export const sendDue = change({}, async (ctx) => {
+  const now = Date.now();
+  const due = await ctx.db
+    .query("alerts")
+    .withIndex("by_readyAt", (q) =>
+      q.eq("watched", true).eq("subject", CLOCK).eq("phase", "waiting").lte("readyAt", now),
+    )
+    .take(BATCH);
+  if (due.length === 0) return;
+  const lines = await digest(ctx, now);
+  for (const alert of due) {
+    const { condition, readyAt } = alert;
+    if (condition.kind !== "digest") continue;
+    const next = nextTime(condition.time, condition.timeZone, now);
+    await ctx.db.patch("alerts", alert._id, { readyAt: next });
+    if (now - readyAt > LATEST_MS) continue;
+    const one = { at: readyAt, observedAt: readyAt, value: 0, source: "clock" };
+    const card: Paragraph[] = [[{ bold: `🗞 Digest, ${condition.time} ${condition.timeZone}` }], ...lines];
+    await fire(ctx, alert, one, card);
+  }
+  if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
 });
 
 async function digest(ctx: QueryCtx, now: number): Promise<Paragraph[]> {

@@ -1,6 +1,6 @@
 import { symbolIn } from "../../lib/money/tokens";
 import { withoutTrailing } from "../../lib/text/strings";
-import { mentionsIn, namesOf } from "../../evidence/text/names";
+import { mentionsIn, namesOf } from "../../lib/money/names";
 import type { Fact } from "../../evidence/tables";
 import { FUNDING_HOURS, isTimeZone, MOVED, STABLE } from "./grammar";
 import type { Condition } from "./conditions";

@@ -1,8 +1,8 @@
 import type { Shown } from "../../lib/text/locales";
 import type { Source } from "./sources";
-import { figuresIn, type Figure } from "./figures";
-import { AHEAD, OF, WITHIN, type Written } from "./languages";
-import { ofFact, operated, sums, type Operation, type Printed } from "./slots";
+import { figuresIn, type Figure } from "../../lib/text/figures";
+import { AHEAD, OF, WITHIN, type Written } from "../../lib/text/languages";
+import { isPlace, ofFact, operated, sums, type Operation, type Printed } from "./slots";
 import { wordingOf, type Wording } from "../wordings";
 
 /**
@@ -11,15 +11,11 @@ import { wordingOf, type Wording } from "../wordings";
  */
 
 /** `said`: a bound that stays because it is true; the bracket says how much it is. */
-export type Adopted = { printed: Printed; said?: number };
+export type Adopted = Printed & { said?: number };
 
 /** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
-export type Choice = {
-  isUncited: boolean;
-  facts: readonly Source[];
-  others: readonly Source[];
-  isSummed: boolean;
-};
+export type Choice = Record<"facts" | "others", readonly Source[]> &
+  Record<"isSummed" | "isUncited", boolean>;
 
 export function adopted(figure: Figure, choice: Choice): Adopted | null {
   const facts = choice.facts.filter(({ value }) => value !== null).map(ofFact);
@@ -27,22 +23,17 @@ export function adopted(figure: Figure, choice: Choice): Adopted | null {
   return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
 }
 
-/** What a figure may be of what would be printed: a bound, or its value; the first rule that holds of any. */
+/** What a figure may be of what would be printed: its value, or else a bound of it; the first that it fits. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
-  const rules = figure.bound === null ? [valueOf] : [levelOf, boundOf];
-  for (const rule of rules) {
-    for (const printed of all) {
-      const found = rule(figure, printed);
-      if (found !== null) return { printed, ...found };
-    }
-  }
-  return null;
+  const alike = all.filter((made) => isOfKind(figure, made));
+  const own = alike.find((made) => isValue(figure, made));
+  if (own !== undefined || figure.bound === null) return own ?? null;
+  return alike.flatMap((made) => boundOf(figure, made) ?? [])[0] ?? null;
 }
-
-type Rule = (figure: Figure, made: Printed) => Omit<Adopted, "printed"> | null;
 
 /** More facts than this make some two of them add up to anything. */
 const MOST_COMPARED = 24;
+
 const COMPARED: Partial<Record<Written, readonly Operation[]>> = {
   ...{ times: ["/"], none: ["/"], percent: ["-", "%", "gap"], money: ["-"], gwei: ["-"], coins: ["-"] },
 };
@@ -51,12 +42,12 @@ const COMPARED: Partial<Record<Written, readonly Operation[]>> = {
 function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Printed[] {
   if (facts.length > MOST_COMPARED) return [];
   const all = [...new Set([...facts, ...others])];
-  const isTold = (one: Source) => facts.includes(one);
-  const pairs = all.flatMap((a) => all.flatMap((b) => (a !== b && (isTold(a) || isTold(b)) ? [[a, b]] : [])));
-  const made = (COMPARED[unit] ?? []).flatMap((operation) =>
-    pairs.flatMap((pair) => operated(pair, operation) ?? []),
-  );
-  return isSummed ? [...made, ...sums(facts, pairs)] : made;
+  const isPair = (a: Source, b: Source) => a !== b && (facts.includes(a) || facts.includes(b));
+  const pairs = all.flatMap((a) => all.flatMap((b) => (isPair(a, b) ? [[[a], [b]]] : [])));
+  const made = (COMPARED[unit] ?? []).flatMap((sign) => pairs.flatMap((pair) => operated(pair, sign) ?? []));
+  if (!isSummed) return made;
+  const both = pairs.map((pair) => pair.flat());
+  return [...made, ...sums(facts, both)];
 }
 
 /** In what a printed unit may be written. */
@@ -85,27 +76,21 @@ function isOfKind(
   return isUnit && isCoin && isSigned;
 }
 
-/** A figure may be this far from the fact, if its last place is coarser still. */
+/** A figure may be this far from the fact, if its last place is coarser still; a level behind a word for bounds only this. */
 const MOST_OFF = 0.05;
+const LEVEL_OFF = 0.001;
 
-const valueOf: Rule = (figure, made) => {
+/** Whether a figure is what would be printed, rounded. A bound that is false of a fact is no rounding of it. */
+function isValue(figure: Figure, made: Printed): boolean {
   const size = sizeOf(made, figure);
   const isWhole = made.unit === "count" || made.unit === "place";
-  const isSaid = figure.readings.some(({ value, place }) => {
+  return figure.readings.some(({ value, place }) => {
     const off = Math.abs(value - size);
     if (isWhole || size === 0 || value === 0) return off === 0;
+    if (figure.bound !== null && off > size * LEVEL_OFF) return false;
     return off <= (place / 2) * (1 + Number.EPSILON) || (off < place && off <= size * MOST_OFF);
   });
-  return isSaid && isOfKind(figure, made) ? {} : null;
-};
-
-/** A bound that is false of a fact is no rounding of it: only a level itself may stand behind such a word. */
-const levelOf: Rule = (figure, made) => {
-  const size = sizeOf(made, figure);
-  const isLevel = figure.readings.some(({ value }) => Math.abs(value - size) <= size * LEVEL_OFF);
-  return isLevel ? valueOf(figure, made) : null;
-};
-const LEVEL_OFF = 0.001;
+}
 
 const MOST_DIGITS = 3;
 /** How many times a bound what is so may be. */
@@ -118,16 +103,14 @@ function standing({ bound }: Figure, value: number, size: number): "true" | "fal
 }
 
 /** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
-const boundOf: Rule = (figure, made) => {
+function boundOf(figure: Figure, made: Printed): Adopted | null {
   const said = figure.readings.find(
     ({ value }) =>
       Number(value.toPrecision(MOST_DIGITS)) === value &&
       standing(figure, value, sizeOf(made, figure)) === "true",
   );
-  return said === undefined || !isOfKind(figure, made)
-    ? null
-    : { said: said.value / partOf(made.unit, figure.unit) };
-};
+  return said === undefined ? null : { ...made, said: said.value / partOf(made.unit, figure.unit) };
+}
 
 /** Where nothing says which fact is meant: a bound holds for all that are near, or for none; "12" may be of anything. */
 const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
@@ -143,13 +126,17 @@ const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
 export const SUMMED =
   /(?<!\p{L})(?:together|combined|in total|both|zusammen|insgesamt|juntos|en conjunto|ensemble|au total|no total|合计|共|合計)/iu;
 
-const OF_BEFORE = new RegExp(
-  `(?:${OF})\\s?(?:the |los |las |der |den |les |as |os |top |largest |最大的?)*$`,
-  "iu",
-);
-const OF_BEHIND = /^\s?个?(?:最大|主要)?(?:的)?(?:币种|代币|币)(?:中|里)/u;
-const WITHIN_BEFORE = new RegExp(`(?:${WITHIN})\\s?(?:about |einem |1 )?$`, "iu");
-const WITHIN_BEHIND = /^\s?(?:of|from|around|either side|vom|um|del?|do|du|以内|范围)(?!\p{L})/iu;
+/** What stands before, or behind, a number that what a fact is called has. */
+const BESIDE = {
+  none: [
+    new RegExp(`(?:${OF})\\s?(?:the |los |las |der |den |les |as |os |top |largest |最大的?)*$`, "iu"),
+    /^\s?个?(?:最大|主要)?(?:的)?(?:币种|代币|币)(?:中|里)/u,
+  ],
+  percent: [
+    new RegExp(`(?:${WITHIN})\\s?(?:about |einem |1 )?$`, "iu"),
+    /^\s?(?:of|from|around|either side|vom|um|del?|do|du|以内|范围)(?!\p{L})/iu,
+  ],
+} as const;
 const AHEAD_BEFORE = new RegExp(
   `(?<!\\p{L})(?:${AHEAD})(?: few)?\\s?(?:\\d+\\s?(?:to|-|–|bis|a|à)\\s?)?$`,
   "iu",
@@ -162,34 +149,32 @@ export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
 
 /**
  * Whether a figure only repeats a number in what facts are called: "of the 50 largest" of its sentence's, and a time over
- * which anything is measured, for each bracket says its own.
+ * which anything is measured, for each bracket says its own; or a place that a fact has, in words.
+ * @param named What is known of who is named before it.
  * @param shown The facts whose figures stand before it: of fifty coins as many did not rise as are left.
  */
 export function isAside(
   { unit, readings: [said], start, end }: Figure,
   text: string,
-  { told, shown, known }: Record<"told" | "shown" | "known", readonly Source[]>,
+  { told, named, shown, known }: Record<"told" | "named" | "shown" | "known", readonly Source[]>,
 ): boolean {
-  const value = said?.value;
+  const { value = Number.NaN } = said ?? {};
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
-  if (unit === "hours") {
+  if (unit === "order") return [...told, ...named].some((one) => one.value === value && isPlace(one));
+  if (unit === "hours")
     return AHEAD_BEFORE.test(before) || wordingsOf(known).some(({ hours }) => hours === value);
-  }
   if (unit !== "none" && unit !== "percent") return false;
-  const isOf = unit === "none" && (OF_BEFORE.test(before) || OF_BEHIND.test(after));
-  const isWithin = unit === "percent" && (WITHIN_BEFORE.test(before) || WITHIN_BEHIND.test(after));
+  const [front, back] = BESIDE[unit];
   // A table's head is of any of the facts.
-  const of = wordingsOf(told.length === 0 && text.startsWith("|") ? known : told);
-  const isNamed = of.some(
-    ({ aside }) => aside?.value === value && (aside?.unit === "none" ? isOf : isWithin),
-  );
-  return isNamed || (unit === "none" && shown.some((one) => restOf(one) === value && value !== 0));
+  const all = wordingsOf(told.length === 0 && text.startsWith("|") ? known : told);
+  const isCalled = all.some(({ aside }) => aside?.value === value && aside.unit === unit);
+  if (isCalled && (front.test(before) || back.test(after))) return true;
+  return unit === "none" && value !== 0 && shown.some((one) => restOf(one) === value);
 }
 
 const wordingsOf = (sources: readonly Source[]): Wording[] =>
   sources.flatMap(({ about }) => (about === null ? [] : wordingOf(about.kind)));
 
-function restOf({ about, value }: Source): number | null {
-  const all = about === null ? undefined : wordingOf(about.kind).aside?.value;
-  return all === undefined || value === null ? null : all - value;
+function restOf(source: Source): number {
+  return (wordingsOf([source])[0]?.aside?.value ?? Number.NaN) - (source.value ?? 0);
 }

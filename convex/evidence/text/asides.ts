@@ -1,7 +1,6 @@
 import { lazy } from "../../lib/once";
-import type { Place } from "./figures";
 import { LOCALES } from "../../lib/text/locales";
-import { escaped } from "./names";
+import { escaped } from "../../lib/money/names";
 import { plain } from "../../lib/text/sentences";
 
 /** Digits that state no figure: names, the date, what is quoted. Pure. */
@@ -19,23 +18,12 @@ const NAMES = new RegExp(
   "g",
 );
 
-/** Where a text has digits that are a name's or a date's. @param free As `freeDigits` makes it. */
-export function digitsIn(text: string, free: RegExp): Place[] {
-  return [free, NAMES].flatMap((pattern) => placesOf(text, pattern));
-}
-
-function placesOf(text: string, pattern: RegExp): Place[] {
-  return Array.from(text.matchAll(pattern), ({ 0: told, index: start }) => ({
-    start,
-    end: start + told.length,
-  }));
-}
-
 /**
- * How days and times of these moments (epoch ms) are written; any other date is a figure that no fact has.
+ * How digits are written that state no figure: those of names, and of the days and times of these moments (epoch ms); any
+ * other date is a figure that no fact has.
  * @param asked The question that a text answers, which it may quote.
  */
-export function freeDigits(moments: readonly number[], asked: string): RegExp {
+export function freeDigits(moments: readonly number[], asked: string): RegExp[] {
   const stamps = moments.map((at) => new Date(at).toISOString());
   const days = [...new Set(stamps.map((stamp) => stamp.slice(0, 10)))].flatMap(dayForms);
   const times = [...new Set(stamps.map((stamp) => stamp.slice(11, 16)))].map(
@@ -44,10 +32,8 @@ export function freeDigits(moments: readonly number[], asked: string): RegExp {
   );
   const quoted = asked === "" ? [] : [`(?<=["“„«「])${escaped(plain(asked))}(?=["”“»」])`];
   const form = [...days, ...times, ...quoted].join("|");
-  return new RegExp(
-    `(?<![\\p{Script=Latin}\\d.,:$-])(?:${form})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`,
-    "giu",
-  );
+  const dated = `(?<![\\p{Script=Latin}\\d.,:$-])(?:${form})(?![\\p{Script=Latin}\\d]|[.,:]\\d|\\s?%)`;
+  return [new RegExp(dated, "giu"), NAMES];
 }
 
 /** What the languages served call a month, in full and short. */

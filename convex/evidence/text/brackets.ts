@@ -1,10 +1,10 @@
 import type { Adopted } from "./adoption";
 import { amountIn, SCRIPTS, words, type Locale } from "../../lib/text/locales";
 import { isModels, type Ledger, type Source } from "./sources";
-import type { Place } from "./figures";
+import type { Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
-import { DOWN, NOT, OVER, UNDER, UP } from "./languages";
-import type { Mention } from "./names";
+import { DOWN, NOT, OVER, UNDER, UP } from "../../lib/text/languages";
+import type { Mention } from "../../lib/money/names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
 /**
@@ -25,8 +25,8 @@ export type How = {
   left?: "facts" | "mark";
 };
 
-/** In what language facts are told, how they are counted, and which were told in this paragraph. */
-export type Desk = { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string>; how: How };
+/** How a text is told, in what language, and which facts were told in this paragraph. */
+export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string> };
 
 /** A figure in its place. */
 export type Item = Place & Adopted;
@@ -37,36 +37,32 @@ export type Told = { amount: string; sources: readonly Source[]; label: string }
 /** A sentence around a figure: what is read already out of the way, whom it names, and where the figure before ends. */
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
-export function toldOf({ start, printed: made, said }: Item, around: Around, desk: Desk): Told {
-  const { unit, value, operation, sources, first } = made;
+export function toldOf(made: Item, around: Around, desk: Desk): Told {
+  const { first, said, operation } = made;
+  const sources = made.sides.flat();
   const mark = isModels(first) ? "model" : "";
-  if (unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
-  const label = isWritten(first, start, around, desk)
-    ? ""
-    : labelOf(made, isNamed(first, start, around, desk));
+  if (made.unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
+  const label = labelOf(made, around, desk);
   if (said !== undefined) {
     const amount = amountOf({ ...made, value: said }, desk, "none");
-    return { amount, sources, label: joined([label, amountOf(made, desk)]) };
+    return { amount, sources, label: joined(" ", label, amountOf(made, desk)) };
   }
-  const isSaid = isDirected(made) && directionAt(start, around.text) === Math.sign(value);
-  const sign = isGap(operation) || isSaid ? "none" : undefined;
+  const isSaid = isGap(operation) || direction(made, around.text) > 0;
   return {
-    amount: amountOf(made, desk, sign),
+    amount: amountOf(made, desk, isSaid ? "none" : undefined),
     sources,
-    label: [label, mark].filter((part) => part !== "").join(", "),
+    label: joined(", ", label, mark),
   };
 }
 
-const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" ");
+const joined = (by: string, ...parts: string[]): string => parts.filter((part) => part !== "").join(by);
 
 const isGap = (operation: Operation | null): boolean => operation === "-" || operation === "gap";
 
 function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
   const ticker = made.first.about?.subject ?? "";
-  return amountIn(locale, made.value, made.unit, {
-    ticker,
-    sign: sign ?? (isDirected(made) ? "both" : "minus"),
-  });
+  const own = isDirected(made) ? "both" : "minus";
+  return amountIn(locale, made.value, made.unit, { ticker, sign: sign ?? own });
 }
 
 /** Whether a figure has a direction, which its sign or a word says. */
@@ -81,26 +77,16 @@ const DIRECTION = new RegExp(
 );
 const TURNED = words(NOT);
 
-/** The direction that words right before a place say; 0 where none do, or something may turn them round. */
-function directionAt(start: number, text: string): -1 | 0 | 1 {
-  const before = text.slice(Math.max(0, start - 50), start);
-  const found = DIRECTION.exec(before);
+/** Whether words right before a figure say its direction (above 0) or the other; 0 where none do, or something may turn them round. */
+export function direction(made: Item, text: string): number {
+  const before = text.slice(Math.max(0, made.start - 50), made.start);
+  const found = isDirected(made) ? DIRECTION.exec(before) : null;
   if (found === null || before.search(TURNED) !== -1) return 0;
-  return found[1] === undefined ? -1 : 1;
-}
-
-/** Whether a change is said to have gone the other way. */
-export function isContrary({ start, printed: made }: Item, text: string): boolean {
-  return isDirected(made) && directionAt(start, text) * made.value < 0;
+  return found[1] === undefined ? -made.value : made.value;
 }
 
 /** Whether all names since the figure before (else of the sentence) are its subject's, and none unknown stands between. */
-function isNamed(
-  { about }: Source,
-  start: number,
-  { text, mentions, from }: Around,
-  { locale }: Desk,
-): boolean {
+function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Around, { locale }: Desk) {
   if (about === null || about.subject === "market") return true;
   // Without capitals an unknown name cannot be seen.
   if (locale === "zh" || locale === "ja") return false;
@@ -113,13 +99,11 @@ function isNamed(
 }
 
 /** Whether a fact is called by its own name right before its figure, or in a text without brackets by its tag's words. */
-function isWritten(source: Source, start: number, { text, from }: Around, { how }: Desk): boolean {
-  if (text.slice(0, start).endsWith(`${source.says.split(": ")[0] ?? ""}: `)) return true;
+function isWritten({ first, start }: Item, { text, from }: Around, { isBare }: Desk): boolean {
+  if (text.slice(0, start).endsWith(`${first.says.split(": ")[0] ?? ""}: `)) return true;
   const clause = ` ${text.slice(from, start + 30).toLowerCase()}`;
-  const tag = shortOf(source).toLowerCase().split(/[ -]/);
-  return (
-    how.isBare === true && clause.search(TURNED) === -1 && tag.every((word) => clause.includes(` ${word}`))
-  );
+  const tag = shortOf(first).toLowerCase().split(/[ -]/);
+  return isBare === true && clause.search(TURNED) === -1 && tag.every((word) => clause.includes(` ${word}`));
 }
 
 /** What stands between the names of what an operation is made of. */
@@ -127,20 +111,20 @@ const SIGNS: Readonly<Record<Operation, string>> = {
   ...{ "-": " over ", gap: " over ", "/": " to ", "%": " of ", "+": " + " },
 };
 
-function labelOf({ sources, first, operation, left, value }: Printed, isSubject: boolean): string {
-  if (operation === null) return isSubject ? tagOf(first) : shortOf(first);
+/** Of what a figure is; "" where the text says it. */
+function labelOf(made: Item, around: Around, desk: Desk): string {
+  const { sides, first, operation, value } = made;
+  if (isWritten(made, around, desk)) return "";
+  if (operation === null) return isNamed(made, around, desk) ? tagOf(first) : shortOf(first);
   const sign = isGap(operation) && value < 0 ? " under " : SIGNS[operation];
-  const sides = (parts: readonly string[]) =>
-    [parts.slice(0, left), parts.slice(left)].flatMap((side) => side.join(" + ") || []).join(sign);
-  const [subjects, tags] = [sources.map(subjectOf), sources.map(tagOf)];
-  if (new Set(tags).size === 1)
-    return [sides(subjects), tagOf(first)].filter((part) => part.trim()).join(", ");
-  if (new Set(subjects).size === 1) return joined([subjectOf(first), sides(tags)]);
-  return sides(sources.map(shortOf));
+  const each = (name: (one: Source) => string) => sides.map((side) => side.map(name).join(" + ")).join(sign);
+  const isOne = (name: (one: Source) => string) => new Set(sides.flat().map(name)).size === 1;
+  if (isOne(tagOf)) return joined(", ", each(subjectOf).trim(), tagOf(first));
+  return isOne(subjectOf) ? joined(" ", subjectOf(first), each(tagOf)) : each(shortOf);
 }
 
 /** A fact in a bracket of its own: `BTC 24 h`. */
-const shortOf = (source: Source): string => joined([subjectOf(source), tagOf(source)]);
+const shortOf = (source: Source): string => joined(" ", subjectOf(source), tagOf(source));
 
 /** Whose figure it is; "" for the whole market's. */
 function subjectOf({ about }: Source): string {
@@ -154,19 +138,18 @@ function tagOf({ about, unit }: Source): string {
   const { tag } = wordingOf(about.kind);
   if (about.since === null) return tag;
   const what = about.kind === "price" ? "" : tag;
-  return joined([what, unit === "percent" ? "since" : "at", SINCE[about.since]]);
+  return joined(" ", what, unit === "percent" ? "since" : "at", SINCE[about.since]);
 }
 
 /** A citation without a figure of its own shows its fact, unless the sentence repeats its words. */
 export function citedIn(source: Source, sentence: string, desk: Desk): Told {
-  const told = { amount: "", sources: [source], label: "" };
-  if (desk.how.isBare === true) return told;
+  const told = { amount: "", sources: [source] };
+  if (desk.isBare === true) return { ...told, label: "" };
   if (source.value !== null)
-    return { ...told, label: joined([shortOf(source), amountOf(ofFact(source), desk)]) };
+    return { ...told, label: joined(" ", shortOf(source), amountOf(ofFact(source), desk)) };
   const isQuoted = sentence.includes(source.words ?? source.says);
   const quote = isQuoted ? "" : quoteIn(source, desk, "“#”", BRACKET_WORDS);
-  const mark = isModels(source) ? "model" : "";
-  return { ...told, label: [mark, quote].filter((part) => part !== "").join(": ") };
+  return { ...told, label: joined(": ", isModels(source) ? "model" : "", quote) };
 }
 
 /** How many words a bracket holds, and a quotation in the text. */
@@ -174,16 +157,9 @@ const BRACKET_WORDS = 12;
 const QUOTED_WORDS = 24;
 
 /** The first words of a fact, no figure cut in two. */
-function quoteIn(
-  { words: own, says }: Source,
-  { locale }: Desk,
-  form = SCRIPTS[locale].quote,
-  most = QUOTED_WORDS,
-) {
-  const all = (own ?? says)
-    .replace(/[[\]{}\n]/g, " ")
-    .trim()
-    .split(/\s+/);
+function quoteIn(source: Source, { locale }: Desk, form = SCRIPTS[locale].quote, most = QUOTED_WORDS) {
+  const bare = (source.words ?? source.says).replace(/[[\]{}\n]/g, " ");
+  const all = bare.trim().split(/\s+/);
   const few = all.slice(0, most);
   while (all.length > most && /[\d$€£]/.test(few.at(-1) ?? "")) few.pop();
   return form.replace("#", () => [...few, ...(all.length > most ? ["…"] : [])].join(" "));
@@ -204,9 +180,9 @@ export function bracketOf(all: readonly Told[], desk: Desk): string {
     if (last?.label === label) last.ids.push(...ids);
     else parts.push({ ids, label });
   }
-  const labels = parts.map(({ label }) => label).filter((label) => label !== "");
-  if (desk.how.isBare === true) return labels.length === 0 ? "" : ` (${labels.join("; ")})`;
-  const told = parts.map(({ ids, label }) => joined([[...new Set(ids)].join(", ") + (label && ":"), label]));
+  const labels = joined("; ", ...parts.map(({ label }) => label));
+  if (desk.isBare === true) return labels === "" ? "" : ` (${labels})`;
+  const told = parts.map(({ ids, label }) => joined(": ", [...new Set(ids)].join(", "), label));
   return told.length === 0 ? "" : ` [${told.join("; ")}]`;
 }
 
@@ -217,13 +193,13 @@ function numberOf({ id }: Source, { kept }: Desk): number {
 
 /** Facts in code's words, in the place of a sentence that could not stay. */
 export function inFacts(sources: readonly Source[], desk: Desk): string {
-  if (desk.how.isUncited === true || desk.how.isBare === true) return "";
+  if (desk.isUncited === true || desk.isBare === true) return "";
   const said = [...new Set(sources)].map((source) => {
     const [name = ""] = source.says.replace(/^Market /, "").split(/ when |: /);
-    const label = source.value === null && isModels(source) ? "model" : "";
-    const words =
-      source.value === null ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
-    return words + bracketOf([{ amount: words, sources: [source], label }], desk);
+    const isWords = source.value === null;
+    const amount = isWords ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
+    const label = isWords && isModels(source) ? "model" : "";
+    return amount + bracketOf([{ amount, sources: [source], label }], desk);
   });
   return said.length === 0 ? "" : `${said.join("; ")}.`;
 }

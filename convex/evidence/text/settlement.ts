@@ -1,10 +1,9 @@
 import { adopted, isAside, isRepeated, SUMMED } from "./adoption";
-import { digitsIn } from "./asides";
 import {
   bracketOf,
   citedIn,
+  direction,
   inFacts,
-  isContrary,
   toldOf,
   type Desk,
   type How,
@@ -12,9 +11,9 @@ import {
   type Told,
 } from "./brackets";
 import type { Ledger, Source } from "./sources";
-import { figuresIn, without, type Figure, type Place } from "./figures";
+import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
 import { localeOf, SCRIPTS } from "../../lib/text/locales";
-import { mentionsIn, type Mention } from "./names";
+import { mentionsIn, type Mention } from "../../lib/money/names";
 import { linesOf, plain } from "../../lib/text/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 
@@ -23,14 +22,12 @@ import { piecesIn, printed, type Piece } from "./slots";
  * counted, and a sentence with a figure that no fact has gives way to the facts that it cites. Pure.
  */
 
-/** A figure that no fact has, by its place, and why. */
-export type Leftover = { place: string; why: string };
-
 export type Settled = {
   text: string;
   /** Figures printed from facts, or held against one. */
   figures: number;
-  leftovers: Leftover[];
+  /** Figures that no fact has, each by its place, and why. */
+  leftovers: string[];
   /** Sentences that gave way to their facts, or went. */
   removed: number;
   sentences: number;
@@ -40,7 +37,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
   const clean = plain(text);
   const locale = how.locale ?? localeOf(clean);
-  const desk: Desk = { ledger, locale, kept: how.kept ?? [], told: new Set(), how };
+  const desk: Desk = { ...how, ledger, locale, kept: how.kept ?? [], told: new Set() };
   const gap = locale === "zh" || locale === "ja" ? "" : " ";
   let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
@@ -55,7 +52,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       settled.sentences += 1;
       settled.removed += isRemoved ? 1 : 0;
       settled.figures += isRemoved ? 0 : read.items.length;
-      settled.leftovers.push(...read.left.map((one) => ({ place: placeOf(sentence, one), why: one.why })));
+      settled.leftovers.push(...read.left.map((one) => `at “${placeOf(sentence, one)}”: ${one.why}`));
       return isRemoved ? inFacts(read.told, desk) : toldIn(sentence, read, desk);
     });
     const rest = told.filter((one) => one !== "").join(gap);
@@ -71,14 +68,14 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
 /** What is left over of a sentence; `instead` is shown where the sentence stays. */
 type Left = Place & { why: string; instead?: string };
 type Read = {
+  /** The sentence with slots and citations out of the way, and names with digits. */
+  open: string;
+  pieces: readonly Piece[];
+  mentions: readonly Mention[];
+  /** The facts that it cites. */
+  told: readonly Source[];
   items: Item[];
   left: Left[];
-  pieces: Piece[];
-  mentions: Mention[];
-  /** The facts that it cites. */
-  told: Source[];
-  /** The sentence with slots and citations out of the way. */
-  open: string;
 };
 /** What stands before a sentence: who was named last ("" where nobody was), and the facts that its paragraph cites. */
 type Context = { named: string; before: readonly Source[] };
@@ -87,56 +84,56 @@ type Context = { named: string; before: readonly Source[] };
 const MOST_CHARS = 1_500;
 
 function readSentence(sentence: string, context: Context, desk: Desk): Read {
-  const { ledger, how } = desk;
-  const read: Read = { items: [], left: [], pieces: [], mentions: [], told: [], open: "" };
-  if (sentence.length > MOST_CHARS) {
-    read.left.push({ start: 0, end: sentence.length, why: "the sentence is too long", instead: "…" });
-    return read;
-  }
-  const pieces = piecesIn(sentence);
-  const cited = pieces.flatMap(({ ids }) => ids.flatMap((id) => ledger.facts.get(id) ?? []));
-  const told = how.isUncited === true ? [...ledger.facts.values()] : [...new Set(cited)];
-  const open = without(sentence, pieces);
-  const mentions = mentionsIn(open, ledger.names);
-  Object.assign(read, { pieces, told, open, mentions });
-  for (const piece of pieces) readPiece(piece, read, ledger);
-  const numbered = mentions.filter(({ start, end }) => /\d/.test(open.slice(start, end)));
+  const { facts, names, free } = desk.ledger;
+  const end = sentence.length;
+  const text = end > MOST_CHARS ? "" : sentence;
+  const pieces = piecesIn(text);
+  const cited = pieces.flatMap(({ sides }) => sides.flat().flatMap((id) => facts.get(id) ?? []));
+  const told = desk.isUncited === true ? [...facts.values()] : [...new Set(cited)];
+  const open = without(text, pieces);
+  const mentions = mentionsIn(open, names);
+  const read: Read = { open, pieces, mentions, told, items: [], left: [] };
+  if (text !== sentence) read.left.push({ start: 0, end, why: "the sentence is too long", instead: "…" });
+  for (const piece of pieces) readPiece(piece, read, desk.ledger);
+  const numbered = mentions.filter((one) => /\d/.test(open.slice(one.start, one.end)));
   const words = without(open, numbered);
-  readFigures(without(words, digitsIn(words, ledger.free)), read, context, desk);
-  const contrary = read.items.filter((item) => isContrary(item, open));
-  const why = ({ printed: { first } }: Item) => `${first.says}: it went the other way`;
-  read.left.push(...contrary.map((item) => ({ start: item.start, end: item.end, why: why(item) })));
+  const named = free.flatMap((pattern) => foundIn(words, pattern));
+  readFigures(without(words, named), read, context, desk);
   read.items.sort((a, b) => a.start - b.start);
+  const contrary = read.items.filter((item) => direction(item, open) < 0);
+  const why = ({ first }: Item) => `${first.says}: it went the other way`;
+  read.left.push(...contrary.map((item) => ({ ...placed(item), why: why(item) })));
   return read;
 }
 
 /** What a slot asks for, and what a citation cites that is no fact. */
 function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void {
-  const { start, end, ids, isSlot } = piece;
+  const { start, end, sides, isSlot } = piece;
   const made = isSlot ? printed(piece, facts) : null;
-  const missing = isSlot ? [] : ids.filter((id) => !facts.has(id));
+  const missing = isSlot ? [] : sides.flat().filter((id) => !facts.has(id));
   if (typeof made === "string") left.push({ start, end, why: made, instead: "—" });
-  else if (made !== null) items.push({ start, end, printed: made });
+  else if (made !== null) items.push({ start, end, ...made });
   left.push(...missing.map((id) => ({ start, end, why: `f${id} is no fact` })));
 }
 
 /** The figures of the writer's own: adopted, no figures at all, or left over. */
-function readFigures(rest: string, read: Read, context: Context, { ledger, how, locale }: Desk): void {
-  const { items, left, told } = read;
-  const figures = figuresIn(rest, SCRIPTS[locale].point);
-  const facts = [...new Set([...told, ...context.before])];
-  const isUncited = how.isUncited === true;
+function readFigures(rest: string, read: Read, { named, before }: Context, desk: Desk): void {
+  const { items, left, told, mentions } = read;
+  const figures = figuresIn(rest, SCRIPTS[desk.locale].point);
+  const isUncited = desk.isUncited === true;
   const isSummed = SUMMED.test(rest);
-  const known = [...ledger.facts.values()];
-  const others = isUncited || figures.length === 0 ? [] : comparedIn(read, ledger);
+  const known = [...desk.ledger.facts.values()];
+  const others = isUncited || figures.length === 0 ? [] : comparedIn(read, known);
   for (const figure of figures) {
     const { start, end, unit } = figure;
-    const near = isUncited ? ofNamed(start, read, context) : inOrder(facts, figure, read);
-    const own = adopted(figure, { facts: near, others, isSummed, isUncited });
-    const shown = items.flatMap(({ printed: { sources } }) => sources);
-    if ((own === null || unit === "none") && isAside(figure, rest, { told, shown, known })) continue;
-    if (own !== null) items.push({ start, end, ...own });
-    else if (isUncited || how.isBare === true || !isRepeated(figure, told))
+    const subject = mentions.findLast((one) => one.end <= start)?.subject ?? named;
+    const own = known.filter(({ about }) => about?.subject === subject);
+    const near = isUncited ? (subject === "" ? told : own) : inOrder([...told, ...before], figure, read);
+    const made = adopted(figure, { facts: near, others, isSummed, isUncited });
+    const facts = { told, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
+    if ((made === null || unit === "none") && isAside(figure, rest, facts)) continue;
+    if (made !== null) items.push({ start, end, ...made });
+    else if (isUncited || desk.isBare === true || !isRepeated(figure, told))
       left.push({
         start,
         end,
@@ -145,23 +142,17 @@ function readFigures(rest: string, read: Read, context: Context, { ledger, how, 
   }
 }
 
-/** The facts of who was named last before a place. */
-function ofNamed(start: number, { mentions, told }: Read, { named }: Context): Source[] {
-  const subject = mentions.findLast(({ end }) => end <= start)?.subject ?? named;
-  return subject === "" ? told : told.filter(({ about }) => about?.subject === subject);
-}
-
 /** The facts of the citation behind a figure, and then the others. */
 function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): Source[] {
-  const behind = pieces.find(({ isSlot, start }) => !isSlot && start >= end)?.ids ?? [];
+  const behind = pieces.find(({ isSlot, start }) => !isSlot && start >= end)?.sides.flat() ?? [];
   const isBehind = ({ id }: Source) => behind.includes(id);
-  return [...facts.filter(isBehind), ...facts.filter((one) => !isBehind(one))];
+  return [...new Set([...facts.filter(isBehind), ...facts])];
 }
 
 /** What a sentence may compare its facts with, besides: the same of the coins that it names, and the prices of its own. */
-function comparedIn({ mentions, told }: Read, { facts }: Ledger): Source[] {
+function comparedIn({ mentions, told }: Read, known: readonly Source[]): Source[] {
   const names = mentions.map(({ subject }) => subject);
-  return [...facts.values()].filter(({ about }) => {
+  return known.filter(({ about }) => {
     if (about === null) return false;
     const { subject, kind, since } = about;
     const isPrice = since === null && /^(?:price|lastTrade)$/.test(kind);
@@ -172,6 +163,8 @@ function comparedIn({ mentions, told }: Read, { facts }: Ledger): Source[] {
   });
 }
 
+const placed = ({ start, end }: Place): Place => ({ start, end });
+
 function placeOf(text: string, { start, end }: Place): string {
   return text.slice(Math.max(0, start - 30), Math.min(text.length, end + 15, start + 200)).trim();
 }
@@ -181,44 +174,54 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
   return near.length === 0 ? `“${text}” cites no fact` : `“${text}” is no cited fact's (${said.join("; ")})`;
 }
 
-/** What takes the place of a part of a sentence; told in the order of the text, so that facts are counted in it. */
-type Edit = Place & { told: () => string };
+/** A part of a sentence that code tells: a figure, a citation of facts that it does not show, or a mark. */
+type Part = Place & ({ figure: Told } | { cited: readonly Source[] } | { mark: string });
 
-/** A sentence with its figures and citations as readers see them. */
+/** A sentence with its figures and citations as readers see them: a bracket is behind each, or behind the last that share one. */
 function toldIn(sentence: string, read: Read, desk: Desk): string {
-  const marks = read.left.map(({ start, end, instead = "" }): Edit => {
-    return { start: instead === "" ? end : start, end, told: () => `${instead} [model]` };
-  });
-  const shown = new Set(read.items.flatMap(({ printed: { sources } }) => sources.map(({ id }) => id)));
-  const citations = read.pieces
-    .filter(({ isSlot }) => !isSlot)
-    .map(({ start, end, ids }) => {
-      const rest = ids.flatMap((id) => (shown.has(id) ? [] : (desk.ledger.facts.get(id) ?? [])));
-      const all = rest.map((one) => citedIn(one, sentence, desk));
-      const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
-      return { start: start - space, end, isTold: rest.length > 0, told: () => bracketOf(all, desk) };
-    });
-  const apart = [...marks, ...citations.filter(({ isTold }) => isTold)].map(({ start }) => start);
-  return edited(sentence, [...figuresOf(read, apart, desk), ...marks, ...citations]);
+  const parts = partsOf(sentence, read, desk);
+  const sharing: Told[] = [];
+  let [rest, at] = ["", 0];
+  for (const [index, part] of parts.entries()) {
+    rest += sentence.slice(at, Math.max(at, part.start));
+    at = Math.max(at, part.end);
+    if ("mark" in part) rest += part.mark;
+    else if ("cited" in part) {
+      const all = part.cited.map((one) => citedIn(one, sentence, desk));
+      rest += bracketOf(all, desk);
+    } else {
+      rest += part.figure.amount;
+      sharing.push(part.figure);
+      const next = parts.slice(index + 1).find((one) => !("cited" in one) || one.cited.length > 0);
+      const isShared =
+        next !== undefined &&
+        "figure" in next &&
+        isJoined(read.open.slice(part.end, next.start), part.figure, next.figure);
+      if (!isShared) rest += bracketOf(sharing.splice(0), desk);
+    }
+  }
+  return (rest + sentence.slice(at)).replace(/ {1,3}([.,;:!?。，])/g, "$1");
 }
 
-/** The figures of a sentence, with a bracket behind each, or behind the last of those that share one. */
-function figuresOf({ items, mentions, open }: Read, apart: readonly number[], desk: Desk): Edit[] {
+/** Its parts in their order, so that facts are counted in it. */
+function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): Part[] {
   const text = without(open, items);
-  const all = items.map((item, index) =>
-    toldOf(item, { text, mentions, from: items[index - 1]?.end ?? 0 }, desk),
-  );
-  let from = 0;
-  return items.map(({ start, end }, index): Edit => {
-    const [own, next, behind] = [all[index], all[index + 1], items[index + 1]?.start ?? end];
-    const isLast = next === undefined || apart.some((at) => at >= end && at <= behind);
-    if (own === undefined) return { start, end, told: () => "" };
-    if (!isLast && isJoined(open.slice(end, behind), own, next))
-      return { start, end, told: () => own.amount };
-    const sharing = all.slice(from, index + 1);
-    from = index + 1;
-    return { start, end, told: () => own.amount + bracketOf(sharing, desk) };
+  const shown = new Set(items.flatMap(({ sides }) => sides.flat().map(({ id }) => id)));
+  const figures = items.map((item, index): Part => {
+    const around = { text, mentions, from: items[index - 1]?.end ?? 0 };
+    return { ...placed(item), figure: toldOf(item, around, desk) };
   });
+  const citations = pieces
+    .filter(({ isSlot }) => !isSlot)
+    .map(({ start, end, sides }): Part => {
+      const space = /\s$/.test(sentence.slice(0, start)) ? 1 : 0;
+      const rest = sides.flat().filter((id) => !shown.has(id));
+      return { start: start - space, end, cited: rest.flatMap((id) => desk.ledger.facts.get(id) ?? []) };
+    });
+  const marks = left.map(({ start, end, instead = "" }): Part => {
+    return { start: instead === "" ? end : start, end, mark: `${instead} [model]` };
+  });
+  return [...figures, ...marks, ...citations].sort((a, b) => a.start - b.start || a.end - b.end);
 }
 
 /** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
@@ -229,20 +232,11 @@ function isJoined(between: string, one: Told, next: Told): boolean {
   return isPlain && /^[^|;:,，、()]{1,12}$/u.test(words);
 }
 
-function edited(text: string, edits: readonly Edit[]): string {
-  let [rest, at] = ["", 0];
-  for (const { start, end, told } of edits.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
-    rest += text.slice(at, Math.max(at, start)) + told();
-    at = Math.max(at, end);
-  }
-  return (rest + text.slice(at)).replace(/ {1,3}([.,;:!?。，])/g, "$1");
-}
-
 const MOST_LISTED = 40;
 
 /** What is left over, in words for the writer; `null` where nothing is. */
-export function leftoverProblem(leftovers: readonly Leftover[]): string | null {
+export function leftoverProblem(leftovers: readonly string[]): string | null {
   if (leftovers.length === 0) return null;
-  const listed = leftovers.slice(0, MOST_LISTED).map(({ place, why }) => `at “${place}”: ${why}`);
-  return `every figure must be a slot such as {f12} of a fact given, or go: ${listed.join("; ")}`;
+  const listed = leftovers.slice(0, MOST_LISTED).join("; ");
+  return `every figure must be a slot such as {f12} of a fact given, or go: ${listed}`;
 }

@@ -3,7 +3,7 @@ import { iso } from "../../lib/time";
 import { freeDigits } from "./asides";
 import { type Unit } from "../kinds";
 import { sayingOf } from "../wordings";
-import { namesOf, type Names } from "./names";
+import { namesOf, type Names } from "../../lib/money/names";
 import type { vCitedSource } from "../stored";
 import type { Fact, Kind } from "../tables";
 
@@ -86,7 +86,7 @@ export type Ledger = {
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
   /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
-  free: RegExp;
+  free: readonly RegExp[];
 };
 
 /**

@@ -7,6 +7,7 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../../_generated/server";
+import { change } from "../changes";
 import { setting } from "../env";
 import { AppError, messageOf } from "../errors";
 import { log } from "../log";
@@ -116,13 +117,8 @@ export const hold = internalMutation({
   },
 });
 
-export const settle = internalMutation({
-  args: { ...vAmount, ...vHeld.fields },
-  returns: v.null(),
-  handler: async (ctx, { micros, payer, ...held }) => {
-    await settleNow(ctx, payer, held, micros);
-    return null;
-  },
+export const settle = change({ ...vAmount, ...vHeld.fields }, async (ctx, { micros, payer, ...held }) => {
+  await settleNow(ctx, payer, held, micros);
 });
 
 async function settleNow(

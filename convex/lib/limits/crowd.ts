@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type ActionCtx, type MutationCtx } from "../../_generated/server";
+import { change } from "../changes";
 import { AppError } from "../errors";
 import type { Caller } from "./callers";
 import { rowsBy } from "../records/rows";
@@ -142,11 +143,6 @@ async function mayEnter(
   return true;
 }
 
-export const leave = internalMutation({
-  args: { place: v.id("crowdPlaces") },
-  returns: v.null(),
-  handler: async (ctx, { place }) => {
-    if ((await ctx.db.get("crowdPlaces", place)) !== null) await ctx.db.delete("crowdPlaces", place);
-    return null;
-  },
+export const leave = change({ place: v.id("crowdPlaces") }, async (ctx, { place }) => {
+  if ((await ctx.db.get("crowdPlaces", place)) !== null) await ctx.db.delete("crowdPlaces", place);
 });

@@ -7,6 +7,13 @@ export const COIN_NAMES = {
   SOL: ["Solana"],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;
 
+/** Those coins, in the order in which they are told. */
+export const MAJORS = ["BTC", "ETH", "SOL"] as const satisfies readonly (keyof typeof COIN_NAMES)[];
+
+export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {
+  return MAJORS.some((major) => major === symbol);
+}
+
 const SYMBOLS: ReadonlyMap<string, string> = new Map(
   Object.entries(COIN_NAMES).flatMap(([symbol, names]) =>
     names.map((name): [string, string] => [name.toUpperCase(), symbol]),

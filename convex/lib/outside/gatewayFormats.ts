@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { change } from "../changes";
 import { DAY } from "../time";
 
 /** Which gateways refuse a schema beside the prompt: learnt from their refusals, and believed for a day. */
@@ -18,19 +19,14 @@ export const isRefused = internalQuery({
 });
 
 /** Notes that a gateway refused a schema and answered without it. */
-export const remember = internalMutation({
-  args: { gateway: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { gateway }) => {
-    const row = await find(ctx, gateway);
-    const refusedAt = Date.now();
-    if (row === null) await ctx.db.insert("refusedFormats", { gateway, refusedAt });
-    // Requests that were refused together write once.
-    else if (refusedAt - row.refusedAt >= BELIEVED_MS) {
-      await ctx.db.patch("refusedFormats", row._id, { refusedAt });
-    }
-    return null;
-  },
+export const remember = change({ gateway: v.string() }, async (ctx, { gateway }) => {
+  const row = await find(ctx, gateway);
+  const refusedAt = Date.now();
+  if (row === null) await ctx.db.insert("refusedFormats", { gateway, refusedAt });
+  // Requests that were refused together write once.
+  else if (refusedAt - row.refusedAt >= BELIEVED_MS) {
+    await ctx.db.patch("refusedFormats", row._id, { refusedAt });
+  }
 });
 
 async function find(ctx: QueryCtx, gateway: string) {

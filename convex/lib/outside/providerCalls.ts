@@ -4,9 +4,10 @@ import type {
   RegisteredAction,
   ReturnValueForOptionalValidator,
 } from "convex/server";
-import { v, type GenericValidator, type PropertyValidators } from "convex/values";
+import { type GenericValidator, type PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalAction, internalMutation, type ActionCtx } from "../../_generated/server";
+import { internalAction, type ActionCtx } from "../../_generated/server";
+import { change } from "../changes";
 import { messageOf } from "../errors";
 import { log } from "../log";
 import { takeNoted } from "./notes";
@@ -66,11 +67,6 @@ async function store(ctx: ActionCtx): Promise<void> {
   }
 }
 
-export const record = internalMutation({
-  args: vNoted,
-  returns: v.null(),
-  handler: async (ctx, taken) => {
-    await keepNoted(ctx, taken);
-    return null;
-  },
+export const record = change(vNoted.fields, async (ctx, taken) => {
+  await keepNoted(ctx, taken);
 });

@@ -1,7 +1,7 @@
-import { v } from "convex/values";
 import { omit } from "convex-helpers";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, type QueryCtx } from "../../_generated/server";
+import { type QueryCtx } from "../../_generated/server";
+import { change } from "../changes";
 import { dueWork } from "../cronRuns";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
@@ -16,35 +16,20 @@ const BATCH = 100;
 const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
 
 /** Begins work that has rested. */
-export const goOn = internalMutation({
-  args: { job: vJob },
-  returns: v.null(),
-  handler: async (ctx, { job }) => {
-    await wake(ctx, job);
-    return null;
-  },
+export const goOn = change({ job: vJob }, async (ctx, { job }) => {
+  await wake(ctx, job);
 });
 
 /** An attempt has thrown. */
-export const fail = internalMutation({
-  args: { job: vJob, ...omit(vFailure, ["isLast"]) },
-  returns: v.null(),
-  handler: async (ctx, { job, ...failure }) => {
-    const row = await underWay(ctx, job);
-    if (row !== null) await failed(ctx, row, failure, "failed");
-    return null;
-  },
+export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
+  const row = await underWay(ctx, job);
+  if (row !== null) await failed(ctx, row, failure, "failed");
 });
 
 /** There is nothing to do any more. */
-export const drop = internalMutation({
-  args: { job: vJob, noted: vNoted },
-  returns: v.null(),
-  handler: async (ctx, { job, noted }) => {
-    await end(ctx, job);
-    await keepNoted(ctx, noted);
-    return null;
-  },
+export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, noted }) => {
+  await end(ctx, job);
+  await keepNoted(ctx, noted);
 });
 
 /**

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { DAY, HOUR, iso, MINUTE, SECOND } from "../../lib/time";
 import { ownerOf } from "../../users/model";
@@ -88,24 +89,22 @@ export const begin = dueWork(async (ctx) => {
 });
 
 /** Puts a public event down for all who ask for it, page after page. */
-export const spread = internalMutation({
-  args: { eventId: v.id("webhookEvents"), cursor: v.union(v.string(), v.null()) },
-  returns: v.null(),
-  handler: async (ctx, { eventId, cursor }) => {
+export const spread = change(
+  { eventId: v.id("webhookEvents"), cursor: v.union(v.string(), v.null()) },
+  async (ctx, { eventId, cursor }) => {
     const event = await ctx.db.get("webhookEvents", eventId);
-    if (event === null) return null;
+    if (event === null) return;
     const found = await ctx.db
       .query("webhooks")
       .withIndex("by_hearsPublic_and_state", (q) => q.eq("hearsPublic", true).eq("state", "active"))
       .paginate({ cursor, numItems: SPREAD });
     for (const webhook of found.page)
       if (webhook.events.includes(event.type)) await post(ctx, webhook, eventId);
-    if (found.isDone) return null;
+    if (found.isDone) return;
     const next = { eventId, cursor: found.continueCursor };
     await ctx.scheduler.runAfter(0, internal.messenger.webhooks.posts.spread, next);
-    return null;
   },
-});
+);
 
 /** Takes what is due, for one try each, as far as places are free; of each webhook one at a time. */
 export const claim = internalMutation({
@@ -178,44 +177,39 @@ async function giveUp(ctx: MutationCtx, { _id }: Doc<"webhookPosts">, outcome: s
 }
 
 /** What came of tries; the word of one that was overtaken is dropped. */
-export const mark = internalMutation({
-  args: { results: v.array(vResult) },
-  returns: v.null(),
-  handler: async (ctx, { results }) => {
-    const now = Date.now();
-    for (const { postId, try: number, ms, outcome } of results) {
-      const row = await ctx.db.get("webhookPosts", postId);
-      if (row?.state !== "posting" || row.tries !== number) continue;
-      const webhook = await ctx.db.get("webhooks", row.webhookId);
-      switch (outcome.kind) {
-        case "delivered":
-          await ctx.db.patch("webhookPosts", postId, { state: "delivered", outcome: "Delivered" });
-          if (webhook !== null) await taken(ctx, webhook, ms <= QUICK_MS, now);
-          break;
-        case "gone": {
-          const reason = "It answers 410: it wants nothing more";
-          await ctx.db.patch("webhookPosts", postId, { state: "failed", outcome: reason });
-          if (webhook?.state === "active")
-            await ctx.db.patch("webhooks", webhook._id, { state: "ended", endedAt: now, reason });
-          break;
-        }
-        case "failed": {
-          const { reason } = outcome;
-          const pause = PAUSES_MS[number - 1];
-          const isLast = pause === undefined || now + pause - row.askedAt > GIVEN_UP_MS;
-          const next = isLast ? { state: "failed" as const } : { state: "due" as const, dueAt: now + pause };
-          await ctx.db.patch("webhookPosts", postId, { ...next, outcome: reason });
-          const rest = {
-            problem: reason,
-            isQuick: false,
-            restUntil: now + Math.min(pause ?? REST_MS, REST_MS),
-          };
-          if (webhook !== null) await ctx.db.patch("webhooks", webhook._id, rest);
-        }
+export const mark = change({ results: v.array(vResult) }, async (ctx, { results }) => {
+  const now = Date.now();
+  for (const { postId, try: number, ms, outcome } of results) {
+    const row = await ctx.db.get("webhookPosts", postId);
+    if (row?.state !== "posting" || row.tries !== number) continue;
+    const webhook = await ctx.db.get("webhooks", row.webhookId);
+    switch (outcome.kind) {
+      case "delivered":
+        await ctx.db.patch("webhookPosts", postId, { state: "delivered", outcome: "Delivered" });
+        if (webhook !== null) await taken(ctx, webhook, ms <= QUICK_MS, now);
+        break;
+      case "gone": {
+        const reason = "It answers 410: it wants nothing more";
+        await ctx.db.patch("webhookPosts", postId, { state: "failed", outcome: reason });
+        if (webhook?.state === "active")
+          await ctx.db.patch("webhooks", webhook._id, { state: "ended", endedAt: now, reason });
+        break;
+      }
+      case "failed": {
+        const { reason } = outcome;
+        const pause = PAUSES_MS[number - 1];
+        const isLast = pause === undefined || now + pause - row.askedAt > GIVEN_UP_MS;
+        const next = isLast ? { state: "failed" as const } : { state: "due" as const, dueAt: now + pause };
+        await ctx.db.patch("webhookPosts", postId, { ...next, outcome: reason });
+        const rest = {
+          problem: reason,
+          isQuick: false,
+          restUntil: now + Math.min(pause ?? REST_MS, REST_MS),
+        };
+        if (webhook !== null) await ctx.db.patch("webhooks", webhook._id, rest);
       }
     }
-    return null;
-  },
+  }
 });
 
 /** A webhook has taken a post; within a day nothing is written where that was expected. */

@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { rowsDue } from "../../lib/records/rows";
 import { MINUTE, NEVER } from "../../lib/time";
@@ -89,18 +90,13 @@ async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["tran
 }
 
 /** The chain could not be asked, or did not say: another look later. */
-export const postpone = internalMutation({
-  args: { checks: v.array(vCheck) },
-  returns: v.null(),
-  handler: async (ctx, { checks }) => {
-    for (const check of checks) {
-      const hint = await current(ctx, check);
-      if (hint?.state === "settled") {
-        await ctx.db.patch("depositHints", hint._id, { nextCheckAt: Date.now() + MINUTE });
-      } else if (hint !== null) await waitOn(ctx, hint);
-    }
-    return null;
-  },
+export const postpone = change({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
+  for (const check of checks) {
+    const hint = await current(ctx, check);
+    if (hint?.state === "settled") {
+      await ctx.db.patch("depositHints", hint._id, { nextCheckAt: Date.now() + MINUTE });
+    } else if (hint !== null) await waitOn(ctx, hint);
+  }
 });
 
 /** Starts every check that is due, and again those that died. */

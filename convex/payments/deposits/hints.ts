@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { optional } from "../../lib/env";
 import { charge } from "../../lib/limits/charges";
 import { vCaller } from "../../lib/limits/callers";
@@ -16,10 +17,9 @@ import { vDepositAnswer } from "./stored";
  * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
  * a row and questions to the chain.
  */
-export const receive = internalMutation({
-  args: { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
-  returns: v.null(),
-  handler: async (ctx, { hints, caller }) => {
+export const receive = change(
+  { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
+  async (ctx, { hints, caller }) => {
     const checks: Check[] = [];
     let unheardOf = 0;
     for (const hint of hints) {
@@ -31,9 +31,8 @@ export const receive = internalMutation({
       await charge(ctx, "newDeposit", caller, unheardOf);
     }
     await startChecks(ctx, checks, 0);
-    return null;
   },
-});
+);
 
 /** `unsettled`: some of it is being asked at this moment. */
 export type DepositAnswer = Infer<typeof vDepositAnswer>;

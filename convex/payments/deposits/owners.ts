@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalMutation } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { rowsDue } from "../../lib/records/rows";
 import { userIdByAddress } from "../../wallets/model";
@@ -18,15 +18,10 @@ export const matchDue = dueWork(async (ctx) => {
 });
 
 /** Credits what came from an address before it was linked. To be scheduled by whoever links it. */
-export const creditAddress = internalMutation({
-  args: { address: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { address }) => {
-    const userId = await userIdByAddress(ctx, address);
-    if (userId === null) return null;
-    if ((await creditUnmatched(ctx, address, userId)) === CREDIT_BATCH) {
-      await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
-    }
-    return null;
-  },
+export const creditAddress = change({ address: v.string() }, async (ctx, { address }) => {
+  const userId = await userIdByAddress(ctx, address);
+  if (userId === null) return;
+  if ((await creditUnmatched(ctx, address, userId)) === CREDIT_BATCH) {
+    await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
+  }
 });

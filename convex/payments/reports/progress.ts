@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { MINUTE } from "../../lib/time";
 import { end, vFailure } from "../../lib/work/jobs";
@@ -89,12 +90,11 @@ export const doubt = internalMutation({
  * The payment is made: spends its transfer and has the report written.
  * @param candidates The transfers of the mined transaction that it may be.
  */
-export const paid = internalMutation({
-  args: { ...vClaimWork, candidates: v.array(vTransfer) },
-  returns: v.null(),
-  handler: async (ctx, { candidates, ...work }) => {
+export const paid = change(
+  { ...vClaimWork, candidates: v.array(vTransfer) },
+  async (ctx, { candidates, ...work }) => {
     const row = await claimAt(ctx, work, "settling");
-    if (row === null) return null;
+    if (row === null) return;
     for (const transfer of candidates) {
       const spent = await spentTransfer(ctx, transfer);
       if (spent?.claimKey !== undefined) continue;
@@ -105,22 +105,16 @@ export const paid = internalMutation({
       await ctx.db.patch("paymentClaims", row._id, { state: "paid", txHash: transfer.txHash });
       await end(ctx, work.job);
       await startGenerating(ctx, row);
-      return null;
+      return;
     }
     await refuseClaim(ctx, work, row, ALREADY_USED);
-    return null;
   },
-});
+);
 
 /** Nothing was moved, and nothing will be: the claim is released. */
-export const refuse = internalMutation({
-  args: { ...vClaimWork, refused: vRefusal },
-  returns: v.null(),
-  handler: async (ctx, { refused, ...work }) => {
-    const row = await claimAt(ctx, work, "settling");
-    if (row !== null) await refuseClaim(ctx, work, row, refused);
-    return null;
-  },
+export const refuse = change({ ...vClaimWork, refused: vRefusal }, async (ctx, { refused, ...work }) => {
+  const row = await claimAt(ctx, work, "settling");
+  if (row !== null) await refuseClaim(ctx, work, row, refused);
 });
 
 /** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
@@ -135,12 +129,11 @@ export const beginWriting = internalMutation({
   },
 });
 
-export const deliver = internalMutation({
-  args: { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
-  returns: v.null(),
-  handler: async (ctx, { result, model, sources, ...work }) => {
+export const deliver = change(
+  { ...vClaimWork, result: vResult, model: v.string(), sources: vSourceStates },
+  async (ctx, { result, model, sources, ...work }) => {
     const row = await claimAt(ctx, work, "generating");
-    if (row === null) return null;
+    if (row === null) return;
     await end(ctx, work.job);
     const generatedAt = Date.now();
     await ctx.db.patch("paymentClaims", row._id, {
@@ -148,26 +141,23 @@ export const deliver = internalMutation({
       report: { result, model, sources, generatedAt },
       forgetAt: generatedAt + REPLAY_MS,
     });
-    return null;
   },
-});
+);
 
 /**
  * An attempt has failed, as its callers are told. A payment stands as it does, and is tried again; a claim whose report
  * could not be written stays paid, and its payer asks again.
  */
-export const failed = internalMutation({
-  args: { claimId: v.id("paymentClaims"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { claimId, error, code }) => {
+export const failed = change(
+  { claimId: v.id("paymentClaims"), ...vFailure },
+  async (ctx, { claimId, error, code }) => {
     const row = await claimById(ctx, claimId);
-    if (row.state !== "settling" && row.state !== "generating") return null;
+    if (row.state !== "settling" && row.state !== "generating") return;
     const trouble = troubleOf(row.state, code, error);
     const next = row.state === "generating" ? { state: "paid" as const } : {};
     await ctx.db.patch("paymentClaims", claimId, { ...next, trouble });
-    return null;
   },
-});
+);
 
 /** What its callers are told. The words of an error that nobody expected are the operator's. */
 function troubleOf(

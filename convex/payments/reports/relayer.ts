@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { optional } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
@@ -26,18 +27,16 @@ const MOST_OF_CODE = 3;
 const SLOWED_MS = MINUTE;
 
 /** Notes a payment that was mined and has failed; the same transaction counts once. */
-export const record = internalMutation({
-  args: { txHash: v.string(), payer: v.string(), codeHash: v.union(v.string(), v.null()) },
-  returns: v.null(),
-  handler: async (ctx: MutationCtx, { txHash, payer, codeHash }) => {
+export const record = change(
+  { txHash: v.string(), payer: v.string(), codeHash: v.union(v.string(), v.null()) },
+  async (ctx: MutationCtx, { txHash, payer, codeHash }) => {
     const known = await rowsBy(ctx.db.query("relayerFailures"), "txHash", txHash).first();
-    if (known !== null) return null;
+    if (known !== null) return;
     const failure = { at: Date.now(), txHash, payer: payer.toLowerCase() };
     await ctx.db.insert("relayerFailures", { ...failure, ...(codeHash === null ? {} : { codeHash }) });
     log.warn("payments.gas lost", { payer, codeHash });
-    return null;
   },
-});
+);
 
 /**
  * Why nothing is carried out for a payer now; `null` when it is. What others have cost is held only against payers whose

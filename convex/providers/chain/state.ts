@@ -4,8 +4,9 @@ import { chainClient, guarded } from "./client";
 
 /** What Base itself says of its present: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
 
-export type ChainState = {
-  block: number;
+type ChainState = {
+  /** The block's page. */
+  url: string;
   /** Epoch ms: the block's own time. */
   observedAt: number;
   transactions: number;
@@ -24,7 +25,7 @@ export async function readChainState(token: Address, timeoutMs: number): Promise
       readContract(client, { address: token, abi: erc20Abi, functionName: "totalSupply" }),
     ]);
     return {
-      block: Number(block.number),
+      url: `https://basescan.org/block/${block.number}`,
       observedAt: Number(block.timestamp) * 1_000,
       transactions: block.transactions.length,
       baseFee: Number(block.baseFeePerGas ?? 0n) / 1e9,

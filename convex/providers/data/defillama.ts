@@ -16,9 +16,10 @@ export type Supply = {
   weekAgo: number;
   /** Epoch ms: the latest row's day. */
   observedAt: number;
+  url: string;
 };
 
-export const STABLECOIN_PAGES = {
+const PAGES = {
   all: "https://defillama.com/stablecoins",
   Base: "https://defillama.com/stablecoins/Base",
 } as const;
@@ -43,7 +44,7 @@ const rowsShape = lazy(() => {
 /** @throws AppError `upstream` */
 export async function askStablecoins(
   turns: Turns,
-  chain: keyof typeof STABLECOIN_PAGES,
+  chain: keyof typeof PAGES,
   timeoutMs: number,
 ): Promise<Supply> {
   const path = `/stablecoincharts/${chain}`;
@@ -58,5 +59,6 @@ export async function askStablecoins(
     now: latest.totalCirculatingUSD.peggedUSD,
     weekAgo: week.totalCirculatingUSD.peggedUSD,
     observedAt: Math.min(day, Date.now()),
+    url: PAGES[chain],
   };
 }

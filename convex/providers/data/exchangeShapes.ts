@@ -100,12 +100,12 @@ export function isCandle({ open, high, low, close }: Candle): boolean {
 
 /**
  * What stands in the book within a share of the middle price, in USD on each side; `null` where the book does not reach
- * so far, or has a side without orders.
+ * so far, or has a side without orders. The spread is in basis points.
  */
 export function depthWithin(
   { bids, asks }: Book,
   share: number,
-): { bid: number; ask: number; spreadBps: number } | null {
+): { bidDepth: number; askDepth: number; spread: number } | null {
   const [bestBid, bestAsk] = [bids[0], asks[0]];
   const [lastBid, lastAsk] = [bids.at(-1), asks.at(-1)];
   if (bestBid === undefined || bestAsk === undefined || lastBid === undefined || lastAsk === undefined)
@@ -115,8 +115,8 @@ export function depthWithin(
   if (lastBid.price > low || lastAsk.price < high) return null;
   const worth = (levels: Level[]) => levels.reduce((sum, { price, size }) => sum + price * size, 0);
   return {
-    bid: worth(bids.filter(({ price }) => price >= low)),
-    ask: worth(asks.filter(({ price }) => price <= high)),
-    spreadBps: ((bestAsk.price - bestBid.price) / middle) * 10_000,
+    bidDepth: worth(bids.filter(({ price }) => price >= low)),
+    askDepth: worth(asks.filter(({ price }) => price <= high)),
+    spread: ((bestAsk.price - bestBid.price) / middle) * 10_000,
   };
 }

@@ -16,6 +16,7 @@ export type Perpetual = {
   fundingPercent: number;
   /** USD: the open contracts at the mark price. */
   openInterest: number;
+  url: string;
 };
 
 const perpetualsShape = lazy(() => {
@@ -32,13 +33,16 @@ const perpetualsShape = lazy(() => {
     .pipe(rowsOf(z.tuple([market, context])));
 });
 
-/** @throws AppError `upstream` */
+/** The markets, largest by open interest first. @throws AppError `upstream` */
 export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Perpetual[]> {
   const request = { path: "/info", body: { type: "metaAndAssetCtxs" }, shape: perpetualsShape() };
   const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
-  return markets.flatMap(([{ name, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
-    // Contracts on a thousand coins ("kPEPE") are no market of the coin's own price.
-    if (isDelisted || !/^[A-Z0-9]+$/.test(name)) return [];
-    return [{ symbol: name, fundingPercent: funding * 100, openInterest: openInterest * markPx }];
-  });
+  return markets
+    .flatMap(([{ name: symbol, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
+      // Contracts on a thousand coins ("kPEPE") are no market of the coin's own price.
+      if (isDelisted || !/^[A-Z0-9]+$/.test(symbol)) return [];
+      const url = `https://app.hyperliquid.xyz/trade/${symbol}`;
+      return [{ symbol, fundingPercent: funding * 100, openInterest: openInterest * markPx, url }];
+    })
+    .sort((a, b) => b.openInterest - a.openInterest);
 }

@@ -3,7 +3,8 @@ import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { withoutCitations } from "../../lib/text/strings";
 import { iso, NEVER } from "../../lib/time";
 import { enqueueCard } from "../../messenger/model";
@@ -24,34 +25,29 @@ const BATCH = 50;
 const AGENT_ID = "research-default";
 
 /** Gives a finished synthesis to every shift that waits for it, batch after batch. */
-export const publish = internalMutation({
-  args: { synthesisId: v.id("syntheses") },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId }) => {
-    const synthesis = await ctx.db.get("syntheses", synthesisId);
-    if (synthesis === null || synthesis.state === "writing") return null;
-    const waiting = await ctx.db
-      .query("shifts")
-      .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
-      .take(BATCH);
-    const { result, model, tokensUsed } = synthesis;
-    const handle: string = await createFunctionHandle(internal.research.reports.publications.delivered);
-    for (const shift of waiting) {
-      if (result === undefined || model === undefined || tokensUsed === undefined) {
-        await advance(ctx, shift, synthesis.kind, {
-          error: synthesis.error ?? "The report could not be written",
-        });
-      } else {
-        await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
-        const own = synthesis.shiftId === shift._id;
-        await advance(ctx, own ? afterReport(shift) : shift, synthesis.kind, "reported");
-      }
+export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId }) => {
+  const synthesis = await ctx.db.get("syntheses", synthesisId);
+  if (synthesis === null || synthesis.state === "writing") return;
+  const waiting = await ctx.db
+    .query("shifts")
+    .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
+    .take(BATCH);
+  const { result, model, tokensUsed } = synthesis;
+  const handle: string = await createFunctionHandle(internal.research.reports.publications.delivered);
+  for (const shift of waiting) {
+    if (result === undefined || model === undefined || tokensUsed === undefined) {
+      await advance(ctx, shift, synthesis.kind, {
+        error: synthesis.error ?? "The report could not be written",
+      });
+    } else {
+      await storeReport(ctx, shift, synthesis, { result, model, tokensUsed }, handle);
+      const own = synthesis.shiftId === shift._id;
+      await advance(ctx, own ? afterReport(shift) : shift, synthesis.kind, "reported");
     }
-    if (waiting.length === BATCH) {
-      await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
-    }
-    return null;
-  },
+  }
+  if (waiting.length === BATCH) {
+    await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
+  }
 });
 
 /** Report, agent run and card, in one transaction. */
@@ -150,16 +146,14 @@ async function advance(
 }
 
 /** The outbox's word about a report's card. */
-export const delivered = internalMutation({
-  args: { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subject, sent, error }) => {
+export const delivered = change(
+  { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
+  async (ctx, { subject, sent, error }) => {
     const reportId = ctx.db.normalizeId("reports", subject);
-    if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return null;
+    if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return;
     await ctx.db.patch("reports", reportId, { messengerSent: sent, messengerError: error });
-    return null;
   },
-});
+);
 
 /** The latest report of a shift, or on a token, from any user's shift; of both, the shift's on that token. */
 export const latest = internalQuery({

@@ -2,7 +2,8 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
@@ -126,8 +127,8 @@ export const task = internalQuery({
   },
 });
 
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     synthesisId: v.id("syntheses"),
     job: vJob,
     result: vResult,
@@ -135,28 +136,24 @@ export const store = internalMutation({
     tokensUsed: v.number(),
     noted: vNoted,
   },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId, job, noted, ...written }) => {
+  async (ctx, { synthesisId, job, noted, ...written }) => {
     await keepNoted(ctx, noted);
-    if (!(await end(ctx, job))) return null;
+    if (!(await end(ctx, job))) return;
     await ctx.db.patch("syntheses", synthesisId, { state: "done", ...written, error: undefined });
     await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
-    return null;
   },
-});
+);
 
 /** Notes a failed attempt; the last one ends the synthesis. */
-export const failed = internalMutation({
-  args: { synthesisId: v.id("syntheses"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { synthesisId, error, isLast }) => {
-    if ((await writing(ctx, synthesisId)) === null) return null;
+export const failed = change(
+  { synthesisId: v.id("syntheses"), ...vFailure },
+  async (ctx, { synthesisId, error, isLast }) => {
+    if ((await writing(ctx, synthesisId)) === null) return;
     await ctx.db.patch("syntheses", synthesisId, { error, ...(isLast ? { state: "failed" } : {}) });
     if (isLast)
       await ctx.scheduler.runAfter(0, internal.research.reports.publications.publish, { synthesisId });
-    return null;
   },
-});
+);
 
 async function writing(ctx: QueryCtx, synthesisId: Id<"syntheses">): Promise<Doc<"syntheses"> | null> {
   const row = await ctx.db.get("syntheses", synthesisId);

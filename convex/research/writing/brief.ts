@@ -12,8 +12,8 @@ import {
 } from "../../evidence/text/sources";
 import { COLLECTIONS } from "../../evidence/kinds";
 import { factsOf } from "../../evidence/wordings";
-import { MAJORS } from "../../evidence/model";
-import { namesOf, type Names } from "../../evidence/text/names";
+import { MAJORS } from "../../lib/money/tokens";
+import { namesOf, type Names } from "../../lib/money/names";
 import type { Fact, Kind, Missing } from "../../evidence/tables";
 import type { Readings } from "./readings";
 

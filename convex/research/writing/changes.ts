@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { iso } from "../../lib/time";
 import { amountOf } from "../../evidence/wordings";
-import { MAJORS } from "../../evidence/model";
+import { MAJORS } from "../../lib/money/tokens";
 import type { Fact, Kind } from "../../evidence/tables";
 import type { change } from "./checks";
 

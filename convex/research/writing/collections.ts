@@ -1,4 +1,5 @@
-import { LISTS, MAJORS } from "../../evidence/model";
+import { LISTS } from "../../evidence/model";
+import { MAJORS } from "../../lib/money/tokens";
 import type { Wanted } from "../../evidence/tables";
 
 /** All that is collected for a report on a focus ("" for the whole market). */

@@ -1,5 +1,5 @@
 import { wordingOf } from "../../evidence/wordings";
-import { MAJORS } from "../../evidence/model";
+import { MAJORS } from "../../lib/money/tokens";
 import type { Fact, Kind } from "../../evidence/tables";
 
 /** What writers often compare, computed from the facts, so that no writer has to. Pure. */

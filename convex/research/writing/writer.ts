@@ -1,7 +1,7 @@
 import type { ActionCtx } from "../../_generated/server";
 import { citedOf, ledgerOf, type CitedSource, type Ledger } from "../../evidence/text/sources";
 import { localeOf } from "../../lib/text/locales";
-import { leftoverProblem, settle, type Leftover } from "../../evidence/text/settlement";
+import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import type { Payer } from "../../lib/budget/ledger";
 import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
@@ -86,7 +86,7 @@ function settledTexts(
   { fullAnalysis, shortSummary, marketOutlook, impacts }: Texts,
   ledger: Ledger,
   { focus, brief }: WritingTask,
-): { result: Result; leftovers: Leftover[]; isReport: boolean } {
+): { result: Result; leftovers: string[]; isReport: boolean } {
   const kept: number[] = [];
   // A title is too short to tell its language.
   const whole = { kept, locale: localeOf(fullAnalysis) };

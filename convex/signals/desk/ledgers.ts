@@ -7,7 +7,7 @@ import {
   type Ledger,
 } from "../../evidence/text/sources";
 import { factsOf } from "../../evidence/wordings";
-import { namesOf } from "../../evidence/text/names";
+import { namesOf } from "../../lib/money/names";
 import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import type { Fact } from "../../evidence/tables";
 import { sourceName } from "../../lib/publicSources";

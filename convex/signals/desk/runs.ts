@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { isSet, namedShadowArms } from "../../lib/env";
 import { AppError, messageOf } from "../../lib/errors";
@@ -167,8 +168,8 @@ async function recordOf(
 }
 
 /** Issues the signal while its slot lasts: row, event, and of a daily one its card once no other one is waited for. */
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     runId: v.id("signalRuns"),
     job: vJob,
     proposal: vProposal,
@@ -181,10 +182,9 @@ export const store = internalMutation({
     volatility: v.optional(v.number()),
     missingHours: v.number(),
   },
-  returns: v.null(),
-  handler: async (ctx, { runId, job, proposal, since, ...known }) => {
+  async (ctx, { runId, job, proposal, since, ...known }) => {
     const run = await findOpenRun(ctx, runId);
-    if (run === null || !(await endWork(ctx, job))) return null;
+    if (run === null || !(await endWork(ctx, job))) return;
     const { desk, arm, slot, token } = run;
     const { slotMs, slotName } = DESKS[desk];
     if ((await writerOf(ctx, arm)).since !== since) {
@@ -193,7 +193,7 @@ export const store = internalMutation({
     const generatedAt = await nextIssueTime(ctx, arm, Date.now());
     if (generatedAt >= slot + slotMs) {
       await close(ctx, run, "failed", `The ${slotName} was over before the signal was ready`);
-      return null;
+      return;
     }
     const issue = entered(proposal, { priceUsd: known.price.usd, costBps: known.costBps });
     const record = recordNamed(arm, known);
@@ -203,37 +203,32 @@ export const store = internalMutation({
       await tellOfSignal(ctx, "signal.issued", { arm, slot, token });
       await announce(ctx, slot);
     }
-    return null;
   },
-});
+);
 
 /** Ends a run without a signal that another attempt would not get either. */
-export const end = internalMutation({
-  args: { runId: v.id("signalRuns"), job: vJob, reason: vMissed, error: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { runId, job, reason, error }) => {
+export const end = change(
+  { runId: v.id("signalRuns"), job: vJob, reason: vMissed, error: v.string() },
+  async (ctx, { runId, job, reason, error }) => {
     const run = await findOpenRun(ctx, runId);
     if (run !== null && (await endWork(ctx, job))) await close(ctx, run, reason, error);
-    return null;
   },
-});
+);
 
 /** Notes a failed attempt; the last one of the slot ends the run. */
-export const failed = internalMutation({
-  args: { runId: v.id("signalRuns"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { runId, error, isLast }) => {
+export const failed = change(
+  { runId: v.id("signalRuns"), ...vFailure },
+  async (ctx, { runId, error, isLast }) => {
     const run = await findOpenRun(ctx, runId);
-    if (run === null) return null;
+    if (run === null) return;
     if (isLast) {
       await close(ctx, run, "failed", error);
-      return null;
+      return;
     }
     await ctx.db.patch("signalRuns", runId, { attempt: run.attempt + 1, error });
     if (run.desk === "daily") await announce(ctx, run.slot);
-    return null;
   },
-});
+);
 
 /** Ends a run without a signal, and tells the operator why. */
 async function close(

@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay, countOpenDays } from "../arms/days";
@@ -120,10 +121,9 @@ function knownFrom(signal: Doc<"signals">, now: number): number {
 }
 
 /** Holds open signals, and their controls once they are due, against what was seen. */
-export const settle = internalMutation({
-  args: { signalIds: v.array(v.id("signals")), seen: v.array(vStretch) },
-  returns: v.null(),
-  handler: async (ctx, { signalIds, seen }) => {
+export const settle = change(
+  { signalIds: v.array(v.id("signals")), seen: v.array(vStretch) },
+  async (ctx, { signalIds, seen }) => {
     const now = Date.now();
     for (const signalId of signalIds) {
       const signal = await ctx.db.get("signals", signalId);
@@ -132,9 +132,8 @@ export const settle = internalMutation({
       if (hasEnded && hasControls(signal)) await settleComparison(ctx, signal, { seen, now });
       if (signal.desk === "daily") await completeDay(ctx, signal.slot);
     }
-    return null;
   },
-});
+);
 
 type Sight = { seen: readonly Stretch[]; now: number };
 

@@ -2,6 +2,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { vCaller } from "../../lib/limits/callers";
 import { vTicket, type Ticket } from "../../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
@@ -45,24 +46,22 @@ export const begin = internalMutation({
 });
 
 /** Keeps a review that was written. */
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     of: vResultOf,
     day: v.string(),
     outcomes: v.string(),
     review: v.string(),
     model: v.string(),
   },
-  returns: v.null(),
-  handler: async (ctx, { of, day, outcomes, review, model }) => {
-    if (!(await finishInLane(ctx, of))) return null;
+  async (ctx, { of, day, outcomes, review, model }) => {
+    if (!(await finishInLane(ctx, of))) return;
     const written = { day, outcomes, review, model, writtenAt: Date.now() };
     const row = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
     if (row === null) await ctx.db.insert("signalReviews", written);
     else await ctx.db.replace("signalReviews", row._id, written);
-    return null;
   },
-});
+);
 
 /** Queues the day's recap for a user's messenger; `null` when it is not. */
 export const sendRecap = internalMutation({

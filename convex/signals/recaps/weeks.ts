@@ -3,7 +3,8 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { cron } from "../../lib/cronRuns";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
 import { enqueueServiceCard } from "../../messenger/notices";
@@ -54,30 +55,26 @@ export const task = internalQuery({
   },
 });
 
-export const store = internalMutation({
-  args: {
+export const store = change(
+  {
     recapId: v.id("weeklyRecaps"),
     job: vJob,
     written: v.object({ review: v.string(), model: v.string() }),
   },
-  returns: v.null(),
-  handler: async (ctx, { recapId, job, written }) => {
+  async (ctx, { recapId, job, written }) => {
     if (await end(ctx, job)) await finish(ctx, recapId, written);
-    return null;
   },
-});
+);
 
-export const failed = internalMutation({
-  args: { recapId: v.id("weeklyRecaps"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { recapId, isLast }) => {
+export const failed = change(
+  { recapId: v.id("weeklyRecaps"), ...vFailure },
+  async (ctx, { recapId, isLast }) => {
     const recap = await writing(ctx, recapId);
-    if (recap === null) return null;
+    if (recap === null) return;
     if (isLast) await finish(ctx, recapId, null);
     else await ctx.db.patch("weeklyRecaps", recapId, { attempt: recap.attempt + 1 });
-    return null;
   },
-});
+);
 
 /** Ends the recap and sends its card, in one transaction. */
 async function finish(

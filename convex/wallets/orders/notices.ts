@@ -1,22 +1,21 @@
 import { v } from "convex/values";
-import { internalMutation } from "../../_generated/server";
 import { enqueueCard, linkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/owners";
 import { byWalletId } from "../model";
 import { byId } from "../transactions/model";
 import { requestWords } from "./cards";
+import { change } from "../../lib/changes";
 
 /**
  * Tells the account that an owner has linked of an order as it is opened, with a button that stops what is not signed yet.
  * @param args.way How it was ordered, in words.
  */
-export const tell = internalMutation({
-  args: { transactionId: v.id("transactions"), way: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { transactionId, way }) => {
+export const tell = change(
+  { transactionId: v.id("transactions"), way: v.string() },
+  async (ctx, { transactionId, way }) => {
     const { userId, walletId, request } = await byId(ctx, transactionId);
     const chatId = await linkedChat(ctx, userId);
-    if (chatId === null) return null;
+    if (chatId === null) return;
     const payer = await byWalletId(ctx, walletId);
     const lines = [
       `From your ${payer.kind} wallet ${payer.address}`,
@@ -28,6 +27,5 @@ export const tell = internalMutation({
       paragraphs: [[{ bold: requestWords(request, undefined) }], ...lines.map((line) => [line])],
       buttons: FREEZE,
     });
-    return null;
   },
-});
+);

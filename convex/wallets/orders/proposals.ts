@@ -3,6 +3,7 @@ import { literals } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
@@ -181,14 +182,9 @@ async function ask(
 }
 
 /** Takes the sealed token off a question that nobody has answered. */
-export const close = internalMutation({
-  args: { approvalId: v.id("approvals") },
-  returns: v.null(),
-  handler: async (ctx, { approvalId }) => {
-    const row = await ctx.db.get("approvals", approvalId);
-    if (row?.state === "open") await ctx.db.patch("approvals", approvalId, { wish: unsealed(row.wish) });
-    return null;
-  },
+export const close = change({ approvalId: v.id("approvals") }, async (ctx, { approvalId }) => {
+  const row = await ctx.db.get("approvals", approvalId);
+  if (row?.state === "open") await ctx.db.patch("approvals", approvalId, { wish: unsealed(row.wish) });
 });
 
 /** How a question to an owner stands; `null` for an id that is none of this user's. */

@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { recordAudit } from "../../lib/records/audit";
 import { byWalletId } from "../model";
 import { byId, insertSigned, requireLive, takeNonce, vSigned } from "./model";
@@ -28,10 +29,9 @@ const MOST_PERMITS = 500;
  * Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed.
  * @param args.permit The first 32 bytes of its signature, and when it ends, epoch ms.
  */
-export const notePermit = internalMutation({
-  args: { transactionId: v.id("transactions"), permit: v.object({ r: v.string(), endsAt: v.number() }) },
-  returns: v.null(),
-  handler: async (ctx, { transactionId, permit }) => {
+export const notePermit = change(
+  { transactionId: v.id("transactions"), permit: v.object({ r: v.string(), endsAt: v.number() }) },
+  async (ctx, { transactionId, permit }) => {
     const transaction = await byId(ctx, transactionId);
     const { userId, request, walletId } = transaction;
     await requireLive(ctx, transaction);
@@ -40,9 +40,8 @@ export const notePermit = internalMutation({
     await ctx.db.patch("wallets", wallet._id, { permits });
     const detail = request.kind === "swap" ? `${request.amount} ${request.fromToken}` : request.kind;
     await recordAudit(ctx, { actor: userId, action: "permit signed", subject: transactionId, detail });
-    return null;
   },
-});
+);
 
 /**
  * What earlier permits of a wallet that may still be good are known by. Whoever knows one that was not used, as of a swap

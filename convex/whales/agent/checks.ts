@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internal } from "../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { rowsDue } from "../../lib/records/rows";
 import { MINUTE, NEVER } from "../../lib/time";
 import { end, open, rest, underWay, vJob, wake, workOn } from "../../lib/work/jobs";
@@ -62,16 +63,14 @@ export const claim = internalMutation({
 });
 
 /** Notes what the chain said. An absent transaction is not among them: it may be mined yet, or on a node that lags. */
-export const settle = internalMutation({
-  args: { checked: v.array(v.object({ alertId: v.id("whaleAlerts"), verified: v.boolean() })) },
-  returns: v.null(),
-  handler: async (ctx, { checked }) => {
+export const settle = change(
+  { checked: v.array(v.object({ alertId: v.id("whaleAlerts"), verified: v.boolean() })) },
+  async (ctx, { checked }) => {
     for (const { alertId, verified } of checked) {
       const row = await ctx.db.get("whaleAlerts", alertId);
       // What was measured meanwhile needs nobody's word.
       if (row === null || row.movement !== undefined) continue;
       await ctx.db.patch("whaleAlerts", alertId, { verified, checkAt: NEVER });
     }
-    return null;
   },
-});
+);

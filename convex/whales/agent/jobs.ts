@@ -1,6 +1,7 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { log } from "../../lib/log";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
@@ -54,65 +55,50 @@ export const begin = internalMutation({
   },
 });
 
-export const accepted = internalMutation({
-  args: { ...vLook, jobId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { watchId, job, jobId }) => {
-    const row = await ctx.db.get("whaleWatches", watchId);
-    // One that was given up meanwhile is taken up again: its job exists after all.
-    if (row === null || row.jobId !== undefined) return null;
-    const polling = { state: "polling" as const, note: undefined, endedAt: undefined };
-    await ctx.db.patch("whaleWatches", watchId, { ...polling, jobId, acceptedAt: Date.now() });
-    if (await rest(ctx, job, FIRST_POLL_MS)) return null;
-    const terms = { subject: watchId, delayMs: FIRST_POLL_MS };
-    await open(ctx, internal.whales.agent.desk.look, { watchId }, terms);
-    return null;
-  },
+export const accepted = change({ ...vLook, jobId: v.string() }, async (ctx, { watchId, job, jobId }) => {
+  const row = await ctx.db.get("whaleWatches", watchId);
+  // One that was given up meanwhile is taken up again: its job exists after all.
+  if (row === null || row.jobId !== undefined) return;
+  const polling = { state: "polling" as const, note: undefined, endedAt: undefined };
+  await ctx.db.patch("whaleWatches", watchId, { ...polling, jobId, acceptedAt: Date.now() });
+  if (await rest(ctx, job, FIRST_POLL_MS)) return;
+  const terms = { subject: watchId, delayMs: FIRST_POLL_MS };
+  await open(ctx, internal.whales.agent.desk.look, { watchId }, terms);
 });
 
-export const refused = internalMutation({
-  args: { ...vLook, note: v.string(), pausedUntil: v.optional(v.number()) },
-  returns: v.null(),
-  handler: async (ctx, { watchId, job, note, pausedUntil }) => {
-    if (!(await endWork(ctx, job))) return null;
+export const refused = change(
+  { ...vLook, note: v.string(), pausedUntil: v.optional(v.number()) },
+  async (ctx, { watchId, job, note, pausedUntil }) => {
+    if (!(await endWork(ctx, job))) return;
     await end(ctx, watchId, { state: "failed", note, ...(pausedUntil === undefined ? {} : { pausedUntil }) });
-    return null;
   },
-});
+);
 
-export const askAgain = internalMutation({
-  args: { ...vLook, waitMs: v.optional(v.number()) },
-  returns: v.null(),
-  handler: async (ctx, { watchId, job, waitMs = 0 }) => {
+export const askAgain = change(
+  { ...vLook, waitMs: v.optional(v.number()) },
+  async (ctx, { watchId, job, waitMs = 0 }) => {
     const row = await ctx.db.get("whaleWatches", watchId);
-    if (row?.acceptedAt === undefined) return null;
+    if (row?.acceptedAt === undefined) return;
     const slower = Math.min(FIRST_POLL_MS * 1.5 ** row.polls, SLOWEST_POLL_MS);
     const left = Math.max(0, row.acceptedAt + GIVE_UP_MS - Date.now());
     await rest(ctx, job, Math.min(Math.max(slower, waitMs), left));
-    return null;
   },
-});
+);
 
-export const fail = internalMutation({
-  args: { ...vLook, note: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { watchId, job, note }) => {
-    if (await endWork(ctx, job)) await end(ctx, watchId, { state: "failed", note });
-    return null;
-  },
+export const fail = change({ ...vLook, note: v.string() }, async (ctx, { watchId, job, note }) => {
+  if (await endWork(ctx, job)) await end(ctx, watchId, { state: "failed", note });
 });
 
 /** Ends a watch with its alerts: stored, put on a card, and their transactions looked for, in one transaction. */
-export const finish = internalMutation({
-  args: {
+export const finish = change(
+  {
     ...vLook,
     alerts: v.array(vReported),
     dropped: v.number(),
     note: v.union(v.string(), v.null()),
   },
-  returns: v.null(),
-  handler: async (ctx, { watchId, job, alerts, dropped, note }) => {
-    if (!(await endWork(ctx, job))) return null;
+  async (ctx, { watchId, job, alerts, dropped, note }) => {
+    if (!(await endWork(ctx, job))) return;
     const now = Date.now();
     const { stored, merged } = await storeAlerts(ctx, watchId, alerts, now);
     const counts = { stored: stored.length, merged, dropped };
@@ -120,6 +106,5 @@ export const finish = internalMutation({
     if (dropped > 0) log.warn("whales.dropped", { watchId, dropped });
     await tell(ctx, stored, { hours: WINDOW_HOURS, subject: watchId });
     await checkWhenDue(ctx);
-    return null;
   },
-});
+);

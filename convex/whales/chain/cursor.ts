@@ -2,6 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { change } from "../../lib/changes";
 import { dueWork } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
@@ -55,17 +56,12 @@ export const places = internalQuery({
 });
 
 /** Puts the cursor on its first block: what comes after it is read. */
-export const start = internalMutation({
-  args: { at: vReadBlock },
-  returns: v.null(),
-  handler: async (ctx, { at }) => {
-    const row = await cursorOf(ctx);
-    if (row?.at !== undefined) return null;
-    await ctx.db.insert("whalePlaces", placeOf(at));
-    if (row === null) await ctx.db.insert("whaleCursors", { at, span: FIRST_SPAN });
-    else await ctx.db.patch("whaleCursors", row._id, { at });
-    return null;
-  },
+export const start = change({ at: vReadBlock }, async (ctx, { at }) => {
+  const row = await cursorOf(ctx);
+  if (row?.at !== undefined) return;
+  await ctx.db.insert("whalePlaces", placeOf(at));
+  if (row === null) await ctx.db.insert("whaleCursors", { at, span: FIRST_SPAN });
+  else await ctx.db.patch("whaleCursors", row._id, { at });
 });
 
 /** Moves the cursor over blocks that were read, and stores what was found in them. @returns Where it is then; null where it was not where it was said to be. */

@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { internal } from "../../../_generated/api";
 import { internalMutation } from "../../../_generated/server";
+import { change } from "../../../lib/changes";
 import { dueWork } from "../../../lib/cronRuns";
 import { log } from "../../../lib/log";
 import { rowsDue } from "../../../lib/records/rows";
@@ -38,29 +39,19 @@ export const suspectReplaced = internalMutation({
 });
 
 /** The chain knows the transaction, or its nonce is free: whatever looked like a replacement was none. */
-export const trust = internalMutation({
-  args: ofTransaction,
-  returns: v.null(),
-  handler: async (ctx, { transactionId }) => {
-    const none = { replacedSince: undefined, replacedAnswers: undefined };
-    await ctx.db.patch("transactions", transactionId, none);
-    return null;
-  },
+export const trust = change(ofTransaction, async (ctx, { transactionId }) => {
+  const none = { replacedSince: undefined, replacedAnswers: undefined };
+  await ctx.db.patch("transactions", transactionId, none);
 });
 
 /** The block that decided a transaction's end may be gone: looks again soon, and goes on until it is decided anew. */
-export const lookAgain = internalMutation({
-  args: ofTransaction,
-  returns: v.null(),
-  handler: async (ctx, { transactionId }) => {
-    await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt: nextCheck(Date.now(), 0) });
-    return null;
-  },
+export const lookAgain = change(ofTransaction, async (ctx, { transactionId }) => {
+  await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt: nextCheck(Date.now(), 0) });
 });
 
 /** A later receipt says otherwise than was believed. */
-export const amend = internalMutation({
-  args: {
+export const amend = change(
+  {
     ...ofTransaction,
     to: v.union(v.literal("confirmed"), v.literal("failed")),
     error: v.optional(v.string()),
@@ -68,16 +59,14 @@ export const amend = internalMutation({
     minedAs: v.optional(v.string()),
     traded: v.optional(vTraded),
   },
-  returns: v.null(),
-  handler: async (ctx, { transactionId, ...step }) => {
+  async (ctx, { transactionId, ...step }) => {
     const row = await byId(ctx, transactionId);
-    if (!(await correct(ctx, row, step))) return null;
+    if (!(await correct(ctx, row, step))) return;
     log.warn("wallets.end corrected", { transactionId, kind: row.request.kind, to: step.to });
     const nextCheckAt = Date.now() + LOOK_BACK_MS[0];
     await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt });
-    return null;
   },
-});
+);
 
 /** Moves a transaction on. @returns How it stands then: a word that comes too late, or twice, changes nothing. */
 export const advance = internalMutation({

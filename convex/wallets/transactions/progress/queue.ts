@@ -1,6 +1,7 @@
 import { v, type Infer, type ObjectType } from "convex/values";
 import { internal } from "../../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../../_generated/server";
+import { change } from "../../../lib/changes";
 import { byWalletId } from "../../model";
 import {
   auditSigning,
@@ -82,24 +83,17 @@ export const report = internalMutation({
 });
 
 /** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
-export const endTerm = internalMutation({
-  args: { walletId: v.string(), driver: v.number() },
-  returns: v.null(),
-  handler: async (ctx, { walletId, driver }) => {
+export const endTerm = change(
+  { walletId: v.string(), driver: v.number() },
+  async (ctx, { walletId, driver }) => {
     const wallet = await byWalletId(ctx, walletId);
     if (wallet.driver === driver) await startDriver(ctx, { ...wallet, leaseUntil: 0 }, Date.now());
-    return null;
   },
-});
+);
 
 /** Sees that somebody works through a wallet's queue. */
-export const resume = internalMutation({
-  args: { walletId: v.string() },
-  returns: v.null(),
-  handler: async (ctx, { walletId }) => {
-    await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
-    return null;
-  },
+export const resume = change({ walletId: v.string() }, async (ctx, { walletId }) => {
+  await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
 });
 
 /**

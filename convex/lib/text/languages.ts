@@ -3,9 +3,9 @@
  * sign too many, a question back), never truth. Pure.
  */
 
-/** In what a figure may be written. */
+/** In what a figure may be written; `order` is a place in words. */
 const WRITTEN = [
-  ...(["percent", "times", "money", "gwei", "hours", "place", "coins", "other", "none"] as const),
+  ...(["percent", "times", "money", "gwei", "hours", "place", "order", "coins", "other", "none"] as const),
 ];
 export type Written = (typeof WRITTEN)[number];
 
@@ -83,24 +83,23 @@ export const OF =
 export const WITHIN =
   "within|inside|±|innerhalb(?: von)?|binnen|dentro d[eo]l?|a menos del?|à moins de|até|上下|前后";
 
-/** Small numbers in words, from one: they are read as digits are. */
-const SMALL = [
-  "one two three four five six seven eight nine ten eleven twelve",
-  "eine?[mnrs]? zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-  "un[ao]? dos tres cuatro cinco seis siete ocho nueve diez once doce",
-  "une deux trois quatre cinq six sept huit neuf dix onze douze",
-  "uma? dois|duas três quatro cinco seis sete oito nove dez onze doze",
-  "一 二|两 三 四 五 六 七 八 九 十",
-].map((list) => list.split(" "));
+/** Lists of words by what they count, which the first of them is. */
+function countedFrom(first: number, lists: readonly string[]) {
+  const rows = lists.map((list) => list.split(" "));
+  const alike = (rows[0] ?? []).map((_one, at) => rows.flatMap((row) => row[at] ?? []).join("|"));
+  return rowsOf(Object.fromEntries(alike.map((list, at) => [`none ${at + first}`, list])));
+}
+
+/** Small numbers in words: they are read as digits are. */
 export const READ = [
-  ...rowsOf(
-    Object.fromEntries(
-      Array.from({ length: 12 }, (_, at) => [
-        `none ${at + 1}`,
-        SMALL.flatMap((list) => list[at] ?? []).join("|"),
-      ]),
-    ),
-  ),
+  ...countedFrom(1, [
+    "one two three four five six seven eight nine ten eleven twelve",
+    "eine?[mnrs]? zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "un[ao]? dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "une deux trois quatre cinq six sept huit neuf dix onze douze",
+    "uma? dois|duas três quatro cinco seis sete oito nove dez onze doze",
+    "一 二|两 三 四 五 六 七 八 九 十",
+  ]),
   ...rowsOf({
     "none 0.5": "half|halb\\p{L}*|medio|demi|meio",
     "none 24": "twenty-four|vierundzwanzig|veinticuatro|vingt-quatre|vinte e quatro|二十四",
@@ -108,6 +107,15 @@ export const READ = [
     "none 50": "fifty|fünfzig|cincuenta|cinquante|cinquenta|五十",
   }),
 ];
+/** Places in words, before what they are by: "the fifth-largest". */
+export const PLACES = countedFrom(2, [
+  "second third fourth fifth sixth seventh eighth ninth tenth",
+  "zweit dritt viert fünft sechst siebt acht neunt zehnt",
+  "segund[ao] tercer[ao]? cuart[ao] quint[ao] sext[ao] séptim[ao] octav[ao] noven[ao] décim[ao]",
+  "deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième",
+  "segund[ao] terceir[ao] quart[ao] quint[ao] sext[ao] sétim[ao] oitav[ao] non[ao] décim[ao]",
+]);
+export const LARGEST = "largest|biggest|most|größte\\p{L}*|meist\\p{L}*|mayor|más|plus|maior|mais";
 /** Ends of longer ones, which are found and not read. */
 export const NUMBER_ENDS =
   "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
@@ -129,5 +137,5 @@ export const MULTIPLES = rowsOf({
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "(?:every|each|all|none|not one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of) (?:the|every|a) dollar|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";

@@ -1,9 +1,11 @@
 import {
   MULTIPLES,
+  LARGEST,
   NUMBER_ENDS,
   OF,
   OVER,
   OVER_BEHIND,
+  PLACES,
   READ,
   SCALES,
   UNDER,
@@ -12,19 +14,24 @@ import {
   UNREAD,
   type Written,
 } from "./languages";
-import { words } from "../../lib/text/locales";
+import { words } from "./locales";
 
 /** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
 
 export type Place = { start: number; end: number };
 
+type Groups = Readonly<Record<string, string | undefined>>;
+type Found = Place & { text: string; groups: Groups };
+
+/** Where a pattern is found in a text, and what it found there. */
+export function foundIn(text: string, pattern: RegExp): Found[] {
+  return Array.from(text.matchAll(pattern), ({ 0: told, index: start, groups = {} }) => {
+    return { start, end: start + told.length, text: told, groups };
+  });
+}
+
 /** What a figure may say, and what one in its last place is worth. */
 type Reading = { value: number; place: number };
-
-const scaled = ({ value, place }: Reading, times: number): Reading => ({
-  value: value * times,
-  place: place * times,
-});
 
 export type Figure = Place & {
   text: string;
@@ -38,6 +45,9 @@ export type Figure = Place & {
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
 };
+
+const scaled = (readings: readonly Reading[], times: number): Reading[] =>
+  readings.map(({ value, place }) => ({ value: value * times, place: place * times }));
 
 /** In the place of what is read already: no letter, no digit, no mark. */
 const BLANK = "\uE000";
@@ -55,10 +65,10 @@ export function without(text: string, places: readonly Place[]): string {
  * @param point What stands before the parts of one in its language.
  */
 export function figuresIn(text: string, point: "." | ","): Figure[] {
-  const figures = Array.from(text.matchAll(IN_DIGITS), (found) => inDigits(text, found, point));
-  for (const pattern of [IN_WORDS, OTHER_DIGITS]) {
+  const figures: Figure[] = [];
+  for (const pattern of [IN_DIGITS, IN_WORDS, OTHER_DIGITS]) {
     const rest = without(text, figures);
-    figures.push(...Array.from(rest.matchAll(pattern), (found) => inWords(rest, found)));
+    figures.push(...foundIn(rest, pattern).map((found) => figureOf(rest, found, point)));
   }
   const sorted = figures.sort((a, b) => a.start - b.start);
   return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
@@ -70,23 +80,26 @@ function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure
   const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
   if (!isOne || !/^\s?(?:to|[-–—]|bis|a|à|至|到)\s?$/u.test(text.slice(figure.end, next.start)))
     return figure;
+  const unit = figure.unit === "none" ? next.unit : figure.unit;
+  return { ...figure, unit, readings: scaled(figure.readings, next.times) };
+}
+
+function figureOf(text: string, { start, end, text: told, groups }: Found, point: "." | ","): Figure {
+  const { sign = "", inner = "", number, ticker = null } = groups;
+  const [, unit = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
+  const times = TIMES.reduce((all, [group, by]) => (groups[group] === undefined ? all : all * by), 1);
+  const readings = number === undefined ? inWords(groups) : inDigits(number, point);
+  const said = sign + inner;
   return {
-    ...figure,
-    unit: figure.unit === "none" ? next.unit : figure.unit,
-    readings: figure.readings.map((one) => scaled(one, next.times)),
+    ...{ start, end, text: told, unit, times, ticker, readings: scaled(readings, times) },
+    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
+    bound: boundOf(text.slice(Math.max(0, start - 40), start), text.slice(end)),
   };
 }
 
 const END = "(?!\\p{Script=Latin})";
 const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).join("|")})${END}`;
 const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
-
-/** The unit and the scale behind a number, as what it is multiplied by. */
-function unitOf(groups: Record<string, string | undefined>): { unit: Written; times: number } {
-  const scale = SCALES.find((_one, index) => groups[`s${index}`] !== undefined);
-  const unit = UNITS.find((_one, index) => groups[`u${index}`] !== undefined);
-  return { unit: unit?.unit ?? "none", times: (scale?.times ?? 1) * (unit?.times ?? 1) };
-}
 
 const SIGN =
   "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
@@ -100,26 +113,34 @@ const IN_DIGITS = new RegExp(
   "gu",
 );
 
-/** What stands before a number says its unit first. */
-const FRONTS = ["money", "other", "percent", "place"] as const;
-
-function inDigits(text: string, found: RegExpExecArray, point: "." | ","): Figure {
-  const groups = found.groups ?? {};
-  const { sign = "", inner = "", number = "", ordinal, ticker = null } = groups;
-  const { unit, times } = unitOf(groups);
-  const front = FRONTS.find((name) => groups[name] !== undefined);
-  const behind = ordinal !== undefined ? "place" : unit === "none" && ticker !== null ? "coins" : unit;
-  const said = sign + inner;
-  return {
-    ...placed(text, found),
-    ...{ unit: front ?? behind, ticker },
-    ...{ times, readings: readingsOf(number, point).map((one) => scaled(one, times)) },
-    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
-  };
-}
+/** What parts of the patterns below say of a figure's unit, the first that is there, and what they multiply it by. */
+const SAYS: readonly (readonly [group: string, unit: Written])[] = [
+  ...(["money", "other", "percent", "place"] as const).map((unit) => [unit, unit] as const),
+  ...([
+    ["ordinal", "place"],
+    ["ranked", "place"],
+    ["nth", "order"],
+  ] as const),
+  ...([
+    ["cent", "percent"],
+    ["point", "percent"],
+    ["multiple", "times"],
+  ] as const),
+  ...UNITS.map(({ unit }, index) => [`u${index}`, unit] as const),
+  ...([
+    ["ticker", "coins"],
+    ["number", "none"],
+    ["count", "none"],
+  ] as const),
+];
+const TIMES: readonly (readonly [group: string, times: number])[] = [
+  ...UNITS.map(({ times }, index) => [`u${index}`, times] as const),
+  ...SCALES.map(({ times }, index) => [`s${index}`, times] as const),
+  ["point", 0.01],
+];
 
 /** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
-function readingsOf(number: string, point: "." | ","): Reading[] {
+function inDigits(number: string, point: "." | ","): Reading[] {
   const first = number.replace(/[\s'’]/g, "");
   const marks = first.match(/[.,]/g) ?? [];
   const mark = marks.at(-1) ?? "";
@@ -137,13 +158,10 @@ function readingsOf(number: string, point: "." | ","): Reading[] {
   ];
 }
 
-/** Where a figure stands, and whether a word beside it makes it a bound. */
-function placed(text: string, { 0: told, index: start }: RegExpExecArray) {
-  const end = start + told.length;
-  const before = text.slice(Math.max(0, start - 40), start);
-  const [, over, under] = BOUND_BEFORE.exec(before) ?? BOUND_BEHIND.exec(text.slice(end)) ?? [];
-  const bound = over !== undefined ? ("over" as const) : under !== undefined ? ("under" as const) : null;
-  return { start, end, text: told, bound };
+/** A word beside a figure makes it a bound. */
+function boundOf(before: string, after: string): Figure["bound"] {
+  const [, over, under] = BOUND_BEFORE.exec(before) ?? BOUND_BEHIND.exec(after) ?? [];
+  return over !== undefined ? "over" : under !== undefined ? "under" : null;
 }
 
 const BOUND_BEFORE = new RegExp(
@@ -164,36 +182,30 @@ const COUNTED =
   "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
 /** A multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `${UNREAD}|(?:${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
+  `${UNREAD}|(?<nth>(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
+    `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
     `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
     `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
 );
-const SPELT = READ.map(({ times: value, list }) => ({
-  value,
-  pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
-}));
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
-function inWords(text: string, found: RegExpExecArray): Figure {
-  const { amount, count, ranked, cent, point, ...groups } = found.groups ?? {};
-  const { unit, times } = unitOf(groups);
+/** A multiple in a word may be a tenth off, a small number half of one. */
+function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
-  const number = SPELT.find(({ pattern }) => pattern.test(amount ?? count ?? ranked ?? ""))?.value;
-  const value = multiple ?? number;
-  const by = point === undefined ? times : 0.01;
-  // A multiple in a word may be a tenth off, a small number half of one.
-  const place = multiple === undefined ? Math.min(1, (number ?? 0) / 2) : multiple / 5;
-  const isPart = cent !== undefined || point !== undefined;
-  const whole = unit === "none" && count === undefined ? (ranked === undefined ? "other" : "place") : unit;
-  return {
-    ...placed(text, found),
-    readings: value === undefined ? [] : [scaled({ value, place }, by)],
-    ...{
-      unit: isPart ? "percent" : multiple === undefined ? whole : "times",
-      times: by,
-      ticker: null,
-      sign: 0,
-    },
-  };
+  if (multiple !== undefined) return [{ value: multiple, place: multiple / 5 }];
+  const told = amount ?? count ?? ranked ?? nth ?? "";
+  const value = SPELT.find(({ pattern }) => pattern.test(told))?.value;
+  return value === undefined ? [] : [{ value, place: Math.min(1, value / 2) }];
 }
+
+const SPELT = [
+  ...READ.map(({ times: value, list }) => ({
+    value,
+    pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+  })),
+  ...PLACES.map(({ times: value, list }) => ({
+    value,
+    pattern: new RegExp(`^(?:${list})[ -]?(?:${LARGEST})`, "iu"),
+  })),
+];

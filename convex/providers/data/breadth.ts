@@ -1,4 +1,4 @@
-import type { ListedCoin } from "../providers/data/coingecko";
+import type { ListedCoin } from "./coingecko";
 
 /** How many of the largest coins rose, those that only stand for another value left out. Pure. */
 

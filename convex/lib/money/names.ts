@@ -1,7 +1,6 @@
-import { isMajor, MAJOR_NAMES } from "../model";
-import type { Fact } from "../tables";
+import { COIN_NAMES, isMajor } from "./tokens";
 
-/** Whom a text talks of: the subjects of facts under their symbols and names. Pure. */
+/** Whom a text talks of: coins, and what else is known, under their symbols and names. Pure. */
 
 export type Names = {
   /** By the name as it is written. */
@@ -24,15 +23,16 @@ const MAJORS_ABROAD = {
   SOL: ["索拉纳", "ソラナ", "솔라나", "солан", "سولانا", "सोलाना"],
 } as const;
 
-/** @param facts Every fact that is known at the time, whether it is cited or not: who else a text may mean. */
-export function namesOf(
-  facts: readonly (Pick<Fact, "subject" | "kind" | "value"> & { source?: string })[],
-): Names {
+/** What is known of somebody; of kind `name`, what they are called. */
+type Known = { subject: string; kind: string; value: string | number; source?: string };
+
+/** @param facts Everything that is known at the time, whether it is cited or not: who else a text may mean. */
+export function namesOf(facts: readonly Known[]): Names {
   const subjects = new Map<string, string>();
   const add = (name: string, subject: string) => {
     if (!subjects.has(name)) subjects.set(name, subject);
   };
-  for (const [subject, names] of [...Object.entries(MAJOR_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
+  for (const [subject, names] of [...Object.entries(COIN_NAMES), ...Object.entries(MAJORS_ABROAD)]) {
     add(subject, subject);
     for (const name of names) {
       add(name, subject);

@@ -1,0 +1,102 @@
+import { parseArgs } from "node:util";
+import { variableNames } from "../../convex/lib/env";
+import { applyVariables } from "../stack/env";
+import { checkChain } from "./chain";
+import { checkConfiguration } from "./configuration";
+import { checkDeployment } from "./deployment";
+import { watchFetch } from "./exchanges";
+import { findPatient } from "./patient";
+import type { Finding } from "./finding";
+import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";
+import { nextStep } from "../terminal";
+import { checkProviders } from "./providers";
+import { QUESTIONS } from "./questions";
+import { openWork } from "./work";
+
+const USAGE = `Usage: npm run doctor [-- --site URL] [--prod] [--deployment NAME] [--record DIR] [--json] [--cost] [--work]
+
+Without --site it looks at the deployment that .env.local names, else at the local stack that runs here.
+
+  --site URL     a deployment's HTTP address
+  --prod, --deployment NAME
+                 whose variables are asked for, as for the Convex CLI
+  --record DIR   keeps what the providers answered there, without keys, tokens and ids: for npm run replay -- DIR
+  --json         one JSON document instead of lines
+  --cost         only says what it would ask and the most that costs; asks nothing
+  --work         only lists all open work: of the deployment that the options name, else of the local stack
+
+Environment: PROVIDERS_PORT (3299), where the local stack is looked for; LOCAL_ENV_FILE (.env.local)`;
+
+/** Does what `npm run doctor` is asked to with these arguments. @returns Its exit code. */
+export async function examine(argv: string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: argv,
+    options: {
+      site: { type: "string" },
+      prod: { type: "boolean" },
+      deployment: { type: "string" },
+      record: { type: "string" },
+      json: { type: "boolean" },
+      cost: { type: "boolean" },
+      work: { type: "boolean" },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help === true) return say(USAGE);
+  if (values.cost === true) return say(costs());
+  const cli = [
+    ...(values.prod === true ? ["--prod"] : []),
+    ...(values.deployment === undefined ? [] : ["--deployment", values.deployment]),
+  ];
+  if (values.work === true) return say(await openWork(cli, values.json === true));
+  const patient = await findPatient({ site: values.site, cli });
+  const { settings, site, local } = patient;
+  // What the environment has and the deployment has not is not to be seen either.
+  applyVariables({ ...Object.fromEntries(variableNames().map((name) => [name, undefined])), ...settings });
+  watchFetch();
+  const show = values.json === true ? () => {} : (text: string) => console.log(text);
+  const sections: Section[] = [];
+  const section = async (name: string, check: (tell: Tell) => void | Promise<void>) => {
+    const findings: Finding[] = [];
+    sections.push([name, findings]);
+    show(heading(name));
+    await check((finding) => {
+      findings.push(finding);
+      show(line(finding));
+    });
+  };
+  await section("Configuration", (tell) => {
+    for (const finding of [...patient.findings, ...checkConfiguration(patient)]) tell(finding);
+  });
+  await section("Providers", (tell) => checkProviders(settings, Date.now(), values.record ?? null, tell));
+  await section("Chain", (tell) => checkChain(Date.now(), tell));
+  await section("Deployment", (tell) => checkDeployment({ site, local, nowMs: Date.now() }, tell));
+  const isFit = sums(sections).faults === 0;
+  console.log(values.json === true ? asJson(sections) : verdict(sections));
+  show(
+    nextStep(
+      isFit ? "npm run verify-signals -- URL checks its record" : "do what the arrows say, then look again",
+    ),
+  );
+  return isFit ? 0 : 1;
+}
+
+function costs(): string {
+  const lines = QUESTIONS.map(({ subject, asks, costUsd }) => {
+    const price = costUsd === 0 ? "free" : `${costUsd.toFixed(3)} USD`;
+    return `  ${subject.padEnd(16)} ${price.padEnd(10)} ${asks}`;
+  });
+  const total = QUESTIONS.reduce((sum, { costUsd }) => sum + costUsd, 0);
+  return [
+    "What the doctor asks, and the most it costs; a provider without a key, or a simulated one, costs nothing:",
+    ...lines,
+    `  ${"chain RPC".padEnd(16)} ${"free".padEnd(10)} about 12 requests of the plan's: feeds, USDC, eth_getLogs, eth_simulateV1`,
+    `  ${"deployment".padEnd(16)} ${"free".padEnd(10)} /health twice, getWebhookInfo`,
+    `At most ${total.toFixed(2)} USD. Nothing was asked.`,
+  ].join("\n");
+}
+
+function say(text: string): number {
+  console.log(text);
+  return 0;
+}
