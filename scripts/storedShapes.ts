@@ -24,8 +24,11 @@ import { proposalShape } from "../convex/signals/desk/prompts";
 import {
   anchorShape,
   chainHead,
+  circumstances,
+  link,
   personEvent,
   shadowEvent,
+  shadowSlot,
   signalEvent,
 } from "../convex/signals/record/events";
 import { standing } from "../convex/signals/statistics/shapes";
@@ -38,7 +41,15 @@ function validatorOf(shape: z.ZodType): GenericValidator {
 
 /** Which shapes are stored, by the file of `convex/` that has their validators. */
 export const STORED: Readonly<
-  Record<string, { from: string; validators: Record<string, GenericValidator> }>
+  Record<
+    string,
+    {
+      from: string;
+      /** What several of the validators hold. */
+      parts?: Record<string, GenericValidator>;
+      validators: Record<string, GenericValidator>;
+    }
+  >
 > = {
   "alerts/stored": {
     from: "alerts/language/conditions",
@@ -69,6 +80,7 @@ export const STORED: Readonly<
   },
   "research/stored": {
     from: "research",
+    parts: { vOpenShift: validatorOf(shiftStatus.shape.activeJobs.element) },
     validators: {
       vReportText: validatorOf(resultShape),
       vChange: validatorOf(change),
@@ -80,6 +92,11 @@ export const STORED: Readonly<
   },
   "signals/stored": {
     from: "signals",
+    parts: {
+      vLink: validatorOf(z.object(link)),
+      vCircumstances: validatorOf(z.object(circumstances)),
+      vShadowSlot: validatorOf(z.object(shadowSlot)),
+    },
     validators: {
       vProposal: validatorOf(proposalShape),
       vStanding: validatorOf(standing),
@@ -105,9 +122,10 @@ export const STORED: Readonly<
   },
   "whales/stored": {
     from: "whales/shapes",
+    parts: { vEnd: validatorOf(movement.shape.from) },
     validators: {
-      vPublicAlert: validatorOf(publicAlertShape),
       vMovement: validatorOf(movement),
+      vPublicAlert: validatorOf(publicAlertShape),
     },
   },
 };

@@ -13,13 +13,14 @@ import { STORED } from "./storedShapes";
 const LITERALS = `import { literals } from "convex-helpers/validators";`;
 
 const convex = fileURLToPath(new URL("../convex", import.meta.url));
-const files = Object.entries(STORED).map(([file, { from, validators }]) => {
+const files = Object.entries(STORED).map(([file, { from, parts = {}, validators }]) => {
   const path = join(convex, `${file}.ts`);
-  const named = new Map<string, string>();
-  const lines = Object.entries(validators).map(([name, one]) => {
+  const named: Named = { codes: new Map(), objects: [] };
+  const lines = Object.entries({ ...parts, ...validators }).map(([name, one]) => {
     const code = required(one, named);
-    named.set(code, name);
-    return `export const ${name} = ${code};`;
+    named.codes.set(code, name);
+    if (one.kind === "object") named.objects.unshift({ name, fields: fieldsOf(one, named) });
+    return `${name in validators ? "export " : ""}const ${name} = ${code};`;
   });
   const head = [
     `import { v } from "convex/values";`,
@@ -33,19 +34,41 @@ const require = createRequire(import.meta.url);
 const formatter = join(dirname(require.resolve("oxfmt/package.json")), "bin/oxfmt");
 execFileSync(process.execPath, [formatter, ...files], { stdio: "inherit" });
 
+/** What is written already: names by their code, and the fields of objects, the latest first. */
+type Named = { codes: Map<string, string>; objects: { name: string; fields: Map<string, string> }[] };
+
+/** Fewer fields are written again. */
+const LEAST_SHARED = 3;
+
 /** A validator as the code that makes it, or the name of an earlier one that is the same. */
-function codeOf(validator: GenericValidator, named: ReadonlyMap<string, string>): string {
+function codeOf(validator: GenericValidator, named: Named): string {
   const code = required(validator, named);
-  const short = named.get(code) ?? code;
+  const short = named.codes.get(code) ?? code;
   return validator.isOptional === "optional" ? `v.optional(${short})` : short;
 }
 
-function required(validator: GenericValidator, named: ReadonlyMap<string, string>): string {
+function fieldsOf({ fields }: { fields: Record<string, GenericValidator> }, named: Named) {
+  return new Map(Object.entries(fields).map(([name, one]) => [name, codeOf(one, named)]));
+}
+
+/** The fields of an object, those of an earlier one by its name. */
+function written(fields: Map<string, string>, { objects }: Named): string {
+  const left = new Map(fields);
+  const spread = objects.flatMap(({ name, fields: earlier }) => {
+    const isPart = [...earlier].every(([field, code]) => left.get(field) === code);
+    if (earlier.size < LEAST_SHARED || !isPart) return [];
+    for (const field of earlier.keys()) left.delete(field);
+    return [`...${name}.fields`];
+  });
+  return [...spread, ...Array.from(left, ([field, code]) => `${field}: ${code}`)].join(", ");
+}
+
+function required(validator: GenericValidator, named: Named): string {
   const list = (all: readonly GenericValidator[]) => all.map((one) => codeOf(one, named)).join(", ");
   switch (validator.kind) {
     case "object": {
-      const fields = Object.entries<GenericValidator>(validator.fields);
-      return `v.object({ ${fields.map(([name, one]) => `${name}: ${codeOf(one, named)}`).join(", ")} })`;
+      const fields = written(fieldsOf(validator, named), named);
+      return /^\.\.\.(\w+)\.fields$/.exec(fields)?.[1] ?? `v.object({ ${fields} })`;
     }
     case "union": {
       const members: GenericValidator[] = validator.members;

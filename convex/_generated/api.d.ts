@@ -474,6 +474,7 @@ import type * as users_addresses from "../users/addresses.js";
 import type * as users_keys from "../users/keys.js";
 import type * as users_levels from "../users/levels.js";
 import type * as users_linking from "../users/linking.js";
+import type * as users_lists from "../users/lists.js";
 import type * as users_model from "../users/model.js";
 import type * as users_profile from "../users/profile.js";
 import type * as users_tables from "../users/tables.js";
@@ -1033,6 +1034,7 @@ declare const fullApi: ApiFromModules<{
   "users/keys": typeof users_keys;
   "users/levels": typeof users_levels;
   "users/linking": typeof users_linking;
+  "users/lists": typeof users_lists;
   "users/model": typeof users_model;
   "users/profile": typeof users_profile;
   "users/tables": typeof users_tables;

@@ -34,7 +34,7 @@ const example = {
   lastFiredAt: null,
 };
 
-const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
 
 const propose: MountedEndpoint = endpoint({
   ...guarded,

@@ -95,7 +95,6 @@ const wallet: MountedEndpoint = endpoint({
   summary: "The user and custody wallet that a messenger account is linked to.",
   description:
     "An account that is not linked has `linked: false`, `confirmed: false`, and null for the other two.",
-  needs: [],
   guard,
   headers: BOTS_SECRET,
   errors: { unauthorized: NO_SECRET },

@@ -128,7 +128,6 @@ export function settingsEndpoint(named: {
     description:
       named.description ??
       "With a bot of the user's own, their reports come from that bot; without one from the default bot. The token is sealed before it is stored, never answered and not tried out: whether the messenger takes it shows with the next card, as `deliveryProblem` of `/mcp/research/status`. A private chat that its account has confirmed as another user's gets nothing through the default bot.",
-    needs: [],
     limit: "settings",
     // Whoever sets the chat reads the reports.
     access: async (ctx, { userId }, caller) => {

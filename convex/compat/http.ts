@@ -40,7 +40,6 @@ const latest: MountedEndpoint = endpoint({
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
   description:
     "With `token` that token's key alone, else both; null: none was issued yet. Every level is a number: a HOLD, which has no targets and no stop, has its entry price there.",
-  needs: [],
   example: {
     input: { token: "BTC" },
     output: {
@@ -77,7 +76,6 @@ const history: MountedEndpoint = endpoint({
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
   description:
     "A window of whole days back from now, to the moment. `isWin` is null while a signal is open, and when it expired.",
-  needs: [],
   example: {
     input: { token: "BTC", days: 7 },
     output: {
@@ -108,7 +106,6 @@ const winrates: MountedEndpoint = endpoint({
   summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
   description:
     "Every figure is a number, 0 where there is nothing to tell: `total` says whether there was. The percentages have at most two decimals.",
-  needs: [],
   example: {
     input: { token: "BTC", days: 30 },
     output: {
@@ -138,7 +135,6 @@ const whales: MountedEndpoint = endpoint({
   summary: "Whale alerts of the last hours, the largest first, at most 500; now /mcp/whale-alerts.",
   description:
     "`significance` is HIGH from 10 million USD; `implication` is one fixed sentence per kind of movement.",
-  needs: [],
   example: {
     input: { hours: 24 },
     output: {
@@ -173,7 +169,6 @@ const recap: MountedEndpoint = endpoint({
   summary: "How the signals of this UTC day stand; now /mcp/signals/recap.",
   description:
     "Every figure is a number, 0 where there is nothing to tell. Where no review can be had in time, `aiReview` says so.",
-  needs: [],
   errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },
   example: {
     input: {},

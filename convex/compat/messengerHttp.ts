@@ -30,7 +30,6 @@ const notify: MountedEndpoint = endpoint({
   summary: "Sends a text of the caller's to the caller's own messenger.",
   description:
     "By the user's own bot, else by the default one, to the chat that they have set or the account they have linked; never to the service's own chat. Waits up to 8 seconds for the delivery.",
-  needs: [],
   limit: "card",
   errors: USER_TOKEN_ERRORS,
   headers: USER_TOKEN,

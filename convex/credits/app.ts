@@ -1,7 +1,7 @@
-import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
 import { mutation, query } from "../_generated/server";
 import { charge } from "../lib/limits/charges";
+import { ownRows } from "../users/lists";
 import { findUser, requireUser } from "../users/model";
 import { finishSession, openSession, vGame } from "./games";
 import { standingOf } from "./model";
@@ -22,25 +22,11 @@ export const balance = query({
 });
 
 /** The user's credit transactions, newest first. */
-export const history = query({
-  args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(
-    creditTables.creditTransactions.validator.omit("userId", "key", "sequence", "owedAfter"),
-  ),
-  handler: async (ctx, { paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const result = await ctx.db
-      .query("creditTransactions")
-      .withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId))
-      .order("desc")
-      .paginate(paginationOpts);
-    const page = result.page.map(
-      ({ _id, _creationTime, userId: _user, key: _key, sequence: _sequence, owedAfter: _owed, ...shown }) =>
-        shown,
-    );
-    return { ...result, page };
-  },
-});
+export const history = ownRows(
+  creditTables.creditTransactions.validator.omit("userId", "key", "sequence", "owedAfter"),
+  (db, userId) =>
+    db.query("creditTransactions").withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
+);
 
 /** Opens an arcade game, and says what it may earn. Its result counts once, until `expiresAt` (epoch ms). */
 export const openGame = mutation({

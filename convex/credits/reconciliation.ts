@@ -4,6 +4,7 @@ import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
+import { rowsBy } from "../lib/records/rows";
 import { standingOf } from "./model";
 import { vStanding, type Standing } from "./tables";
 
@@ -112,10 +113,7 @@ async function compare(ctx: MutationCtx, cursor: Cursor): Promise<void> {
 
 /** The credits of all of a user's reversed deposits; a user has few. */
 async function reversedCredits(ctx: QueryCtx, userId: string): Promise<number> {
-  const reversals = await ctx.db
-    .query("creditReversals")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .take(PAGE);
+  const reversals = await rowsBy(ctx.db.query("creditReversals"), "userId", userId).take(PAGE);
   return reversals.reduce((sum, { amount }) => sum + amount, 0);
 }
 

@@ -33,16 +33,7 @@ export const vMarketFigures = v.object({
   }),
   trending: v.array(vCoin),
   top20: v.array(
-    v.object({
-      rank: v.number(),
-      symbol: v.string(),
-      name: v.string(),
-      price: v.number(),
-      change24h: v.number(),
-      marketCap: v.number(),
-      source: vRowSource,
-      sizeSource: vRowSource,
-    }),
+    v.object({ ...vCoin.fields, price: v.number(), marketCap: v.number(), sizeSource: vRowSource }),
   ),
   focus: v.optional(v.union(vTokenFigures, v.null())),
 });
@@ -54,25 +45,7 @@ export const vMarketSource = v.object({
 });
 
 export const vMarketSnapshot = v.object({
+  ...vMarketFigures.fields,
   fetchedAt: v.string(),
-  keyPrices: v.object({
-    bitcoin: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
-    ethereum: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
-    solana: v.object({ usd: v.number(), usd_24h_change: v.number(), source: vRowSource }),
-  }),
-  trending: v.array(vCoin),
-  top20: v.array(
-    v.object({
-      rank: v.number(),
-      symbol: v.string(),
-      name: v.string(),
-      price: v.number(),
-      change24h: v.number(),
-      marketCap: v.number(),
-      source: vRowSource,
-      sizeSource: vRowSource,
-    }),
-  ),
-  focus: v.optional(v.union(vTokenFigures, v.null())),
   sources: v.array(vMarketSource),
 });

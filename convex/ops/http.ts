@@ -26,7 +26,6 @@ const health: MountedEndpoint = endpoint({
   summary: "Whether the service answers, and how its own work goes.",
   description:
     "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, most calls of a provider fail, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
-  needs: [],
   example: {
     input: {},
     output: { ...healthExample, caller: { address: "198.51.100.7" } },

@@ -47,7 +47,6 @@ function shown<Input extends z.ZodType, Output extends z.ZodType>({
   return endpoint<Input, Output>({
     ...described,
     methods: ["GET"],
-    needs: [],
     answerHeaders: PAGE_HEADERS,
     handler: read,
     page: async (ctx, input) => {
@@ -72,7 +71,6 @@ const home: MountedEndpoint = endpoint({
   summary: "What answers here, and where to read on; for people a page with the day's prices and signals.",
   description:
     "The name and version of the service, and links to its health, its reference and a first answer. The page shows what /mcp/prices, /mcp/market, /mcp/signals/latest, /signals/{id} and /mcp/whale-alerts hold; it asks nobody for a newer market.",
-  needs: [],
   answerHeaders: PAGE_HEADERS,
   example: { input: {}, output: { service: TITLE, version: VERSION, links: LINKS } },
   input: z.object({}),

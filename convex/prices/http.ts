@@ -13,7 +13,6 @@ const prices: MountedEndpoint = endpoint({
   summary: "Measured prices of BTC and ETH, and the service's own hourly history of them.",
   description:
     "Every five minutes the price feeds are asked, else the exchanges; each price says who gave it. Reading costs nothing and asks nobody. An hour in which no price was taken is left out.",
-  needs: [],
   example: {
     input: { hours: 1 },
     output: {

@@ -3,6 +3,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { change } from "../lib/changes";
 import { keepNoted, vNoted } from "../lib/outside/tallies";
 import { HOUR } from "../lib/time";
+import { rowsByBoth } from "../lib/records/rows";
 import { priceOf, youngSample } from "./model";
 import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource, type Price } from "./tables";
 
@@ -111,10 +112,13 @@ async function closeHour(
   const token = PRICED_TOKENS.find((one) => one === sampled);
   if (token === undefined) return;
   const hourEndsAt = (Math.floor(takenAt / HOUR) + 1) * HOUR;
-  const row = await ctx.db
-    .query("hourlyCloses")
-    .withIndex("by_token_and_hourEndsAt", (q) => q.eq("token", token).eq("hourEndsAt", hourEndsAt))
-    .unique();
+  const row = await rowsByBoth(
+    ctx.db.query("hourlyCloses"),
+    "token",
+    token,
+    "hourEndsAt",
+    hourEndsAt,
+  ).unique();
   const close = { token, hourEndsAt, priceUsd, source, takenAt };
   if (row === null) await ctx.db.insert("hourlyCloses", close);
   else if (source !== "llm" || row.source === "llm") await ctx.db.replace("hourlyCloses", row._id, close);

@@ -1,68 +1,35 @@
-import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
-import { omit } from "convex-helpers";
-import { query } from "../_generated/server";
-import { requireUser } from "../users/model";
-import { INWARD, researchTables, vReport } from "./tables";
+import { rowsBy } from "../lib/records/rows";
+import { ownRows } from "../users/lists";
+import { researchTables, vReport } from "./tables";
 
 /** Research as the web application shows it. */
 
+const vShift = researchTables.shifts.validator
+  .pick(
+    "status",
+    "startedAt",
+    "stopsAt",
+    "endedAt",
+    "collectionsCount",
+    "interimReportsCount",
+    "finalReportSent",
+    "error",
+  )
+  .extend({
+    _id: v.id("shifts"),
+    /** "" for the whole market. */
+    token: v.string(),
+  });
+
 /** The user's research shifts, newest first. */
-export const shifts = query({
-  args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(
-    researchTables.shifts.validator
-      .pick(
-        "status",
-        "startedAt",
-        "stopsAt",
-        "endedAt",
-        "collectionsCount",
-        "interimReportsCount",
-        "finalReportSent",
-        "error",
-      )
-      .extend({
-        _id: v.id("shifts"),
-        /** "" for the whole market. */
-        token: v.string(),
-      }),
-  ),
-  handler: async (ctx, { paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const found = await ctx.db
-      .query("shifts")
-      .withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId))
-      .order("desc")
-      .paginate(paginationOpts);
-    const page = found.page.map(({ _id, status, focus, startedAt, stopsAt, endedAt, error, ...shift }) => ({
-      _id,
-      status,
-      token: focus,
-      startedAt,
-      stopsAt,
-      collectionsCount: shift.collectionsCount,
-      interimReportsCount: shift.interimReportsCount,
-      finalReportSent: shift.finalReportSent,
-      ...(endedAt === undefined ? {} : { endedAt }),
-      ...(error === undefined ? {} : { error }),
-    }));
-    return { ...found, page };
-  },
-});
+export const shifts = ownRows(
+  vShift,
+  (db, userId) => db.query("shifts").withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId)),
+  (row) => ({ ...row, token: row.focus }),
+);
 
 /** The user's reports, newest first. */
-export const reports = query({
-  args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(vReport.omit("userId")),
-  handler: async (ctx, { paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const found = await ctx.db
-      .query("reports")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
-      .order("desc")
-      .paginate(paginationOpts);
-    const page = found.page.map((row) => omit(row, ["_creationTime", "userId", ...INWARD]));
-    return { ...found, page };
-  },
-});
+export const reports = ownRows(vReport.omit("userId"), (db, userId) =>
+  rowsBy(db.query("reports"), "userId", userId),
+);

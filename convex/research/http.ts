@@ -204,7 +204,6 @@ const stop: MountedEndpoint = endpoint({
   summary: "Stops all of the user's active shifts.",
   description:
     "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
-  needs: [],
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
   headers: USER_TOKEN,
   errors: USER_TOKEN_ERRORS,
@@ -241,7 +240,6 @@ const report: MountedEndpoint = endpoint({
     "The latest shift report on a token, from any user's shift, or of one shift; its user appears under a pseudonym.",
   description:
     "Interim reports come 2.5 and 5 hours into a shift, the final one after 8; this is whichever was written last.",
-  needs: [],
   errors: {
     not_found: "There is no report on this token, or of this shift, yet, or no source knows the token.",
     upstream: UNSURE,

@@ -3,6 +3,7 @@ import type { QueryCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/security/crypto";
 import { iso } from "../lib/time";
 import type { Lane } from "../lib/work/lanes";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
 
 const RECENT_REPORTS = 3;
 
@@ -24,11 +25,7 @@ export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
 /** A user's latest reports, newest first. */
 export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Doc<"reports">[]> {
-  return ctx.db
-    .query("reports")
-    .withIndex("by_userId", (q) => q.eq("userId", userId))
-    .order("desc")
-    .take(RECENT_REPORTS);
+  return rowsBy(ctx.db.query("reports"), "userId", userId).order("desc").take(RECENT_REPORTS);
 }
 
 /** So many shifts may a user run at once. */
@@ -38,9 +35,7 @@ export const MAX_ACTIVE_BY_ID = 3;
 
 /** All of a user's active shifts, newest first. */
 export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts">[]> {
-  return ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", "active"))
+  return rowsByBoth(ctx.db.query("shifts"), "userId", userId, "status", "active")
     .order("desc")
     .take(MAX_ACTIVE);
 }
@@ -50,11 +45,7 @@ export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"s
   // Of each kind the one that began last is the one that ended last: eight hours are the same for all, and a stop ends all.
   const ended = await Promise.all(
     (["completed", "stopped"] as const).map((status) =>
-      ctx.db
-        .query("shifts")
-        .withIndex("by_userId_and_status", (q) => q.eq("userId", userId).eq("status", status))
-        .order("desc")
-        .first(),
+      rowsByBoth(ctx.db.query("shifts"), "userId", userId, "status", status).order("desc").first(),
     ),
   );
   const rows = ended.flatMap((row) => (row === null ? [] : [row]));
@@ -73,11 +64,7 @@ export type Collection = {
 
 /** What a shift's latest collection that has come to an end brought; `null` while there is none. */
 export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Collection | null> {
-  const latest = await ctx.db
-    .query("dataPoints")
-    .withIndex("by_shiftId", (q) => q.eq("shiftId", shiftId))
-    .order("desc")
-    .take(2);
+  const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shiftId).order("desc").take(2);
   for (const { observationId } of latest) {
     const observation = await ctx.db.get("observations", observationId);
     if (observation?.state !== "settled") continue;

@@ -20,6 +20,7 @@ import {
   type Terms,
 } from "../lib/work/jobs";
 import type { Place } from "../lib/work/lanes";
+import { rowsBy } from "../lib/records/rows";
 import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
 import { vSettled, vSources, type Sources } from "./shapes";
@@ -113,11 +114,7 @@ function termsOf(observationId: Id<"observations">): Terms {
 }
 
 async function latestOf(ctx: QueryCtx, focus: string): Promise<Doc<"observations"> | null> {
-  return ctx.db
-    .query("observations")
-    .withIndex("by_focus", (q) => q.eq("focus", focus))
-    .order("desc")
-    .first();
+  return rowsBy(ctx.db.query("observations"), "focus", focus).order("desc").first();
 }
 
 function serves(observation: Doc<"observations">, now: number, wanted: "soon" | "whole"): boolean {

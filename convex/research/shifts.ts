@@ -9,6 +9,7 @@ import { quotaHeaders } from "../lib/limits/quotas";
 import { vPayer } from "../lib/tables";
 import { withoutCitations } from "../lib/text/strings";
 import { iso, MINUTE, NEVER } from "../lib/time";
+import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { callOffCards, deliveryProblemOf, enqueueCard, isOwnChat } from "../messenger/model";
 import { startCard, stopButton } from "./reports/cards";
 import { dueAfterMs, SHIFT_MS } from "./reports/checkpoints";
@@ -239,11 +240,7 @@ function shownEnd(shift: Doc<"shifts">) {
 
 /** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
 async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {
-  const latest = await ctx.db
-    .query("dataPoints")
-    .withIndex("by_shiftId", (q) => q.eq("shiftId", shift._id))
-    .order("desc")
-    .first();
+  const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();
   if (latest === null) return;
   const observation = await ctx.db.get("observations", latest.observationId);
   if (observation?.state === "collecting") await ctx.db.delete("dataPoints", latest._id);
@@ -255,10 +252,5 @@ async function startedWith(
   idempotencyKey: string | undefined,
 ): Promise<Doc<"shifts"> | null> {
   if (idempotencyKey === undefined) return null;
-  return ctx.db
-    .query("shifts")
-    .withIndex("by_userId_and_idempotencyKey", (q) =>
-      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
-    )
-    .unique();
+  return rowsByBoth(ctx.db.query("shifts"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }

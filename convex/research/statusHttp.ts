@@ -16,7 +16,6 @@ export const researchStatus: MountedEndpoint = endpoint({
     "The user's active shifts, the newest one in full, the one that ended last, and their latest three reports.",
   description:
     "`activeJob` is null once the shift is over: `lastJob` tells how it ended. Where a shift's sources fail, `lastCollection` says which and why; where its cards do not arrive, `deliveryProblem` does.",
-  needs: [],
   access: credentialShown,
   example: {
     input: { userId: EXAMPLE_USER },

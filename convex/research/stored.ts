@@ -4,6 +4,13 @@ import { literals } from "convex-helpers/validators";
 
 /** What is stored of the shapes of `research`. Written by `npm run codegen`; a test holds both against one another. */
 
+const vOpenShift = v.object({
+  jobId: v.string(),
+  token: v.union(v.string(), v.null()),
+  startedAt: v.string(),
+  stopsAt: v.string(),
+});
+
 export const vReportText = v.object({
   fullAnalysis: v.string(),
   shortSummary: v.string(),
@@ -60,10 +67,7 @@ export const vOnchainOutput = v.object({
 export const vShiftStatus = v.object({
   activeJob: v.union(
     v.object({
-      jobId: v.string(),
-      token: v.union(v.string(), v.null()),
-      startedAt: v.string(),
-      stopsAt: v.string(),
+      ...vOpenShift.fields,
       status: v.string(),
       interimReportsCount: v.number(),
       finalReportSent: v.boolean(),
@@ -77,10 +81,7 @@ export const vShiftStatus = v.object({
   ),
   lastJob: v.union(
     v.object({
-      jobId: v.string(),
-      token: v.union(v.string(), v.null()),
-      startedAt: v.string(),
-      stopsAt: v.string(),
+      ...vOpenShift.fields,
       status: literals("completed", "stopped"),
       endedAt: v.string(),
       interimReportsCount: v.number(),
@@ -90,14 +91,7 @@ export const vShiftStatus = v.object({
     }),
     v.null(),
   ),
-  activeJobs: v.array(
-    v.object({
-      jobId: v.string(),
-      token: v.union(v.string(), v.null()),
-      startedAt: v.string(),
-      stopsAt: v.string(),
-    }),
-  ),
+  activeJobs: v.array(vOpenShift),
   deliveryProblem: v.union(v.string(), v.null()),
   recentReports: v.array(
     v.object({

@@ -1,7 +1,8 @@
-import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
+import { parse } from "convex-helpers/validators";
 import { query } from "../_generated/server";
+import { rowsBy } from "../lib/records/rows";
+import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { runTables } from "./tables";
 
@@ -12,19 +13,7 @@ const vRun = runTables.agentRuns.validator
   .extend({ _id: v.id("agentRuns") });
 
 /** The user's runs, newest first: those they started and those of their research shifts. */
-export const mine = query({
-  args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(vRun),
-  handler: async (ctx, { paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const result = await ctx.db
-      .query("agentRuns")
-      .withIndex("by_userId", (q) => q.eq("userId", userId))
-      .order("desc")
-      .paginate(paginationOpts);
-    return { ...result, page: result.page.map(shown) };
-  },
-});
+export const mine = ownRows(vRun, (db, userId) => rowsBy(db.query("agentRuns"), "userId", userId));
 
 /** One of the user's runs, to watch until it ends; `null` when they have no such run. */
 export const one = query({
@@ -33,11 +22,6 @@ export const one = query({
   handler: async (ctx, { runId }) => {
     const { userId } = await requireUser(ctx);
     const run = await ctx.db.get("agentRuns", runId);
-    return run === null || run.userId !== userId ? null : shown(run);
+    return run === null || run.userId !== userId ? null : parse(vRun, run);
   },
 });
-
-function shown(run: Doc<"agentRuns">) {
-  const { _creationTime, userId: _, idempotencyKey: __, ...rest } = run;
-  return rest;
-}

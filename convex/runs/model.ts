@@ -1,6 +1,7 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { rowsByBoth } from "../lib/records/rows";
 
 /** Runs looked at for a conversation: reports of research shifts are among them. */
 const LOOK_AT = 30;
@@ -31,12 +32,7 @@ export async function startedWith(
   idempotencyKey: string | undefined,
 ): Promise<Doc<"agentRuns"> | null> {
   if (idempotencyKey === undefined) return null;
-  return ctx.db
-    .query("agentRuns")
-    .withIndex("by_userId_and_idempotencyKey", (q) =>
-      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
-    )
-    .unique();
+  return rowsByBoth(ctx.db.query("agentRuns"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }
 
 /** What a user and an agent have said to each other of late, oldest first: runs that were answered since `since` (epoch ms). */

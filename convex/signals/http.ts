@@ -43,7 +43,6 @@ const latest: MountedEndpoint = endpoint({
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
     "A signal is generated once a day per token, entered at the measured price, and walked along one-minute candles until it is won, lost or, after 6 hours, expired. With `userId` the answer waits a few seconds for the card's delivery. With `token` it has that token's key alone; null: none was issued yet.",
-  needs: [],
   errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: { token: "BTC", userId: EXAMPLE_USER },
@@ -80,7 +79,6 @@ const history: MountedEndpoint = endpoint({
   summary: "Signals, newest first, with the statistics of the whole record of one token or of both.",
   description:
     "`stats` are of all closed signals of the scope, whatever `limit` and `days` say; a rate of nothing is null. 1.5 is 1.5 %. The headline is `stats.edge`: the excess over the chance of each signal's own levels, with an interval that holds at all times together.",
-  needs: [],
   errors: { not_configured: neverIssued },
   example: {
     input: { token: "BTC", limit: 1 },
@@ -132,7 +130,6 @@ const recap: MountedEndpoint = endpoint({
     "How the signals of this UTC day stand, before 08:00 those of the day before; with an AI-written review (null when the model is out of reach).",
   description:
     "The review is written once per day and set of outcomes, and shared. A missing one never keeps the figures back; a day without signals has none.",
-  needs: [],
   errors: { rate_limited: tooManyCards, not_configured: neverIssued },
   example: {
     input: {},

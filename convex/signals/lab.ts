@@ -13,7 +13,6 @@ const shadow: MountedEndpoint = endpoint({
     "Models and prompts that are asked for a signal every hour, which nobody is sent, and what they have shown.",
   description:
     "Off where the operator names no arms. Every shadow signal is an event before its outcome can be known, in a hash chain of its own, whose head is in /signals/proof once a day. An arm that has shown more than the one that writes the daily signals may be promoted to write them.",
-  needs: [],
   example: {
     input: { after: 2_892 },
     output: {

@@ -19,7 +19,6 @@ export const proof: MountedEndpoint = endpoint({
     "The tamper-evident record of signals: hash-chained events and the chain's head. `npm run verify-signals` checks it.",
   description:
     "An event when a signal is issued, when it is closed, when its controls are known, and for each day on which a token got none, in order. Each carries the SHA-256 of its content and of the event before it, so nothing can be changed or left out without changing the head that cards have published.",
-  needs: [],
   example: {
     input: { after: 0, limit: 1 },
     output: { events: [eventExample], head: { sequence: 2, hash: "9c".repeat(32) }, count: 1 },
@@ -46,7 +45,6 @@ export const anchors: MountedEndpoint = endpoint({
     "Where the signal record was anchored: transactions on Base that hold the chain's head, once a day. `npm run verify-signals -- URL --rpc …` checks them.",
   description:
     "Each transaction's data are the text `signal record SEQUENCE HASH`. By nonce, all that the account has signed from a nonce on; an account sends nothing else. Empty where the operator anchors nothing.",
-  needs: [],
   example: {
     input: { from: 0, limit: 1 },
     output: {

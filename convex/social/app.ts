@@ -1,4 +1,3 @@
-import { paginationOptsValidator, paginationResultValidator } from "convex/server";
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
@@ -7,6 +6,7 @@ import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { formatUnits, microUsd, microUsdFrom } from "../lib/money/amounts";
 import { rowsBy } from "../lib/records/rows";
+import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { allListed } from "../wallets/limits/allowlist";
 import { limitsOf, limitsRow, MAX_DAY_USD, MAX_TRADE_USD } from "./limits";
@@ -130,14 +130,4 @@ function limit(field: string, usd: string, most: string): string {
 }
 
 /** The mentions of the user's accounts, newest first. Times in epoch ms. */
-export const mentions = query({
-  args: { paginationOpts: paginationOptsValidator },
-  returns: paginationResultValidator(vMention),
-  handler: async (ctx, { paginationOpts }) => {
-    const { userId } = await requireUser(ctx);
-    const result = await rowsBy(ctx.db.query("mentions"), "userId", userId)
-      .order("desc")
-      .paginate(paginationOpts);
-    return { ...result, page: result.page.map((row) => parse(vMention, row)) };
-  },
-});
+export const mentions = ownRows(vMention, (db, userId) => rowsBy(db.query("mentions"), "userId", userId));

@@ -56,7 +56,6 @@ const balance: MountedEndpoint = endpoint({
   summary: "ETH and USDC of the user's basic wallet, else of the custody wallet, as exact decimals.",
   description:
     "Read from the chain at every call. A user may have two wallets: `kind` and `address` say which one it is about, and `otherWallet` is the other one, if there is one. Swaps and sends spend the custody wallet; a send with `from: basic` spends the basic one.",
-  needs: [],
   limit: "chain",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   errors: {

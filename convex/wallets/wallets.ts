@@ -2,6 +2,7 @@ import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
+import { rowsByBoth } from "../lib/records/rows";
 import { keepKey } from "./custody/envelopes";
 import { insertWallet, walletAt, walletOf } from "./model";
 import { vSymbol, vWalletKind } from "./tables";
@@ -62,10 +63,9 @@ export const inFlight = internalQuery({
   handler: async (ctx, { walletId, token }) => {
     let sum = 0n;
     for (const state of OPEN_STATES) {
-      const rows = await ctx.db
-        .query("transactions")
-        .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId).eq("state", state))
-        .take(MOST_IN_FLIGHT);
+      const rows = await rowsByBoth(ctx.db.query("transactions"), "walletId", walletId, "state", state).take(
+        MOST_IN_FLIGHT,
+      );
       for (const { request } of rows) {
         if (request.kind === "swap" && request.fromToken === token) sum += BigInt(request.amount);
       }

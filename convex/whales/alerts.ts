@@ -4,6 +4,7 @@ import { enqueueRequestedCard } from "../messenger/notices";
 import { alertCard } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./stored";
+import { rowsByBoth } from "../lib/records/rows";
 
 /** Alerts since a moment (epoch ms), newest first, at most `limit`, or 500. */
 export const since = internalQuery({
@@ -50,11 +51,13 @@ export const page = internalQuery({
       .take(limit);
     const last = rows.length < limit ? undefined : rows.at(-1)?.blockNumber;
     if (last === undefined) return { alerts: rows.map(publicAlert), next: null };
-    const ofLast = await ctx.db
-      .query("whaleAlerts")
-      .withIndex("by_withdrawnAt_and_blockNumber", (q) =>
-        q.eq("withdrawnAt", undefined).eq("blockNumber", last),
-      )
+    const ofLast = await rowsByBoth(
+      ctx.db.query("whaleAlerts"),
+      "withdrawnAt",
+      undefined,
+      "blockNumber",
+      last,
+    )
       .order("desc")
       .take(OF_ONE_BLOCK);
     const whole = [...rows.filter(({ blockNumber }) => blockNumber !== last), ...ofLast];

@@ -33,7 +33,6 @@ const whaleAlerts: MountedEndpoint = endpoint({
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:
     "From two sources, which `source` tells apart. Measured: the service reads Base itself for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees.",
-  needs: [],
   errors: {
     rate_limited: "With `userId`: too many cards were asked for.",
     not_configured: "No alert was ever stored, and LLM_GATEWAY_API_KEY is not configured.",
@@ -83,7 +82,6 @@ const measured: MountedEndpoint = endpoint({
     "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
   description:
     "What the service has read on Base of each: transaction, place in it, block, addresses with their labels' sources, quantity and price. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
-  needs: [],
   example: {
     input: { limit: 1 },
     output: { count: 1, alerts: [measuredExample], next: 40_412_812 },

@@ -3,6 +3,7 @@ import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { vPublicAlert } from "./stored";
+import { rowsBy } from "../lib/records/rows";
 
 /** The alerts that are shown, whoever told them. */
 
@@ -32,9 +33,6 @@ export function publicAlert(alert: Doc<"whaleAlerts">): Infer<typeof vPublicAler
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
   const cursor = await ctx.db.query("whaleCursors").first();
   if (cursor?.at !== undefined) return true;
-  const done = await ctx.db
-    .query("whaleWatches")
-    .withIndex("by_state", (q) => q.eq("state", "done"))
-    .first();
+  const done = await rowsBy(ctx.db.query("whaleWatches"), "state", "done").first();
   return done !== null;
 }

@@ -225,7 +225,8 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
     ["overloaded", "The service is busy: try again shortly."],
   ];
   if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
-  if (one.needs.length > 0) said.push(["not_configured", `${one.needs.join(" or ")} is not configured.`]);
+  const { needs = [] } = one;
+  if (needs.length > 0) said.push(["not_configured", `${needs.join(" or ")} is not configured.`]);
   for (const code of Object.keys(STATUS).filter(isErrorCode)) {
     const own = one.errors?.[code];
     if (own !== undefined) said.push([code, own]);

@@ -83,7 +83,7 @@ export type Endpoint<
   path: `/${string}`;
   summary: string;
   /** Server variables without which it answers 500 before anything happens. */
-  needs: readonly Variable[];
+  needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
   guard?: (
     head: RequestHead,
@@ -127,7 +127,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
 ): MountedEndpoint {
   const { guard, access, handler, page, ...described } = definition;
-  const { path, needs, limit, input, returns, media = "application/json" } = described;
+  const { path, needs = [], limit, input, returns, media = "application/json" } = described;
   return {
     ...described,
     hasPage: page !== undefined,

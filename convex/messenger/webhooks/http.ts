@@ -51,7 +51,7 @@ const example = {
 };
 
 /** Webhooks say who is told, so a `userId` with an owner is judged as for that. */
-const guarded = { needs: [], limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
+const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
 
 const list: MountedEndpoint = endpoint({
   ...guarded,

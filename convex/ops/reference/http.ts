@@ -18,7 +18,6 @@ const document: MountedEndpoint = endpoint({
   summary: "This interface as an OpenAPI 3.1 document.",
   description:
     "Made from the schemas that requests and answers are held against. `servers` holds this deployment's own address. What stands in several places is told once, among the components; every example of an answer is on `/docs`.",
-  needs: [],
   answerHeaders: CACHE_HEADERS,
   unchanged: "It is what `If-None-Match` names.",
   example: { input: {}, output: { openapi: "3.1.1" } },
@@ -32,7 +31,6 @@ const reference: MountedEndpoint = endpoint({
   path: "/docs",
   summary: "This reference, as a page to read.",
   description: "The same as `/openapi.json`, for people; without scripts.",
-  needs: [],
   answerHeaders: {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
@@ -54,7 +52,6 @@ function text(
   return endpoint({
     ...described,
     methods: ["GET"],
-    needs: [],
     answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "For how long it may be kept." },
     input: z.object({}),
     returns: z.string(),

@@ -8,6 +8,7 @@ import { creditsFor } from "../../credits/rates";
 import { optional } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY, HOUR, MINUTE, NEVER, SECOND } from "../../lib/time";
+import { rowsByBoth } from "../../lib/records/rows";
 import { userIdByAddress } from "../../wallets/model";
 import { PRICE } from "../terms";
 import {
@@ -224,10 +225,13 @@ export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Pro
  * @returns How many deposits were taken up; `CREDIT_BATCH` when there may be more.
  */
 export async function creditUnmatched(ctx: MutationCtx, address: string, userId: string): Promise<number> {
-  const rows = await ctx.db
-    .query("deposits")
-    .withIndex("by_from_and_state", (q) => q.eq("from", address.toLowerCase()).eq("state", "unmatched"))
-    .take(CREDIT_BATCH);
+  const rows = await rowsByBoth(
+    ctx.db.query("deposits"),
+    "from",
+    address.toLowerCase(),
+    "state",
+    "unmatched",
+  ).take(CREDIT_BATCH);
   for (const row of rows) await credit(ctx, row, userId);
   return rows.length;
 }

@@ -70,10 +70,7 @@ export async function refusalFor(
   const [latest] = alike;
   const slowed = latest === undefined ? 0 : latest.at + (alike.length + 1 - MOST_OF_CODE) * SLOWED_MS - now;
   if (alike.length >= MOST_OF_CODE && slowed > 0) throw later(slowed);
-  const underWay = await ctx.db
-    .query("paymentClaims")
-    .withIndex("by_state", (q) => q.eq("state", "settling"))
-    .take(2 * MOST_OF_ALL);
+  const underWay = await rowsBy(ctx.db.query("paymentClaims"), "state", "settling").take(2 * MOST_OF_ALL);
   // What is in doubt has been carried out already, if at all.
   const atRisk = underWay.filter(({ unlocatedSince }) => unlocatedSince === undefined);
   return failures.length + atRisk.length >= MOST_OF_ALL ? { kind: "busy" } : null;

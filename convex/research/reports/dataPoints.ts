@@ -2,6 +2,7 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/security/crypto";
 import { MINUTE } from "../../lib/time";
+import { rowsBy } from "../../lib/records/rows";
 import { nextCollection } from "./checkpoints";
 import { placeOfShift } from "../model";
 import { shareObservation } from "../observations";
@@ -41,11 +42,7 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
  * @returns `false` while it is under way.
  */
 export async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
-  const latest = await ctx.db
-    .query("dataPoints")
-    .withIndex("by_shiftId", (q) => q.eq("shiftId", shift._id))
-    .order("desc")
-    .first();
+  const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();
   if (latest === null || now - latest.claimedAt > REPORTABLE_MS) {
     await addDataPoint(ctx, shift, now);
     return false;

@@ -7,6 +7,7 @@ import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated
 import { change } from "../../lib/changes";
 import { withoutCitations } from "../../lib/text/strings";
 import { iso, NEVER } from "../../lib/time";
+import { rowsBy } from "../../lib/records/rows";
 import { enqueueCard } from "../../messenger/model";
 import { tellOwner } from "../../messenger/webhooks/events";
 import { recordRun } from "../../runs/model";
@@ -28,10 +29,7 @@ const AGENT_ID = "research-default";
 export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId }) => {
   const synthesis = await ctx.db.get("syntheses", synthesisId);
   if (synthesis === null || synthesis.state === "writing") return;
-  const waiting = await ctx.db
-    .query("shifts")
-    .withIndex("by_synthesisId", (q) => q.eq("synthesisId", synthesisId))
-    .take(BATCH);
+  const waiting = await rowsBy(ctx.db.query("shifts"), "synthesisId", synthesisId).take(BATCH);
   const { result, model, tokensUsed } = synthesis;
   const handle: string = await createFunctionHandle(internal.research.reports.publications.delivered);
   for (const shift of waiting) {
@@ -167,19 +165,11 @@ export const latest = internalQuery({
 });
 
 async function latestOn(ctx: QueryCtx, token: string): Promise<Doc<"reports"> | null> {
-  return ctx.db
-    .query("reports")
-    .withIndex("by_jobToken", (q) => q.eq("jobToken", token))
-    .order("desc")
-    .first();
+  return rowsBy(ctx.db.query("reports"), "jobToken", token).order("desc").first();
 }
 
 async function latestOf(ctx: QueryCtx, jobId: string): Promise<Doc<"reports"> | null> {
   const shiftId = ctx.db.normalizeId("shifts", jobId);
   if (shiftId === null) return null;
-  return ctx.db
-    .query("reports")
-    .withIndex("by_jobId", (q) => q.eq("jobId", shiftId))
-    .order("desc")
-    .first();
+  return rowsBy(ctx.db.query("reports"), "jobId", shiftId).order("desc").first();
 }

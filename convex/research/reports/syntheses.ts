@@ -8,6 +8,7 @@ import { cron } from "../../lib/cronRuns";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { MINUTE, SECOND } from "../../lib/time";
 import { end, open, telling, vFailure, vJob } from "../../lib/work/jobs";
+import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "../model";
@@ -109,10 +110,7 @@ export const task = internalQuery({
   handler: async (ctx, { synthesisId }) => {
     const row = await writing(ctx, synthesisId);
     if (row === null) return null;
-    const points = await ctx.db
-      .query("dataPoints")
-      .withIndex("by_shiftId", (q) => q.eq("shiftId", row.shiftId))
-      .take(MAX_DATA_POINTS);
+    const points = await rowsBy(ctx.db.query("dataPoints"), "shiftId", row.shiftId).take(MAX_DATA_POINTS);
     const observations = await Promise.all(
       points.map(({ observationId }) => ctx.db.get("observations", observationId)),
     );

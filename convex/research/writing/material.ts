@@ -5,6 +5,7 @@ import { standing, vStanding } from "../../evidence/collections";
 import { vFact, type Fact, type Missing, type Wanted } from "../../evidence/tables";
 import { withoutCitations } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
+import { rowsBy } from "../../lib/records/rows";
 import { briefOf, type Brief } from "./brief";
 import { resultOn } from "../model";
 import { readingsOf } from "./readings";
@@ -80,11 +81,7 @@ async function previousOn(
   ctx: QueryCtx,
   focus: string,
 ): Promise<{ generatedAt: number; line: string } | null> {
-  const report = await ctx.db
-    .query("reports")
-    .withIndex("by_jobToken", (q) => q.eq("jobToken", focus))
-    .order("desc")
-    .first();
+  const report = await rowsBy(ctx.db.query("reports"), "jobToken", focus).order("desc").first();
   const snapshot = await resultOn(ctx, { focus });
   const [latest] = [report, snapshot]
     .flatMap((row) => (row === null ? [] : [row]))

@@ -15,7 +15,7 @@ const status = z.enum(["WIN", "LOSS", "EXPIRED"]);
 const decidedBy = z.enum(["candle", "sample", "price"]);
 
 /** In every event of a signal. */
-const circumstances = {
+export const circumstances = {
   token,
   day,
   /** What wrote the signal; `null` where nothing answered. */
@@ -122,7 +122,7 @@ const changedContent = z.strictObject({
 const restoredContent = z.strictObject({ reason: z.string(), at: time });
 
 /** In every event of the lab's: which arm was asked what, and when. */
-const shadowSlot = {
+export const shadowSlot = {
   arm: z.string(),
   token: z.enum(["BTC", "ETH", "SOL"]),
   /** The full hour it was asked for in. */
@@ -153,7 +153,7 @@ const ofArm = { arm: z.string() };
 const begunContent = z.strictObject({ ...ofArm, number: z.int().positive(), at: time });
 
 /** In every event of a chain. */
-const link = {
+export const link = {
   sequence: z.int().positive().describe("1 is the first event."),
   contentHash: hash.describe("SHA-256 of the content's canonical JSON: keys sorted, no white space."),
   previousHash: hash.describe("`hash` of the event before; 64 zeros before the first."),

@@ -19,7 +19,6 @@ const approval: MountedEndpoint = endpoint({
   summary: "How something stands that waits for its owner's approval.",
   description:
     "For an order or a change of delivery settings that was answered with 202. It is read as it stands; to wait for the owner as well, repeat the request with its idempotency key.",
-  needs: [],
   limit: "settings",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   headers: USER_TOKEN,

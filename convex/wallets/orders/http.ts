@@ -186,7 +186,6 @@ const transaction: MountedEndpoint = endpoint({
   summary: "Where one of the user's transactions stands.",
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
-  needs: [],
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   headers: USER_TOKEN,
   errors: {

@@ -69,12 +69,13 @@ export async function oldest(ctx: QueryCtx, walletId: string, state: "signed" | 
 
 export async function openedWith(ctx: QueryCtx, userId: string, idempotencyKey: string | undefined) {
   if (idempotencyKey === undefined) return null;
-  return ctx.db
-    .query("transactions")
-    .withIndex("by_userId_and_idempotencyKey", (q) =>
-      q.eq("userId", userId).eq("idempotencyKey", idempotencyKey),
-    )
-    .unique();
+  return rowsByBoth(
+    ctx.db.query("transactions"),
+    "userId",
+    userId,
+    "idempotencyKey",
+    idempotencyKey,
+  ).unique();
 }
 
 function sameRequest(a: TransactionRequest, b: TransactionRequest): boolean {

@@ -1,16 +1,14 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/records/ids";
+import { rowsByBoth } from "../../lib/records/rows";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 
 /** What the service's own accounts have sent. Apart from what sends, which takes the whole machine with it. */
 
 /** The addresses that have ever been accounts of a role, oldest first, at most ten. */
 export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {
-  const accounts = await ctx.db
-    .query("wallets")
-    .withIndex("by_userId_and_kind", (q) => q.eq("userId", NOBODY).eq("kind", role))
-    .take(10);
+  const accounts = await rowsByBoth(ctx.db.query("wallets"), "userId", NOBODY, "kind", role).take(10);
   return accounts.map(({ address }) => address);
 }
 

@@ -54,9 +54,7 @@ export const held = internalQuery({
 });
 
 async function heldBy(ctx: QueryCtx, walletId: string, nonce: number): Promise<Omit<Held, "nonce">> {
-  const rows = await ctx.db
-    .query("transactions")
-    .withIndex("by_walletId_and_nonce", (q) => q.eq("walletId", walletId).eq("nonce", nonce))
+  const rows = await rowsByBoth(ctx.db.query("transactions"), "walletId", walletId, "nonce", nonce)
     .order("desc")
     .take(TOGETHER);
   return {

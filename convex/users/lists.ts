@@ -1,0 +1,44 @@
+import {
+  paginationOptsValidator,
+  paginationResultValidator,
+  type PaginationOptions,
+  type PaginationResult,
+  type RegisteredQuery,
+} from "convex/server";
+import type { PropertyValidators, Value, VObject } from "convex/values";
+import { parse } from "convex-helpers/validators";
+import { query, type QueryCtx } from "../_generated/server";
+import { requireUser } from "./model";
+
+/** Lists of the signed-in user's own rows, as the web application shows them. */
+
+type Pages<Row> = {
+  order: (order: "desc") => { paginate: (options: PaginationOptions) => Promise<PaginationResult<Row>> };
+};
+
+/**
+ * A function of the web application: the user's rows, newest first.
+ * @param vShown What is shown of a row; its other fields are left out.
+ * @param rows The user's.
+ * @param named Gives a row's fields the names that they are shown under.
+ */
+export function ownRows<Row extends object, Shown extends Record<string, Value | undefined>>(
+  vShown: VObject<Shown, PropertyValidators>,
+  rows: (db: QueryCtx["db"], userId: string) => Pages<Row>,
+  named?: (row: Row) => object,
+): RegisteredQuery<"public", { paginationOpts: PaginationOptions }, Promise<PaginationResult<Shown>>>;
+export function ownRows(
+  vShown: VObject<Record<string, Value | undefined>, PropertyValidators>,
+  rows: (db: QueryCtx["db"], userId: string) => Pages<object>,
+  named: (row: object) => object = (row) => row,
+) {
+  return query({
+    args: { paginationOpts: paginationOptsValidator },
+    returns: paginationResultValidator(vShown),
+    handler: async (ctx, { paginationOpts }) => {
+      const { userId } = await requireUser(ctx);
+      const found = await rows(ctx.db, userId).order("desc").paginate(paginationOpts);
+      return { ...found, page: found.page.map((row) => parse(vShown, named(row))) };
+    },
+  });
+}
