@@ -71,7 +71,7 @@ describe("the first page", () => {
     agentSays(app, [alert({ description: `Moved ${HOSTILE}` })]);
     await watchNow(app);
     const answer = await openPage(app, "/");
-    says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE);
+    says(soundWords(answer), `Moved ${HOSTILE}`, HOSTILE, "The model's view “Up");
     says(answer.text, "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&lt;img");
   });
 

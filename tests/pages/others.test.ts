@@ -54,6 +54,7 @@ describe("research", () => {
     says(words, `First ${HOSTILE} Second part.`, `${HOSTILE} ▲ bullish confidence 65 %`, "A detail.");
     const last = measured.at(-1)?.priceUsd ?? NaN;
     says(words, "Measured", `${usd(last)} USD at the last full hour, by Chainlink`);
+    says(words, "outlook, causes and forecasts are its view");
     expect(words.indexOf("Measured")).toBeLessThan(words.indexOf("A language model wrote this"));
   });
 

@@ -137,7 +137,8 @@ describe("a signal's page", () => {
     const words = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
     says(words, "BTC signal of 2026-01-05", `won ${signed(signal.pnlPercent ?? NaN)}`);
     says(words, `Entry ${usd(signal.entry)} USD`, `Target 1 ${usd(101)} USD`, `Stop ${usd(99)} USD`);
-    says(words, `Price at issue ${usd(at.priceUsd)} USD`, at.model, "Stated confidence 70 %", "“Up.”");
+    says(words, `Price at issue ${usd(at.priceUsd)} USD`, at.model, "Stated confidence 70 %");
+    says(words, "The model's view “Up.”");
     for (const { priceUsd } of path) says(words, usd(priceUsd));
   });
 

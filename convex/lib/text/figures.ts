@@ -1,6 +1,7 @@
 import {
   MULTIPLES,
   LARGEST,
+  LONGER,
   NUMBER_ENDS,
   OF,
   OVER,
@@ -200,7 +201,7 @@ function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
 }
 
 const SPELT = [
-  ...READ.map(({ times: value, list }) => ({
+  ...[...READ, ...LONGER].map(({ times: value, list }) => ({
     value,
     pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
   })),

@@ -107,6 +107,14 @@ export const READ = [
     "none 50": "fifty|fünfzig|cincuenta|cinquante|cinquenta|五十",
   }),
 ];
+const ONES = "one two three four five six seven eight nine".split(" ");
+const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
+/** Longer ones, which are found by their ends. */
+export const LONGER = countedFrom(13, [
+  "thirteen fourteen fifteen sixteen seventeen eighteen nineteen " +
+    TENS.flatMap((ten) => [ten, ...ONES.map((one) => `${ten}-${one}`)]).join(" "),
+]);
+
 /** Places in words, before what they are by: "the fifth-largest". */
 export const PLACES = countedFrom(2, [
   "second third fourth fifth sixth seventh eighth ninth tenth",
@@ -116,7 +124,7 @@ export const PLACES = countedFrom(2, [
   "segund[ao] terceir[ao] quart[ao] quint[ao] sext[ao] sétim[ao] oitav[ao] non[ao] décim[ao]",
 ]);
 export const LARGEST = "largest|biggest|most|größte\\p{L}*|meist\\p{L}*|mayor|más|plus|maior|mais";
-/** Ends of longer ones, which are found and not read. */
+/** Ends of longer ones. */
 export const NUMBER_ENDS =
   "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
@@ -137,5 +145,5 @@ export const MULTIPLES = rowsOf({
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "(?:every|each|all|none|not one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of) (?:the|every|a) dollar|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";
