@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
-import { cron } from "../../lib/cronRuns";
+import { cron, dueWork } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay, countOpenDays } from "../arms/days";
 import { DESKS } from "../arms/desks";
@@ -50,13 +50,8 @@ export const trackPeople = cron("track people's signals", async (ctx) => {
 });
 
 /** More days than one transaction has counted. */
-export const countPeople = internalMutation({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    await countOpenDays(ctx, Date.now());
-    return null;
-  },
+export const countPeople = dueWork(async (ctx) => {
+  await countOpenDays(ctx, Date.now());
 });
 
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
