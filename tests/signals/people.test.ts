@@ -179,6 +179,8 @@ describe("an arm", () => {
     await expect(armOf(alice, "arm-5f0c1d7e9a3b2468")).rejects.toThrow("arm-");
     expect((await app.get("/record/buy-my-course")).status).toBe(404);
     expect((await app.get(`/record/${arm}`)).text).not.toContain("buy-my-course");
+    const asked = await app.t.query(internal.signals.people.arms.waiting, {});
+    expect(asked).toMatchObject([{ arm, name: "buy-my-course", nameState: "waiting" }]);
     const decide = { arm, shown: true };
     await app.t.mutation(internal.signals.people.arms.nameDecided, decide);
     expect((await recordAt(app, "buy-my-course")).arm.name).toBe("buy-my-course");

@@ -14,7 +14,7 @@ export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 
 /** What totals are of: a token's signals, all, or those of one side, or issued while the price moved so far. */
-export const vScope = v.union(
+const vScope = v.union(
   ...[...vLabToken.members, v.literal("ALL"), v.literal("BUY"), v.literal("SELL")],
   ...[v.literal("calm"), v.literal("usual"), v.literal("wild")],
 );

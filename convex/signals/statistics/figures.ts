@@ -237,7 +237,7 @@ const GREATEST_E = 1e12;
 type Bounds = Omit<Edge, "trades" | "afterCosts" | "verdict">;
 
 /** @param days `most` is taken for the upper bound alone. */
-export function boundsShown(days: Seen): Bounds {
+function boundsShown(days: Seen): Bounds {
   return shownOf(days, boundsOf(days), eValueShown(days.least), 1);
 }
 
@@ -262,7 +262,7 @@ function meanPoints({ sum, days }: Blocks, unit = 1): number | null {
   return ratio(100 * unit * sum, days);
 }
 
-export function eValueShown(blocks: Blocks, floor?: number): number {
+function eValueShown(blocks: Blocks, floor?: number): number {
   return capped(eValueOf(blocks, floor));
 }
 
