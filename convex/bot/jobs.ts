@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx } from "../_generated/server";
+import { internalQuery, type MutationCtx } from "../_generated/server";
+import { change } from "../lib/changes";
 import { MINUTE, SECOND } from "../lib/time";
 import { end, rest, vFailure, vJob } from "../lib/work/jobs";
 import { userOfAccount, type Card } from "../messenger/model";
@@ -33,51 +34,44 @@ export const task = internalQuery({
 });
 
 /** Moves a job on by what came of a step: its answer is queued, or it waits for what is under way elsewhere. */
-export const advance = internalMutation({
-  args: { jobId: v.id("botJobs"), job: vJob, step: vStep },
-  returns: v.null(),
-  handler: async (ctx, { jobId, job, step }) => {
+export const advance = change(
+  { jobId: v.id("botJobs"), job: vJob, step: vStep },
+  async (ctx, { jobId, job, step }) => {
     const row = await ctx.db.get("botJobs", jobId);
     if (row === null) {
       await end(ctx, job);
-      return null;
+      return;
     }
     const { work, sender } = row;
     const isLate = Date.now() - row._creationTime > PATIENCE_MS;
     if (step.kind === "wait" && work.kind === "research" && !isLate) {
       const waits = await rest(ctx, job, POLL_MS);
       if (waits) await ctx.db.patch("botJobs", jobId, { work: { ...work, ticket: step.ticket } });
-      return null;
+      return;
     }
-    if (!(await end(ctx, job))) return null;
+    if (!(await end(ctx, job))) return;
     if (step.kind === "wait") return giveUp(ctx, row, LATE);
     await ctx.db.delete("botJobs", jobId);
     if (step.kind === "respond") await respond(ctx, sender, step.text);
-    if (step.kind !== "answer") return null;
+    if (step.kind !== "answer") return;
     // Who has unlinked since is told nothing of the user's any more.
     const userId = await userOfAccount(ctx, sender.messengerId);
-    if (row.userId !== undefined && row.userId !== userId) return null;
+    if (row.userId !== undefined && row.userId !== userId) return;
     const { paragraphs, buttons, picture } = step;
     await sendAnswer(ctx, sender, userId, paragraphs, { buttons, picture, replaces: placeOf(row) });
-    return null;
   },
-});
+);
 
 /** A step was cut off. */
-export const failed = internalMutation({
-  args: { jobId: v.id("botJobs"), ...vFailure },
-  returns: v.null(),
-  handler: async (ctx, { jobId, isLast }) => {
-    const row = await ctx.db.get("botJobs", jobId);
-    return row === null || !isLast ? null : giveUp(ctx, row, FAILED);
-  },
+export const failed = change({ jobId: v.id("botJobs"), ...vFailure }, async (ctx, { jobId, isLast }) => {
+  const row = await ctx.db.get("botJobs", jobId);
+  if (row !== null && isLast) await giveUp(ctx, row, FAILED);
 });
 
-async function giveUp(ctx: MutationCtx, row: Doc<"botJobs">, reason: string): Promise<null> {
+async function giveUp(ctx: MutationCtx, row: Doc<"botJobs">, reason: string): Promise<void> {
   await ctx.db.delete("botJobs", row._id);
   const userId = await userOfAccount(ctx, row.sender.messengerId);
   await sendAnswer(ctx, row.sender, userId, notice(reason), { replaces: placeOf(row) });
-  return null;
 }
 
 /** What an answer takes the place of. */

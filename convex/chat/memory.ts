@@ -14,7 +14,7 @@ const EXCHANGES = 6;
 const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
-/** The turns an agent goes on from, oldest first. A refusal to show a key is none. */
+/** The turns an agent continues from, oldest first. A refusal to show a key is none. */
 export async function rememberedTurns(
   ctx: QueryCtx,
   userId: string,

@@ -86,7 +86,7 @@ async function freshenNews(ctx: ActionCtx): Promise<void> {
   await gather(ctx, [{ collector: "news", subject: "" }], wait);
 }
 
-/** Refreshes the market when it has aged, and waits for it a moment. Chat goes on without it, whatever happens. */
+/** Refreshes the market when it has aged, and waits for it a moment. Chat continues without it, whatever happens. */
 async function freshenMarket(ctx: ActionCtx): Promise<void> {
   try {
     // The clock bounds it, however many ask: it is the service's own.

@@ -54,7 +54,7 @@ export const run = change(
   },
 );
 
-/** The first user behind `after` who has a balance or a row: one without the other is a difference too. */
+/** The first user after `after` who has a balance or a row: one without the other is a difference too. */
 async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {
   const balance = await ctx.db
     .query("creditBalances")

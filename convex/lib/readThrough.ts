@@ -8,7 +8,7 @@ import { awaitRefresh, type Ticket } from "./refreshes";
 
 /** Cached things (`lib/refreshes`) for callers who wait for them. For actions. */
 
-/** `awaitRefresh` for a caller: a stranger who comes when as many strangers wait already as may waits a moment alone. */
+/** `awaitRefresh` for a caller: a stranger waits only a moment while as many strangers as are allowed already wait. */
 export async function awaitAs(
   ctx: ActionCtx,
   caller: Caller,
@@ -44,7 +44,7 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
   const ticket = await steps.begin();
-  // The one who began it was counted, which those who join are not told.
+  // Whoever began it was counted; those who join were not.
   if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
   await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
   const value = await steps.read();

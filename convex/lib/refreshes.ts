@@ -18,7 +18,7 @@ import { MINUTE, SECOND, sleep } from "./time";
 
 /**
  * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
- * then outlives the caller; everybody who comes while it runs waits for the same attempt.
+ * then outlives the caller; everybody who asks while it runs waits for the same attempt.
  *
  * Usage: a domain's `begin` mutation calls `beginRefresh`, its action does the work and ends in a mutation that calls
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
@@ -26,7 +26,7 @@ import { MINUTE, SECOND, sleep } from "./time";
 
 /** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
 const REST_MS = 15 * SECOND;
-/** How long an attempt may wait for its place before who asked for it has surely gone. */
+/** How long an attempt may wait for its place before whoever asked for it has surely gone. */
 export const QUEUE_MS = 2 * MINUTE;
 
 /** An attempt at a key, to wait for. */
@@ -41,7 +41,7 @@ export type Ticket = Infer<typeof vTicket>;
 /**
  * Claims the key, or joins the attempt under way. Only who begins an attempt is charged for it.
  * @param leaseMs After this long a silent attempt counts as lost and the next caller begins another.
- * @param restMs For this long after a failure no new attempt begins: who asks is told of the failed one.
+ * @param restMs For this long after a failure no new attempt begins: callers get the failed one's error.
  * @param start Schedules the work; called inside this transaction only when a new attempt begins.
  * @throws AppError `rate_limited`
  */
@@ -145,7 +145,7 @@ function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
 
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
- * @returns `done`, or `late` when the deadline came first (the work goes on).
+ * @returns `done`, or `late` when the deadline came first (the work continues).
  * @throws AppError `upstream` when the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` when the
  * day's budget had come to its end.
  */

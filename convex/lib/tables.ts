@@ -53,7 +53,7 @@ export const libTables = {
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
-    /** For so many ms after that no new attempt begins. */
+    /** For this many ms after that no new attempt begins. */
     restMs: v.number(),
   })
     .index("by_key", ["key"])
@@ -83,7 +83,7 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "provider", "shard"]),
 
   /**
-   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and behind every call that may
+   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and after every call that may
    * be refused, and by `lib/outside/tallies` at the end of what makes the others. Dies after 35 days.
    */
   spending: defineTable({

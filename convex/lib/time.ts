@@ -52,7 +52,7 @@ export async function unlessLate<Value extends object>(
   return value;
 }
 
-/** After so much of a wait, the pauses between its looks begin to grow. */
+/** After this much of a wait, the pauses between its looks begin to grow. */
 const EAGER_MS = 2 * SECOND;
 const LONGEST_PAUSE_MS = SECOND;
 

@@ -5,8 +5,7 @@ import { vMarketSnapshot } from "./stored";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /**
- * A market snapshot as `GET /mcp/market` answers it. It is checked and written once, when it is stored: a cached read hands
- * its text on, and who needs its figures reads them back.
+ * A market snapshot as `GET /mcp/market` answers it. It is checked and written once, when it is stored: a cached read hands its text on, and whoever needs its figures reads them back.
  */
 
 /** The answer's text, in JSON. @param fetchedAt Epoch ms. */

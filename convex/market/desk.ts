@@ -34,7 +34,7 @@ import type { readBack } from "./bodies";
 /** Where sources and models are asked: for the market, and for answers to questions about tokens. */
 
 /**
- * The whole market's snapshot, however old; one older than `freshMs` is made anew first, and waited for so long at most.
+ * The whole market's snapshot, however old; one older than `freshMs` is made anew first, and waited for `waitMs` at most.
  * For actions.
  * @param forService Whether it is made at the service's own cost.
  * @throws AppError `upstream` when the gateway was asked and failed; `rate_limited` when too much is being asked for.
@@ -155,7 +155,7 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
   }
 }
 
-/** A market older than this says nothing about how a token does now. */
+/** A market older than this says nothing about a token's present. */
 const MARKET_USABLE_MS = 15 * MINUTE;
 
 /** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */

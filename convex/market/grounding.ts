@@ -12,7 +12,7 @@ import type { MarketFigures, MarketSource } from "./tables";
 
 /** A price of the model's that is further off than this share is worth a word to the operator. */
 const TOLERANCE = 0.02;
-/** A price a hundred times the source's, or further off, is told as this far off. */
+/** A price a hundred times the source's, or further off, is reported as this far off. */
 const MAX_AGREEMENT_BPS = 1_000_000;
 const TOP = 20;
 const TRENDING = 10;

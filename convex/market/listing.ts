@@ -85,10 +85,10 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
   return symbols.find(isMajor);
 }
 
-/** What somebody is told who asks for a token that no source knows. */
+/** The error for a token that no source knows. */
 export const unknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
 
-/** What somebody is told who asks for a token while the sources that would know it are out of reach. */
+/** The error for a token while the sources that would know it are out of reach. */
 export const unsureToken = (symbol: string): string =>
   `The market's sources cannot be asked whether ${symbol} is traded`;

@@ -23,7 +23,7 @@ const STALE_MS = 10 * MINUTE;
 export type ModelPrice = { priceUsd: number; observedAt: number };
 
 /**
- * The model's price of a token by its symbol; `null` when the snapshot does not tell it or none is to be had in time. A
+ * The model's price of a token by its symbol; `null` when the snapshot has no such price, or no snapshot comes in time. A
  * snapshot that its sources made alone is no word of the model's.
  * @param ask Whether a new snapshot may be asked for, which costs a call to the LLM gateway, shared by everyone.
  * @throws AppError `upstream` when the gateway was asked and failed.

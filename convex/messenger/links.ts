@@ -87,7 +87,7 @@ export const find = internalQuery({
 
 type Linkable = {
   userId: string;
-  /** `null`: it has linked the account already, which whoever was cut off behind that asks once more. */
+  /** `null`: it has linked the account already: a caller whose answer was lost asks once more. */
   code: Doc<"linkCodes"> | null;
   /** Unconfirmed links of the account and of the user, which give way to the account's own word. */
   replaces: readonly Doc<"messengerLinks">[];

@@ -76,7 +76,7 @@ function keyboardOf(rows: readonly (readonly Button[])[]): { keyboard?: Keyboard
 /** Why a card was not sent that somebody had taken back: nobody waits for it. */
 const CALLED_OFF = "called off";
 
-/** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops behind that part. */
+/** Calls off the cards of a topic that have not been sent yet; one whose part is under way stops after that part. */
 export async function callOffCards(ctx: MutationCtx, topic: string): Promise<void> {
   for (const state of ["queued", "sending"] as const) {
     const cards = await rowsByBoth(ctx.db.query("messages"), "topic", topic, "state", state).take(20);

@@ -35,7 +35,7 @@ export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promis
 
 /**
  * Puts a card for a user's own chat (one they have set, or the account of a link that it has confirmed) into the outbox.
- * The service's own chat is not for these: its readers did not ask, and who asked would be told that it arrived.
+ * The service's own chat is not for these: its readers did not ask for it, and the asker would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
  */
 export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {

@@ -16,7 +16,7 @@ const MARGIN_MS = 2 * SECOND;
 
 /**
  * What the sources within reach say, at most 60 s old, most trusted first: the feeds, Coinbase, Binance, CoinGecko. Empty
- * when none is; the caller goes on without. One caller asks them, and the others wait for it. Never throws for a source's
+ * when none is; the caller continues without it. One caller asks them, and the others wait for it. Never throws for a source's
  * sake. For actions that go on without whoever asked for them.
  */
 export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {

@@ -103,7 +103,7 @@ export const start = internalMutation({
   },
 });
 
-/** @throws AppError `rate_limited` when so many of these shifts are active already. */
+/** @throws AppError `rate_limited` when ten shifts are active already. */
 function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
@@ -139,11 +139,11 @@ export const stop = internalMutation({
   },
 });
 
-/** A stop may be taken back for so long. */
+/** How long a stop may be taken back. */
 const UNDO_MS = 10 * MINUTE;
 
 /**
- * Takes back the stop of a shift, which goes on to the end that it had. What was dropped of it stays so.
+ * Takes back the stop of a shift, which continues to the end it had. What was dropped of it stays so.
  * @returns Whether it goes on: one that has ended otherwise, or was stopped longer ago, does not.
  * @throws AppError `rate_limited` where as many are active by now as may be.
  */

@@ -142,7 +142,7 @@ export const researchTables = {
     .index("by_generatedAt", ["generatedAt"]),
 };
 
-/** Takes away what a shift that has ended left behind, and the shift: one report of each kind at most. */
+/** Deletes a shift that has ended, and what it left: one report of each kind at most. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
   const reports = await db
     .query("reports")

@@ -153,7 +153,7 @@ async function openTrade(
     tradeId: await tradeFor(ctx, transactionId, row._id),
     reserved: counted.share,
   });
-  // From here on the transaction is what goes on.
+  // From here on only the transaction continues.
   await cancel(ctx, row._id);
   return transactionId;
 }

@@ -22,7 +22,7 @@ export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
-/** The states of a look for whales that goes on, as its table explains them. */
+/** The states of a look for whales that has not ended, as its table explains them. */
 const OPEN = ["claimed", "prompting", "polling"] as const;
 
 export const whaleTables = {

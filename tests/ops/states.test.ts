@@ -145,6 +145,7 @@ test("the walks name functions that are there, in six to ten steps each", () => 
     "A deposit",
     "A mention",
     "A signal, from issue to outcome",
+    "An alert, from words to card",
   ]);
   for (const section of sections) {
     const steps = section.split(/^\d+\. /m).slice(1);

@@ -53,7 +53,7 @@ export function completionCost(usage: Usage, model: string = setting("LLM_MODEL"
   return tokensCost(model, usage);
 }
 
-/** The most that a completion may cost: the whole answer allowed, to a prompt of so many characters. */
+/** The most that a completion may cost: the whole answer allowed, to a prompt of that many characters. */
 export function dearestCompletion(promptChars: number, maxTokens: number, model?: string): number {
   return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens }, model);
 }

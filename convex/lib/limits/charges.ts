@@ -23,7 +23,7 @@ const PART_OF_NAMED = 0.3;
 
 type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
-/** So many in a time, and at most so many at once. */
+/** How many in a period, and how many at once. */
 const bucket = (rate: number, period: number, capacity: number): Bucket => {
   return { kind: "token bucket", rate, period, capacity };
 };
@@ -69,7 +69,7 @@ const limits = {
   paymentUser: perMinute(60, 200),
   paymentAddress: shared(perMinute(240, 480)),
   // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
-  // open codes in a week. Each guess counts against who sends it, and against nobody else.
+  // open codes in a week. Each guess counts against its sender, and against nobody else.
   linkUser: perMinute(10, 20),
   linkAddress: perMinute(10, 20),
   linkNetwork: perMinute(100, 200),

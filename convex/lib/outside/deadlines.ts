@@ -55,7 +55,7 @@ export const deadlines = {
   alertWords: 12 * SECOND,
   /** One message to a user's webhook. */
   webhook: 10 * SECOND,
-  /** How long who asked for a card is kept waiting for its delivery. */
+  /** How long whoever asked for a card waits for its delivery. */
   delivery: 8 * SECOND,
   /** One request to the agent API, which answers at once: its work continues in the background. */
   agentApi: 15 * SECOND,

@@ -15,8 +15,7 @@ import { keepNoted, vNoted } from "./tallies";
 
 /**
  * How the outside services answer, for the operator, and what those cost that nobody is refused for. `providers/` notes every
- * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and what asked nobody
- * writes nothing.
+ * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and work that asked nobody writes nothing.
  */
 
 /**

@@ -4,7 +4,7 @@ import { sleep } from "../time";
  * One call for what many ask at one moment: those who come while it is gathered share it, and each gets its own answer. For
  * work that goes on side by side in one action.
  * @param ask Answers all of them, in their order.
- * @param gatherMs For so long it waits for others.
+ * @param gatherMs How long it waits for others.
  */
 export function together<One, Answer>(
   ask: (all: One[]) => Promise<Answer[]>,

@@ -145,7 +145,7 @@ export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
   if (row !== null) await close(ctx, row);
 }
 
-/** Puts an attempt's work off. It goes on after so long. @returns Whether it was under way. */
+/** Puts an attempt's work off. It continues after this long. @returns Whether it was under way. */
 export async function rest(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
   const row = await underWay(ctx, job);
   if (row !== null) await restFor(ctx, row, ms);

@@ -72,7 +72,7 @@ export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
     .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
     .order("desc")
     .first();
-  // Whoever has nothing waiting comes behind those who have as little, and before everybody's second.
+  // Whoever has nothing waiting comes after those who have as little, and before everybody's second.
   const turn = Math.max(first?.turn ?? 0, (last?.turn ?? -1) + 1);
   const asked = isNew ? { request } : { request: undefined };
   await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });

@@ -27,7 +27,7 @@ export const workTables = {
     owner: v.string(),
     /** It could have been refused; absent: work that was accepted earlier. */
     request: v.optional(v.literal(true)),
-    /** While it waits, the lowest goes first: an owner's second comes behind everybody's first. */
+    /** While it waits, the lowest goes first: an owner's second piece comes after everybody's first. */
     turn: v.number(),
     /** `waiting`: for a place; `resting`: until its next attempt; `running`. */
     state: literals("waiting", "resting", "running"),
@@ -37,7 +37,7 @@ export const workTables = {
     attempt: v.number(),
     /** Attempts that failed or were lost. */
     failures: v.number(),
-    /** With so many failures it ends; absent: only its room ends it. */
+    /** After this many failures it ends; absent: only its room ends it. */
     attempts: v.optional(v.number()),
     /** Epoch ms: no other attempt begins from then on. */
     until: v.optional(v.number()),

@@ -60,7 +60,7 @@ export const claim = internalMutation({
   },
 });
 
-/** Whether the card that a card is to take the place of is still on its way; then it is tried behind that. */
+/** Whether the card that a card is to take the place of is still on its way; then it is tried after that one. */
 async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<boolean> {
   const now = Date.now();
   if (row.state !== "queued" || row.replaces === undefined) return false;
@@ -103,7 +103,7 @@ export const mark = internalMutation({
 
 /**
  * Has the cards delivered that an earlier version left waiting. For the operator, behind an upgrade.
- * @returns How many of the first hundred; those behind them follow by themselves.
+ * @returns How many of the first hundred; those after them follow by themselves.
  */
 export const adopt = internalMutation({
   args: { cursor: v.optional(v.string()) },

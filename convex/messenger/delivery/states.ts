@@ -10,8 +10,7 @@ import { vSendOutcome } from "../../providers/sendOutcome";
  * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
  * nothing: the second sending is kept until the messenger answers a harmless probe.
  *
- * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card
- * goes on as text. So does one whose place in the chat is gone: it comes as a message of its own.
+ * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card is sent as text. So does one whose place in the chat is gone: it comes as a message of its own.
  */
 
 type Row = Pick<
@@ -46,7 +45,7 @@ export const vStep = v.union(
   }),
   /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
   v.object({ kind: v.literal("unreachable") }),
-  /** There is no picture: the card goes on as text, in the same try. */
+  /** There is no picture: the card is sent as text, in the same try. */
   v.object({ kind: v.literal("undrawn") }),
 );
 export type Step = Infer<typeof vStep>;

@@ -23,7 +23,7 @@ export async function addWebhook(
   { userId, url: address, events = EVENTS }: Wanted,
   beforeKeeping: () => Promise<void> = () => Promise.resolve(),
 ): Promise<{ webhook: Webhook; secret: string }> {
-  // What reads addresses is loaded where one is to be read.
+  // What reads addresses is loaded only where one is read.
   const { postable } = await import("./targets");
   const url = postable(address);
   await beforeKeeping();

@@ -63,7 +63,7 @@ function findingOf(sighting: Sighting | undefined, head: number) {
   if (sighting.kind === "absent") return sighting;
   return {
     ...sighting,
-    // The block it is in is the first. A node that is behind may not know of it yet.
+    // The block it is in is the first. A node that lags may not know of it yet.
     confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
     transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
   };

@@ -9,7 +9,7 @@ import { formatUnits } from "../../lib/money/amounts";
 import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
 import { vDepositAnswer } from "./stored";
 
-/** What webhooks name, and what they are told of it. */
+/** What webhooks name, and how they are answered. */
 
 /**
  * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when

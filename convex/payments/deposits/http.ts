@@ -68,7 +68,7 @@ function requireSignature({ header }: RequestHead, body: string): void {
   throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
 }
 
-/** Waits as long as a provider may be kept waiting; what is not settled by then is settled behind. */
+/** Waits as long as a provider may be kept waiting; what is not settled by then is settled in the background. */
 async function awaitAnswer(
   ctx: ActionCtx,
   hints: readonly DepositHint[],

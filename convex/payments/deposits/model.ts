@@ -35,7 +35,7 @@ const ALL_TRANSFERS = 2_000;
 /** So many deposits of one address are credited at a time. */
 export const CREDIT_BATCH = 50;
 
-/** One round trip to the chain asks for so many transactions. */
+/** How many transactions one round trip to the chain asks for. */
 const CHECKED_TOGETHER = 25;
 
 /** A check that was silent for this long has died. */
@@ -95,7 +95,7 @@ export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"deposi
 }
 
 /**
- * Whether the chain is to be asked about a transaction that is named again.
+ * Whether to ask the chain about a transaction that is named again.
  * @param removed It is said that the chain has dropped it.
  */
 async function wantsCheck(
@@ -104,7 +104,7 @@ async function wantsCheck(
   removed: boolean,
   now: number,
 ): Promise<boolean> {
-  // A check that is under way tells everybody who asks.
+  // A check that is under way answers everybody who asks.
   if (row.state === "checking" && row.nextCheckAt > now) return false;
   if (row.state !== "settled" || removed) return true;
   return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
@@ -264,7 +264,7 @@ async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): P
   });
 }
 
-/** What is told of a deposit of which a report has left nothing. */
+/** The reason shown for a deposit that a report has used up. */
 export const SPENT = "it was spent on a report";
 
 /** What a deposit is worth beside a report that it has paid for. */

@@ -14,7 +14,7 @@ export type DepositHint = {
   removed: boolean;
 };
 
-/** What a webhook is told of what it names. */
+/** How a webhook is answered. */
 export const answerShape = z.object({
   credited: z.array(
     z.object({

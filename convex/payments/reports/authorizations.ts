@@ -27,9 +27,9 @@ import type { Authorization } from "./tables";
 const REMAINING_SECONDS = 6n;
 /** What a contract wallet may spend of the relayer's gas on checking its own signature. */
 const MAX_GAS = 300_000n;
-/** The network may take so much of a payment, in percent. */
+/** How much of a payment the network may take, in percent. */
 const SHARE_PERCENT = 75n;
-/** Without a live price of ether: so much, in wei. */
+/** The same without a live price of ether, in wei. */
 const UNPRICED_COST = 5n * 10n ** 14n;
 
 const MISSIGNED = "invalid_exact_evm_payload_signature";
@@ -173,7 +173,7 @@ function refusalOfRevert(text: string, short: boolean): Refusal {
   for (const [pattern, reason, error] of REVERTS) {
     if (pattern.test(text)) return refusal(reason, error);
   }
-  // A node's refusal that is none of the call's says nothing about the payment.
+  // A node may refuse for reasons of its own: that says nothing about the payment.
   if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
   if (short) return refusal(...SHORT);
   return refusal("transaction_failed", "USDC's contract refuses this authorization");

@@ -168,7 +168,7 @@ export type Paid = Infer<typeof vPaid>;
 const receipt = v.union(vPaid, v.null());
 const vStanding = v.union(
   v.object({ kind: v.literal("working"), receipt }),
-  /** The caller's money is safe: the same proof is to be sent again. */
+  /** The caller's money is safe: send the same proof again. */
   v.object({ kind: v.literal("failed"), code: vTroubleCode, message: v.string(), receipt }),
   v.object({
     kind: v.literal("delivered"),
@@ -182,7 +182,7 @@ const vStanding = v.union(
 );
 export type Standing = Infer<typeof vStanding>;
 
-/** How a claim stands for one who waits for it. */
+/** How a claim stands, for a caller who waits for it. */
 export const standing = internalQuery({
   args: { claimId: v.id("paymentClaims"), bodyHash: v.string() },
   returns: vStanding,

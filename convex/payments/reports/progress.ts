@@ -25,12 +25,12 @@ import {
 } from "./model";
 import { vAuthorization } from "./tables";
 
-/** How a claim goes on: each function is one step of `settling.ts` or `desk.ts`, or a cron's. */
+/** How a claim moves on: each function is one step of `settling.ts` or `desk.ts`, or a cron's. */
 
 /** Rows per transaction; a report is about ten kilobytes. */
 const FORGOTTEN_TOGETHER = 100;
 
-/** How long the chain has to go on showing no use that pays until that is believed: a node may be behind others. */
+/** How long the chain has to go on showing no use that pays until that is believed: a node may lag behind others. */
 const UNLOCATED_AFTER_MS = 10 * MINUTE;
 
 const vTask = v.object({
@@ -69,8 +69,7 @@ export const handOver = internalMutation({
 });
 
 /**
- * Notes that no use of the authorization is found that pays, which would end a payment wrongly if it came from a node that
- * is behind. @returns Whether that has been the answer for long enough to be believed.
+ * Notes that no use of the authorization is found that pays. Believed at once, it would wrongly end a payment where the node that says so lags. @returns Whether that has been the answer for long enough to be believed.
  */
 export const doubt = internalMutation({
   args: vClaimWork,

@@ -33,7 +33,7 @@ import type { Authorization } from "./tables";
 const PAUSE_MS = 300;
 /** Before a facilitator that is ahead of the chain's RPC is asked again. */
 const FACILITATOR_PAUSE_MS = 2_000;
-/** A transaction that is not mined is held against the chain's fees, and against gaps before it, every so many looks. */
+/** A transaction that is not mined is held against the chain's fees, and against gaps before it, once in this many looks. */
 const LOOKS_PER_MENDING = 10;
 /** More payments than are ever signed at the same moment. */
 const MAX_NONCES = 200;
@@ -203,7 +203,7 @@ async function accept(
   txHash: string,
 ): Promise<Round> {
   const payment = await readPayment(asHex(txHash));
-  // A node that is behind, or a block that was replaced in between: the next look tells.
+  // A node that lags, or a block that was replaced in between: the next look tells.
   if (payment.kind === "missing" || !payment.succeeded) return "again";
   if (!isConfirmed(payment)) return "again";
   const candidates = transfersFor(payment.transfers, authorization, txHash);

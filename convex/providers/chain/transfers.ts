@@ -83,7 +83,7 @@ async function readReceipt(client: ChainClient, txHash: Hex): Promise<Receipt | 
   }
 }
 
-/** A node that has no receipt but still the block it was in is behind, or confused: that proves nothing. */
+/** A node that has no receipt but still the block it was in lags, or is confused: that proves nothing. */
 async function vanished(
   client: ChainClient,
   seenIn: { blockNumber: number; blockHash: string },

@@ -58,7 +58,7 @@ export const claimDue = cron("write due research reports", async (ctx) => {
   if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.reports.syntheses.claimDue, {});
 });
 
-/** A shift that waits for a synthesis of the report it owes goes on waiting for that one. */
+/** A shift that waits for a synthesis of the report it owes keeps waiting for that one. */
 async function keyOf(ctx: MutationCtx, shift: Doc<"shifts">, kind: ReportKind): Promise<string> {
   if (shift.synthesisId !== undefined && shift.nextReport === kind) {
     const waitingFor = await ctx.db.get("syntheses", shift.synthesisId);

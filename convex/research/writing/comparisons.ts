@@ -62,7 +62,7 @@ function places(facts: readonly Fact[], coins: readonly string[]): Fact[] {
       kind === "change24h" && typeof value === "number" ? [{ subject, value, observedAt }] : [],
     )
     .sort((a, b) => b.value - a.value);
-  // Of a few coins a place says nothing.
+  // Among a few coins a place says nothing.
   if (order.length < 20) return [];
   return order.flatMap(({ subject, observedAt }, index): Fact[] =>
     coins.includes(subject)

@@ -61,12 +61,12 @@ const COURTESIES = new Set(
 const ADDRESS = /^0x[0-9a-f]{40}$/i;
 const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-z]*)$/;
 const HANDLE = /^@\w{1,30}$/;
-/** The network puts its own links behind posts with pictures and quotes. */
+/** The network appends its own links to posts with pictures and quotes. */
 const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
 /** The few that nobody takes for a question, a refusal or a joke. */
 const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
 
-/** Words that change nothing right behind their verb; elsewhere they turn a sentence round. */
+/** Words that change nothing right after their verb; elsewhere they turn a sentence round. */
 const BEHIND_VERB = new Map<string, readonly string[]>([
   ["me", ["do:buy"]],
   ["my", ["do:sell", "do:swap", "do:send"]],

@@ -19,7 +19,7 @@ export function countsBought({ unit, fromToken, toToken }: Command): boolean {
   return unit !== fromToken && unit === toToken;
 }
 
-/** @returns What is to be given, or `null` when the amount has more digits than its token, or is less than one unit. */
+/** @returns What is given away, or `null` when the amount has more digits than its token, or is less than one unit. */
 export function sumOf(command: Command, prices: Prices): Sum | null {
   const one = 10n ** BigInt(TOKENS[command.fromToken].decimals);
   const amount = given(command, prices, one);

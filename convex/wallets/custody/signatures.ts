@@ -97,8 +97,7 @@ async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
 }
 
 /**
- * Of the service's own accounts, which hold gas and nothing else. The relayer carries out signed payments: it can redirect
- * nothing, since who pays whom how much is signed by the payer. The anchor puts the signal record's head on the chain. This
+ * Of the service's own accounts, which hold gas and nothing else. The relayer carries out signed payments: it can redirect nothing: the payer has signed payee and amount. The anchor puts the signal record's head on the chain. This
  * is the only place where their keys are read.
  */
 const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY" } as const satisfies Record<

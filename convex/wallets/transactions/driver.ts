@@ -54,7 +54,7 @@ export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<
   return next.own;
 }
 
-/** Finds out about bytes that may not have arrived, before anything is signed behind them. */
+/** Finds out about bytes that may not have arrived, before anything is signed after them. */
 async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<Step | null> {
   if (transaction.state === "signed") return sendOut(transaction);
   try {

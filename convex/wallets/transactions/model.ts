@@ -110,7 +110,7 @@ export function deedOf({ kind }: TransactionRequest): "send" | "swap" {
 /**
  * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
  * somebody works through the wallet's queue.
- * @param begin Sees to that; a driver of its own unless the caller is to be the driver.
+ * @param begin Sees to that; a driver of its own, unless the caller drives.
  * @returns The transaction, the first one when the key was used before with the same request.
  * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
  * would be passed.

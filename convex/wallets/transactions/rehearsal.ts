@@ -73,7 +73,7 @@ type SwapRehearsal = {
 
 /**
  * @property caller Who asks.
- * @property isAsked Whether it is to be put to its owner.
+ * @property isAsked Whether its owner is asked.
  */
 type Wanted = {
   payer: Payer;
@@ -120,7 +120,7 @@ export const rehearse = counted(
   },
 );
 
-/** As far as it gets is told as well where it is refused later on. */
+/** It also says how far it got, where a later step refuses it. */
 async function rehearseSwap(
   ctx: ActionCtx,
   payer: Payer,

@@ -57,7 +57,7 @@ export const of = internalQuery({
   returns: vStanding,
   handler: async (ctx, { userId, request, caller, now, valueMicroUsd, isAsked: isPut = false, keyHash }) => {
     const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
-    // Who is not allowed is told of the owner's limits, which an approval has as well.
+    // A caller who is not allowed sees the owner's limits, which an approval has as well.
     const permit = verdict.kind === "allowed" && !isPut ? verdict : APPROVED;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);

@@ -42,11 +42,11 @@ export const SIGNED_WITHIN_MS = 3 * MINUTE;
 export const PREPARED_FOR_MS = MINUTE;
 
 /**
- * A node that is behind may know of a used nonce and not of the receipt: "replaced" counts once it has been the answer
+ * A node that lags may know of a used nonce and not of the receipt: "replaced" counts once it has been the answer
  * for this long.
  */
 export const REPLACED_AFTER_MS = MINUTE;
-/** … and so many answers in a row, besides the one that ends it. */
+/** … and after this many answers in a row, besides the one that ends it. */
 export const REPLACED_ANSWERS = 2;
 
 /** After its end a transaction is looked at again: the block that decided may have been dropped. */

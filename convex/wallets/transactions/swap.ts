@@ -94,7 +94,7 @@ function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: Swap):
 }
 
 /**
- * The quote, or where it guarantees less than was approved and would bring more, one with so much less slippage.
+ * The quote, or where it guarantees less than was approved and would bring more, one with that much less slippage.
  * @throws AppError `upstream` where the price has moved below that.
  */
 async function atLeast(quote: Quote, taker: Address, swap: Swap, approved: bigint | null): Promise<Quote> {

@@ -69,7 +69,7 @@ const permissionFields = {
   walletId: v.string(),
   /** Whose wallet it is, "" for a service account's. */
   userId: v.string(),
-  /** What whoever asked for it had shown. */
+  /** What its caller had shown. */
   by: v.union(vCredential, v.literal("approval"), v.literal("repair")),
   request: vRequest,
   /** Of a swap that its owner has seen: the least that it may bring. Digits. */

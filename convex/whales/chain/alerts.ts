@@ -17,7 +17,7 @@ const AT_ONCE = 15;
 /**
  * The movements worth an alert in blocks that were read, in their order. Transactions that look like one are looked up,
  * which says where in them the transfers stand.
- * @param prices Asked for when something is to be valued.
+ * @param prices Asked for when something needs a value.
  * @throws AppError `upstream`, also where the node's answers do not fit one another.
  */
 export async function alertsIn(

@@ -87,7 +87,7 @@ async function begin(ctx: ActionCtx, last: number): Promise<void> {
   if (at !== null) await ctx.runMutation(internal.whales.chain.cursor.start, { at });
 }
 
-/** Whether the chain has another block at a place by now; a node that has none there is behind. */
+/** Whether the chain has another block at a place by now; a node that has none there lags. */
 async function isGone({ number, hash }: Place): Promise<boolean> {
   const now = await readPlace(number);
   return now !== null && now.hash !== hash;

@@ -39,7 +39,7 @@ export async function storeMeasured(
   }
 }
 
-/** Withdraws what was found in blocks behind one. A later reading that finds it again takes that back. */
+/** Withdraws what was found in blocks after one. A later reading that finds it again takes that back. */
 export async function withdrawAfter(
   ctx: MutationCtx,
   blockNumber: number,

@@ -29,7 +29,7 @@ export const next = internalQuery({
   },
 });
 
-/** A gap is mended so many nonces at a time. */
+/** How many nonces of a gap are mended at a time. */
 const TOGETHER = 50;
 
 const vHeld = v.object({
@@ -99,8 +99,7 @@ async function isNobodys(ctx: QueryCtx, walletId: string, nonce: number): Promis
 }
 
 /**
- * Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not: a next nonce that
- * is behind is raised, and one that nothing leads up to is lowered; open transactions beyond it, which nobody can mine, are
+ * Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not: a next nonce that lags is raised, and one that nothing leads up to is lowered; open transactions beyond it, which nobody can mine, are
  * dropped.
  * @returns The next nonce, and how many were dropped.
  * @throws AppError `upstream` when transactions that were mined lie beyond it: then the chain's answer is the wrong one.

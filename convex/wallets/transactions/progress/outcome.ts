@@ -11,8 +11,7 @@ import { isOpen, LOOK_BACK_MS, nextCheck, NOT_SENT, REPLACED_AFTER_MS, REPLACED_
 import { vTraded, vTransaction } from "../tables";
 
 /**
- * What has become of signed transactions: the chain is asked, and answers that may come from a node that is behind are
- * believed once they stay the same.
+ * What has become of signed transactions: the chain is asked, and answers that may come from a node that lags are believed once they stay the same.
  */
 
 export const ofTransaction = { transactionId: v.id("transactions") };
@@ -44,7 +43,7 @@ export const trust = change(ofTransaction, async (ctx, { transactionId }) => {
   await ctx.db.patch("transactions", transactionId, none);
 });
 
-/** The block that decided a transaction's end may be gone: looks again soon, and goes on until it is decided anew. */
+/** The block that decided a transaction's end may be gone: looks again soon, and keeps looking until it is decided anew. */
 export const lookAgain = change(ofTransaction, async (ctx, { transactionId }) => {
   await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt: nextCheck(Date.now(), 0) });
 });

@@ -23,7 +23,7 @@ import { vSwapTerms, vTransaction } from "../tables";
 /** A driver's term. */
 export type Term = { walletId: string; driver: number };
 
-/** With what the caller who drives has ordered: what is left behind that goes to a driver of its own. */
+/** With what the caller who drives has ordered: what is left after that goes to a driver of its own. */
 const vAsked = {
   walletId: v.string(),
   driver: v.number(),
@@ -31,7 +31,7 @@ const vAsked = {
 };
 export type Asked = ObjectType<typeof vAsked>;
 
-/** What a driver goes on with. */
+/** What a driver does next. */
 export const vNext = v.object({
   work: v.union(
     v.object({
@@ -82,7 +82,7 @@ export const report = internalMutation({
   },
 });
 
-/** Ends the term of a caller who is answered before their work is done; another driver goes on with it. */
+/** Ends the term of a caller who is answered before their work is done; another driver continues with it. */
 export const endTerm = change(
   { walletId: v.string(), driver: v.number() },
   async (ctx, { walletId, driver }) => {

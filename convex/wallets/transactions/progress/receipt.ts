@@ -50,7 +50,7 @@ async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ trade
     if (bought === null) return {};
     return { traded: { sellAmount: sold.toString(), buyAmount: bought.toString() } };
   } catch (error) {
-    // The swap is confirmed all the same; its answer goes on naming what was quoted.
+    // The swap is confirmed all the same; its answer keeps naming what was quoted.
     log.warn("wallets.outcome unknown", { transactionId: row._id, error: messageOf(error) });
     return {};
   }

@@ -68,7 +68,7 @@ export async function replaceIfStuck(
 }
 
 /**
- * Takes the nonce of bytes that the node goes on refusing, by nothing: until something takes it nobody can know that they
+ * Takes the nonce of bytes that the node keeps refusing, by a transaction that does nothing: until something takes it nobody can know that they
  * will not be mined.
  * @param mined How many of the wallet's transactions are mined.
  */

@@ -25,7 +25,7 @@ type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call:
 /**
  * Gives an account's call its next nonce, which is only taken when the bytes are stored. For actions.
  * @param next The next nonce as far as this service has given them out.
- * @param isNew Whether the account may have signed elsewhere: so much is believed when the chain says it twice.
+ * @param isNew Whether the account may have signed elsewhere: a jump this large is believed when the chain says it twice.
  * @param unlikely What to say when the chain names a nonce that cannot be.
  * @throws AppError `upstream`
  */

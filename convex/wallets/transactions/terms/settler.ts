@@ -27,7 +27,7 @@ const SELECTOR = 8;
 
 /**
  * What a call guarantees; `null` when it is anything else than a call of `execute`, encoded as 0x's API encodes it:
- * without a permit as any contract's call is, one action behind the other and nothing behind them. With a permit the
+ * without a permit as any contract's call is, one action after the other, and nothing after them. With a permit the
  * first action stands last, its length is open, and its arguments end where they say that the permit's signature is
  * (docs.0x.org, "append the signature length and signature data"). The contract itself reads far more than that: actions
  * that overlap, that lie outside the call, or before their own list.

@@ -15,8 +15,7 @@ import { requireAffordable, requireAllowed, requirePermitAllowed } from "./permi
 import { permitData, type Message } from "./quote";
 
 /**
- * The signer: the only module that has anything signed for a wallet of a user's. It takes a permission, decodes what is to
- * be signed, and holds it against that permission's terms. For actions.
+ * The signer: the only module that has anything signed for a wallet of a user's. It takes a permission, decodes what it would sign, and holds it against that permission's terms. For actions.
  */
 
 /** Bytes that are handed out for the first time. @throws AppError as `live` and `requireAllowed`. */
