@@ -438,6 +438,7 @@ import type * as signals_people_arms from "../signals/people/arms.js";
 import type * as signals_people_desk from "../signals/people/desk.js";
 import type * as signals_people_http from "../signals/people/http.js";
 import type * as signals_people_model from "../signals/people/model.js";
+import type * as signals_people_proposals from "../signals/people/proposals.js";
 import type * as signals_people_shapes from "../signals/people/shapes.js";
 import type * as signals_people_stored from "../signals/people/stored.js";
 import type * as signals_proof from "../signals/proof.js";
@@ -1018,6 +1019,7 @@ declare const fullApi: ApiFromModules<{
   "signals/people/desk": typeof signals_people_desk;
   "signals/people/http": typeof signals_people_http;
   "signals/people/model": typeof signals_people_model;
+  "signals/people/proposals": typeof signals_people_proposals;
   "signals/people/shapes": typeof signals_people_shapes;
   "signals/people/stored": typeof signals_people_stored;
   "signals/proof": typeof signals_proof;

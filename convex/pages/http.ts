@@ -11,6 +11,7 @@ import type { Page } from "./layout";
 import {
   oneSignal,
   ownRecord,
+  ownRecordExample,
   record,
   recordExample,
   research,
@@ -109,6 +110,7 @@ const ownRecordPage: MountedEndpoint = shown({
   description:
     "A day is shared out over both tokens, whether both were traded or not. What its e-values have to reach grows with the number of its owner's arms.",
   errors: { not_found: "There is no such arm, or its name was not let stand." },
+  example: { input: { name: "night-owl" }, output: ownRecordExample },
   input: z.object({ name: text(40).describe("An arm's id, `arm-…`, or its name") }),
   returns: ownRecord,
   read: async (ctx, { name }) => (await import("./data")).readOwnRecord(ctx, name),

@@ -5,7 +5,7 @@ import { pricePoint, type PricePoint } from "../prices/views";
 import { reportExample, reportShape, snapshotShape } from "../research/views";
 import { shadowLabExample } from "../signals/arms/figures";
 import { shadowLab } from "../signals/arms/shapes";
-import { ownArm } from "../signals/people/shapes";
+import { ownArm, ownArmExample } from "../signals/people/shapes";
 import { anchorShape, chainHead } from "../signals/record/events";
 import { signalStats } from "../signals/statistics/shapes";
 import { signalExample, statsExample } from "../signals/views/examples";
@@ -47,7 +47,7 @@ export const record = z.object({
 });
 export type RecordData = z.output<typeof record>;
 
-export const recordExample: RecordData = {
+const recordShown: Omit<RecordData, "lab"> = {
   stats: statsExample,
   signals: [signalExample],
   equity: [
@@ -65,8 +65,8 @@ export const recordExample: RecordData = {
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
   unanchored: 1,
-  lab: shadowLabExample,
 };
+export const recordExample: RecordData = { ...recordShown, lab: shadowLabExample };
 
 export const ownRecord = record.omit({ lab: true }).extend({
   arm: ownArm,
@@ -76,6 +76,7 @@ export const ownRecord = record.omit({ lab: true }).extend({
     .describe("The event of /signals/proof that last took the head of people's chain in; null: none yet"),
 });
 export type OwnRecordData = z.output<typeof ownRecord>;
+export const ownRecordExample: OwnRecordData = { ...recordShown, arm: ownArmExample, heldBy: 12 };
 
 export const oneSignal = z.object({
   signal: publicSignal,

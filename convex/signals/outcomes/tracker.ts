@@ -8,7 +8,6 @@ import { HOUR } from "../../lib/time";
 import { completeDay, countNextDay, countOpenDays } from "../arms/days";
 import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/changes";
-import { noteOutcome } from "../people/model";
 import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
@@ -147,7 +146,6 @@ async function settleOutcome(
     const { desk, event } = signal;
     const isAnchored = await anchoredBefore(ctx, desk, event, outcome.closedAt);
     await closeSignal(ctx, signal, outcome, isAnchored);
-    if (desk === "people") await noteOutcome(ctx, signal.arm);
     if (desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
     return true;
   }

@@ -6,8 +6,6 @@ import { iso } from "../../lib/time";
 import { goodKey } from "../../users/keys";
 import { requireUser } from "../../users/model";
 import { append } from "../record/chain";
-import { totalsOf } from "../record/model";
-import { RECORD_FROM } from "../trade/rules";
 
 /**
  * Arms of people: whoever is signed in proposes signals before the fact, and the same machine as the service's own measures
@@ -75,14 +73,6 @@ export async function begin(ctx: MutationCtx, userId: string, name: string): Pro
 function newArm(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return `arm-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** Lists an arm once enough of its signals have ended. */
-export async function noteOutcome(ctx: MutationCtx, arm: string): Promise<void> {
-  const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
-  if (row === null || row.listed) return;
-  const { wins, losses, expired } = await totalsOf(ctx, arm, "ALL");
-  if (wins + losses + expired >= RECORD_FROM) await ctx.db.patch("ownArms", row._id, { listed: true });
 }
 
 /** An arm by its id, or by a name that the operator has let stand; `null` without one. */

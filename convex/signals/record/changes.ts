@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { dayOf, iso } from "../../lib/time";
@@ -5,7 +6,7 @@ import { calibrated, type Outcomes } from "../statistics/calibration";
 import { addClosed } from "../statistics/totals";
 import { coinFlip, type Comparison } from "../trade/controls";
 import type { Outcome } from "../trade/path";
-import { chanceOf, leastExcess, LIFETIME_MS, positionOf, type Levels } from "../trade/rules";
+import { chanceOf, leastExcess, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { changeTotals, scopesOf, totalsOf } from "./model";
@@ -112,6 +113,15 @@ export async function closeSignal(
     const scopes = arm === row.arm ? scopesOf(row) : ([token, "ALL"] as const);
     await changeTotals(ctx, { arm, scopes }, (totals) => addClosed(totals, closed));
   }
+  if (row.desk === "people") await listOwnArm(ctx, row.arm);
+}
+
+/** Lists a person's arm once enough of its signals have ended. */
+async function listOwnArm(ctx: MutationCtx, arm: string): Promise<void> {
+  const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
+  if (row === null || row.listed) return;
+  const { wins, losses, expired } = await totalsOf(ctx, arm, "ALL");
+  if (wins + losses + expired >= RECORD_FROM) await ctx.db.patch("ownArms", row._id, { listed: true });
 }
 
 /** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */
