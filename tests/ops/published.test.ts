@@ -16,6 +16,8 @@ const copy = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? nul
 const published = anObject.parse(copy(shared(whole)));
 
 const MOST_BYTES = 220_000;
+/** They answer no JSON. */
+const PAGES = ["docs", "docs/{part}", "llms.txt", "robots.txt", "favicon.ico"].map((page) => `get /${page}`);
 
 /**
  * Alike for both documents: with what each reference names in its place, but nothing that closes an answer and no type
