@@ -118,6 +118,7 @@ import type * as evidence_tables from "../evidence/tables.js";
 import type * as evidence_text_adoption from "../evidence/text/adoption.js";
 import type * as evidence_text_asides from "../evidence/text/asides.js";
 import type * as evidence_text_brackets from "../evidence/text/brackets.js";
+import type * as evidence_text_marks from "../evidence/text/marks.js";
 import type * as evidence_text_settlement from "../evidence/text/settlement.js";
 import type * as evidence_text_slots from "../evidence/text/slots.js";
 import type * as evidence_text_sources from "../evidence/text/sources.js";
@@ -692,6 +693,7 @@ declare const fullApi: ApiFromModules<{
   "evidence/text/adoption": typeof evidence_text_adoption;
   "evidence/text/asides": typeof evidence_text_asides;
   "evidence/text/brackets": typeof evidence_text_brackets;
+  "evidence/text/marks": typeof evidence_text_marks;
   "evidence/text/settlement": typeof evidence_text_settlement;
   "evidence/text/slots": typeof evidence_text_slots;
   "evidence/text/sources": typeof evidence_text_sources;
