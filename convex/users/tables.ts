@@ -17,8 +17,11 @@ export const vSetting = v.object({
   lossBps: v.optional(v.number()),
 });
 
-/** What a key opens. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends. */
-export const vScope = literals("read", "research", "trade", "withdraw");
+/**
+ * What a key opens. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends; `record`:
+ * proposes signals to the owner's arms.
+ */
+export const vScope = literals("read", "research", "trade", "withdraw", "record");
 
 export const userTables = {
   /**

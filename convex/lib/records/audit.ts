@@ -17,6 +17,7 @@ export type AuditEvent = {
     | "payment accepted"
     | "nonces repaired"
     | "signal arm promoted"
+    | "signal arm's name decided"
     | "signal record restored"
     | "level set"
     | "account frozen"
