@@ -23,7 +23,7 @@ export type Answering = {
   handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
 };
 
-/** Loads the endpoints of which one answers. */
+/** Loads a domain's endpoints; one of them answers. */
 type Loader = () => Promise<readonly Answering[]>;
 
 /** By path and method, who answers. */
