@@ -37,6 +37,7 @@ const routes: Routes = {
   "/research": { GET: pages },
   "/whales": { GET: pages },
   "/status": { GET: pages },
+  "/board": { GET: pages },
   "/mcp/market": { GET: market },
   "/mcp/token": { GET: market, POST: market },
   "/mcp/prices": { GET: prices },
@@ -86,12 +87,16 @@ const routes: Routes = {
   "/health": { GET: ops },
   "/openapi.json": { GET: reference },
   "/docs": { GET: reference },
+  "/docs/{part}": { GET: reference },
   "/llms.txt": { GET: reference },
   "/robots.txt": { GET: reference },
   "/favicon.ico": { GET: reference },
 };
 
 const http = httpRouter();
-mount(http, routes, idNotice);
+mount(http, routes, {
+  notice: idNotice,
+  failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
+});
 
 export default http;

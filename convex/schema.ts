@@ -10,6 +10,7 @@ import { workRecords, workTables } from "./lib/work/tables";
 import { marketRecords, marketTables } from "./market/tables";
 import { messengerRecords, messengerTables } from "./messenger/tables";
 import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
+import { opsRecords, opsTables } from "./ops/tables";
 import { depositRecords, depositTables } from "./payments/deposits/tables";
 import { paidRecords, paidTables } from "./payments/reports/tables";
 import { transferRecords, transferTables } from "./payments/transfers";
@@ -50,6 +51,7 @@ export default defineSchema({
   ...socialTables,
   ...userTables,
   ...accountTables,
+  ...opsTables,
 });
 
 /** What is known of every table besides its fields: what housekeeping, health, export and deletion loop over. */
@@ -78,4 +80,5 @@ export const records: Records = {
   ...socialRecords,
   ...userRecords,
   ...accountRecords,
+  ...opsRecords,
 };

@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { failed, Misuse } from "./misuse";
 import { bold, dim, framedCard } from "./terminal";
+import { asTyped } from "./standins/messenger/typed";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
@@ -30,6 +31,7 @@ const messageShape = z.object({
   method: z.string(),
   text: z.string(),
   at: z.number(),
+  messageId: z.number().optional(),
   photo: z.object({ width: z.number(), height: z.number() }).optional(),
   keyboard: z.array(z.array(z.object({ text: z.string() }))).optional(),
 });
@@ -81,7 +83,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   const show = (cards: Message[]) => {
     if (cards.length === 0) return;
     process.stdout.write("\r\u001b[2K");
-    for (const card of cards) console.log(framedCard(shown(card)));
+    for (const card of cards) console.log(framedCard(shown(card, options.base)));
     lines.prompt(true);
   };
   const watch = async () => {
@@ -104,7 +106,7 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
 async function readOut(lines: Interface, answers: Answers, options: Options): Promise<void> {
   const show = (cards: Message[]) => {
     for (const card of cards)
-      console.log(options.json ? JSON.stringify(card) : `${framedCard(shown(card))}\n`);
+      console.log(options.json ? JSON.stringify(card) : `${framedCard(shown(card, options.base))}\n`);
     return cards.some(({ text }) => !isPlaceholder(text));
   };
   for await (const line of lines) {
@@ -142,10 +144,10 @@ function createAnswers({ base, chat }: Options): Answers {
       latest = at;
     }
     const cards = since.filter(({ method }) => method !== "sendChatAction");
-    for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(text);
+    for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(asTyped(text));
     return cards;
   };
-  return { fresh, skip: async () => void (await fresh()), hasButton: (words) => buttons.has(words) };
+  return { fresh, skip: async () => void (await fresh()), hasButton: (words) => buttons.has(asTyped(words)) };
 }
 
 /** “Thinking…”: the answer takes its place. */
@@ -153,9 +155,10 @@ function isPlaceholder(text: string): boolean {
   return text.endsWith("…") && !text.includes("\n");
 }
 
-/** A message with its picture named above it, and its buttons below. */
-function shown({ text, photo, keyboard = [] }: Message): string {
-  const picture = photo === undefined ? [] : [`[picture, ${photo.width} × ${photo.height}]`];
+/** A message with the way to its picture above it, and its buttons below. */
+function shown({ text, messageId, photo, keyboard = [] }: Message, base: string): string {
+  const file = `${base}/_sent/messenger/pictures/${messageId}.png`;
+  const picture = photo === undefined ? [] : [`[picture: ${file}]`];
   const rows = keyboard.map((row) => row.map((button) => `[${button.text}]`).join(" "));
   return [...picture, ...(text === "" ? [] : [text]), ...rows].join("\n\n");
 }

@@ -9,13 +9,13 @@ import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
  * `npm run screenshots -- URL`: looks at the pages of a running service as a phone and a desk show them, light and dark:
- * whether anything is wider than its screen, what axe finds, and pictures of all of it.
+ * whether anything is wider than its screen, cut or overlaps, what axe finds, and pictures of all of it.
  */
 
 const USAGE = `Usage: npm run screenshots -- URL [PATH…] [--out DIRECTORY] [--whole] [--json]
 
 Opens the pages of the service at URL (or only the PATHs) in Chromium at 390 and 1400 pixels, light and dark. Fails when a
-page is wider than its screen or axe finds a violation.
+page is wider than its screen, words of a chart are cut or overlap, or axe finds a violation.
 
   --out DIRECTORY   where the pictures go; none are taken without it
   --whole           pictures of whole pages, not of the first screen
@@ -26,7 +26,23 @@ Environment: CHROMIUM (/usr/bin/chromium), the browser to use`;
 const WIDTHS = [390, 1400] as const;
 const SCHEMES = ["light", "dark"] as const;
 const HEIGHT = 900;
-const PATHS = ["/", "/record", "/research", "/research?token=BTC", "/whales", "/status", "/docs"];
+const PATHS = [
+  "/",
+  "/record",
+  "/research",
+  "/research?token=BTC",
+  "/whales",
+  "/status",
+  "/board",
+  "/nowhere",
+  "/docs",
+];
+
+/** The page of an error belongs to them. */
+const statusOf = (path: string): number => (path === "/nowhere" ? 404 : 200);
+
+/** Of a page as it is sent, before compression. */
+const MOST_BYTES = 100_000;
 
 class ScreenshotError extends Error {}
 
@@ -66,6 +82,30 @@ function optionsOf(argv: string[]): Options | null {
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
+/** Words of a chart that lie over one another, or are cut by its edges or the screen's; runs in the page. */
+function crowdedWords(): string[] {
+  const found: string[] = [];
+  for (const chart of document.querySelectorAll("svg.chart")) {
+    const frame = chart.getBoundingClientRect();
+    const words = [...chart.querySelectorAll("text:not(.glyph)")].map((one) => {
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      // A letter's box is a little higher than what is seen of it.
+      return { said: one.textContent?.trim() ?? "", left, right, top: top + 2, bottom: bottom - 2 };
+    });
+    for (const [index, one] of words.entries()) {
+      const isCut = one.left < 0 || one.right > document.documentElement.clientWidth + 1;
+      if (isCut || one.top < frame.top - 12 || one.bottom > frame.bottom + 4)
+        found.push(`“${one.said}” is cut`);
+      for (const other of words.slice(index + 1)) {
+        const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        if (across > 1 && down > 1) found.push(`“${one.said}” and “${other.said}” overlap`);
+      }
+    }
+  }
+  return found;
+}
+
 /** What is wrong with a page, a line each. */
 async function problemsOf(page: Page): Promise<string[]> {
   const wider = await page.evaluate(
@@ -74,6 +114,7 @@ async function problemsOf(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(axe, "utf8"));
   const { violations } = await page.evaluate<Pick<AxeResults, "violations">>("axe.run()");
   return [
+    ...(await page.evaluate(crowdedWords)),
     ...(wider > 0 ? [`${wider} pixels wider than the screen`] : []),
     ...violations.map(({ id, help, nodes }) => `${id}: ${help} (${nodes[0]?.target.join(" ") ?? ""})`),
   ];
@@ -93,7 +134,9 @@ async function look(
         const page = await browser.newPage({ viewport, colorScheme, bypassCSP: true });
         const answer = await page.goto(new URL(path, url).href, { waitUntil: "load" });
         const status = answer?.status() ?? 0;
-        const problems = status === 200 ? await problemsOf(page) : [`answered ${status}`];
+        const problems = status === statusOf(path) ? await problemsOf(page) : [`answered ${status}`];
+        const bytes = (await answer?.body())?.length ?? 0;
+        if (bytes > MOST_BYTES) problems.push(`has ${bytes} bytes, more than ${MOST_BYTES}`);
         const name = `${nameOf(path)}-${width}-${colorScheme}.png`;
         const picture = out === undefined ? null : join(out, name);
         if (picture !== null) await page.screenshot({ path: picture, fullPage: whole });

@@ -41,7 +41,8 @@ const UPWARD: Readonly<Record<string, string>> = {
   "wallets/http": "account",
   "bot/commands/owner": "account",
   // A card names the function that will draw its picture: nothing of it is loaded, and the outbox calls it.
-  "bot/desk": "pictures",
+  "bot/works/alerts": "pictures",
+  "bot/works/account": "pictures",
   "alerts/firings": "pictures",
   "research/reports/publications": "pictures",
   "signals/views/cards": "pictures",

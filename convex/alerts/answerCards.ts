@@ -1,5 +1,6 @@
 import type { Fact } from "../evidence/tables";
 import { sayingOf } from "../evidence/wordings";
+import { signed, typeset } from "../lib/text/numbers";
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { MY_ALERTS, offButton, times, type AlertCard } from "./cards";
@@ -47,33 +48,29 @@ export function proposalCard({ alert, replay }: Proposed): AlertCard {
 /** The same a little lower and a little higher. */
 function nearby(condition: Condition): [string, Condition][] {
   const near = (value: number, factor: number) => Number((value * factor).toPrecision(5));
-  const steps = (text: string, of: (factor: number) => Condition, by: number): [string, Condition][] => [
-    [`−${text}`, of(1 - by)],
-    [`+${text}`, of(1 + by)],
+  const steps = (by: number, of: (factor: number) => Condition): [string, Condition][] => [
+    [signed(-by, 0), of(1 - by / 100)],
+    [signed(by, 0), of(1 + by / 100)],
   ];
   switch (condition.kind) {
     case "price":
-      return steps("1 %", (by) => ({ ...condition, levelUsd: near(condition.levelUsd, by) }), 0.01);
+      return steps(1, (by) => ({ ...condition, levelUsd: near(condition.levelUsd, by) }));
     case "change": {
       const to = (percent: number) => ({ ...condition, percent: Number(percent.toPrecision(5)) });
       const { percent } = condition;
       return percent <= 1 || percent >= 99
         ? []
         : [
-            ["−1 %", to(percent - 1)],
-            ["+1 %", to(percent + 1)],
+            [signed(-1, 0), to(percent - 1)],
+            [signed(1, 0), to(percent + 1)],
           ];
     }
     case "funding":
-      return steps(
-        "10 %",
-        (by) => ({ ...condition, percentPerHour: near(condition.percentPerHour, by) }),
-        0.1,
-      );
+      return steps(10, (by) => ({ ...condition, percentPerHour: near(condition.percentPerHour, by) }));
     case "flow":
       return condition.overUsd * 0.9 < LEAST_FLOW_USD
         ? []
-        : steps("10 %", (by) => ({ ...condition, overUsd: near(condition.overUsd, by) }), 0.1);
+        : steps(10, (by) => ({ ...condition, overUsd: near(condition.overUsd, by) }));
     case "digest":
       return [];
   }
@@ -82,7 +79,10 @@ function nearby(condition: Condition): [string, Condition][] {
 /** What is asked where words leave something open: each thing that may be meant is a button. */
 export function openCard({ say, meant = [] }: Doubt): AlertCard {
   const answer: Paragraph[] = [[say], ...(meant.length === 0 ? [[HOW_TO_SAY]] : [])];
-  return { answer, buttons: meant.map((one) => [{ text: lineOf(one), command: `alert ${lineOf(one)}` }]) };
+  return {
+    answer,
+    buttons: meant.map((one) => [{ text: typeset(lineOf(one)), command: `alert ${lineOf(one)}` }]),
+  };
 }
 
 function nowLines({ condition }: Alert, { latest, holds }: Proposed["replay"]): string[] {

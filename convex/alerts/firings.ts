@@ -3,6 +3,7 @@ import { internal } from "../_generated/api";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { sourceName } from "../lib/publicSources";
+import { signed } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime, iso } from "../lib/time";
 import type { Picture } from "../messenger/tables";
@@ -10,7 +11,7 @@ import { spanText, type Button, type Paragraph } from "../messenger/format";
 import { enqueueOwnCard } from "../messenger/notices";
 import { tellOwner } from "../messenger/webhooks/events";
 import type { Observation } from "./tables";
-import { describe, observed, signedPercent } from "./words";
+import { describe, observed } from "./words";
 
 /** Tells an alert's user, when it fires and otherwise: by a card to the user's own chat, and by a post to each webhook. */
 
@@ -59,7 +60,7 @@ export function firingCard(
   const moved =
     before === null
       ? `🔔 ${condition.token}: ${now}`
-      : `${change < 0 ? "🔴" : "🟢"} ${condition.token} ${signedPercent(change)} in ${before.span}: ${now} (was ${dollars(before.priceUsd)})`;
+      : `${change < 0 ? "🔴" : "🟢"} ${condition.token} ${signed(change)} in ${before.span}: ${now} (was ${dollars(before.priceUsd)})`;
   return [[{ bold: moved }], [`${asked}\n${dateTime(observedAt)} (${sourceName(source)})`]];
 }
 

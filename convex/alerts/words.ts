@@ -1,4 +1,5 @@
 import { sourceName } from "../lib/publicSources";
+import { percent } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
@@ -7,16 +8,6 @@ import { FUNDING_HOURS } from "./language/grammar";
 import type { Observation } from "./tables";
 
 /** Alerts and firings in words. */
-
-/** `5 %`, `0.0125 %`. */
-export function percent(value: number): string {
-  return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })} %`;
-}
-
-/** `+1.20 %`, `−0.35 %`. */
-export function signedPercent(value: number): string {
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)} %`;
-}
 
 /** What an alert waits for, with its units. */
 export function describe(condition: Condition): string {

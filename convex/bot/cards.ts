@@ -1,5 +1,6 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
+import { signed } from "../lib/text/numbers";
 import { cut, dollars, groupedDigits } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
@@ -70,7 +71,7 @@ export function helpCard(commands: readonly Described[], introduction?: string):
 
 export function walletCard(wallet: Doc<"wallets"> | null): Paragraph[] {
   if (wallet === null) return notice("You have no wallet yet: ", { command: "portfolio" }, " creates one.");
-  return [[{ bold: "💼 Your wallet on Base" }], [wallet.address]];
+  return [[{ bold: "💼 Your wallet on Base" }], [{ code: wallet.address }]];
 }
 
 /**
@@ -85,10 +86,10 @@ export function linkedCard({
   account: string;
   walletAddress: string | null;
 }): Paragraph[] {
-  const wallet = walletAddress === null ? "" : `Its wallet on Base is ${walletAddress}. `;
+  const wallet = walletAddress === null ? [] : ["Its wallet on Base is ", { code: walletAddress }, ". "];
   return [
     [{ bold: "✅ Linked" }, `\nThis account is linked to ${account} in the web application.`],
-    [`${wallet}Reports and alerts come to this chat from now on.`],
+    [...wallet, "Reports and alerts come to this chat from now on."],
     [
       "If you did not make this code yourself, send ",
       { command: "unlink" },
@@ -105,8 +106,8 @@ const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
     const { token, entry, tp1, sl, confidence, status, pnlPercent, generatedAt } = signal;
-    const result = typeof pnlPercent === "number" ? ` ${percent(pnlPercent)}` : "";
-    const away = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
+    const result = typeof pnlPercent === "number" ? ` ${signed(pnlPercent)}` : "";
+    const away = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
     const levels =
       tp1 === null || sl === null
         ? "No position"
@@ -135,12 +136,6 @@ function firstSentence(text: string): string {
   return cut(/^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text, 200);
 }
 
-/** `+1.20%`. */
-function percent(value: number): string {
-  const shown = value.toFixed(2);
-  return Number(shown) > 0 ? `+${shown}%` : `${Number(shown) === 0 ? "0.00" : shown}%`;
-}
-
 /** Holdings of nothing are left out; a value of `null` has no live price. */
 export function portfolioCard(portfolio: {
   address: string;
@@ -153,7 +148,7 @@ export function portfolioCard(portfolio: {
       `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : usd(valueUsd)})`,
   );
   return [
-    [{ bold: "📊 Your portfolio on Base" }, `\n${portfolio.address}`],
+    [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
     held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: usd(portfolio.totalValueUsd) }],
   ];

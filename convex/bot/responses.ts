@@ -2,12 +2,13 @@ import type { MutationCtx } from "../_generated/server";
 import { asksForKey, SECURITY_MESSAGE } from "../lib/security/keyRequests";
 import { withoutTrailing } from "../lib/text/strings";
 import { chatUser, userOfAccount, type Card } from "../messenger/model";
-import { HOW_TO_LINK, notice, UNCONFIRMED, WRONG_CODE } from "./cards";
+import { notice, UNCONFIRMED, WRONG_CODE } from "./cards";
 import { priceOutcome } from "./commands/prices";
 import { commandNamed, help } from "./commands/list";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./commands/grammar";
 import type { Outcome, Request } from "./commands/command";
+import { needsAccount, requestOf } from "./commands/webApp";
 import type { Sender, Tapped } from "./tables";
 
 const PRIVATE_ONLY = "I answer that in a private chat only: write to me there.";
@@ -62,7 +63,7 @@ async function outcomeOf(
   }
   if (command.access === "anywhere" || command.access === "alone") return command.run(ctx, request);
   const owner = userId ?? (command.access === "own" ? chatUser(sender.messengerId) : null);
-  if (owner === null) return { answer: notice(...HOW_TO_LINK) };
+  if (owner === null) return needsAccount(requestOf(command.name, parsed.argument));
   return command.run(ctx, { ...request, userId: owner });
 }
 

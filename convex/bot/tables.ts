@@ -28,7 +28,8 @@ export type Tapped = Infer<typeof vTapped>;
 const vWork = v.union(
   /** A command in a group that names a bot: it is answered when the bot is this one. */
   v.object({ kind: v.literal("addressed"), to: v.string(), text: v.string() }),
-  v.object({ kind: v.literal("connect"), codeHash: v.string() }),
+  /** `then` is the command that it was made for; empty or absent for none. */
+  v.object({ kind: v.literal("connect"), codeHash: v.string(), then: v.optional(v.string()) }),
   v.object({ kind: v.literal("portfolio"), userId: v.string() }),
   /** `focus` is "" for the whole market; `ticket` is of the research under way. */
   v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),

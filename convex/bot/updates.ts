@@ -7,6 +7,7 @@ import { codeHash } from "../messenger/codes";
 import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
 import { openJob, sendAnswer } from "./model";
+import { carriedIn } from "./commands/webApp";
 import { parseCommand, parseMention, showsCode, type ParsedCommand } from "./commands/grammar";
 import { respond } from "./responses";
 import { vSender, vTapped } from "./tables";
@@ -56,6 +57,6 @@ export const receive = internalMutation({
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<void> {
   // Without a key no code is good.
   if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return;
-  const shown = await codeByHash(ctx, codeHash(command.argument));
+  const shown = await codeByHash(ctx, codeHash(carriedIn(command.argument).code));
   if (shown !== null) await ctx.db.delete("linkCodes", shown._id);
 }

@@ -1,7 +1,6 @@
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { hmacSha256, masterKey, subkey } from "../lib/security/crypto";
 import { required } from "../lib/env";
-import { MINUTE } from "../lib/time";
 
 /** Codes that bind a messenger account to the signed-in user who made them. */
 
@@ -10,9 +9,6 @@ const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
 /** Of a link code: 40 random bits. */
 export const CODE_LENGTH = 8;
-
-/** How long a code is good for. */
-export const CODE_MS = 10 * MINUTE;
 
 /** So many random characters, of five bits each. */
 export function newCode(length: number): string {

@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { typeset } from "../lib/text/numbers";
 
 /**
  * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed
@@ -10,6 +11,8 @@ import { v, type Infer } from "convex/values";
 export const vSpan = v.union(
   v.string(),
   v.object({ bold: v.string() }),
+  /** A tap copies it: an address, a hash. */
+  v.object({ code: v.string() }),
   /** A few words on one line. The address comes from the service or a source that it asked, never from a text. */
   v.object({ words: v.string(), href: v.string() }),
   /** One of the bot's commands, without its slash: a tap sends it. What follows it is text. */
@@ -28,8 +31,8 @@ export type Button = Infer<typeof vButton>;
 export type Paragraph = readonly Span[];
 
 /**
- * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML is on the
- * safe side; the rest is room for a mark (`marked`).
+ * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML but for the
+ * tags of links is on the safe side; the rest is room for a mark (`marked`).
  */
 export const PART_LIMIT = 3_900;
 
@@ -50,7 +53,7 @@ const MARKS = {
   /** The service's own notice about a `userId` for which this chat was named. */
   notice: "✉️ This chat was named for a userId of this service. If that userId is not yours, ignore this.",
   /** In the service's own chat, whose readers did not ask. */
-  lodger: "✉️ A user without a chat of their own has ordered this card.",
+  lodger: "✉️ Requested by a user who has not linked a chat.",
 };
 
 /** The first part of a card with its mark. */
@@ -71,6 +74,7 @@ export function withPicture(parts: readonly string[]): string[] {
 export function spanText(span: Span): string {
   if (typeof span === "string") return span;
   if ("command" in span) return `/${span.command}`;
+  if ("code" in span) return span.code;
   return "bold" in span ? span.bold : span.words;
 }
 
@@ -97,7 +101,14 @@ const GAP = "\n\n";
 
 /** @returns The card as messages of at most 4,096 characters, cut between paragraphs, else between lines, wherever they fit into one. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
-  return packed(paragraphs.flatMap(fittingPieces), GAP);
+  return packed(paragraphs.map((spans) => spans.map(typesetSpan)).flatMap(fittingPieces), GAP);
+}
+
+/** Figures are written alike, whoever wrote the words. */
+function typesetSpan(span: Span): Span {
+  if (typeof span === "string") return typeset(span);
+  if ("bold" in span) return { bold: typeset(span.bold) };
+  return "words" in span ? { ...span, words: typeset(span.words) } : span;
 }
 
 /** Pieces in a row, with a gap between them, as few as fit. */
@@ -105,17 +116,22 @@ function packed(pieces: readonly string[], gap: string): string[] {
   const parts: string[] = [];
   for (const piece of pieces) {
     const last = parts.at(-1);
-    if (last !== undefined && last.length + gap.length + piece.length <= PART_LIMIT)
+    if (last !== undefined && lengthOf(last) + gap.length + lengthOf(piece) <= PART_LIMIT)
       parts[parts.length - 1] = last + gap + piece;
     else parts.push(piece);
   }
   return parts;
 }
 
+/** A part's length without the tags of its links, whose addresses are long. */
+function lengthOf(html: string): number {
+  return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
+}
+
 /** What a part says without its markup, for a client that refused the HTML. */
 export function plainText(html: string): string {
   return html
-    .replace(/<\/?b>|<a href="[^"]*">|<\/a>/g, "")
+    .replace(/<\/?(?:b|code)>|<a href="[^"]*">|<\/a>/g, "")
     .replaceAll("&quot;", '"')
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
@@ -125,7 +141,7 @@ export function plainText(html: string): string {
 function fittingPieces(paragraph: Paragraph): string[] {
   const html = rendered(paragraph);
   if (html === "") return [];
-  if (html.length <= PART_LIMIT) return [html];
+  if (lengthOf(html) <= PART_LIMIT) return [html];
   return packed(linesOf(paragraph).flatMap(fittingLine), "\n");
 }
 
@@ -148,7 +164,7 @@ function linesOf(paragraph: Paragraph): Span[][] {
 function fittingLine(line: readonly Span[]): string[] {
   const html = rendered(line);
   if (html === "") return [];
-  if (html.length <= PART_LIMIT) return [html];
+  if (lengthOf(html) <= PART_LIMIT) return [html];
   return line
     .flatMap((span): Span[] => {
       if (typeof span === "string") return chunks(span, PART_LIMIT);
@@ -180,6 +196,7 @@ function renderSpan(span: Span, behind: string): string {
   if (typeof span === "object" && "command" in span && COMMAND.test(text)) return text;
   const html = escape(inert(text, behind));
   if (typeof span === "string" || "command" in span) return html;
+  if ("code" in span) return `<code>${escape(text)}</code>`;
   return "bold" in span
     ? `<b>${html}</b>`
     : `<a href="${escape(span.href).replaceAll('"', "&quot;")}">${html}</a>`;

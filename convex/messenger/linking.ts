@@ -1,10 +1,12 @@
 import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
+import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
+import { MINUTE } from "../lib/time";
 import { pseudonymOf, requireUser } from "../users/model";
-import { CODE_LENGTH, CODE_MS, codeHash, newCode } from "./codes";
+import { CODE_LENGTH, codeHash, newCode } from "./codes";
 import { codeOf, linkOf } from "./model";
 import { dropLink } from "./owners";
 import { messengerTables } from "./tables";
@@ -24,7 +26,7 @@ export const createCode = mutation({
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
     const code = newCode(CODE_LENGTH);
-    const expiresAt = Date.now() + CODE_MS;
+    const expiresAt = Date.now() + Number(setting("LINK_CODE_MINUTES")) * MINUTE;
     const row = { userId, codeHash: codeHash(code), expiresAt };
     const earlier = await codeOf(ctx, userId);
     if (earlier === null) await ctx.db.insert("linkCodes", row);

@@ -8,6 +8,7 @@ import { log } from "../lib/log";
 import { rowsDue } from "../lib/records/rows";
 import { lostSince } from "../lib/work/turns";
 import { MINUTE } from "../lib/time";
+import { noteHour } from "./uptime";
 
 /**
  * One look a minute at what is due, of every domain: a row says itself when it is, and an index finds the first. What is
@@ -67,6 +68,7 @@ export const takeUp = change({}, async (ctx) => {
     await ctx.scheduler.runAfter(0, due.takeUp, {});
     if (since < now - OVERDUE_MS) overdue.push(name);
   }
+  await noteHour(ctx, now);
   overdue.push(...(await beginTimely(ctx, now)));
   if (overdue.length === 0) await recordCronRun(ctx, "take up what is due");
   else log.error("due.overdue", { what: overdue.join(", ") });

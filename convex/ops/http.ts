@@ -3,8 +3,9 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { agentApiUrl, isSet, type Variable } from "../lib/env";
-import { iso, SECOND } from "../lib/time";
+import { HOUR, iso, SECOND } from "../lib/time";
 import { healthExample, serviceHealth, type ServiceHealth } from "./shapes";
+import { troublesIn } from "./troubles";
 import { VERSION } from "./version";
 
 /** Without any of these, endpoints of the contract answer 500. */
@@ -56,6 +57,14 @@ export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
     reasons,
     checks: { configured, ...checks },
   };
+}
+
+/** What users see of it, with how the last 90 days went. */
+export async function readStatus(ctx: ActionCtx) {
+  const now = Date.now();
+  const { checks, time } = await readHealth(ctx);
+  const uptime = await ctx.runQuery(internal.ops.uptime.read, { now: Math.floor(now / HOUR) * HOUR });
+  return { time, troubles: troublesIn(checks), uptime };
 }
 
 /** The agent API needs no setting beside its own gateway, and beside another one an address. */

@@ -5,10 +5,11 @@ import { about } from "../ops/reference/about";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
+import { askBot, botLink, ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./data";
 import type { SignalData } from "./shapes";
-import { ago, bigUsd, change, moment, since, sourceNames, usd } from "./words";
+import { bigUsd, usd } from "../lib/text/numbers";
+import { ago, change, moment, since, sourceNames } from "./words";
 
 /** The first page: prices, today's signals, the last whales, the market as it was last seen. */
 
@@ -17,12 +18,14 @@ const LISTED = 10;
 export function homePage({ prices, market, signals, whales }: HomeData, now: number): Page {
   const content = html`<h1>${about.info.title}</h1>
     <p class="lead">
-      ${about.info.summary} This page shows what this deployment sees now, where each figure comes from, and
-      how its signals have done.
+      ${about.info.summary} Here is what it sees now, where each figure comes from, and how its signals have
+      done. ${botLink("Prices and alerts in a chat")}
     </p>
     <h2 id="prices">Prices</h2>
     ${whenRead(prices, ({ prices: known }) => {
-      const cards = (["BTC", "ETH"] as const).map((token) => priceCard(token, known[token], now));
+      const cards = (["BTC", "ETH"] as const).map((token) =>
+        priceCard(token, known[token], listedChange(market, token), now),
+      );
       return html`<div class="grid two">${cards}</div>`;
     })}
     <h2 id="signals">Latest signals</h2>
@@ -46,8 +49,10 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
         <h2 id="market">The market</h2>
         ${whenRead(market, (stored) =>
           stored === null
-            ? html`<p>Nobody has asked for the market yet. <code>GET /mcp/market</code> does.</p>`
-            : marketTable(stored, now),
+            ? html`<p>
+                ${askBot("The market is shown here once somebody has asked for it, such as the bot", "/ask How is the market?")}
+              </p>`
+            : marketTable(stored, prices, now),
         )}
       </section>
     </div>`;
@@ -67,7 +72,13 @@ function whenRead<Value>(part: Read<Value>, shown: (value: Value) => Html): Html
 
 type TokenPrice = Extract<HomeData["prices"], object>["value"]["prices"]["BTC"];
 
-function priceCard(token: "BTC" | "ETH", price: TokenPrice, now: number): Html {
+/** What the list of the market says of a day's change, where the hours do not. */
+function listedChange(market: HomeData["market"], symbol: string): number | null {
+  const rows = market === "failed" ? undefined : market.value?.figures.top20;
+  return rows?.find((row) => row.symbol === symbol)?.change24h ?? null;
+}
+
+function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: number | null, now: number): Html {
   const name = token === "BTC" ? "Bitcoin" : "Ethereum";
   if (price === null) {
     return html`<section class="card" aria-labelledby="${token}">
@@ -80,7 +91,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, now: number): Html {
   return html`<section class="card" aria-labelledby="${token}">
     <div class="head">
       <h3 id="${token}">${name}</h3>
-      ${change(change24hPercent)}
+      ${change(change24hPercent ?? listed)}
     </div>
     <p class="figure">${usd(priceUsd)} <small>USD</small></p>
     ${course ?? html`<p class="small">Its chart begins with the next full hours.</p>`}
@@ -117,8 +128,14 @@ function credit({ top20 }: MarketFigures): Html | null {
 
 function marketTable(
   { fetchedAt, figures, sources }: NonNullable<Extract<HomeData["market"], object>["value"]>,
+  prices: HomeData["prices"],
   now: number,
 ): Html {
+  /** A coin has one change on this page: that of its measured hours, where there are any. */
+  const changeOf = (symbol: string, listed: number | null) => {
+    const known: Readonly<Record<string, TokenPrice>> = prices === "failed" ? {} : prices.value.prices;
+    return known[symbol]?.change24hPercent ?? listed;
+  };
   const coins = wideTable("The ten largest coins", figures.top20.slice(0, LISTED), [
     {
       head: "Coin",
@@ -127,7 +144,7 @@ function marketTable(
         html`${symbol}${name === symbol ? null : html` <span class="soft">${name}</span>`}`,
     },
     { head: "USD", kind: "right", cell: ({ price }) => usd(price) },
-    { head: "24 h", kind: "right", cell: ({ change24h }) => change(change24h) },
+    { head: "24 h", kind: "right", cell: ({ symbol, change24h }) => change(changeOf(symbol, change24h)) },
     { head: "Market cap", kind: "right", cell: ({ marketCap }) => bigUsd(marketCap) },
   ]);
   const held = sourceNames(sources.map(({ name }) => ({ source: name })));
@@ -137,9 +154,8 @@ function marketTable(
     .join(", ");
   return html`<div class="card">${coins}</div>
     <p class="small">
-      Reported by a language model ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}"
-        >${iso(fetchedAt).slice(11, 16)} UTC</time
-      >)${held === "" ? "; no source could be reached to check its prices" : `; its prices were checked against ${held}`}.
+      ${held === "" ? "As a language model tells it; no source could be reached to check it" : `Prices held against ${held}; a language model has put the list together`},
+      ${ago(fetchedAt, now)} (<time datetime="${iso(fetchedAt)}">${iso(fetchedAt).slice(11, 16)} UTC</time>).
       Trending: ${trending}. ${credit(figures)}
     </p>`;
 }

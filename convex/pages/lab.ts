@@ -3,7 +3,8 @@ import type { ShadowArm, ShadowLab } from "../signals/arms/shapes";
 import { verdictWords } from "../signals/statistics/figures";
 import { html, type Html } from "./markup";
 import { wideTable } from "./parts";
-import { moment, orNone, points } from "./words";
+import { points } from "../lib/text/numbers";
+import { moment, orNone } from "./words";
 
 /** The shadow arms, in a section of their own on the record's page; nothing where there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {

@@ -3,8 +3,9 @@ import { iso } from "../lib/time";
 import { about } from "../ops/reference/about";
 import { ICON, pageHeaders } from "../ops/html";
 import { VERSION } from "../ops/version";
-import { html, Html, type Part } from "./markup";
+import { html, Html, typesetWords, type Part } from "./markup";
 import { STYLE } from "./style";
+import { botLink } from "./parts";
 import { moment } from "./words";
 
 /** What all pages share: they load nothing, run nothing, and work as plain HTML. */
@@ -70,13 +71,16 @@ export function pageReply({ title, description, path, data, content }: Page, now
             </nav>
           </div>
         </header>
-        <main id="content" class="wide">${content}</main>
+        <main id="content" class="wide">${new Html(typesetWords(html`${content}`.text))}</main>
         <footer class="wide">
           <p>
             Made ${moment(iso(now))}; cached for a minute. Prices name their source, and what a model said is
             marked. Nothing here is advice.
           </p>
-          <p>The same for programs: ${same}. Version ${VERSION}.</p>
+          <p>
+            ${data.length === 0 ? null : html`The same for programs: ${same}. `}${botLink("Alerts, prices and research in a chat")}
+            Version ${VERSION}.
+          </p>
         </footer>
       </body>
     </html> `;

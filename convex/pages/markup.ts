@@ -1,3 +1,4 @@
+import { typeset } from "../lib/text/numbers";
 import { escaped } from "../ops/html";
 
 /** HTML whose parts are text unless they are HTML themselves: what a stranger wrote never becomes markup. */
@@ -22,4 +23,9 @@ function textOf(part: Part): string {
   if (part instanceof Html) return part.text;
   if (typeof part === "string" || typeof part === "number") return escaped(String(part));
   return part.map(textOf).join("");
+}
+
+/** HTML whose words have their figures in one style: attributes stay as they are. */
+export function typesetWords(text: string): string {
+  return text.replace(/>[^<>]+</g, typeset);
 }

@@ -1,10 +1,12 @@
 import type { PublicSignal } from "../signals/views/shapes";
+import { optional } from "../lib/env";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";
 import { html, type Html, type Part } from "./markup";
 import { windowOf } from "./data";
-import { bigUsd, moment, signed, since, sourceNames, usd } from "./words";
+import { bigUsd, signed, usd } from "../lib/text/numbers";
+import { moment, since, sourceNames } from "./words";
 
 /** What several pages show alike. */
 
@@ -48,6 +50,22 @@ const KINDS = {
   smart_money: "smart money",
 } as const;
 const WAYS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
+
+/** A way into the bot; nothing where the operator has not named it. */
+export function botLink(words: string): Html | null {
+  const bot = optional("MESSENGER_BOT_NAME");
+  return bot === undefined
+    ? null
+    : html`${words}: <a href="https://t.me/${bot}" rel="noopener nofollow">@${bot}</a>.`;
+}
+
+/** The same with what to say there. */
+export function askBot(words: string, command: string): Html {
+  const bot = optional("MESSENGER_BOT_NAME");
+  const name =
+    bot === undefined ? null : html` <a href="https://t.me/${bot}" rel="noopener nofollow">@${bot}</a>`;
+  return html`${words}${name}: <code>${command}</code>`;
+}
 
 /** Movements, newest first, each in the agent's own words. */
 export function movementList(alerts: WhalesData["alerts"], now: number): Html {

@@ -11,7 +11,8 @@ import type { Page } from "./layout";
 import { html, type Html, type Part } from "./markup";
 import { facts, signalTable, wideTable } from "./parts";
 import type { RecordData } from "./shapes";
-import { ARM_WORDS, moment, orNone, points, signed, sourceNames } from "./words";
+import { points, signed } from "../lib/text/numbers";
+import { ARM_WORDS, moment, orNone, sourceNames } from "./words";
 
 /** How the signals have done. */
 

@@ -1,12 +1,14 @@
-import { BRACKET } from "../evidence/text/sources";
 import { many } from "../lib/text/strings";
 import { iso } from "../lib/time";
+import { linkedCitations, safeAddress } from "../messenger/citations";
+import { spanText } from "../messenger/format";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { chips } from "./parts";
+import { askBot, chips } from "./parts";
 import type { ResearchData } from "./shapes";
-import { since, sourceNames, usd } from "./words";
+import { usd } from "../lib/text/numbers";
+import { since, sourceNames } from "./words";
 
 /** The latest research on a token: what was measured apart from what a model said. */
 
@@ -38,8 +40,8 @@ export function researchPage(data: ResearchData, now: number): Page {
     ${
       report === null && snapshot === null
         ? html`<p class="note">
-            Nothing has been written on ${subject} yet. <code>POST /mcp/research</code> writes a result at
-            once, <code>POST /mcp/research/start</code> begins a shift of eight hours.
+            Nothing has been written on ${subject} yet.
+            ${askBot("To have it written now, ask the bot", `/research${token === "" ? "" : ` ${token}`}`)}
           </p>`
         : null
     }`;
@@ -104,7 +106,7 @@ function writing(
     .split(/\n{2,}/)
     .map((words) => words.trim())
     .filter((words) => words !== "")
-    .map((words) => html`<p>${cited(words)}</p>`);
+    .map((words) => html`<p>${cited(words, sources)}</p>`);
   const items = impacts.map(
     ({ title, detail, sentiment, confidence }) =>
       html`<li>
@@ -112,7 +114,7 @@ function writing(
           <strong>${title}</strong
           ><span class="small">${wayTag(sentiment)} confidence ${Math.round(confidence * 100)} %</span>
         </div>
-        <p class="small">${cited(detail)}</p>
+        <p class="small">${cited(detail, sources)}</p>
       </li>`,
   );
   return html`<section aria-labelledby="${id}">
@@ -145,14 +147,13 @@ function writing(
   </section>`;
 }
 
-/** A text with its citations set small. */
-function cited(text: string): Html[] {
-  const marks = [...text.matchAll(BRACKET)];
-  return [...marks, null].map((mark, index) => {
-    const from = marks[index - 1];
-    const words = text.slice(from === undefined ? 0 : from.index + from[0].length, mark?.index);
-    return html`${words}${mark === null ? null : html`<small class="cite">${mark[0]}</small>`}`;
-  });
+/** A text with its citations set small, each a link to what it cites. */
+function cited(text: string, sources: Result["sources"]): Html[] {
+  return linkedCitations(text, sources).map((span) =>
+    typeof span === "object" && "href" in span
+      ? html`<small class="cite"><a href="${span.href}" rel="noopener nofollow">${span.words}</a></small>`
+      : html`${spanText(span)}`,
+  );
 }
 
 /** What the figures of a text were held against, by the numbers that it cites. */
@@ -171,13 +172,10 @@ function sourcesOf(id: string, sources: Result["sources"], now: number): Html | 
   </details>`;
 }
 
-/** A source's name, which leads to the page that it gave: another's, which nothing is said for. */
+/** A source's name, which leads to the page that it gave. */
 function sourceLink(name: string, url: string | null): Html {
-  if (url === null || !URL.canParse(url)) return html`${name}`;
-  const { protocol, username, password, href } = new URL(url);
-  // A name before the host would look like another host.
-  if (protocol !== "https:" || username !== "" || password !== "") return html`${name}`;
-  return html`<a href="${href}" rel="noopener nofollow">${name}</a>`;
+  const href = safeAddress(url);
+  return href === null ? html`${name}` : html`<a href="${href}" rel="noopener nofollow">${name}</a>`;
 }
 
 /** The summary begins with its outlook's mark, which the tag beside it tells in words. */

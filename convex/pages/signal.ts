@@ -3,7 +3,8 @@ import type { Page } from "./layout";
 import { html, type Part } from "./markup";
 import { ending, facts, sideTag, signalFigure, wideTable } from "./parts";
 import type { SignalData } from "./shapes";
-import { moment, orNone, signed, usd } from "./words";
+import { signed, usd } from "../lib/text/numbers";
+import { moment, orNone } from "./words";
 
 /** One signal. */
 

@@ -12,7 +12,7 @@ const DARK_WAYS = {
 export const DARK_COLOURS: Readonly<Record<string, string>> = { ...DARK, ...DARK_WAYS };
 
 /** The marks of charts, on pages and in pictures alike. */
-export const CHART_STYLE = `.plot { overflow: visible; }
+export const CHART_STYLE = `.plot { overflow: visible; } .plot.cut { overflow: hidden; }
 .plot path { fill: none; vector-effect: non-scaling-stroke; stroke-linejoin: round; stroke-linecap: round; }
 .path { stroke: var(--ink); stroke-width: 1.75px; } .path.up { stroke: var(--up); } .path.down { stroke: var(--down); } .path.flat { stroke: var(--even); }
 .plot path.fill { stroke: none; fill: var(--accent-soft); } .plot path.fill.up { fill: var(--up-soft); } .plot path.fill.down { fill: var(--down-soft); } .plot path.fill.flat { fill: var(--code); }
@@ -101,7 +101,7 @@ figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-
 .chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
 .chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
 ${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
-.track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
+.hours.up { fill: var(--up); } .hours.need { fill: var(--need); } .hours.down { fill: var(--down); } .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
 footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }

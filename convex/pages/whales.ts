@@ -2,7 +2,7 @@ import { HOUR, wholeMinute } from "../lib/time";
 import { movementsChart } from "./charts/movements";
 import type { Page } from "./layout";
 import { html } from "./markup";
-import { chips, movementList } from "./parts";
+import { botLink, chips, movementList } from "./parts";
 import { WHALES } from "./data";
 import type { WhalesData } from "./shapes";
 
@@ -35,7 +35,9 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): P
     ${chips("Time", choices)}
     ${
       alerts.length === 0
-        ? html`<p class="note">Nothing was seen in this period.</p>`
+        ? html`<p class="note">
+            Nothing was seen in this period. ${botLink("To be told of the next one, say so in a chat")}
+          </p>`
         : html`<h2 id="sizes">By time and size</h2>
             <div class="card">
               <figure>
@@ -50,7 +52,7 @@ export function whalesPage({ hours, count, alerts }: WhalesData, now: number): P
             </div>
             <h2 id="list">The newest</h2>
             <div class="card">${movementList(alerts.slice(0, LISTED), now)}</div>
-            ${count > LISTED ? html`<p class="small">The chart shows all ${count} of them, the list the newest ${LISTED}. The JSON has every one.</p>` : null}`
+            ${count > LISTED ? html`<p class="small">The chart shows all ${count} of them, the list the newest ${LISTED}.</p>` : null}`
     }`;
   return {
     title: "Whales",

@@ -2,10 +2,10 @@ import type { Condition } from "../alerts/language/conditions";
 import type { DrawnHistory } from "../alerts/history/replays";
 import { lineOf } from "../alerts/language/wordings";
 import { FUNDING_HOURS } from "../alerts/language/grammar";
-import { percent } from "../alerts/words";
 import { dateTime, DAY } from "../lib/time";
 import { thresholdChart } from "../pages/charts/threshold";
-import { shortUsd, sourceNames } from "../pages/words";
+import { percent, shortUsd } from "../lib/text/numbers";
+import { sourceNames } from "../pages/words";
 import { BODY, canvasBeside, pictureOf } from "./card";
 
 /** A week of what an alert waits for, its level, and when it would have fired. */

@@ -1,5 +1,5 @@
 import { SPAN, type Canvas } from "../pages/charts/frame";
-import { html, type Html, type Part } from "../pages/markup";
+import { html, typesetWords, type Html, type Part } from "../pages/markup";
 import { CHART_STYLE, DARK_COLOURS } from "../pages/style";
 
 /**
@@ -62,7 +62,7 @@ export function pictureOf(
   >
     ${ground}${body}${words}
   </svg>`;
-  return text.replace("<rect", `<style>${STYLE}</style><rect`);
+  return typesetWords(text).replace("<rect", `<style>${STYLE}</style><rect`);
 }
 
 /** Rows below one another between head and foot: where each begins, and how high it is. */

@@ -2,7 +2,7 @@ import { scaleLinear } from "d3-scale";
 import * as z from "zod";
 import { dateTime } from "../lib/time";
 import { html } from "../pages/markup";
-import { usd } from "../pages/words";
+import { usd } from "../lib/text/numbers";
 import { BODY, MARGIN, pictureOf, WIDTH } from "./card";
 
 /** What a wallet holds, by value. */

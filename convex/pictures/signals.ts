@@ -2,7 +2,8 @@ import { dateTime, DAY } from "../lib/time";
 import { levelsChart } from "../pages/charts/levels";
 import { html, type Html } from "../pages/markup";
 import type { SignalData } from "../pages/shapes";
-import { sourceNames, usd } from "../pages/words";
+import { usd } from "../lib/text/numbers";
+import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
 import { canvasBeside, MARGIN, pictureOf, rows, way } from "./card";
 

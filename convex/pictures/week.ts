@@ -1,7 +1,8 @@
 import { SPAN } from "../pages/charts/frame";
 import { weekChart } from "../pages/charts/week";
 import { html, type Html } from "../pages/markup";
-import { signed, sourceNames } from "../pages/words";
+import { signed } from "../lib/text/numbers";
+import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
 import type { PublicSignal } from "../signals/views/shapes";
 import { canvasBeside, MARGIN, pictureOf, rows } from "./card";

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/notices";
-import { alertCard } from "./cards";
+import { alertCard, lastHours } from "./cards";
 import { latestAlerts, publicAlert } from "./model";
 import { vPublicAlert } from "./stored";
 import { rowsByBoth } from "../lib/records/rows";
@@ -24,7 +24,7 @@ export const send = internalMutation({
     return enqueueRequestedCard(ctx, {
       userId,
       kind: "requested whale alerts",
-      paragraphs: alertCard({ hours, at: Date.now(), alerts: alerts.map(publicAlert) }),
+      paragraphs: alertCard({ window: lastHours(hours), at: Date.now(), alerts: alerts.map(publicAlert) }),
     });
   },
 });

@@ -1,4 +1,5 @@
-import { dateTime } from "../lib/time";
+import { bigUsd } from "../lib/text/numbers";
+import { dateTime, iso } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import { ALERT_TYPES } from "./kinds";
 import type { PublicAlert } from "./shapes";
@@ -17,34 +18,39 @@ const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neu
 /** The largest are shown, of all kinds together; what is beyond is counted. */
 const SHOWN = 30;
 
-/** @param alerts In any order; each block shows its largest first. */
+/** @param alerts In any order; each block shows its largest first, and a kind without any has none. */
 export function alertCard(card: {
-  hours: number;
+  /** Of which time they are. */
+  window: string;
   /** Epoch ms. */
   at: number;
   alerts: readonly Shown[];
   /** Which of them, from 1: where they come on pages. */
   page?: { number: number; size: number };
 }): Paragraph[] {
-  const { hours, at, alerts } = card;
+  const { window, at, alerts } = card;
   const { number, size } = card.page ?? { number: 1, size: SHOWN };
-  const window = `Last ${hours === 1 ? "hour" : `${hours} hours`} · ${dateTime(at)}`;
   const largest = alerts.toSorted((a, b) => b.amount - a.amount).slice((number - 1) * size, number * size);
   const more = Math.max(0, alerts.length - number * size);
-  const types = ALERT_TYPES.filter(
-    (type) => number === 1 || largest.some(({ alertType }) => alertType === type),
-  );
+  const blocks = ALERT_TYPES.map((type): Paragraph => {
+    const ofType = largest.filter(({ alertType }) => alertType === type);
+    return ofType.length === 0 ? [] : [{ bold: TITLES[type] }, ...ofType.flatMap(line)];
+  });
   return [
-    [{ bold: "🐋 Whale alerts" }, `\n${window}`],
-    ...types.map((type) =>
-      block(
-        type,
-        largest.filter(({ alertType }) => alertType === type),
-        alerts.some(({ alertType }) => alertType === type),
-      ),
-    ),
+    [{ bold: "🐋 Whale alerts" }, `\n${window} · ${dateTime(at)}`],
+    ...(alerts.length === 0 ? [["No large movement was seen."]] : blocks.filter(({ length }) => length > 0)),
     ...(more > 0 ? [[`… and ${more} smaller ${more === 1 ? "one" : "ones"}`]] : []),
   ];
+}
+
+/** `Last 6 hours`, for who has asked. */
+export function lastHours(hours: number): string {
+  return `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
+}
+
+/** For a card that tells what none before it has. @param since Epoch ms. */
+export function newSince(since: number): string {
+  return `New since ${iso(since).slice(11, 16)} UTC`;
 }
 
 type Shown = Pick<
@@ -52,33 +58,13 @@ type Shown = Pick<
   "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source"
 >;
 
-function block(type: AlertType, largest: readonly Shown[], isAny: boolean): Paragraph {
-  if (largest.length === 0) return [{ bold: TITLES[type] }, isAny ? "\nOnly smaller ones" : "\nNone seen"];
-  return [{ bold: TITLES[type] }, ...largest.flatMap(line)];
-}
-
 function line({ direction, token, amount, description, txHash, verified, source }: Shown): Span[] {
   const transaction = txHash === undefined ? "" : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
   const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
   const teller = source === "measured" ? "" : " · agent-reported";
   return [
     `\n${MARKS[direction]} `,
-    { bold: `${token} ${shortUsd(amount)}` },
+    { bold: `${token} ${bigUsd(amount)}` },
     ` · ${description}${transaction}${proof}${teller}`,
   ];
-}
-
-const UNITS = [
-  { from: 1e9, letter: "B" },
-  { from: 1e6, letter: "M" },
-  { from: 1e3, letter: "K" },
-];
-
-/** `$4.2M`, `$310K`, `$25`. */
-function shortUsd(amount: number): string {
-  // A figure that rounds up to a thousand of its unit belongs to the next one.
-  const unit = UNITS.find(({ from }) => amount >= from * 0.9995);
-  if (unit === undefined) return `$${Math.round(amount)}`;
-  const figure = Number((amount / unit.from).toPrecision(3));
-  return `$${figure}${unit.letter}`;
 }

@@ -33,17 +33,15 @@ export function recordTable({ BTC, ETH, all }: Records): string {
     ["  last 24 hours", of(({ controls }) => figure(controls.momentum.excessPoints, 1))],
     ["  always long", of(({ controls }) => figure(controls.alwaysLong.excessPoints, 1))],
     ["", ""],
-    ["total PnL", of(({ beforeCosts }) => signed(beforeCosts.totalPnlPercent))],
-    ["  after costs", of(({ afterCosts }) => signed(afterCosts.totalPnlPercent))],
-    ["expectancy a trade", of(({ beforeCosts }) => signed(beforeCosts.expectancyPercent))],
-    ["  after costs", of(({ afterCosts }) => signed(afterCosts.expectancyPercent))],
+    ["after costs, in all", of(({ afterCosts }) => signed(afterCosts.totalPnlPercent))],
+    ["  a trade", of(({ afterCosts }) => signed(afterCosts.expectancyPercent))],
     ["  buy and hold", of(({ controls }) => signed(controls.buyAndHold.averageAfterCostsPercent))],
-    ["  best", of(({ beforeCosts }) => signed(beforeCosts.bestPnlPercent))],
-    ["  worst", of(({ beforeCosts }) => signed(beforeCosts.worstPnlPercent))],
-    ["profit factor", of(({ afterCosts }) => figure(afterCosts.profitFactor))],
+    ["  best", of(({ afterCosts }) => signed(afterCosts.bestPnlPercent))],
+    ["  worst", of(({ afterCosts }) => signed(afterCosts.worstPnlPercent))],
+    ["  profit factor", of(({ afterCosts }) => figure(afterCosts.profitFactor))],
     ["", ""],
     [
-      "max drawdown",
+      "worst losing stretch",
       of(({ risk: { maxDrawdown: one } }) => (one === null ? NONE : `${one.percent.toFixed(2)} %`)),
     ],
     [
@@ -84,7 +82,7 @@ export function calibrationTable({ calibration }: SignalStats): string {
 
 /** The given signals, one a line. */
 export function latestTable(signals: Signals): string {
-  const head = `  ${"day".padEnd(8)}${"token".padEnd(7)}${"signal".padEnd(8)}${"entry".padStart(12)}${"exit".padStart(12)}${"conf.".padStart(7)}   ${"outcome".padEnd(9)}${"PnL".padStart(11)}`;
+  const head = `  ${"day".padEnd(8)}${"token".padEnd(7)}${"signal".padEnd(8)}${"entry".padStart(12)}${"exit".padStart(12)}${"conf.".padStart(7)}   ${"outcome".padEnd(9)}${"after costs".padStart(12)}`;
   const rows = signals.map((one) => {
     const exit = one.exitPrice === undefined || one.exitPrice === null ? NONE : usd(one.exitPrice);
     const cells = [
@@ -95,7 +93,7 @@ export function latestTable(signals: Signals): string {
       exit.padStart(12),
       String(one.confidence).padStart(7),
       `   ${one.status.padEnd(9)}`,
-      padded(signed(one.pnlPercent ?? null), 11),
+      padded(signed(one.afterCostsPercent ?? null), 11),
     ];
     return `  ${cells.join("")}`.trimEnd();
   });

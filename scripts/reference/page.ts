@@ -1,55 +1,91 @@
+import { TITLE, type Book } from "../../convex/ops/reference/pages";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { codeBlock, escaped, ICON, pageHeaders, prose } from "../../convex/ops/html";
 import type { Method, OpenApi, Operation } from "./types";
 import { fieldTables } from "./fields";
 import { STYLE } from "./style";
 
-/** The reference page, made from the API document alone. It loads nothing, runs nothing, and works as plain HTML. */
+/** The reference's pages, made from the API document alone. They load nothing, run nothing, and work as plain HTML. */
 
 const JSON_TYPE = "application/json";
 
 /** An endpoint of the document with the methods that do the same; the last one's operation tells the rest. */
 type Entry = { path: string; methods: Method[]; operation: Operation; id: string };
 
-export function page(document: OpenApi): { html: string; headers: Record<string, string> } {
+/** The reference as pages: one to begin with, and one for each domain; with what a search looks through. */
+export function book(document: OpenApi): { book: Book; headers: Record<string, string> } {
   const groups = document.tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
   const shared = sharedFailures(document);
-  const { title, summary } = document.info;
+  const { title, summary, version } = document.info;
   const links = groups.map(
-    ({ name, entries }) =>
-      `<p class="group"><a href="#${tagAnchor(name)}">${escaped(heading(name))}</a></p><ul>${entries
-        .map(({ path, id }) => `<li><a href="#${id}">${escaped(path)}</a></li>`)
-        .join("")}</ul>`,
+    ({ name }) => `<li><a href="${addressOf(name)}">${escaped(heading(name))}</a></li>`,
   );
-  const sections = groups.map(
-    ({ name, description, entries }) =>
-      `<section class="tag" aria-labelledby="${tagAnchor(name)}"><h2 id="${tagAnchor(name)}">${escaped(heading(name))}</h2><p class="small">${prose(description)}</p>${entries
-        .map((entry) => endpointSection(document, entry, shared))
-        .join("")}</section>`,
-  );
-  const html = `<!doctype html>
+  const head = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}: reference</title>
+<title>${TITLE}</title>
 <meta name="description" content="${escaped(summary)}">
 <link rel="icon" href="${ICON}">
 <style>${STYLE}</style>
 </head>
 <body id="top">
 <a class="skip" href="#content">Skip to the content</a>
-<nav aria-label="Endpoints" tabindex="0"><details><summary>Contents</summary><p class="group"><a href="#start">Getting started</a></p>${links.join("")}</details></nav>
+<nav aria-label="Reference" tabindex="0"><p class="group"><a href="/">← ${escaped(title)}</a></p><form action="/docs" method="get" role="search"><label>Search<input type="search" name="q" autocomplete="off" maxlength="100"></label><button>Find</button></form><details><summary>Contents</summary><ul><li><a href="/docs">Getting started</a></li>${links.join("")}</ul></details></nav>
 <main id="content">
-${intro(document, shared)}
-${sections.join("\n")}
-<footer><p>Version ${escaped(document.info.version)}. The same for programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p></footer>
+`;
+  const foot = `
+<footer><p>Version ${escaped(version)}. The same for programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p></footer>
 <a class="up" href="#top">Back to the top</a>
 </main>
 </body>
 </html>
 `;
-  return { html, headers: pageHeaders(STYLE, "'none'") };
+  const pages = Object.fromEntries(
+    groups.map(({ name, description, entries }) => [
+      name,
+      {
+        title: `${heading(name)}: ${title}`,
+        html: `<p class="small"><a href="/docs">Reference</a></p><h1>${escaped(heading(name))}</h1><p class="lead">${prose(description)}</p>${entries
+          .map((entry) => endpointSection(document, entry, shared))
+          .join("")}`,
+      },
+    ]),
+  );
+  const overview = groups.map(
+    ({ name, description, entries }) =>
+      `<section class="tag" aria-labelledby="${tagAnchor(name)}"><h2 id="${tagAnchor(name)}"><a href="${addressOf(name)}">${escaped(heading(name))}</a></h2><p class="small">${prose(description)}</p><ul>${entries
+        .map(({ path, id, methods, operation }) => {
+          const href = `${addressOf(name)}#${id}`;
+          return `<li><a href="${href}"><code>${methods.join(", ").toUpperCase()} ${escaped(path)}</code></a> ${prose(operation.summary)}</li>`;
+        })
+        .join("")}</ul></section>`,
+  );
+  const found = groups.flatMap(({ name, entries }) =>
+    entries.map(({ path, id, methods, operation }) => ({
+      ...{ path, href: `${addressOf(name)}#${id}`, methods: methods.join(", ").toUpperCase() },
+      summary: operation.summary,
+      words: [name, path, operation.summary, operation.description ?? "", ...fieldNames(document, operation)]
+        .join(" ")
+        .toLowerCase(),
+    })),
+  );
+  return {
+    book: {
+      ...{ head, foot, pages, entries: found },
+      start: { title: `${title}: reference`, html: `${intro(document, shared)}${overview.join("\n")}` },
+    },
+    headers: pageHeaders(STYLE, "'self'"),
+  };
+}
+
+function fieldNames(document: OpenApi, operation: Operation): string[] {
+  return Object.keys(inputOf(document, operation).properties ?? {});
+}
+
+function addressOf(tag: string): string {
+  return `/docs/${encodeURIComponent(tag)}`;
 }
 
 function entriesOf({ paths }: OpenApi, tag: string): Entry[] {
@@ -143,13 +179,13 @@ function endpointSection(
     section("Answer", fieldTables(answer, { required: false, caption: `Answer of ${path}` })),
     section("When it fails", failureTable(ownFailures(operation, shared))),
   ];
-  return `<section class="endpoint" aria-labelledby="${id}"><h3 class="route" id="${id}">${pills.join("")}<a href="#${id}"><code>${escaped(path)}</code></a></h3><p class="summary">${prose(operation.summary)}</p>${
+  return `<section class="endpoint" aria-labelledby="${id}"><h2 class="route" id="${id}">${pills.join("")}<a href="#${id}"><code>${escaped(path)}</code></a></h2><p class="summary">${prose(operation.summary)}</p>${
     operation.description === undefined ? "" : `<p>${prose(operation.description)}</p>`
   }<div class="columns"><div>${parts.join("")}</div><div class="examples">${examples(document, path, methods, operation)}</div></div></section>`;
 }
 
 function section(title: string, content: string): string {
-  return content === "" ? "" : `<h4>${escaped(title)}</h4>${content}`;
+  return content === "" ? "" : `<h3 class="label">${escaped(title)}</h3>${content}`;
 }
 
 function resolved({ components }: OpenApi, schema: JsonSchema = {}): JsonSchema {
@@ -211,9 +247,11 @@ function examples(document: OpenApi, path: string, methods: Method[], operation:
     const example = content[JSON_TYPE]?.example;
     if (example === undefined) return [];
     const title = status === "200" ? "Answer" : `Answer with ${status}`;
-    return [`<h4>${title}</h4>${codeBlock(`${title} of ${path}`, JSON.stringify(example, null, 2), true)}`];
+    return [
+      `<h3 class="label">${title}</h3>${codeBlock(`${title} of ${path}`, JSON.stringify(example, null, 2), true)}`,
+    ];
   });
-  return `<h4>Request</h4>${codeBlock(`Request of ${path}`, request)}${shown.join("")}`;
+  return `<h3 class="label">Request</h3>${codeBlock(`Request of ${path}`, request)}${shown.join("")}`;
 }
 
 function curl(url: string, methods: Method[], { requestBody, parameters = [] }: Operation): string {

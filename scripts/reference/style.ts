@@ -16,6 +16,7 @@ p { margin: 0.75rem 0; max-width: 68ch; }
 .small { font-size: 0.9rem; color: var(--soft); }
 main { padding: 2rem 1.25rem 4rem; min-width: 0; }
 nav { padding: 1rem 1.25rem; border-bottom: 1px solid var(--line); font-size: 0.92rem; }
+nav form { display: flex; align-items: end; gap: 0.5rem; margin: 0.75rem 0; } nav label { color: var(--soft); font-size: 0.85rem; } nav input { display: block; font: inherit; width: 100%; min-width: 0; box-sizing: border-box; color: var(--ink); background: var(--raised); border: 1px solid var(--soft); border-radius: 6px; padding: 0.3rem 0.5rem; } nav button { font: inherit; color: var(--paper); background: var(--accent); border: 0; border-radius: 6px; padding: 0.4rem 0.7rem; cursor: pointer; }
 nav summary { cursor: pointer; font-weight: 600; padding: 0.4rem 0; }
 nav ul { list-style: none; margin: 0; padding: 0; }
 nav .group { margin: 1.1rem 0 0.25rem; font-weight: 600; }
@@ -25,7 +26,7 @@ nav a:hover { color: var(--accent); }
 .tag { margin-top: 4.5rem; }
 .intro .tag { margin-top: 3rem; }
 .endpoint { margin-top: 2rem; padding-top: 2rem; border-top: 1px solid var(--line); }
-.route { display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
+.route { font-size: 1.05rem; font-weight: 600; display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem; }
 .route a code { font-size: 1.05rem; }
 .route a { color: inherit; text-decoration: none; }
 .route a:hover { text-decoration: underline; }
@@ -71,7 +72,8 @@ footer { margin-top: 5rem; padding-top: 1.5rem; border-top: 1px solid var(--line
 }
 @supports selector(details::details-content) {
   @media (min-width: 60rem) {
-    nav summary { display: none; }
+    nav form { display: flex; align-items: end; gap: 0.5rem; margin: 0.75rem 0; } nav label { color: var(--soft); font-size: 0.85rem; } nav input { display: block; font: inherit; width: 100%; min-width: 0; box-sizing: border-box; color: var(--ink); background: var(--raised); border: 1px solid var(--soft); border-radius: 6px; padding: 0.3rem 0.5rem; } nav button { font: inherit; color: var(--paper); background: var(--accent); border: 0; border-radius: 6px; padding: 0.4rem 0.7rem; cursor: pointer; }
+nav summary { display: none; }
     nav details::details-content { content-visibility: visible; display: block; }
   }
 }

@@ -6,16 +6,20 @@ import { domains } from "../../convex/endpoints";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
-import { page } from "./page";
+import { book } from "./page";
 import { shared } from "./shared";
 
 /** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
 
-/** The document, the page and the text for models of a deployment at this address, with the page's headers. */
+/** The document, the page and the text for models of a deployment at this address, with the headers of its pages. */
 export function reference(address: string) {
   const document = openApi(domains, address);
-  const { html, headers } = page(document);
-  const texts = { document: JSON.stringify(shared(document)), page: html, llms: llmsText(domains, address) };
+  const { book: pages, headers } = book(document);
+  const texts = {
+    document: JSON.stringify(shared(document)),
+    page: JSON.stringify(pages),
+    llms: llmsText(domains, address),
+  };
   return { texts, headers };
 }
 
@@ -27,7 +31,7 @@ function referenceModule(): string {
     return `  ${name}: "${Buffer.from(bytes).toString("base64")}",`;
   });
   return [
-    "/** The reference's texts, gzipped, in base64, the page's headers, and what stands for this version of them. Written by `npm run codegen`. */",
+    "/** The reference's texts, gzipped, in base64, the headers of its pages, and what stands for this version of them. Written by `npm run codegen`. */",
     `export const TAG = "${tagOf(written)}";`,
     `export const PAGE_HEADERS: Readonly<Record<string, string>> = ${JSON.stringify(written.headers)};`,
     ["export const TEXTS: Readonly<Record<string, string>> = {", ...packed, "};"].join("\n"),

@@ -29,7 +29,7 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
   if (bad.length > 0) {
     // A name that nothing reads is told with them: it may be what the value was meant for.
     throw new SettingsError(
-      `${problems.map((problem) => problem.told).join("\n")}\nCorrect what has to be, or leave it empty.`,
+      `${problems.map((problem) => problem.told).join("\n")}\nFix these lines, or leave them empty.`,
     );
   }
   for (const problem of problems) warn(problem.told);

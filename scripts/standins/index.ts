@@ -137,6 +137,8 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       return controlled(() => messenger.tap(parseJson(call.body)));
     if (area === "_control" && rest === "" && call.method === "POST")
       return controlled(() => control(faults, parseJson(call.body)));
+    const picture = area === "_sent" ? messenger.picture(rest.replace(/^\/messenger/, "")) : null;
+    if (picture !== null) return new Response(picture, { headers: { "Content-Type": "image/png" } });
     const provider = PROVIDERS.find((one) => `/${one}` === rest);
     if (area === "_sent" && call.method === "GET" && provider !== undefined)
       return json(records.sent(provider));

@@ -49,15 +49,15 @@ describe("asking for an alert", () => {
     app,
   }) => {
     const asked = {
-      "BTC down 5 % in 24 h": "BTC falls 5 % or more within 24 hours",
+      "BTC down 5 % in 24 h": "BTC falls 5\u202F% or more within 24 hours",
       "it would be lovely to hear of bitcoin dropping under 50,000": "BTC at $50,000 or below",
       "Sag mir Bescheid, wenn Bitcoin über 120000 steigt": "BTC at $120,000 or above",
-      "Bescheid, wenn Ether an einem Tag um 5 % fällt": "ETH falls 5 % or more within 24 hours",
+      "Bescheid, wenn Ether an einem Tag um 5 % fällt": "ETH falls 5\u202F% or more within 24 hours",
       "Großer Abfluss von USDC, mehr als 10 Mio":
         "One movement of USDC out of an exchange on Base, worth $10,000,000 or more",
       "Zusammenfassung um 7:30 Uhr abends, Europe/Berlin": "A digest every day at 19:30 Europe/Berlin",
-      "ETH Funding über 0.05 %": "ETH funding at 0.05 % per 8 hours or above (Hyperliquid)",
-      "ETH funding above 0.05 % per hour": "ETH funding at 0.4 % per 8 hours or above (Hyperliquid)",
+      "ETH Funding über 0.05 %": "ETH funding at 0.05\u202F% per 8 hours or above (Hyperliquid)",
+      "ETH funding above 0.05 % per hour": "ETH funding at 0.4\u202F% per 8 hours or above (Hyperliquid)",
     };
     const words: Record<string, unknown> = {};
     for (const text of Object.keys(asked))

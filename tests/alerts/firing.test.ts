@@ -222,7 +222,7 @@ describe("an alert", () => {
     await app.settle();
     expect(app.cards()).toHaveLength(2);
     expect(app.cards()[0]?.text).toMatch(
-      /Digest, 07:30 Europe\/Berlin[^]*BTC \$97,250[^]*none of the last 24/,
+      /Digest, 07:30 Europe\/Berlin[^]*BTC \$97,250[^]*none in the last 24/,
     );
   });
 });

@@ -23,7 +23,7 @@ describe("/signals", () => {
     expect(await say(app, "/signals")).toEqual([expect.stringContaining("No signal has been issued yet")]);
     await issued(app, buy);
     const [both = ""] = await say(app, "/signals");
-    expect(both).toContain("<b>🟢 BTC BUY</b> · confidence 70%");
+    expect(both).toContain("<b>🟢 BTC BUY</b> · confidence 70 %");
     expect(both).toContain("ETH BUY");
     expect(both).toContain('“Up.” <a href="https://some.convex.site/signals/ETH-2026-01-05">Chart</a>');
     expect((await say(app, "/record"))[0]).toMatch(/Record 2: [0-9a-f]{64}/);
@@ -49,10 +49,10 @@ describe("/whales", () => {
     await watchNow(app);
     const [card = ""] = await say(app, "/whales", { from: 43 });
     expect(card).toContain("Last 6 hours");
-    expect(card).toContain("<b>ETH $4.2M</b> · A large &lt;deposit&gt;.");
+    expect(card).toContain("<b>ETH $4.20M</b> · A large &lt;deposit&gt;.");
     await app.pass(120 * MINUTE, { cronsRun: false });
-    expect((await say(app, "/whales 1"))[0]).toMatch(/Last hour[^]*Exchange inflow<\/b>\nNone seen/);
-    expect((await say(app, "/whales 3"))[0]).toContain("ETH $4.2M");
+    expect((await say(app, "/whales 1"))[0]).toMatch(/Last hour[^]*No large movement was seen/);
+    expect((await say(app, "/whales 3"))[0]).toContain("ETH $4.20M");
   });
 
   test("says that it has not looked yet, before the first look", async ({ app }) => {
@@ -61,7 +61,7 @@ describe("/whales", () => {
     ]);
     agentSays(app, []);
     await watchNow(app);
-    expect((await say(app, "/whales", { from: 43 }))[0]).toContain("None seen");
+    expect((await say(app, "/whales", { from: 43 }))[0]).toContain("No large movement was seen");
   });
 
   test.for(["0", "169", "many", "-3"])("says how to ask when asked for %s hours", async (hours, { app }) => {
@@ -112,7 +112,7 @@ describe("alerts", () => {
     ]);
     const fired = app.cards().at(-1);
     expect(fired?.text).toMatch(
-      /^<b>🟢 BTC \+1\.50 % in \d min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
+      /^<b>🟢 BTC \+1\.50 % in \d min: \$101,500 \(was \$100,000\)<\/b>\n\nYour alert: BTC at/,
     );
     expect(fired?.keyboard?.flat().map(({ text }) => text)).toEqual(["Off", "Mute 24 h", "Why"]);
     const [why] = await tap(app, "Why");
@@ -142,7 +142,7 @@ describe("alerts", () => {
     expect(read).toContain("❔ BTC at $120,000 or above");
     for (const word of ["yes", "ok", "no"]) expect((await say(app, word, LONG))[0]).toBe("Thinking…");
     expect((await states()).map(([, state]) => state)).toEqual(["proposed"]);
-    const [lower] = await tap(app, "−1 %");
+    const [lower] = await tap(app, "−1\u202F%");
     expect(lower).toMatchObject({
       method: "editMessageText",
       text: expect.stringContaining("❔ BTC at $118,800 or above"),
@@ -224,7 +224,7 @@ describe("prices", () => {
     // Nobody has collected the list of coins before: whoever asks first has that done.
     expect((await say(app, "/price sol"))[0]).toContain("I know no price of that");
     expect((await say(app, "/price sol"))[0]).toMatch(
-      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d % in 24 h<\/b>\n5 Jan 2026/,
+      /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d\u202F% in 24 h<\/b>\n5 Jan 2026/,
     );
     for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
       expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { points } from "../../convex/pages/words";
+import { points } from "../../convex/lib/text/numbers";
 import { addDay, NO_BLOCKS, type Blocks } from "../../convex/signals/statistics/inference";
 import { problemsOfRecord } from "../../scripts/verifySignals";
 import { createApp, type App, test } from "../support/app";

@@ -52,7 +52,17 @@ async function pagesOf(): Promise<{ site: string; paths: string[] }> {
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("It listens on a port");
   const { signals } = latestShape.parse(await world.call("GET", "/mcp/signals/latest"));
-  const pages = ["/", "/record", "/research", "/research?token=BTC", "/whales", "/status", "/docs"];
+  const pages = [
+    "/",
+    "/record",
+    "/research",
+    "/research?token=BTC",
+    "/whales",
+    "/status",
+    "/board",
+    "/nowhere",
+    "/docs",
+  ];
   const paths = [...pages, `/signals/${signals.BTC?.id ?? ""}`];
   return { site: `http://127.0.0.1:${address.port}`, paths };
 }

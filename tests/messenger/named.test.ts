@@ -66,7 +66,7 @@ describe("a card for a chat that somebody named", () => {
 });
 
 describe("a card of a user without a chat, in the service's own", () => {
-  const LODGER = /^✉️ A user without a chat of their own has ordered this card\./;
+  const LODGER = /^✉️ Requested by a user who has not linked a chat\./;
   const SERVICE = "424242";
 
   test("says so; the service's own cards say nothing of the kind", async ({ app }) => {

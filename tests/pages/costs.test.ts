@@ -19,7 +19,8 @@ test("a page reads what its JSON reads at most, writes nothing and asks nobody",
     "/mcp/whale-alerts?hours=24",
   ];
   const pages: Record<string, readonly string[]> = { "/": today };
-  for (const path of ["/record", BTC, "/research?token=BTC", "/whales", "/status"]) pages[path] = [path];
+  for (const path of ["/record", BTC, "/research?token=BTC", "/whales", "/status", "/board"])
+    pages[path] = [path];
 
   const asked = () => app.standins.sent("llm").length + app.standins.sent("tickers").length;
   for (const [path, data] of Object.entries(pages)) {

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { insertShifts } from "../../scripts/bench/documentRows";
-import { research, whales } from "../../convex/pages/shapes";
-import { bigUsd, usd } from "../../convex/pages/words";
+import { research, serviceStatus, whales } from "../../convex/pages/shapes";
+import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
 import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
@@ -82,7 +82,7 @@ describe("research", () => {
     const answer = await openPage(app, "/research?token=BTC");
     const words = soundWords(answer);
     for (const i of urls.keys()) says(words, `It says ${i + 1}. `, `Source ${i + 1}`);
-    const links = answer.text.matchAll(/<a href="(https:[^"]*)" rel="noopener nofollow">([^<]*)<\/a>/g);
+    const links = answer.text.matchAll(/<a href="(https:[^"]*)" rel="noopener nofollow">([^<@]*)<\/a>/g);
     expect(Array.from(links, ([, href, name]) => [name, href])).toEqual([
       ["Source 1", "https://www.coingecko.com/en/coins/bitcoin"],
       ["Source 2", "https://news.example/a?b=c&amp;d=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"],
@@ -97,7 +97,7 @@ describe("research", () => {
     const words = soundWords(await openPage(app, "/research?token=ETH"));
     const { snapshot } = research.parse((await app.get("/research?token=ETH")).body);
     // A citation is set small, in a tag of its own.
-    const details = (snapshot?.impacts ?? []).map(({ detail }) => detail.replace(/\](?=\S)/g, "] "));
+    const details = (snapshot?.impacts ?? []).map(({ detail }) => typeset(detail).replace(/\](?=\S)/g, "] "));
     says(words, "On-demand result", "5 hours ago", ...details);
     expect(words.indexOf("Final report")).toBeLessThan(words.indexOf("On-demand result"));
     await app.settle();
@@ -178,12 +178,34 @@ describe("whales", () => {
 });
 
 describe("the status", () => {
+  test("says what works now, which hours were served, and what went wrong by its code", async ({ app }) => {
+    await app.advance(3 * HOUR);
+    says(
+      soundWords(await openPage(app, "/status")),
+      "Everything works",
+      "This begins with the first full hour",
+    );
+    await app.pass(2 * HOUR + 10 * MINUTE);
+    // Nothing runs for two hours.
+    await app.advance(2 * HOUR);
+    await app.pass(HOUR);
+    const { uptime, troubles } = serviceStatus.parse((await app.get("/status")).body);
+    expect(troubles).toEqual([]);
+    expect(uptime.days.map(({ hours }) => hours.trim()).join("")).toMatch(/^\.+xx+\.?$/);
+    expect(uptime.incidents.map(({ code }) => code)).toEqual(["down"]);
+    const words = soundWords(await openPage(app, "/status"));
+    says(words, "The service did not answer down", `${uptime.percent?.toFixed(2)} %`, "were served");
+    expect(words).not.toMatch(/LLM_GATEWAY|cron|budget/);
+  });
+});
+
+describe("the board", () => {
   test("shows what /health knows, and nothing of who asks", async ({ app }) => {
     await app.get("/mcp/market");
     await app.pass(10 * MINUTE);
-    const answer = await openPage(app, "/status");
+    const answer = await openPage(app, "/board");
     const words = soundWords(answer);
-    const health = await app.get("/status");
+    const health = await app.get("/board");
     const { caller, ...known } = (await app.get("/health")).body;
     expect(caller).toBeDefined();
     expect(health.body).toEqual(known);
@@ -209,8 +231,8 @@ describe("the status", () => {
       }
       await db.insert("work", { ...job, lane: "paid", state: "running" });
     });
-    const words = soundWords(await openPage(app, "/status"));
-    const { reasons, checks } = serviceHealth.parse((await app.get("/status")).body);
+    const words = soundWords(await openPage(app, "/board"));
+    const { reasons, checks } = serviceHealth.parse((await app.get("/board")).body);
     expect(reasons.length).toBeGreaterThan(0);
     says(words, "Needs attention", ...reasons);
     expect([checks.lanes.anonymous, checks.lanes.paid]).toEqual([

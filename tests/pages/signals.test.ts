@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { insertSignals } from "../../scripts/bench/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
-import { points, signed, usd } from "../../convex/pages/words";
+import { points, signed, usd } from "../../convex/lib/text/numbers";
 import type { App } from "../support/app";
 import {
   buy,

@@ -1,3 +1,4 @@
+import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
 import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";
@@ -185,9 +186,9 @@ describe("a research shift", () => {
       const text = messages[i + 1]?.parts.join("\n");
       expect(text).toContain(titles[i]);
       expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
-      expect(text).toContain(report.result.shortSummary.replaceAll("&", "&amp;"));
+      expect(text).toContain(typeset(report.result.shortSummary).replaceAll("&", "&amp;"));
       for (const { title, confidence } of report.result.impacts) {
-        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}% · `);
+        expect(text).toContain(`<b>${title}</b> · ${Math.round(confidence * 100)}\u202F% · `);
       }
     }
 

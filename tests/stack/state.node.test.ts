@@ -39,7 +39,7 @@ describe("settings", () => {
       `${LOCAL_ENV_FILE}, line 3: CONFIRMATIONS must be a whole number from 1 to 1000`,
       "environment: SWAP_API_URL must be an http(s) address",
       "environment: SENTIMENT_API_KY is no name that anything reads: did you mean SENTIMENT_API_KEY?",
-      "Correct what has to be, or leave it empty.",
+      "Fix these lines, or leave them empty.",
       "",
     ]);
   });

@@ -69,6 +69,7 @@ function declared(pathname: string): string {
 function problemOf(method: string, path: string, got: Got): string | null {
   const common = commonProblem(got.headers);
   if (common !== null) return common;
+  if (isFailurePage(method, got)) return failurePageProblem(got);
   const operations = documented().document.paths[path];
   if (method === "OPTIONS") return preflightProblem(got);
   if (operations === undefined) return refusalProblem(got, 404);
@@ -79,6 +80,19 @@ function problemOf(method: string, path: string, got: Got): string | null {
   const answer = operation.responses[String(got.status)];
   if (answer === undefined) return `the status is not documented for ${operation.operationId}`;
   return headersProblem(answer, got.headers) ?? bodyProblem(operation, path, method, answer, got);
+}
+
+/** What browsers see of any failure, which the document tells once for all. */
+function isFailurePage(method: string, { status, headers }: Got): boolean {
+  const isRead = method === "GET" || method === "HEAD";
+  return isRead && status >= 400 && headers.get("content-type") === "text/html; charset=utf-8";
+}
+
+function failurePageProblem({ status, headers }: Got): string | null {
+  if (status === 402) return "terms of payment are no page";
+  const policy = headers.get("content-security-policy") ?? "";
+  if (!policy.includes("default-src 'none'")) return "its page may load something";
+  return headers.get("vary") === "Accept" ? null : "it does not vary by what is accepted";
 }
 
 function commonProblem(headers: Headers): string | null {

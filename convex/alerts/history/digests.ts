@@ -2,27 +2,22 @@ import { internal } from "../../_generated/api";
 import { type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { dollars } from "../../lib/text/strings";
-import { DAY, HOUR } from "../../lib/time";
+import { HOUR } from "../../lib/time";
 import type { Paragraph } from "../../messenger/format";
 import { PRICED_TOKENS } from "../../prices/tables";
-import { latestSignals } from "../../signals/record/model";
-import { TOKENS } from "../../signals/trade/rules";
-import { latestAlerts } from "../../whales/model";
-import { COINS, isCoin } from "../../whales/coins";
+import { signalsDigest } from "../../signals/views/digest";
+import { whalesDigest } from "../../whales/digest";
 import { fire } from "../firings";
 import { CLOCK } from "./subjects";
 import { lastObservation } from "./observations";
 import { nextTime } from "../language/times";
-import { percent } from "../words";
+import { signed } from "../../lib/text/numbers";
 
 /** Digests at a time of the day: what is stored, in a few lines. */
 
 const BATCH = 25;
 /** One that is later than this is left out: the next one is near. */
 const LATEST_MS = HOUR;
-const WHALES = 3;
-/** Looked at for the largest. */
-const LOOK_AT = 200;
 
 /** Sends the digests whose time has come, each once, and says when the next one is due. */
 export const sendDue = change({}, async (ctx) => {
@@ -48,50 +43,29 @@ export const sendDue = change({}, async (ctx) => {
   if (due.length === BATCH) await ctx.scheduler.runAfter(0, internal.alerts.history.digests.sendDue, {});
 });
 
-async function digest(ctx: QueryCtx, now: number): Promise<Paragraph[]> {
-  const prices = await Promise.all(PRICED_TOKENS.map((token) => priceLine(ctx, token, now)));
-  const signals = (await latestSignals(ctx, TOKENS)).filter(({ generatedAt }) => now - generatedAt < DAY);
-  const whales = (await latestAlerts(ctx, now - DAY, LOOK_AT))
-    .filter(({ movement }) => movement !== undefined)
-    .toSorted((a, b) => b.amount - a.amount)
-    .slice(0, WHALES);
-  return [
-    [{ bold: "Prices" }, ...prices],
-    [
-      { bold: "Signals" },
-      ...(signals.length === 0
-        ? ["\nnone of the last 24 hours"]
-        : signals.map(
-            ({ token, signal, entry, status }) => `\n${token} ${signal} at ${dollars(entry)}, ${status}`,
-          )),
-    ],
-    [
-      { bold: "Largest movements of 24 hours on Base" },
-      ...(whales.length === 0
-        ? ["\nnone measured"]
-        : whales.map(
-            ({ token, amount, alertType }) =>
-              `\n${dollars(amount)} of ${isCoin(token) ? COINS[token].name : token}, ${WAYS[alertType]}`,
-          )),
-    ],
-  ];
+/** Its parts, each from the room that knows it. */
+const PARTS: readonly ((ctx: QueryCtx, now: number) => Promise<Paragraph>)[] = [
+  pricesDigest,
+  signalsDigest,
+  whalesDigest,
+];
+
+function digest(ctx: QueryCtx, now: number): Promise<Paragraph[]> {
+  return Promise.all(PARTS.map((part) => part(ctx, now)));
 }
 
-const WAYS = {
-  cex_inflow: "into an exchange",
-  cex_outflow: "out of an exchange",
-  large_transfer: "moved",
-  smart_money: "moved",
-} as const;
+async function pricesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
+  return [
+    { bold: "Prices" },
+    ...(await Promise.all(PRICED_TOKENS.map((token) => priceLine(ctx, token, now)))),
+  ];
+}
 
 async function priceLine(ctx: QueryCtx, token: "BTC" | "ETH", now: number): Promise<string> {
   const price = await lastObservation(ctx, `price:${token}`, now);
   if (price === null) return `\n${token}: not known`;
   const change = await lastObservation(ctx, `change:${token}:24`, now);
-  const moved =
-    change === null
-      ? ""
-      : ` (${change.value < 0 ? "" : "+"}${percent(Number(change.value.toFixed(2)))} in 24 hours)`;
+  const moved = change === null ? "" : ` (${signed(change.value)} in 24 hours)`;
   return `\n${token} ${dollars(price.value)}${moved}`;
 }
 

@@ -34,7 +34,7 @@ const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9 };
 
 /** Several words together that are a line; `null` for any other, and for what may not be asked for. */
 export function readLine(text: string): Line | null {
-  const words = text.normalize("NFKC").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
+  const words = text.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim().replace(/\.$/, "");
   for (const read of [price, change, funding, flow, digest]) {
     const found = read(words);
     if (found === null) continue;

@@ -7,7 +7,7 @@ import { DAILY } from "../../signals/record/tables";
 import { statisticsOf } from "../../signals/statistics/figures";
 import { TOKENS } from "../../signals/trade/rules";
 import { edgeLines } from "../../signals/views/cards";
-import { alertCard } from "../../whales/cards";
+import { alertCard, lastHours } from "../../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../../whales/model";
 import { hoursIn, tokenIn } from "./arguments";
 import { latestShortCard, notice, recordCard } from "../cards";
@@ -87,7 +87,7 @@ export const marketCommands: readonly Command[] = [
           ? []
           : [{ text, command: `whales ${hours} ${target}` }];
       const answer = alertCard({
-        ...{ hours, at: now, alerts: alerts.map(publicAlert) },
+        ...{ window: lastHours(hours), at: now, alerts: alerts.map(publicAlert) },
         page: { number: shown, size: PAGE },
       });
       return { answer, buttons: [[...to(shown - 1, "◀ Larger"), ...to(shown + 1, "Smaller ▶")]] };

@@ -6,8 +6,9 @@ import { freezeAccount, thaw, userInSay } from "../../messenger/owners";
 import { changeRules } from "../../users/levels";
 import { decide } from "../../wallets/orders/approvals";
 import { decidedCard } from "../../wallets/orders/cards";
-import { HOW_TO_LINK, notice } from "../cards";
+import { notice } from "../cards";
 import { orReason, type Command, type Outcome, type Request } from "./command";
+import { needsAccount } from "./webApp";
 
 /** What the owner of an account says in their chat about it: it tightens, or decides what they were asked, or waits. */
 
@@ -72,7 +73,7 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
   return {
     answer: [
       [{ bold: "🔐 Is this your wallet?" }],
-      [address ?? "There is no wallet yet."],
+      [address === null ? "There is no wallet yet." : { code: address }],
       [`Its account is called ${pseudonym}.`],
       [
         "If you tap Own, this chat decides: orders by the userId alone wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
@@ -114,7 +115,7 @@ function answerNamed(name: string, isYes: boolean): Command {
 
 async function freeze(ctx: MutationCtx, { sender }: Request): Promise<Outcome> {
   const userId = await userInSay(ctx, sender.messengerId, Date.now());
-  if (userId === null) return { answer: notice(...HOW_TO_LINK) };
+  if (userId === null) return needsAccount("freeze");
   const isNew = await freezeAccount(ctx, userId, "chat");
   return { answer: isNew ? [] : notice("Your account is frozen already.") };
 }

@@ -10,7 +10,7 @@ import { symbolIn } from "../../lib/money/tokens";
 import { lastObservation } from "../../alerts/history/observations";
 import { COIN } from "../../alerts/language/grammar";
 import { lineOf } from "../../alerts/language/wordings";
-import { signedPercent } from "../../alerts/words";
+import { signed } from "../../lib/text/numbers";
 import { symbolAmong } from "../../market/lists";
 import type { Button, Paragraph } from "../../messenger/format";
 import { notice } from "../cards";
@@ -52,7 +52,7 @@ async function knownPrice(ctx: QueryCtx, token: string, facts: readonly Fact[]):
 }
 
 function line({ token, priceUsd, change }: Known): string {
-  const moved = change === null ? "" : ` ${change < 0 ? "▼" : "▲"} ${signedPercent(change)} in 24 h`;
+  const moved = change === null ? "" : ` ${change < 0 ? "▼" : "▲"} ${signed(change)} in 24 h`;
   return `${token} ${dollars(priceUsd)}${moved}`;
 }
 
@@ -74,8 +74,8 @@ export async function priceOutcome(ctx: MutationCtx, written: string): Promise<O
   if (known === null) return null;
   const answer: Paragraph[] = [[{ bold: line(known) }, `\n${dateTime(known.observedAt)} (${known.source})`]];
   const [above, below] = [
-    alertButton(known, "Alert at +5 %", 1.05),
-    alertButton(known, "Alert at −5 %", 0.95),
+    alertButton(known, `Alert at ${signed(5, 0)}`, 1.05),
+    alertButton(known, `Alert at ${signed(-5, 0)}`, 0.95),
   ];
   return { answer, buttons: [[above, below], [{ text: "Again", command: `price ${token}` }]] };
 }

@@ -7,9 +7,9 @@ import { isSymbol } from "../../lib/money/tokens";
 import type { Button, Paragraph } from "../../messenger/format";
 import { configOf } from "../../messenger/model";
 import { fullTextCard, sourcesCard, stopButton } from "../../research/reports/cards";
-import { activeShiftsOf } from "../../research/model";
+import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../../research/model";
 import type { Result } from "../../research/shapes";
-import { notice } from "../cards";
+import { notice, statusCard } from "../cards";
 import { orReason, type Command, type Outcome } from "./command";
 
 /** The bot's commands about research, and its questions. */
@@ -116,6 +116,18 @@ export const researchCommands: readonly Command[] = [
           buttons: [[stopButton(jobId, shift?.token ?? null)]],
         };
       }),
+  },
+  {
+    name: "status",
+    summary: "How your research shift is doing",
+    access: "linked",
+    run: async (ctx, { userId }) => {
+      const reports = await latestReportsOf(ctx, userId);
+      const active = await activeShiftsOf(ctx, userId);
+      const [newest] = active;
+      const collection = newest === undefined ? null : await lastCollectionOf(ctx, newest._id);
+      return { answer: statusCard({ active, collection, reports }, Date.now()) };
+    },
   },
   {
     name: "ask",

@@ -2,6 +2,7 @@ import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
 import type { Caller } from "../limits/callers";
+import { prefersHtml } from "./accept";
 import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
 
@@ -29,8 +30,16 @@ type Loader = () => Promise<readonly Answering[]>;
 /** By path and method, who answers. */
 export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
 
-/** Mounts the routes, the preflight of every path, and the JSON answers for unknown paths and methods. */
-export function mount(router: HttpRouter, routes: Routes, notice?: Notice): void {
+/** A failure as a page, for who looks with a browser. */
+export type Failing = { status: number; message: string };
+type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
+
+/** Mounts the routes, the preflight of every path, and the answers for unknown paths and methods. */
+export function mount(
+  router: HttpRouter,
+  routes: Routes,
+  { notice, failurePage }: { notice?: Notice; failurePage?: FailurePage } = {},
+): void {
   const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
   /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
   const known = (request: Request): string | undefined => {
@@ -45,7 +54,7 @@ export function mount(router: HttpRouter, routes: Routes, notice?: Notice): void
   // By the address itself, whichever route has caught it: a prefix also takes what is another path's, and what is nobody's.
   const handler = httpAction((ctx: ActionCtx, request) => {
     const path = known(request);
-    return answer(request, path ?? "unknown", async (requestId) => {
+    return answer(request, path ?? "unknown", failurePage, async (requestId) => {
       const one = methodsOf(path === undefined ? {} : routes[path]).find(
         ({ method }) => method === (request.method === "HEAD" ? "GET" : request.method),
       );
@@ -92,6 +101,7 @@ export function pathOf(request: Request): string {
 async function answer(
   request: Request,
   path: string,
+  failurePage: FailurePage | undefined,
   run: (requestId: string) => Response | Promise<Response>,
 ): Promise<Response> {
   const requestId = crypto.randomUUID();
@@ -102,6 +112,8 @@ async function answer(
   } catch (error) {
     response = failureResponse(error, requestId);
   }
+  if (failurePage !== undefined && isForReader(request, response))
+    response = await asPage(response, requestId, failurePage);
   log.info("http", {
     requestId,
     method: request.method,
@@ -111,6 +123,25 @@ async function answer(
   });
   // Of a GET the same without its body.
   return request.method === "HEAD" ? new Response(null, response) : response;
+}
+
+/** Terms of payment are for programs, whatever they accept. */
+function isForReader({ method, headers }: Request, { status }: Response): boolean {
+  return status >= 400 && status !== 402 && method !== "POST" && prefersHtml(headers.get("accept"));
+}
+
+async function asPage(failed: Response, requestId: string, page: FailurePage): Promise<Response> {
+  const { status } = failed;
+  const body: unknown = await failed.json();
+  const told: unknown = typeof body === "object" && body !== null ? Reflect.get(body, "error") : undefined;
+  const message = typeof told === "string" ? told : "";
+  const { value, headers } = await page({ status, message });
+  const more = ["Retry-After", "Allow"].flatMap((name) => {
+    const kept = failed.headers.get(name);
+    return kept === null ? [] : [[name, kept]];
+  });
+  const own = { ...headers, ...PRIVATE, Vary: "Accept", ...Object.fromEntries(more) };
+  return respond(status, "text/html", value, requestId, own);
 }
 
 function failureResponse(error: unknown, requestId: string): Response {

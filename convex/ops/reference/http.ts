@@ -26,11 +26,8 @@ const document: MountedEndpoint = endpoint({
   handler: unread,
 });
 
-const reference: MountedEndpoint = endpoint({
+const REFERENCE = {
   methods: ["GET"],
-  path: "/docs",
-  summary: "This reference, as a page to read.",
-  description: "The same as `/openapi.json`, for people; without scripts.",
   answerHeaders: {
     ...CACHE_HEADERS,
     "X-Content-Type-Options": "nosniff",
@@ -39,9 +36,25 @@ const reference: MountedEndpoint = endpoint({
   },
   unchanged: "It is what `If-None-Match` names.",
   media: "text/html",
-  input: z.object({}),
   returns: z.string(),
   handler: unread,
+} as const;
+
+const reference: MountedEndpoint = endpoint({
+  ...REFERENCE,
+  path: "/docs",
+  summary: "This reference, as pages to read.",
+  description: "The same as `/openapi.json`, for people; without scripts. It begins with what there is.",
+  input: z.object({ q: z.string().max(100).optional().describe("Words to search for: all of them") }),
+});
+
+const part: MountedEndpoint = endpoint({
+  ...REFERENCE,
+  path: "/docs/{part}",
+  summary: "The reference's page on one subject.",
+  description: "Each is linked on `/docs`, such as `/docs/market`.",
+  errors: { not_found: "There is no such page." },
+  input: z.object({ part: z.string().describe("The subject, as /docs has it") }),
 });
 
 /** A text that is the same for everybody. */
@@ -82,6 +95,7 @@ const icon = text({
 export const referenceEndpoints: MountedEndpoint[] = [
   { ...document, handle: texts.document.handle },
   { ...reference, handle: texts.page.handle },
+  { ...part, handle: texts.part.handle },
   { ...llms, handle: texts.llms.handle },
   { ...robots, handle: texts.robots.handle },
   { ...icon, handle: texts.icon.handle },

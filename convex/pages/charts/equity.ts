@@ -3,7 +3,8 @@ import { area, curveStepAfter, line } from "d3-shape";
 import type { EquityPoint } from "../../signals/views/shapes";
 import { ARM_NAMES, type ArmName } from "../../signals/views/signals";
 import { html, type Html } from "../markup";
-import { ARM_WORDS, signed } from "../words";
+import { signed } from "../../lib/text/numbers";
+import { ARM_WORDS } from "../words";
 import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";
 
 const BOTTOM = 900;
@@ -37,6 +38,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
   const heights = apart(
     ends.map(({ value }) => y(value)),
     APART,
+    [APART / 2, BOTTOM],
   );
   const names = ends.map(
     ({ name, kind }, index) =>

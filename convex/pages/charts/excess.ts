@@ -1,7 +1,8 @@
 import { scaleLinear } from "d3-scale";
 import type { SignalStats } from "../../signals/statistics/shapes";
 import { html, type Html } from "../markup";
-import { ARM_WORDS, points } from "../words";
+import { points } from "../../lib/text/numbers";
+import { ARM_WORDS } from "../words";
 import { across, below, chart, dot, share, SPAN, upright } from "./frame";
 
 const TESTED = ["model", "coin", "momentum", "alwaysLong"] as const;

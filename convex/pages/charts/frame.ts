@@ -88,11 +88,12 @@ export type Size = "" | "spark" | "low" | "square";
 /**
  * @param id Of its own on the page.
  * @param title What it shows, and `says` its text for screen readers.
- * @param plot Shapes in the plot's own lengths. @param marks Words, lines and marks, at shares.
+ * @param plot Shapes in the plot's own lengths. @param marks Words, lines and marks, at shares. @param isCut What of the plot
+ * is beyond its scale is not drawn.
  */
 export function chart(
   { id, title, says, size = "" }: { id: string; title: string; says: string; size?: Size },
-  { plot, marks }: { plot: Part; marks: Part },
+  { plot, marks, isCut = false }: { plot: Part; marks: Part; isCut?: boolean },
   canvas: Canvas = PAGE,
 ): Html {
   const { place } = canvas;
@@ -101,10 +102,18 @@ export function chart(
     place === null
       ? null
       : html` x="${place.x}" y="${place.y}" width="${place.width}" height="${place.height}"`;
+  const high = isCut ? canvas.bottom : SPAN;
+  const cut = isCut ? html` height="${share(high)}"` : null;
   return html`<svg class="chart ${size}" ${placed} role="img" aria-labelledby="${id}-title ${id}-says">
     <title id="${id}-title">${title}</title>
     <desc id="${id}-says">${says}</desc>
-    <svg class="plot" viewBox="0 0 ${SPAN * across} ${SPAN * down}" preserveAspectRatio="none">${plot}</svg
+    <svg
+      class="plot ${isCut ? "cut" : ""}"
+      ${cut}
+      viewBox="0 0 ${SPAN * across} ${high * down}"
+      preserveAspectRatio="none"
+    >
+      ${plot}</svg
     >${marks}
   </svg>`;
 }
@@ -166,11 +175,11 @@ export function below(place: number, word: string): Html {
 /** Names at the right of what they name, moved apart where they would overlap; in the order given. */
 export function namesBeside(
   named: readonly { kind: string; at: number; words: string }[],
-  { apart: least }: Canvas,
+  canvas: Canvas,
 ): Html[] {
-  const heights = apart(
+  const heights = nameHeights(
     named.map(({ at }) => at),
-    least,
+    canvas,
   );
   return named.map(
     ({ kind, words }, index) =>
@@ -185,6 +194,11 @@ export function namesBeside(
   );
 }
 
+/** Where names stand beside what is at these heights: within the chart and apart. */
+export function nameHeights(heights: readonly number[], { apart: least, bottom }: Canvas): number[] {
+  return apart(heights, least, [least / 2, bottom]);
+}
+
 /** The least and the greatest, with 8 % of their distance on both sides. */
 export function spread(values: readonly number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
@@ -192,15 +206,28 @@ export function spread(values: readonly number[]): [number, number] {
   return [least - room, most + room];
 }
 
-/** Heights of words that stand in one column, moved apart where they would overlap; in the order given. */
-export function apart(heights: readonly number[], least: number): number[] {
+/**
+ * Heights of words that stand in one column, in the order given: moved apart where they would overlap, and never out of the
+ * column. @param least Between two of them. @param column From where to where their middles may stand; where it is too short
+ * for all of them, they share it.
+ */
+export function apart(
+  heights: readonly number[],
+  least: number,
+  [top, bottom]: readonly [number, number],
+): number[] {
   const order = heights.map((_, index) => index).toSorted((a, b) => (heights[a] ?? 0) - (heights[b] ?? 0));
+  const step = Math.min(least, (bottom - top) / Math.max(1, order.length - 1));
   const placed = [...heights];
-  let lowest = -Infinity;
+  let lowest = top - step;
   for (const index of order) {
-    const height = Math.max(placed[index] ?? 0, lowest + least);
-    placed[index] = height;
-    lowest = height;
+    lowest = Math.max(placed[index] ?? 0, lowest + step);
+    placed[index] = lowest;
+  }
+  let highest = bottom + step;
+  for (const index of order.toReversed()) {
+    highest = Math.min(placed[index] ?? 0, highest - step);
+    placed[index] = highest;
   }
   return placed;
 }

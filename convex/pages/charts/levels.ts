@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
-import { shortUsd, usd } from "../words";
+import { shortUsd, usd } from "../../lib/text/numbers";
 import {
   across,
   box,
@@ -26,15 +26,19 @@ export function levelsChart(
   window: { from: number; to: number },
   canvas: Canvas = PAGE,
 ): Html {
-  const { top, bottom, names: end } = canvas;
+  const { bottom, names: end } = canvas;
   const { id, token, entry, generatedAt, expiresAt, closedAt, exitPrice } = signal;
   const levels = levelsOf(signal);
-  const known = [...levels.map(({ price }) => price), ...path.map(({ priceUsd }) => priceUsd)];
   const x = scaleUtc().domain([window.from, window.to]).range([0, end]);
-  const y = scaleLinear().domain(spread(known)).range([bottom, top]);
+  const y = levelScale(
+    levels.map(({ price }) => price),
+    path,
+    canvas,
+  );
   const at = (moment: string) => x(new Date(moment));
   const places = path.map(({ at: moment, priceUsd }): [number, number] => [at(moment), y(priceUsd)]);
-  const [begins, ends] = [at(generatedAt), at(expiresAt)];
+  // Once it is closed, nothing is at stake any more.
+  const [begins, ends] = [at(generatedAt), at(closedAt ?? expiresAt)];
   const zone = (kind: string, price: number | null) => {
     if (price === null) return null;
     return box(kind, [begins, ends], [Math.min(y(price), y(entry)), Math.max(y(price), y(entry))], canvas);
@@ -51,6 +55,7 @@ export function levelsChart(
   return chart(
     { id: `levels-${id}`, title: `${token} around the signal, in USD`, says: saying(signal, path) },
     {
+      isCut: true,
       plot: html`${zone("gain far", signal.tp2)}${zone("gain", signal.tp1)}${zone("risk", signal.sl)}<path
           class="path"
           d="${course(places, canvas)}"
@@ -69,6 +74,26 @@ function levelsOf({ entry, tp1, tp2, sl }: PublicSignal): Level[] {
     ["SL", sl, "stop"],
   ] as const;
   return all.flatMap(([name, price, kind]) => (price === null ? [] : [{ name, price, kind }]));
+}
+
+/**
+ * From a price to its height: all of the path is shown, as far as the levels stay what is looked at. Where it went further
+ * away than they are wide, it leaves the chart.
+ */
+export function levelScale(
+  levels: readonly number[],
+  path: readonly Pick<PricePoint, "priceUsd">[],
+  { top, bottom }: Canvas,
+) {
+  const prices = path.map(({ priceUsd }) => priceUsd);
+  const [low, high] = [Math.min(...levels), Math.max(...levels)];
+  const room = high - low;
+  // One level alone is no scale.
+  const shown =
+    room === 0
+      ? [...levels, ...prices]
+      : [...levels, ...prices.map((price) => Math.min(high + room, Math.max(low - room, price)))];
+  return scaleLinear().domain(spread(shown)).range([bottom, top]);
 }
 
 function saying(signal: PublicSignal, path: readonly PricePoint[]): string {

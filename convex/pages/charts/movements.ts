@@ -1,6 +1,6 @@
 import { scaleLog, scaleUtc } from "d3-scale";
 import { html, type Html } from "../markup";
-import { bigUsd } from "../words";
+import { bigUsd } from "../../lib/text/numbers";
 import { across, chart, share, SPAN, timeMarks } from "./frame";
 
 const BOTTOM = 880;

@@ -1,7 +1,7 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import type { PricePoint } from "../../prices/views";
 import { html, type Html } from "../markup";
-import { signed } from "../words";
+import { signed } from "../../lib/text/numbers";
 import { chart, course, dot, namesBeside, scaleLines, spread, timeMarks, type Canvas } from "./frame";
 
 type Moved = Pick<PricePoint, "at" | "priceUsd">;

@@ -2,7 +2,7 @@ import { scaleLinear, scaleUtc } from "d3-scale";
 import { area, curveMonotoneX, line } from "d3-shape";
 import type { PricePoint } from "../../prices/views";
 import { html, type Html } from "../markup";
-import { usd } from "../words";
+import { usd } from "../../lib/text/numbers";
 import { chart, dot, SPAN, spread } from "./frame";
 
 /** A price's course without scales; `null` for less than two prices. */

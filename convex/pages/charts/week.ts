@@ -4,7 +4,7 @@ import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
 import { html, type Html } from "../markup";
-import { shortUsd, usd } from "../words";
+import { shortUsd, usd } from "../../lib/text/numbers";
 import { chart, course, dot, PAGE, scaleLines, SPAN, spread, timeMarks, upright, type Canvas } from "./frame";
 
 const WEEK_MS = 7 * DAY;

@@ -1,4 +1,6 @@
+import { percent } from "../../lib/text/numbers";
 import { dateTime, HOUR, MINUTE } from "../../lib/time";
+import { linkedCitations } from "../../messenger/citations";
 import type { Button, Paragraph } from "../../messenger/format";
 import { nameOf } from "../writing/brief";
 import { dueAfterMs } from "./checkpoints";
@@ -57,7 +59,7 @@ export function snapshotCard(
   const signals = result.impacts
     .toSorted((a, b) => Number(isOf(b, token)) - Number(isOf(a, token)) || b.confidence - a.confidence)
     .slice(0, KEY_SIGNALS)
-    .flatMap(impactLine);
+    .flatMap((impact) => impactLine(impact, result));
   return [
     [{ bold: `🔬 Research · ${name}` }, `\n${dateTime(generatedAt)} · `, { bold: result.marketOutlook }],
     [result.shortSummary],
@@ -92,9 +94,9 @@ function resultParagraphs(result: Result): Paragraph[] {
   return [
     [`${MARKS[result.marketOutlook]} Outlook: `, { bold: result.marketOutlook }],
     [result.shortSummary],
-    [{ bold: "Key signals" }, ...result.impacts.flatMap(impactLine)],
+    [{ bold: "Key signals" }, ...result.impacts.flatMap((impact) => impactLine(impact, result))],
     [{ bold: "Full analysis" }],
-    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph): Paragraph => [paragraph]),
+    ...result.fullAnalysis.split(/\n\s*\n/).map((paragraph) => linkedCitations(paragraph, result.sources)),
     [VIEW],
     ...sourceParagraphs(result),
   ];
@@ -134,9 +136,14 @@ function isOf({ title }: Result["impacts"][number], token: string | null): boole
   );
 }
 
-function impactLine(impact: Result["impacts"][number]): Paragraph {
-  const percent = Math.round(impact.confidence * 100);
-  return [`\n${MARKS[impact.sentiment]} `, { bold: impact.title }, ` · ${percent}% · ${impact.detail}`];
+function impactLine(
+  { title, detail, sentiment, confidence }: Result["impacts"][number],
+  { sources }: Result,
+): Paragraph {
+  return [
+    ...[`\n${MARKS[sentiment]} `, { bold: title }, ` · ${percent(confidence * 100, 0)} · `],
+    ...linkedCitations(detail, sources),
+  ];
 }
 
 /** `2h 30min`, `8h`. */

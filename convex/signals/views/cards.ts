@@ -1,6 +1,7 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import { sourceName } from "../../lib/publicSources";
+import { points, signed } from "../../lib/text/numbers";
 import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
@@ -14,7 +15,7 @@ import { calibratedWords, signalId } from "./signals";
 /** The messenger's cards of signals. */
 
 const MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
-const ENDINGS = { PENDING: "⏳ open", WIN: "✅ win", LOSS: "❌ loss", EXPIRED: "⌛ expired" } as const;
+const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
 
 /** The day's new signals. */
 export function issuedCard(signals: readonly Signal[], head: PublishedHead | null): Paragraph[] {
@@ -68,7 +69,7 @@ export function weekCard(
   const spread =
     averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
       ? ""
-      : `\nAverage ${percent(averagePnlPercent)} · best ${percent(bestPnlPercent)} · worst ${percent(worstPnlPercent)}`;
+      : `\nAverage ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
     [...standingLines(recap), spread],
@@ -83,20 +84,20 @@ export function weekCard(
   ];
 }
 
-/** `+2.1 points over chance in 180 trades (90 days), -3.0 to +7.4: not distinguishable from chance`. */
+/** `2.1 points above chance in 180 trades (90 days), −3.0 to +7.4: not distinguishable from chance`. */
 export function edgeLines({ trades, days, excessPoints, afterCosts, ...edge }: Edge): Span[] {
   const { lowPoints, highPoints, verdict } = edge;
   if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
   return [
     { bold: "Whole record" },
-    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${points(excessPoints)} points over chance (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
   ];
 }
 
 function levelLines(signal: Signal): Span[] {
   const { entry, tp1, tp2, sl, price } = signal;
   const title = `${MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
-  const from = (level: number) => `${dollars(level)} (${percent((level / entry - 1) * 100)})`;
+  const from = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
   const levels =
     tp1 === null || tp2 === null || sl === null
       ? `\nNo position around ${dollars(entry)}`
@@ -105,35 +106,34 @@ function levelLines(signal: Signal): Span[] {
     { bold: title },
     ` · confidence ${signal.confidence}%, ${calibratedWords(signal)}`,
     levels,
-    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${signed(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];
 }
 
-/** `✅ win +1.20%`, `⏳ open`, `⌛ expired without a price`. */
+/** `✅ won +1.20 %`, `⏳ open`, `⌛ expired without a price`. */
 function ending({
   status,
   pnlPercent,
   exitPrice,
 }: Pick<Signal, "status" | "pnlPercent" | "exitPrice">): string {
-  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${percent(pnlPercent)}`;
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(pnlPercent)}`;
   return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
 }
 
 function standingLines(standing: Standing): Span[] {
   const { wins, losses, expired, pending, trades, totalPnlPercent, totalAfterCostsPercent } = standing;
   const open = pending === 0 ? "" : ` · open ${pending}`;
-  const excess =
-    trades === 0 ? "" : ` · ${points(standing.excessPoints / trades)} points over chance a trade`;
+  const excess = trades === 0 ? "" : ` · ${overChance(standing.excessPoints / trades)} a trade`;
   return [
     `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
-    { bold: percent(totalPnlPercent) },
-    `, after costs ${percent(totalAfterCostsPercent)} · n ${trades}${excess}`,
+    { bold: signed(totalPnlPercent) },
+    `, after costs ${signed(totalAfterCostsPercent)} · n ${trades}${excess}`,
   ];
 }
 
 function weekSignal(one: WeekSignal | null | undefined): string {
   if (one === null || one === undefined) return "—";
-  const result = one.pnlPercent === null ? "" : ` ${percent(one.pnlPercent)}`;
+  const result = one.pnlPercent === null ? "" : ` ${signed(one.pnlPercent)}`;
   return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result}`;
 }
 
@@ -159,18 +159,9 @@ function weekday(day: string): string {
   return WEEKDAYS[new Date(day).getUTCDay()] ?? day;
 }
 
-/** `+2.1`. */
-function points(value: number): string {
-  const shown = value.toFixed(1);
-  if (shown === "-0.0" || shown === "0.0") return "0.0";
-  return value > 0 ? `+${shown}` : shown;
-}
-
-/** `+1.20%`. */
-function percent(value: number): string {
-  const shown = value.toFixed(2);
-  if (shown === "-0.00" || shown === "0.00") return "0.00%";
-  return `${value > 0 ? "+" : ""}${shown}%`;
+/** `2.1 points above chance`. */
+function overChance(excess: number): string {
+  return `${points(Math.abs(excess)).replace("+", "")} points ${excess < 0 ? "below" : "above"} chance`;
 }
 
 export async function picturesOf(signals: readonly Pick<Signal, "token" | "slot">[]): Promise<Picture> {

@@ -5,7 +5,6 @@ import { change } from "../../lib/changes";
 import { log } from "../../lib/log";
 import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
-import { WINDOW_HOURS } from "../kinds";
 import { vReported } from "../tables";
 import { tell } from "../news";
 import { checkWhenDue } from "./checks";
@@ -104,7 +103,7 @@ export const finish = change(
     const counts = { stored: stored.length, merged, dropped };
     await end(ctx, watchId, { state: "done", counts, ...(note === null ? {} : { note }) });
     if (dropped > 0) log.warn("whales.dropped", { watchId, dropped });
-    await tell(ctx, stored, { hours: WINDOW_HOURS, subject: watchId });
+    await tell(ctx, stored, watchId);
     await checkWhenDue(ctx);
   },
 );

@@ -58,6 +58,8 @@ export type Messenger = {
    * @throws TypeError where no message has such a button.
    */
   tap(tap: unknown): Promise<{ updateId: number; status: number }>;
+  /** A picture that was sent, at `/pictures/<messageId>.png`; `null` for any other path. */
+  picture(path: string): Uint8Array<ArrayBuffer> | null;
 };
 
 /**
@@ -152,6 +154,7 @@ export function createMessenger(options: {
       if (!body.success) return refuse(400, "Bad Request: can't parse JSON object");
       return run(method, botToken, { ...inQuery, ...body.data });
     },
+    picture: (path) => chats.picture(Number(/^\/pictures\/(\d{1,15})\.png$/.exec(path)?.[1])),
     say: (message) => {
       const { chatId, text, from } = sayShape.parse(message);
       const [command] = /^\/[\w@]+/.exec(text) ?? [];

@@ -6,7 +6,8 @@
 import * as z from "zod";
 import { readKeyboard, type Keyboard } from "./keyboard";
 import { parseJson } from "../http";
-import { readPhoto } from "./photo";
+import { readPhoto, type Photo } from "./photo";
+import { asTyped } from "./typed";
 import type { SentMessage } from "../records";
 import { parseHtml } from "./html";
 
@@ -74,7 +75,12 @@ export type Chats = {
   withButton(chatId: string, named: string): { message: Standing; data: string } | null;
   /** A query that somebody's tap has made. */
   openQuery(): string;
+  /** The picture of a message, while it is one of the last fifty. */
+  picture(messageId: number): Uint8Array<ArrayBuffer> | null;
 };
+
+const MOST_PICTURES = 50;
+type Sent = { photo: Photo; file: Uint8Array<ArrayBuffer> };
 
 export function createChats(options: {
   now: () => number;
@@ -85,8 +91,15 @@ export function createChats(options: {
   const { now, accepted, sentBy, chatOf } = options;
   const standing = new Map<string, Standing>();
   const queries = new Map<string, number>();
+  const pictures = new Map<number, Uint8Array<ArrayBuffer>>();
   let lastMessageId = 0;
   let lastQuery = 0;
+
+  const keepPicture = (messageId: number, file: Uint8Array<ArrayBuffer>): void => {
+    pictures.delete(messageId);
+    pictures.set(messageId, file);
+    for (const oldest of pictures.keys()) if (pictures.size > MOST_PICTURES) pictures.delete(oldest);
+  };
 
   const shown = (message: Standing): unknown => ({
     message_id: message.messageId,
@@ -96,8 +109,10 @@ export function createChats(options: {
     ...(message.isPhoto ? { photo: [], caption: message.text } : { text: message.text }),
     ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
   });
-  const stand = (method: string, message: Standing, photo?: SentMessage["photo"]): Outcome => {
+  const stand = (method: string, message: Standing, sent?: Sent): Outcome => {
     standing.set(keyOf(message), message);
+    const photo = sent?.photo;
+    if (sent !== undefined) keepPicture(message.messageId, sent.file);
     const { botToken, chatId, messageId, source, keyboard } = message;
     accepted({
       ...{ botToken, method, chatId, text: source, at: now(), messageId },
@@ -152,7 +167,7 @@ export function createChats(options: {
     const messageId = ++lastMessageId;
     const { keyboard } = read;
     const message = { botToken, chatId, messageId, text: caption.text, source, keyboard, isPhoto: true };
-    return stand("sendPhoto", message, photo.photo);
+    return stand("sendPhoto", message, photo);
   };
 
   const editMessage = async (
@@ -197,7 +212,7 @@ export function createChats(options: {
     }
     const isPhoto = before.isPhoto || photo !== null;
     const message = { botToken, chatId, messageId, text: text.text, source, keyboard, isPhoto };
-    return stand(method, message, photo?.photo);
+    return stand(method, message, photo ?? undefined);
   };
 
   const sendChatAction = (botToken: string, parameters: unknown): Outcome => {
@@ -244,11 +259,15 @@ export function createChats(options: {
       }
     },
     nextMessageId: () => ++lastMessageId,
+    picture: (messageId) => pictures.get(messageId) ?? null,
     withButton: (chatId, named) => {
       for (const message of [...standing.values()].reverse()) {
         const button = message.keyboard
           .flat()
-          .find(({ text, callback_data: data }) => data !== undefined && (text === named || data === named));
+          .find(
+            ({ text, callback_data: data }) =>
+              data !== undefined && (asTyped(text) === asTyped(named) || data === named),
+          );
         if (message.chatId === chatId && button?.callback_data !== undefined) {
           return { message, data: button.callback_data };
         }

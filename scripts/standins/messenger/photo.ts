@@ -1,7 +1,9 @@
 /** Part of the messenger's stand-in for local use: uploaded pictures, checked as the Bot API checks them. */
 
 export type Photo = { width: number; height: number; bytes: number };
-type Read = { ok: true; photo: Photo } | { ok: false; status: number; problem: string };
+type Read =
+  | { ok: true; photo: Photo; file: Uint8Array<ArrayBuffer> }
+  | { ok: false; status: number; problem: string };
 
 const MOST_BYTES = 10 * 1024 * 1024;
 /** Of width and height together. */
@@ -28,5 +30,5 @@ export async function readPhoto(given: unknown): Promise<Read> {
   if (width + height > MOST_PIXELS || ratio > MOST_RATIO) {
     return { ok: false, status: 400, problem: "Bad Request: PHOTO_INVALID_DIMENSIONS" };
   }
-  return { ok: true, photo: { width, height, bytes: bytes.length } };
+  return { ok: true, photo: { width, height, bytes: bytes.length }, file: bytes };
 }

@@ -1,0 +1,92 @@
+import type { MutationCtx } from "../../_generated/server";
+import { codeHash } from "../../messenger/codes";
+import { linkOfAccount } from "../../messenger/model";
+import { confirmLink, dropLink } from "../../messenger/owners";
+import { pseudonymOf } from "../../users/model";
+import { walletOf } from "../../wallets/model";
+import { linkedCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
+import { unconfirmedLinkOf } from "../model";
+import { orReason, type Command, type Outcome, type Request } from "./command";
+import { ownerOffer } from "./owner";
+import { startOutcome } from "./prices";
+import { carriedIn, needsAccount } from "./webApp";
+
+/** The bot's commands about whose account this is. */
+
+export const linkingCommands: readonly Command[] = [
+  {
+    name: "start",
+    summary: "Say hello",
+    binds: true,
+    access: "anywhere",
+    // A deep link (t.me/<bot>?start=CODE) arrives as this command.
+    run: async (ctx, request) => {
+      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
+      return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
+    },
+  },
+  {
+    name: "connect",
+    argument: "CODE",
+    summary: "Link this account to yours in the web application",
+    binds: true,
+    access: "alone",
+    run: (ctx, request) => connect(ctx, request),
+  },
+  {
+    name: "confirm",
+    argument: "CODE",
+    summary: "Use a link of this account that was made outside this chat",
+    binds: true,
+    access: "alone",
+    run: (ctx, request) => confirm(ctx, request),
+  },
+  {
+    name: "unlink",
+    summary: "Unlink this account",
+    access: "alone",
+    run: async (ctx, { sender }) => {
+      const link = await linkOfAccount(ctx, sender.messengerId);
+      if (link === null) return { answer: notice("This account is not linked.") };
+      await dropLink(ctx, link, "account");
+      return { answer: notice("Unlinked. This chat gets no more of your reports or alerts.") };
+    },
+  },
+];
+
+/** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
+async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
+  const link = await linkOfAccount(ctx, sender.messengerId);
+  if (link === null) return { answer: notice(...NOTHING_TO_CONFIRM) };
+  if (link.confirmedAt !== undefined) return { answer: notice("This account's link is confirmed already.") };
+  if (argument === "") return { answer: notice(...UNCONFIRMED) };
+  if (link.codeHash !== codeHash(argument)) return { answer: notice(...WRONG_CODE) };
+  await confirmLink(ctx, link, Date.now());
+  const wallet = await walletOf(ctx, link.userId, "custody");
+  return {
+    answer: linkedCard({ account: pseudonymOf(link.userId), walletAddress: wallet?.address ?? null }),
+  };
+}
+
+async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
+  const { sender, userId, argument } = request;
+  if (userId !== null) {
+    return {
+      answer: notice(
+        "This account is already linked. Send ",
+        { command: "unlink" },
+        " before you link it to another user.",
+      ),
+    };
+  }
+  if (argument === "") return needsAccount("start");
+  const { code, then } = carriedIn(argument);
+  return orReason(async () => {
+    // A code that has made this account's link elsewhere is used up, and confirms it.
+    const link = await unconfirmedLinkOf(ctx, sender);
+    if (link?.codeHash === codeHash(code)) return confirm(ctx, { ...request, argument: code });
+    // The code itself is written down nowhere.
+    const later = { kind: "connect" as const, codeHash: codeHash(code), then };
+    return { answer: notice("Checking your code…"), later };
+  });
+}

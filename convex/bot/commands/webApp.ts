@@ -1,0 +1,35 @@
+import { optional } from "../../lib/env";
+import { HOW_TO_LINK, notice } from "../cards";
+import type { Outcome } from "./command";
+
+/** The way from the bot to the operator's web application, and back with what was asked for. */
+
+/**
+ * What somebody is told whose request needs an account. The web application makes a link code and leads back by
+ * `t.me/<bot>?start=CODE-<then>`, where the request is one tap away.
+ * @param then The request as a deep link says it: `portfolio`, `follow-SOL`.
+ */
+export function needsAccount(then: string): Outcome {
+  const address = optional("WEB_APP_URL");
+  if (address === undefined) return { answer: notice(...HOW_TO_LINK) };
+  const url = new URL(address);
+  url.searchParams.set("link", "messenger");
+  url.searchParams.set("then", then);
+  return {
+    answer: notice("This needs your account. Link it, and I go on from here."),
+    buttons: [[{ text: "Link my account", href: url.href }]],
+  };
+}
+
+/** A request as a deep link can carry it. */
+export function requestOf(name: string, argument: string): string {
+  return /^[A-Za-z0-9]{1,20}$/.test(argument) ? `${name}-${argument}` : name;
+}
+
+const CARRIED = /^([2-9A-HJ-NP-Z]{8})-([a-z0-9_]{1,32})(?:-([A-Za-z0-9]{1,20}))?$/;
+
+/** A link code with the request that it came with, as the bot's command; `then` is empty for none. */
+export function carriedIn(argument: string): { code: string; then: string } {
+  const [, code = argument, name = "", more = ""] = CARRIED.exec(argument) ?? [];
+  return { code, then: more === "" ? name : `${name} ${more}` };
+}

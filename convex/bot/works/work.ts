@@ -1,0 +1,25 @@
+import type { Id } from "../../_generated/dataModel";
+import type { ActionCtx } from "../../_generated/server";
+import type { Paragraph } from "../../messenger/format";
+import type { Sender, Step, Work } from "../tables";
+
+/** Work that a command leaves to be done after its notice: what it is given, and what it hands in. */
+
+export type Kind = Work["kind"];
+
+export type Job<Of extends Kind = Kind> = {
+  jobId: Id<"botJobs">;
+  sender: Sender;
+  userId?: string | undefined;
+  work: Extract<Work, { kind: Of }>;
+};
+
+/** Every step can be taken twice. @throws AppError with a message for the person who asked. */
+export type Worker<Of extends Kind> = (ctx: ActionCtx, job: Job<Of>) => Promise<Step>;
+
+/** The workers of some kinds: each subject's stand in a file of their own. */
+export type Workers<Of extends Kind> = { readonly [One in Of]: Worker<One> };
+
+export function answerOf(paragraphs: readonly Paragraph[]): Extract<Step, { kind: "answer" }> {
+  return { kind: "answer", paragraphs: paragraphs.map((paragraph) => [...paragraph]) };
+}

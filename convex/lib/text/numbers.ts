@@ -1,0 +1,70 @@
+import { groupedDigits, smallFigure } from "./strings";
+
+/** Figures as people read them, on cards, pages and pictures alike. Pure. */
+
+/** A space that is thin and ends no line, as before every percent sign. */
+const THIN = "\u202F";
+const MINUS = "−";
+
+/** `1.25 %`: as many digits as count, or as many places as are said. */
+export function percent(value: number, places?: number): string {
+  const told =
+    places === undefined
+      ? Math.abs(value).toLocaleString("en-US", { maximumFractionDigits: 6 })
+      : Math.abs(value).toFixed(places);
+  return `${value < 0 && Number(told) !== 0 ? MINUS : ""}${told}${THIN}%`;
+}
+
+/** `+1.42 %`, `−0.35 %`. */
+export function signed(value: number, places = 2): string {
+  return `${points(value, places)}${THIN}%`;
+}
+
+/** `+3.1`: hundredths of the way from stop to target. */
+export function points(value: number, places = 1): string {
+  const told = Math.abs(value).toFixed(places);
+  if (Number(told) === 0) return told;
+  return `${value > 0 ? "+" : MINUS}${told}`;
+}
+
+/** `97,250.50`; whole from a hundred thousand up, five digits that count below one. */
+export function usd(value: number): string {
+  if (Math.abs(value) < 1) return smallFigure(value);
+  return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
+}
+
+/** For the narrow places of charts: `97,250`, `3,410.2`. */
+export function shortUsd(value: number): string {
+  if (Math.abs(value) < 1) return smallFigure(value, 4);
+  return grouped(value.toFixed(Math.abs(value) >= 10_000 ? 0 : Math.abs(value) >= 1_000 ? 1 : 2));
+}
+
+const SIZES = [
+  [1e12, "T"],
+  [1e9, "B"],
+  [1e6, "M"],
+  [1e3, "K"],
+] as const;
+
+/** `$4.20M`, `$317K`, `$0.60`: three digits that count, so that those below one another are equally exact. */
+export function bigUsd(value: number): string {
+  // What would be rounded to a thousand of a size is one of the next.
+  const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= 0.9995 * least) ?? [1, ""];
+  return `$${Math.abs(value) < 1 ? value.toFixed(2) : (value / size).toPrecision(3)}${letter}`;
+}
+
+function grouped(fixed: string): string {
+  const [whole = "", part] = fixed.replace("-", "").split(".");
+  const digits = groupedDigits(whole) + (part === undefined ? "" : `.${part}`);
+  return fixed.startsWith("-") ? `${MINUS}${digits}` : digits;
+}
+
+/**
+ * Words with their figures in that style, whoever wrote them: `-4.38%` is `−4.38 %`. What is no figure stays: dates, ranges,
+ * names, `%20`.
+ */
+export function typeset(words: string): string {
+  return words
+    .replace(/(?<=\d)[ \u00A0\u2009]?%(?!\w)/gu, `${THIN}%`)
+    .replace(/(?<![\p{L}\p{N}.,%_-])-(?=\d[\d,]*(?:\.\d|\u202F%))/gu, MINUS);
+}

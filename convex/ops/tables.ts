@@ -1,0 +1,22 @@
+import { defineTable } from "convex/server";
+import { v } from "convex/values";
+import { older, type RecordsOf } from "../lib/records/records";
+import { vTrouble } from "./troubles";
+
+export const opsTables = {
+  /**
+   * How each hour of a day went. Written by `ops/uptime` when the next hour begins; dies after 90 days, as far back as
+   * `/status` looks. An hour that is not there was not served.
+   */
+  serviceDays: defineTable({
+    /** Epoch ms of its beginning, UTC. */
+    day: v.number(),
+    hours: v.array(v.object({ hour: v.number(), troubles: v.array(vTrouble) })),
+  }).index("by_day", ["day"]),
+};
+
+export const opsRecords: RecordsOf<typeof opsTables> = {
+  serviceDays: {
+    keep: { days: 90, why: "as far back as /status looks", aged: older("day") },
+  },
+};
