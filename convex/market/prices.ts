@@ -71,7 +71,7 @@ export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Pri
 export const current = internalAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: (ctx, { token }): Promise<Price> => currentPrice(ctx, token),
+  handler: counted((ctx, { token }: { token: PricedToken }): Promise<Price> => currentPrice(ctx, token)),
 });
 
 /**
