@@ -26,7 +26,7 @@ crons.weekly(
 );
 crons.hourly("look for whales", { minuteUTC: 4 }, internal.whales.agent.watches.begin, {});
 crons.interval("take up what is due", { minutes: 1 }, internal.ops.due.takeUp, {});
-crons.interval("watch the budget", { minutes: 10 }, internal.ops.budget.watch, {});
+crons.interval("watch the budget", { minutes: 30 }, internal.ops.budget.watch, {});
 crons.daily("delete what has aged", { hourUTC: 4, minuteUTC: 23 }, internal.ops.housekeeping.run, {});
 
 export default crons;

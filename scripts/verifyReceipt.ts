@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { parseArgs } from "node:util";
-import { isAddress, isAddressEqual, isHex, recoverTypedDataAddress, type Address } from "viem";
+import { isDeepStrictEqual, parseArgs } from "node:util";
+import { formatUnits, isAddress, isAddressEqual, isHex, recoverTypedDataAddress, type Address } from "viem";
 import * as z from "zod";
+import { USDC } from "../convex/lib/money/base";
 import { OFFER_RECEIPT, typedOffer, typedReceipt } from "../convex/payments/artifacts";
+import { NETWORK, NETWORK_V2 } from "../convex/payments/terms";
 import { failed, Misuse } from "./misuse";
 import { Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
@@ -28,28 +30,28 @@ Exit code 0: all of it holds; 1: it does not; 2: it could not be checked.`;
 const signature = z.string().refine((value) => isHex(value));
 const address = z.string().refine((value) => isAddress(value, { strict: false }));
 const named = { version: z.literal(1), network: z.string(), resourceUrl: z.string() };
-const offerShape = z.object({
-  payload: z.object({
-    ...named,
-    ...{ scheme: z.string(), asset: address, payTo: address, amount: z.string(), validUntil: z.int() },
-  }),
-  signature,
-});
+const terms = { scheme: z.string(), asset: address, payTo: address, amount: z.string().regex(/^\d{1,78}$/) };
+const offerShape = z.object({ payload: z.object({ ...named, ...terms, validUntil: z.int() }), signature });
 const receiptShape = z.object({
   payload: z.object({ ...named, payer: address, issuedAt: z.int(), transaction: z.string() }),
   signature,
 });
 const carrying = <Info extends z.ZodType>(info: Info) =>
   z.object({ extensions: z.object({ [OFFER_RECEIPT]: z.object({ info }) }) });
-const required = carrying(z.object({ offers: z.array(offerShape).min(1) }));
+const required = carrying(z.object({ offers: z.array(offerShape).min(1) })).extend({
+  accepts: z.array(z.object({ ...terms, network: z.string() })),
+});
 const response = carrying(z.object({ receipt: receiptShape })).extend({
+  success: z.boolean(),
+  network: z.string(),
   transaction: z.string(),
   payer: address,
 });
 
 type Found = {
   receipt: z.output<typeof receiptShape>["payload"];
-  signer: Address;
+  /** `null` when the signature is nobody's. */
+  signer: Address | null;
   offer: z.output<typeof offerShape>["payload"] | null;
   problems: string[];
 };
@@ -64,45 +66,73 @@ async function main(): Promise<number> {
 }
 
 async function checked({ receipt: shown, offer: offered, signer: wanted, payer }: Asked): Promise<Found> {
-  const { transaction, payer: told, extensions } = await decoded(shown, response, "receipt");
+  const {
+    success,
+    network,
+    transaction,
+    payer: told,
+    extensions,
+  } = await decoded(shown, response, "receipt");
   const { payload, signature: signed } = extensions[OFFER_RECEIPT].info.receipt;
-  const signer = await recoverTypedDataAddress({ ...typedReceipt(payload), signature: signed });
+  const signer = await recoverTypedDataAddress({ ...typedReceipt(payload), signature: signed }).catch(nobody);
   const problems: string[] = [];
   const hold = (isSo: boolean, problem: string) => isSo || problems.push(problem);
-  if (wanted !== undefined) hold(isAddressEqual(signer, wanted), `The receipt was signed by ${signer}`);
+  if (wanted !== undefined) hold(isSame(signer, wanted), `The receipt was signed by ${nameOf(signer)}`);
   if (payer !== undefined)
     hold(isAddressEqual(payload.payer, payer), `The receipt names the payer ${payload.payer}`);
+  hold(success, "The answer says that the payment failed");
   hold(isAddressEqual(payload.payer, told), "The answer names another payer than the receipt");
+  const isOfVersionOne = network === NETWORK && payload.network === NETWORK_V2;
+  hold(payload.network === network || isOfVersionOne, "The answer names another network than the receipt");
   hold(payload.transaction === transaction, "The answer names another transaction than the receipt");
   const offer = offered === undefined ? null : await offerOf(offered);
   if (offer !== null) {
-    const { payload: terms, signer: by } = offer;
-    hold(isAddressEqual(by, signer), `The offer was signed by ${by}, the receipt by ${signer}`);
-    hold(terms.resourceUrl === payload.resourceUrl, "The offer is for another address than the receipt");
-    hold(terms.network === payload.network, "The offer is for another network than the receipt");
-    hold(payload.issuedAt <= terms.validUntil, "The offer had ended before the receipt was issued");
+    const { payload: asked, signer: by } = offer;
+    hold(isSame(signer, by), `The offer was signed by ${nameOf(by)}, the receipt by ${nameOf(signer)}`);
+    hold(asked.resourceUrl === payload.resourceUrl, "The offer is for another address than the receipt");
+    hold(asked.network === payload.network, "The offer is for another network than the receipt");
+    hold(payload.issuedAt <= asked.validUntil, "The offer had ended before the receipt was issued");
+    hold(offer.isAskedFor, "The 402 asks for something else than its signed offer");
   }
   return { receipt: payload, signer, offer: offer?.payload ?? null, problems };
 }
 
 async function offerOf(shown: string) {
-  const { extensions } = await decoded(shown, required, "offer");
+  const { accepts, extensions } = await decoded(shown, required, "offer");
   const [offer] = extensions[OFFER_RECEIPT].info.offers;
   if (offer === undefined) throw new Unreadable("The 402 has no signed offer");
   const { payload, signature: signed } = offer;
-  return { payload, signer: await recoverTypedDataAddress({ ...typedOffer(payload), signature: signed }) };
+  const signer = await recoverTypedDataAddress({ ...typedOffer(payload), signature: signed }).catch(nobody);
+  const isAskedFor = accepts.some(({ scheme, network, asset, payTo, amount }) =>
+    isDeepStrictEqual(
+      [scheme, network, asset, payTo, amount],
+      TERMS.map((term) => payload[term]),
+    ),
+  );
+  return { payload, signer, isAskedFor };
 }
 
-/** A header's base64, or a file that holds it. */
+const TERMS = ["scheme", "network", "asset", "payTo", "amount"] as const;
+
+/** A signature that no key can have made. */
+const nobody = () => null;
+const nameOf = (signer: Address | null) => signer ?? "nobody";
+
+function isSame(signer: Address | null, other: Address | null): boolean {
+  return signer !== null && other !== null && isAddressEqual(signer, other);
+}
+
+/** A header's base64 or what it says, or a file that holds it, with the header's name or without. */
 async function decoded<Shape extends z.ZodType>(
   shown: string,
   shape: Shape,
   what: "receipt" | "offer",
 ): Promise<z.output<Shape>> {
-  const isHeader = /^[A-Za-z0-9+/]{100,}={0,2}$/.test(shown);
+  const isHeader = /^(?:[A-Za-z0-9+/_-]{100,}={0,2}$|\{)/.test(shown);
   const header = isHeader ? shown : await (shown === "-" ? text(process.stdin) : fileOf(shown));
+  const value = header.trim().replace(/^[\w-]+:\s*/, "");
   try {
-    return shape.parse(JSON.parse(Buffer.from(header.trim(), "base64").toString()));
+    return shape.parse(JSON.parse(value.startsWith("{") ? value : Buffer.from(value, "base64").toString()));
   } catch {
     throw new Unreadable(`This is no header with a signed ${what}`);
   }
@@ -123,8 +153,13 @@ function print({ receipt, signer, offer, problems }: Found): void {
   const issued = new Date(receipt.issuedAt * 1_000).toISOString();
   console.log(`${green("✓")} ${receipt.payer} has paid for a report that was delivered at ${issued}.`);
   console.log(`  ${receipt.resourceUrl}, by ${receipt.transaction} on ${receipt.network}`);
-  if (offer !== null) console.log(`  Offered for ${offer.amount} units of ${offer.asset} to ${offer.payTo}`);
-  console.log(`  Signed by ${signer}`);
+  if (offer !== null) console.log(`  Offered for ${sumOf(offer)} to ${offer.payTo}`);
+  console.log(`  Signed by ${nameOf(signer)}`);
+}
+
+function sumOf({ asset, amount }: NonNullable<Found["offer"]>): string {
+  if (!isAddressEqual(asset, USDC)) return `${amount} units of ${asset}`;
+  return `${formatUnits(BigInt(amount), 6)} USDC`;
 }
 
 type Asked = {

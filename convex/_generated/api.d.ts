@@ -118,6 +118,7 @@ import type * as evidence_tables from "../evidence/tables.js";
 import type * as evidence_text_adoption from "../evidence/text/adoption.js";
 import type * as evidence_text_asides from "../evidence/text/asides.js";
 import type * as evidence_text_brackets from "../evidence/text/brackets.js";
+import type * as evidence_text_marks from "../evidence/text/marks.js";
 import type * as evidence_text_settlement from "../evidence/text/settlement.js";
 import type * as evidence_text_slots from "../evidence/text/slots.js";
 import type * as evidence_text_sources from "../evidence/text/sources.js";
@@ -392,6 +393,7 @@ import type * as research_reports_publications from "../research/reports/publica
 import type * as research_reports_stages from "../research/reports/stages.js";
 import type * as research_reports_syntheses from "../research/reports/syntheses.js";
 import type * as research_results from "../research/results.js";
+import type * as research_sayings from "../research/sayings.js";
 import type * as research_shapes from "../research/shapes.js";
 import type * as research_shifts from "../research/shifts.js";
 import type * as research_sources from "../research/sources.js";
@@ -691,6 +693,7 @@ declare const fullApi: ApiFromModules<{
   "evidence/text/adoption": typeof evidence_text_adoption;
   "evidence/text/asides": typeof evidence_text_asides;
   "evidence/text/brackets": typeof evidence_text_brackets;
+  "evidence/text/marks": typeof evidence_text_marks;
   "evidence/text/settlement": typeof evidence_text_settlement;
   "evidence/text/slots": typeof evidence_text_slots;
   "evidence/text/sources": typeof evidence_text_sources;
@@ -965,6 +968,7 @@ declare const fullApi: ApiFromModules<{
   "research/reports/stages": typeof research_reports_stages;
   "research/reports/syntheses": typeof research_reports_syntheses;
   "research/results": typeof research_results;
+  "research/sayings": typeof research_sayings;
   "research/shapes": typeof research_shapes;
   "research/shifts": typeof research_shifts;
   "research/sources": typeof research_sources;

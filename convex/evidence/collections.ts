@@ -6,7 +6,7 @@ import { change } from "../lib/changes";
 import { beginRefresh, endRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
-import { factsIn, sayingsOf } from "./sayings";
+import { factsIn, sheetsOf } from "./sayings";
 import { vClaim, vFact, vWanted, type Claim, type Fact, type Wanted } from "./tables";
 
 /** Who collects what, and what came of it. */
@@ -60,7 +60,7 @@ async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Pro
   const before = await endRefresh(ctx, refreshKey(one), claim.attempt, null);
   if (before === null) return;
   const now = Date.now();
-  const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: sayingsOf(facts) };
+  const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: sheetsOf(facts) };
   // Those of an earlier half hour stay, and are not read to be told from this one's.
   const isFirst = before.doneAt !== undefined && slotOf(before.doneAt) < row.slot;
   const stored = isFirst ? null : await latestOf(ctx, one);

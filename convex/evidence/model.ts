@@ -1,7 +1,7 @@
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { HOUR, MINUTE } from "../lib/time";
-import type { Collector, Fact, Kind, Wanted } from "./tables";
+import type { Collector, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
 
@@ -26,20 +26,6 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
     .withIndex("by_key", (q) => q.eq("key", keyOf(wanted)).lte("slot", slotOf(at)))
     .order("desc")
     .first();
-}
-
-/** What a row tells of a subject; `null` where it does not. */
-export function toldIn(
-  { facts }: Pick<Doc<"facts">, "facts">,
-  subject: string,
-  kind: Kind,
-): Pick<Fact, "value" | "observedAt" | "source"> | null {
-  for (const one of facts) {
-    const { observedAt, source } = one;
-    const value = "told" in one ? one.told[kind] : one.kind === kind ? one.value : undefined;
-    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
-  }
-  return null;
 }
 
 /** What is collected for everybody, whatever the focus. */

@@ -1,24 +1,77 @@
 import type { Doc } from "../_generated/dataModel";
 import { namesIn } from "../lib/records/records";
 import { KINDS, unitOf } from "./kinds";
-import type { Fact, Saying } from "./tables";
+import type { Fact, Kind, Saying, Sheet } from "./tables";
 
 /** Facts as rows keep them, and as everything else knows them. */
 
+type Row = Pick<Doc<"facts">, "facts">;
+
 /** The facts of a row. */
-export function factsIn({ facts }: Pick<Doc<"facts">, "facts">): Fact[] {
-  return facts.flatMap((one): Fact[] => {
-    if (!("told" in one)) return [one];
-    const { told, ...by } = one;
-    return namesIn(KINDS).flatMap((kind) => {
+export function factsIn(row: Row): Fact[] {
+  return sayingsIn(row).flatMap(({ told, ...by }) =>
+    namesIn(KINDS).flatMap((kind): Fact[] => {
       const value = told[kind];
       return value === undefined ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
-    });
+    }),
+  );
+}
+
+/** What a row tells of a subject; `null` where it does not. */
+export function toldIn(
+  row: Row,
+  subject: string,
+  kind: Kind,
+): Pick<Fact, "value" | "observedAt" | "source"> | null {
+  for (const { told, observedAt, source, ...one } of sayingsIn(row)) {
+    const value = told[kind];
+    if (one.subject === subject && value !== undefined) return { value, observedAt, source };
+  }
+  return null;
+}
+
+function sayingsIn({ facts }: Row): Saying[] {
+  return facts.flatMap((one): Saying[] => {
+    if ("subjects" in one) return one.subjects.map((subject, index) => lineOf(one, subject, index));
+    if ("told" in one) return [one];
+    const { kind, value, unit: _ofItsKind, ...by } = one;
+    return [{ ...by, told: { [kind]: value } }];
   });
 }
 
-/** Facts as rows keep them: what a source said of a subject at once stands together, a quarter as long as fact by fact. */
-export function sayingsOf(facts: readonly Fact[]): Saying[] {
+function lineOf({ source, url, ends, observedAt, told }: Sheet, subject: string, index: number): Saying {
+  const values = told.flatMap(({ kind, values: column }) => {
+    const value = column[index] ?? null;
+    return value === null ? [] : [[kind, value] as const];
+  });
+  return {
+    ...{ subject, source, url: url + (ends[index] ?? ""), observedAt: observedAt[index] ?? 0 },
+    told: Object.fromEntries(values),
+  };
+}
+
+/** Facts as rows keep them: what a source said stands together, a tenth as long as fact by fact. */
+export function sheetsOf(facts: readonly Fact[]): Sheet[] {
+  const bySource: [Saying, ...Saying[]][] = [];
+  for (const saying of sayingsOf(facts)) {
+    const last = bySource.at(-1);
+    if (last?.[0].source === saying.source) last.push(saying);
+    else bySource.push([saying]);
+  }
+  return bySource.map((sayings) => {
+    const url = sayings.map((one) => one.url).reduce(commonStart);
+    const kinds = namesIn(KINDS).filter((kind) => sayings.some(({ told }) => told[kind] !== undefined));
+    return {
+      ...{ source: sayings[0].source, url },
+      ends: sayings.map((one) => one.url.slice(url.length)),
+      subjects: sayings.map(({ subject }) => subject),
+      observedAt: sayings.map(({ observedAt }) => observedAt),
+      told: kinds.map((kind) => ({ kind, values: sayings.map(({ told }) => told[kind] ?? null) })),
+    };
+  });
+}
+
+function sayingsOf(facts: readonly Fact[]): Saying[] {
   const sayings: Saying[] = [];
   for (const { kind, value, unit: _ofItsKind, ...by } of facts) {
     const last = sayings.at(-1);
@@ -29,4 +82,12 @@ export function sayingsOf(facts: readonly Fact[]): Saying[] {
     else sayings.push({ ...by, told: { [kind]: value } });
   }
   return sayings;
+}
+
+/** Ends between whole characters. */
+function commonStart(a: string, b: string): string {
+  let end = 0;
+  while (end < a.length && a[end] === b[end]) end++;
+  const start = a.slice(0, end);
+  return start.isWellFormed() ? start : start.slice(0, -1);
 }

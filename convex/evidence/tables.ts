@@ -21,10 +21,22 @@ export const vFact = v.object({
   url: v.string(),
 });
 
-/** What a source said at once of one subject, as rows keep it: by kind, each of which has its unit. */
+/** What a source said at once of one subject: by kind, each of which has its unit. */
 const vSaying = vFact
   .omit("kind", "value", "unit")
   .extend({ told: v.record(v.string(), vFact.fields.value) });
+
+/** What a source said of several subjects, as rows keep it: what they have in common stands once. Each list has one entry a subject. */
+const vSheet = v.object({
+  source: v.string(),
+  /** What all addresses begin with, and how each ends. */
+  url: v.string(),
+  ends: v.array(v.string()),
+  subjects: v.array(v.string()),
+  observedAt: v.array(v.number()),
+  /** `null` for a subject of which it said nothing of the kind. */
+  told: v.array(v.object({ kind: v.string(), values: v.array(v.union(vFact.fields.value, v.null())) })),
+});
 
 const vCollector = v.union(...namesIn(COLLECTIONS).map((collector) => v.literal(collector)));
 
@@ -39,6 +51,7 @@ export const vMissing = v.object({ collector: vCollector, subject: v.string(), r
 
 export type Fact = Infer<typeof vFact>;
 export type Saying = Infer<typeof vSaying>;
+export type Sheet = Infer<typeof vSheet>;
 export type Kind = Infer<typeof vKind>;
 export type Collector = Infer<typeof vCollector>;
 export type Wanted = Infer<typeof vWanted>;
@@ -55,8 +68,8 @@ export const evidenceTables = {
     /** Epoch ms: where its half hour begins. */
     slot: v.number(),
     collectedAt: v.number(),
-    /** Rows of an earlier version have fact by fact, for the eight days that they live. */
-    facts: v.array(v.union(vSaying, vFact)),
+    /** Rows of earlier versions have subject by subject or fact by fact, for the eight days that they live. */
+    facts: v.array(v.union(vSheet, vSaying, vFact)),
   })
     .index("by_key", ["key", "slot"])
     .index("by_slot", ["slot"]),
@@ -67,7 +80,7 @@ export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
     keep: {
       days: 8,
       why: "reports keep what they cite; a report of a week ago is compared with",
-      // The largest, of fifty coins, have some 60 kB.
+      // The largest, of an earlier version, have some 60 kB.
       batch: 50,
       aged: older("slot"),
     },

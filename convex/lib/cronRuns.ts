@@ -16,7 +16,7 @@ export const CRON_PERIODS = {
   "recap the week's signals": 7 * DAY,
   "look for whales": HOUR,
   "take up what is due": MINUTE,
-  "watch the budget": 10 * MINUTE,
+  "watch the budget": 30 * MINUTE,
   "delete what has aged": DAY,
 } as const satisfies Readonly<Record<string, number>>;
 

@@ -1,4 +1,4 @@
-import { BRACKET } from "../evidence/text/sources";
+import { BRACKET } from "../evidence/text/marks";
 import type { Span } from "./format";
 
 /** A text's citations as links to what they cite. Pure. */

@@ -1,10 +1,9 @@
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
 import { internalQuery, type MutationCtx } from "../_generated/server";
 import type { CronName } from "../lib/cronRuns";
-import { callsOfLastHour } from "../lib/outside/tallies";
 import { DAY, HOUR, MINUTE } from "../lib/time";
-import { backlog, oldestWork } from "./backlog";
 import { troublesIn, vTrouble, type Trouble } from "./troubles";
 
 /** How each hour of the last 90 days went. */
@@ -27,23 +26,14 @@ export async function noteHour(ctx: MutationCtx, now: number): Promise<void> {
   const row = await getOneFrom(ctx.db, "serviceDays", "by_day", day);
   if (row?.hours.some((one) => one.hour === hour) === true) return;
   const silent: Trouble[] = now - last.ranAt > SILENCE_MS ? ["down"] : [];
-  const noted = { hour, troubles: [...silent, ...(await troublesNow(ctx, now))] };
+  // Looked at in a call of its own: once an hour, and what it takes is not loaded for every pulse.
+  const { checks }: { checks: Parameters<typeof troublesIn>[0] } = await ctx.runQuery(
+    internal.ops.health.read,
+    { now },
+  );
+  const noted = { hour, troubles: [...silent, ...troublesIn(checks)] };
   if (row === null) await ctx.db.insert("serviceDays", { day, hours: [noted] });
   else await ctx.db.patch("serviceDays", row._id, { hours: [...row.hours, noted] });
-}
-
-async function troublesNow(ctx: MutationCtx, now: number): Promise<Trouble[]> {
-  const calls = await callsOfLastHour(ctx, now);
-  return troublesIn({
-    outbox: await backlog(ctx, now),
-    pending: await oldestWork(ctx, now),
-    providers: Object.fromEntries(
-      calls.map(({ provider, calls: all, failures }) => [
-        provider,
-        { calls: all, errorRate: failures / all },
-      ]),
-    ),
-  });
 }
 
 const vUptime = v.object({

@@ -18,13 +18,13 @@ const LISTED = 10;
 export function homePage({ prices, market, signals, whales }: HomeData, now: number): Page {
   const content = html`<h1>${about.info.title}</h1>
     <p class="lead">
-      ${about.info.summary} Here is what it sees now, where each figure comes from, and how its signals have
-      done. ${botLink("Prices and alerts in a chat")}
+      Crypto prices, research, and trading signals with an open record. Beside each figure stands where it
+      comes from. ${botLink("Prices and alerts in a chat")}
     </p>
     <h2 id="prices">Prices</h2>
     ${whenRead(prices, ({ prices: known }) => {
       const cards = (["BTC", "ETH"] as const).map((token) =>
-        priceCard(token, known[token], listedChange(market, token), now),
+        priceCard(token, known[token], listedCoin(market, token), now),
       );
       return html`<div class="grid two">${cards}</div>`;
     })}
@@ -72,18 +72,25 @@ function whenRead<Value>(part: Read<Value>, shown: (value: Value) => Html): Html
 
 type TokenPrice = Extract<HomeData["prices"], object>["value"]["prices"]["BTC"];
 
-/** What the list of the market says of a day's change, where the hours do not. */
-function listedChange(market: HomeData["market"], symbol: string): number | null {
+type Listed = MarketFigures["top20"][number];
+
+/** What the list of the market says of a coin, where it was not measured. */
+function listedCoin(market: HomeData["market"], symbol: string): Listed | null {
   const rows = market === "failed" ? undefined : market.value?.figures.top20;
-  return rows?.find((row) => row.symbol === symbol)?.change24h ?? null;
+  return rows?.find((row) => row.symbol === symbol) ?? null;
 }
 
-function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: number | null, now: number): Html {
+function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: Listed | null, now: number): Html {
   const name = token === "BTC" ? "Bitcoin" : "Ethereum";
   if (price === null) {
     return html`<section class="card" aria-labelledby="${token}">
       <h3 id="${token}">${name}</h3>
-      <p>No price has been taken yet.</p>
+      ${
+        listed === null
+          ? html`<p>No price has been taken yet.</p>`
+          : html`<p class="figure">${usd(listed.price)} <small>USD</small></p>
+              <p class="small">As the list of the market below has it; its own chart begins soon.</p>`
+      }
     </section>`;
   }
   const { priceUsd, source, observedAt, change24hPercent, closes } = price;
@@ -91,7 +98,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: number | nul
   return html`<section class="card" aria-labelledby="${token}">
     <div class="head">
       <h3 id="${token}">${name}</h3>
-      ${change(change24hPercent ?? listed)}
+      ${change(change24hPercent ?? listed?.change24h ?? null)}
     </div>
     <p class="figure">${usd(priceUsd)} <small>USD</small></p>
     ${course ?? html`<p class="small">Its chart begins with the next full hours.</p>`}

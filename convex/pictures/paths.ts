@@ -1,6 +1,7 @@
 import { v, type Infer } from "convex/values";
 import { internalQuery, type QueryCtx } from "../_generated/server";
-import { keyOf, slotOf, toldIn } from "../evidence/model";
+import { keyOf, slotOf } from "../evidence/model";
+import { toldIn } from "../evidence/sayings";
 import type { Kind, Wanted } from "../evidence/tables";
 
 /** How a price has moved, as the collections of facts saw it: a point for each half hour that has one. */

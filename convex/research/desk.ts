@@ -87,8 +87,8 @@ export async function collectNow(
 export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId, job }) => {
   const task = await ctx.runQuery(internal.research.reports.syntheses.task, { synthesisId });
   if (task === null) return "over";
-  const { kind, focus, observations, startedAt } = task;
-  const brief = await gatherBrief(ctx, { focus, observations, startedAt });
+  const { kind, focus, readings, startedAt } = task;
+  const brief = await gatherBrief(ctx, { focus, readings, startedAt });
   if (brief.sources.length === 0) throw new AppError("upstream", "No source could be collected");
   const report = { occasion: OCCASIONS[kind], focus, nowIso: iso(Date.now()), brief };
   const written = await writeOwedResult(ctx, report, { turnMs: deadlines.llmScheduled, payer: "shift" });

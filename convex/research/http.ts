@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { isSet, siteUrl } from "../lib/env";
+import { isSet, optional, siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
@@ -268,16 +268,22 @@ const report: MountedEndpoint = endpoint({
     if (found === null)
       throw new AppError(
         "not_found",
-        `There is no research report ${subject} yet${jobId === undefined ? sold() : ""}`,
+        `There is no research report ${subject} yet${jobId === undefined ? sold(focus) : ""}`,
       );
     return found;
   },
 });
 
 /** Who asks for a report that there is not learns where one is written for them, in words: also a person behind a tool. */
-function sold(): string {
-  if (!isSet("PLATFORM_WALLET_ADDRESS")) return "";
-  return `. One can be bought with USDC on Base, by an x402 client or a transfer: GET ${siteUrl()}/agent/research/paid says how`;
+function sold(token = ""): string {
+  const wallet = optional("PLATFORM_WALLET_ADDRESS");
+  if (wallet === undefined) return "";
+  const url = `${siteUrl()}/agent/research/paid`;
+  return [
+    `. One can be bought for 1.00 USDC on Base: an x402 client pays by itself at ${url};`,
+    `anybody else sends the USDC to ${wallet} and posts {"token":"${token}"} there,`,
+    "with the hash of that transfer in the header X-Payment",
+  ].join(" ");
 }
 
 export const researchEndpoints: MountedEndpoint[] = [snapshot, start, stop, researchStatus, report];

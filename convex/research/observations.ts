@@ -21,15 +21,16 @@ import {
 } from "../lib/work/jobs";
 import type { Place } from "../lib/work/lanes";
 import { rowsBy } from "../lib/records/rows";
-import { anyFailed, anyOk, carriedOver, isSettled, withSettled } from "./writing/readings";
+import { anyFailed, anyOk, carriedOver, isSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
-import { vSettled, vSources, type Sources } from "./shapes";
+import { wholeOf, withSettled } from "./sayings";
+import { vSettled, vSources, vSourcesKept, type SourcesKept } from "./shapes";
 
 /** An observation this young serves whoever asks about the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;
 const ATTEMPTS = 2;
 
-const NOTHING: Sources = {
+const NOTHING: SourcesKept = {
   market: { state: "pending" },
   sentiment: { state: "pending" },
   onchain: { state: "pending" },
@@ -41,7 +42,7 @@ export const SOURCES = [
   "market",
   "sentiment",
   "onchain",
-] as const satisfies readonly (keyof Sources)[];
+] as const satisfies readonly (keyof SourcesKept)[];
 
 /** An observation, and the job of whoever asked for it and is to collect it, where nobody does so yet. */
 export const vShared = v.object({
@@ -128,7 +129,7 @@ function serves(observation: Doc<"observations">, now: number, wanted: "soon" | 
 /** What an attempt has to collect; `null` when it was overtaken or all is settled. */
 export const task = internalQuery({
   args: { observationId: v.id("observations"), job: vJob },
-  returns: v.union(v.object({ focus: v.string(), payer: vPayer, sources: vSources }), v.null()),
+  returns: v.union(v.object({ focus: v.string(), payer: vPayer, sources: vSourcesKept }), v.null()),
   handler: async (ctx, { observationId, job }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return null;
@@ -143,7 +144,8 @@ export const settle = change(
     await keepNoted(ctx, noted);
     const row = await ctx.db.get("observations", observationId);
     if (row?.state !== "collecting" || (await underWay(ctx, job)) === null) return;
-    const sources = settled.reduce(withSettled, row.sources);
+    let { sources } = row;
+    for (const one of settled) sources = await withSettled(ctx, sources, one);
     if (await storeSources(ctx, observationId, sources)) await end(ctx, job);
   },
 );
@@ -170,7 +172,10 @@ export const readings = internalQuery({
       .withIndex("by_focus", (q) => q.eq("focus", row.focus).lt("requestedAt", row.requestedAt))
       .order("desc")
       .take(5);
-    return { current: row.sources, earlier: earlier.map(({ sources }) => sources) };
+    return {
+      current: await wholeOf(ctx, row.sources),
+      earlier: await Promise.all(earlier.map(({ sources }) => wholeOf(ctx, sources))),
+    };
   },
 });
 
@@ -186,14 +191,21 @@ export const progress = internalQuery({
 });
 
 /** @returns Whether all of them have settled. */
-async function storeSources(ctx: MutationCtx, id: Id<"observations">, sources: Sources): Promise<boolean> {
+async function storeSources(
+  ctx: MutationCtx,
+  id: Id<"observations">,
+  sources: SourcesKept,
+): Promise<boolean> {
   const settled = isSettled(sources);
   const done = settled ? { state: "settled" as const, collectedAt: Date.now() } : {};
   await ctx.db.patch("observations", id, { sources, ...done });
   return settled;
 }
 
-function closed(sources: Sources, at: number): Sources {
+function closed(sources: SourcesKept, at: number): SourcesKept {
   const failed = { state: "failed" as const, at, error: "The collection was interrupted" };
-  return SOURCES.reduce((all, source) => withSettled(all, { source, reading: failed }), sources);
+  const or = <Reading extends { state: string }>(reading: Reading) =>
+    reading.state === "pending" ? failed : reading;
+  const { market, sentiment, onchain, facts } = sources;
+  return { market: or(market), sentiment: or(sentiment), onchain: or(onchain), facts: or(facts) };
 }

@@ -26,7 +26,7 @@ export const vResult = v.object({
 
 export const vReportKind = v.union(v.literal("interim1"), v.literal("interim2"), v.literal("final"));
 
-const vMarketOutput = v.object({
+export const vMarketOutput = v.object({
   trending: v.array(vCoin),
   /** The largest moves by 24-hour change, in either direction, largest first. */
   movers: v.array(
@@ -46,7 +46,7 @@ const vMarketOutput = v.object({
   marketDataRaw: v.string(),
 });
 
-const vSentimentOutput = v.object({
+export const vSentimentOutput = v.object({
   ...vSentiment.fields,
   /** The answer came without a live search: it says nothing about the present. */
   degraded: v.boolean(),
@@ -66,6 +66,25 @@ export const vSources = v.object({
   sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
   onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
   /** Whether the collectors of facts have done their round. */
+  facts: v.union(vPending, vFailed, vCollected),
+});
+
+/** A good outcome as an observation has it: what was said stands in a row of `sourceReadings`. */
+const vSaid = v.object({
+  state: v.literal("ok"),
+  at: v.number(),
+  model: v.string(),
+  tokensUsed: v.number(),
+  readingId: v.id("sourceReadings"),
+});
+/** How often a coin is among the trending ones is asked of all observations of a shift. */
+const vRank = v.object({ symbol: v.string(), rank: v.number() });
+
+/** The sources as an observation has them; one of an earlier version has what they said, too. */
+export const vSourcesKept = v.object({
+  market: v.union(vPending, vFailed, vGood(vMarketOutput), vSaid.extend({ ranks: v.array(vRank) })),
+  sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput), vSaid),
+  onchain: v.union(vPending, vFailed, vGood(vOnchainOutput), vSaid),
   facts: v.union(vPending, vFailed, vCollected),
 });
 
@@ -91,9 +110,25 @@ export const vSourceStates = v.object({
 
 export type Result = Infer<typeof vResult>;
 export type ReportKind = Infer<typeof vReportKind>;
+/** What the sources of all observations of a shift say together. */
+export const vReadings = v.object({
+  /** Symbols seen in the most collections, most persistent first. */
+  persistent: v.array(v.object({ symbol: v.string(), cycles: v.number(), latestRank: v.number() })),
+  /** The largest 24-hour moves of the latest market reading. */
+  movers: vMarketOutput.fields.movers,
+  market: v.union(v.object({ at: v.number(), output: vMarketOutput }), v.null()),
+  /** The last two readings, oldest first. */
+  sentiment: v.array(v.object({ at: v.number(), output: vSentimentOutput })),
+  onchain: v.array(v.object({ at: v.number(), output: vOnchainOutput })),
+  cycles: v.number(),
+  /** Of the latest one. */
+  facts: v.union(vSources.fields.facts, v.null()),
+});
+
 export type Sources = Infer<typeof vSources>;
+export type SourcesKept = Infer<typeof vSourcesKept>;
+export type Readings = Infer<typeof vReadings>;
+export type Rank = Infer<typeof vRank>;
 export type Settled = Infer<typeof vSettled>;
 export type SourceStates = Infer<typeof vSourceStates>;
 export type MarketOutput = Infer<typeof vMarketOutput>;
-export type SentimentOutput = Infer<typeof vSentimentOutput>;
-export type OnchainOutput = Infer<typeof vOnchainOutput>;

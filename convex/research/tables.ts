@@ -4,7 +4,8 @@ import { vPayer, vPrepaid } from "../lib/tables";
 import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
-import { vResult, vReportKind, vSources, vSourceStates } from "./shapes";
+import { vMarketOutput, vResult, vReportKind, vSentimentOutput, vSourcesKept, vSourceStates } from "./shapes";
+import { vOnchainOutput } from "./stored";
 
 export const researchTables = {
   /**
@@ -65,12 +66,22 @@ export const researchTables = {
     requestedAt: v.number(),
     /** When it settled. */
     collectedAt: v.optional(v.number()),
-    sources: vSources,
+    sources: vSourcesKept,
     /** Who pays for it. */
     payer: v.optional(vPayer),
   })
     .index("by_focus", ["focus", "requestedAt"])
     .index("by_state", ["state"]),
+
+  /**
+   * What one source said at one time, which observations refer to: the long part, read by what writes from it alone.
+   * Written by `research/observations`. Dies with the observations that may refer to it.
+   */
+  sourceReadings: defineTable({
+    market: v.optional(vMarketOutput),
+    sentiment: v.optional(vSentimentOutput),
+    onchain: v.optional(vOnchainOutput),
+  }),
 
   /**
    * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
@@ -241,6 +252,8 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     final: { field: "state", states: ["settled"] },
     openWhen: { observations: waiting("by_state", "state", ["collecting"], "requestedAt") },
   },
+  // An observation may have taken it over from one a little older.
+  sourceReadings: { keep: { days: 32, why: "no observation refers to it any more", aged: made } },
   syntheses: {
     keep: {
       days: 30,

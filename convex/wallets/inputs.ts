@@ -57,7 +57,7 @@ export const slippageBps = z
       anyOf: [
         { type: "integer", minimum: 0, maximum: 1_000 },
         { type: "string", pattern: String.raw`^\s*(?:0{0,3}[0-9]{1,3}|0{0,2}1000)\s*$` },
-        { enum: ["", null], description: "Counts as left out." },
+        { enum: ["", null], description: "As if left out." },
       ],
     }),
   });

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { failed, Misuse } from "../misuse";
 import { bold, dim, nextStep } from "../terminal";
+import { keepMeasurements } from "./capacity";
 import * as conflicts from "./conflicts";
 import * as documents from "./documents";
 import * as edges from "./edges";
@@ -33,18 +34,19 @@ const LIST = Object.entries(QUESTIONS)
   .map(([name, { question }]) => `  ${name.padEnd(14)} ${question}`)
   .join("\n");
 
-const USAGE = `Usage: npm run bench [-- QUESTION…] [--json]
+const USAGE = `Usage: npm run bench [-- QUESTION…] [--json] [--write]
 
 Measures the service on this machine: every question but platform and edges, which take minutes, or those named.
 
   --json   the tables as JSON on stdout (npm run --silent bench -- --json)
+  --write  platform's measurements into scripts/bench/measured.json and docs/capacity.md
   --list   the questions
 
 ${LIST}`;
 
 type Answer = { name: string; question: string; seconds: number; table: Table };
 
-const { names, json } = orderOf();
+const { names, json, write } = orderOf();
 const progress = createProgress();
 const answers: Answer[] = [];
 if (!json) console.log(bold(`Node ${process.version}, ${availableParallelism()} cores`));
@@ -57,6 +59,7 @@ for (const [index, name] of names.entries()) {
   const table = await bench.run((what) => progress.show(`${place}: ${what}`));
   const seconds = (performance.now() - startedAt) / 1_000;
   progress.clear();
+  if (write && table.measured !== undefined) keepMeasurements(table.measured);
   answers.push({ name, question: bench.question, seconds, table });
   if (json) continue;
   console.log(`\n${rendered(bench.question, table)}`);
@@ -66,11 +69,14 @@ console.log(
   json ? JSON.stringify(answers, null, 2) : nextStep("npm run load shows the service under a mixed load"),
 );
 
-function orderOf(): { names: string[]; json: boolean } {
+function orderOf(): { names: string[]; json: boolean; write: boolean } {
   try {
     const { values, positionals } = parseArgs({
       allowPositionals: true,
-      options: { json: { type: "boolean" }, list: { type: "boolean" }, help: { type: "boolean" } },
+      options: {
+        ...{ json: { type: "boolean" }, write: { type: "boolean" } },
+        ...{ list: { type: "boolean" }, help: { type: "boolean" } },
+      },
     });
     if (values.help === true || values.list === true) {
       console.log(values.help === true ? USAGE : LIST);
@@ -84,6 +90,7 @@ function orderOf(): { names: string[]; json: boolean } {
         positionals.length === 0 ? !LONG.includes(name) : positionals.includes(name),
       ),
       json: values.json === true,
+      write: values.write === true,
     };
   } catch (error) {
     process.exit(failed(error));

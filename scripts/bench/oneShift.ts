@@ -5,10 +5,10 @@ import { runCrons } from "./idleDay";
 import type { Progress } from "./progress";
 import { createWorld, type World } from "./world";
 
-export type Cost = Pick<Bill, "calls" | "readBytes" | "writtenBytes">;
+export type Cost = Pick<Bill, "calls" | "readBytes" | "writtenBytes" | "actionMs">;
 export type Costs = Cost & { byFunction: Record<string, Cost> };
 
-const FREE: Cost = { calls: 0, readBytes: 0, writtenBytes: 0 };
+const FREE: Cost = { calls: 0, readBytes: 0, writtenBytes: 0, actionMs: 0 };
 
 /** What a shift adds to as many idle hours. */
 export async function aShift(progress: Progress): Promise<Costs> {
@@ -42,5 +42,6 @@ function beyond(busy: Cost = FREE, idle: Cost = FREE): Cost {
     calls: busy.calls - idle.calls,
     readBytes: busy.readBytes - idle.readBytes,
     writtenBytes: busy.writtenBytes - idle.writtenBytes,
+    actionMs: busy.actionMs - idle.actionMs,
   };
 }

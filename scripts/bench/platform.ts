@@ -22,6 +22,7 @@ const MB = 1e6;
 /** Convex's own code, which every module evaluates. */
 const EMPTY = /^\/\/ node_modules\/convex\/dist\/esm\/index\.js$/m;
 const MODEL_MS = 20_000;
+const IDLE_HOURS = 24;
 /** The median of so many evaluations is a module's time. */
 const TIMED = 5;
 
@@ -38,7 +39,7 @@ export async function run(progress: Progress): Promise<Table> {
   const http = entries.find(({ path }) => path === "http.js")?.total ?? NaN;
   const warm = await warmCalls(clock, progress);
   const shift = await aShift(progress);
-  const idle = await idleDay(24, progress);
+  const idle = await idleDay(IDLE_HOURS, progress);
   const minute = await idleMinute(idle, clock);
   const retries = await shareOfRetries(progress);
   const rows: Row[] = [
@@ -94,6 +95,7 @@ export async function run(progress: Progress): Promise<Table> {
       ...dearest(idle).map((line) => `idle day: ${line}`),
       ...dearest(shift).map((line) => `shift: ${line}`),
     ],
+    measured: { idle: { hours: IDLE_HOURS, ...useOf(idle) }, shift: useOf(shift) },
   };
 }
 
@@ -186,6 +188,10 @@ async function timesBilled(progress: Progress): Promise<number> {
 async function shareOfRetries(progress: Progress): Promise<number> {
   const { rows } = await conflicts.run(progress);
   return Number.parseFloat(rows[0]?.[4] ?? "");
+}
+
+function useOf({ calls, readBytes, writtenBytes, actionMs }: Cost): Cost {
+  return { calls, readBytes, writtenBytes, actionMs };
 }
 
 function trafficOf({ readBytes, writtenBytes }: Cost): number {

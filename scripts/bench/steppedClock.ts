@@ -34,6 +34,8 @@ export type SteppedClock = {
 const TURNS = 3;
 /** After so many without outside work, who seems busy waits for another's timer: actions share a module's state here. */
 const MOST_TURNS = 20_000;
+/** What is held for longer waits for another process, which needs the processor more than this loop does. */
+const MOST_HELD = 50;
 
 /**
  * Replaces the process's `Date`, timeouts and deadlines by simulated ones, which start at `start` (epoch ms). Time stands still
@@ -77,10 +79,13 @@ export function createSteppedClock(start: number, isBusy: () => boolean = () => 
     if (index !== -1) timers.splice(index, 1);
   };
   const rest = async () => {
-    for (let turns = 0, spun = 0; turns < TURNS && spun < MOST_TURNS && !frozen;) {
-      spun = holds > 0 ? 0 : spun + 1;
-      turns = holds > 0 || isBusy() ? 0 : turns + 1;
-      await new Promise<void>((resolve) => void real.setImmediate(resolve));
+    for (let turns = 0, spun = 0, held = 0; turns < TURNS && spun < MOST_TURNS && !frozen;) {
+      held = holds > 0 ? held + 1 : 0;
+      spun = held > 0 ? 0 : spun + 1;
+      turns = held > 0 || isBusy() ? 0 : turns + 1;
+      await new Promise<void>(
+        (resolve) => void (held > MOST_HELD ? real.setTimeout(resolve, 1) : real.setImmediate(resolve)),
+      );
     }
   };
   const fireNext = () => {

@@ -1,4 +1,5 @@
 import { bold, dim } from "../terminal";
+import type { Measured } from "./capacity";
 import type { Progress } from "./progress";
 
 /** What one question came to. */
@@ -9,6 +10,8 @@ export type Table = {
   rows: readonly (readonly string[])[];
   /** What to make of it, and what was left out. */
   notes: readonly string[];
+  /** What `docs/capacity.md` is made from. */
+  measured?: Measured;
   /** A further question, answered by the same run. */
   next?: Table & { question: string };
 };

@@ -23,10 +23,10 @@ export type Part = {
   modules: Modules;
 };
 
-/** What the platform's classes run at once. */
+/** What the platform's classes run at once; of queries and mutations so many each. */
 const CLASSES = {
-  S16: { actions: 64, scheduled: 8 },
-  S256: { actions: 256, scheduled: 128 },
+  S16: { transactions: 16, actions: 64, scheduled: 8 },
+  S256: { transactions: 256, actions: 512, scheduled: 256 },
 };
 export type PlatformClass = keyof typeof CLASSES;
 
@@ -48,9 +48,10 @@ type Durability = {
   synced: () => Promise<void>;
 };
 
-/** How long a call waits for a permit; an action may run. */
-const PATIENCE_MS = 10_000;
-const ACTION_LIMIT_MS = 600_000;
+/** How long a transaction and an action wait for a permit, and an action may run. */
+const TRANSACTION_PATIENCE_MS = 5_000;
+const ACTION_PATIENCE_MS = 10_000;
+const ACTION_LIMIT_MS = 1_800_000;
 
 /** Whose work a function's run is part of. */
 export type Run = {
@@ -75,13 +76,13 @@ export class Core {
   /** Where commits are to be kept before anything leaves the host; `null` where nothing waits for that. */
   durability: Durability | null = null;
   readonly #parts = new Map<string, KnownPart>();
-  readonly #permits: Permits;
+  readonly #permits: Readonly<Record<FunctionKind, Permits>>;
   #runs = 0;
   #requests = 0;
   #writes = 0;
 
   constructor(readonly options: CoreOptions) {
-    const { actions, scheduled } = CLASSES[options.platformClass];
+    const { transactions, actions, scheduled } = CLASSES[options.platformClass];
     const { limited, contention, seed } = options;
     this.commits = new Commits({
       databaseOf: this.databaseOf,
@@ -97,11 +98,17 @@ export class Core {
     });
     this.jobs = new Jobs(this.commits);
     this.scheduler = new Scheduler(this, scheduled);
-    this.#permits = new Permits(
-      actions,
-      { patience: PATIENCE_MS, set: outer.setTimeout, clear: outer.clearTimeout },
-      "Too many concurrent requests: the deployment's actions are all in use",
-    );
+    const permits = (count: number, patience: number, whose: string) =>
+      new Permits(
+        count,
+        { patience, set: outer.setTimeout, clear: outer.clearTimeout },
+        `Too many concurrent requests: the deployment's ${whose} are all in use`,
+      );
+    this.#permits = {
+      query: permits(transactions, TRANSACTION_PATIENCE_MS, "queries"),
+      mutation: permits(transactions, TRANSACTION_PATIENCE_MS, "mutations"),
+      action: permits(actions, ACTION_PATIENCE_MS, "actions"),
+    };
   }
 
   get platformClass(): string {
@@ -191,8 +198,10 @@ export class Core {
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const bill = this.billing.of(path);
-    const outcome = await this.commits.read((transaction) =>
-      bill(transaction, () => invoke(this.execution(path, "query", run, transaction), found.handler, args)),
+    const outcome = await this.transacted("query", run.work, () =>
+      this.commits.read((transaction) =>
+        bill(transaction, () => invoke(this.execution(path, "query", run, transaction), found.handler, args)),
+      ),
     );
     return returned(outcome, found, path);
   }
@@ -203,19 +212,21 @@ export class Core {
     assertFits(found.checkArgs(args), path);
     const { finishes, work } = run;
     const bill = this.billing.of(path);
-    return this.commits.mutate({
-      run: (transaction) =>
-        bill(transaction, () =>
-          invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
-        ),
-      finish: (outcome, transaction) => {
-        const value = returned(outcome, found, path);
-        if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());
-        return value;
-      },
-      isPatient: finishes !== undefined,
-      work,
-    });
+    return this.transacted("mutation", work, () =>
+      this.commits.mutate({
+        run: (transaction) =>
+          bill(transaction, () =>
+            invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
+          ),
+        finish: (outcome, transaction) => {
+          const value = returned(outcome, found, path);
+          if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());
+          return value;
+        },
+        isPatient: finishes !== undefined,
+        work,
+      }),
+    );
   }
 
   /** Writes at once, outside any function. */
@@ -228,17 +239,25 @@ export class Core {
     const resolved = this.resolve(path, "action");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
-    const outcome = await this.permitted(run.work, () =>
+    const outcome = await this.permitted("action", run.work, () =>
       this.limitedInTime(path, "action", run, found.handler, args),
     );
     return returned(outcome, found, path);
   }
 
-  /** Each action and HTTP action holds one of the deployment's permits, also while it waits for another. */
-  permitted<T>({ timers }: Work, work: () => Promise<T>): Promise<T> {
+  /** Without contention transactions take no time, and no places either. */
+  transacted<T>(kind: "query" | "mutation", work: Work, run: () => Promise<T>): Promise<T> {
+    return this.options.contention === null ? run() : this.permitted(kind, work, run);
+  }
+
+  /**
+   * Each call from outside a transaction holds one of the deployment's permits of its kind; actions and HTTP actions do so
+   * also while they wait for another.
+   */
+  permitted<T>(kind: FunctionKind, { timers }: Work, work: () => Promise<T>): Promise<T> {
     const waiting = {};
     timers.add(waiting);
-    return this.#permits.during(() => {
+    return this.#permits[kind].during(() => {
       timers.delete(waiting);
       return work();
     });

@@ -41,6 +41,12 @@ export class ModuleSet {
     return this.#functions.get(udfPath);
   }
 
+  /** Whether there may be such a function: a module that was not loaded yet is not loaded to find out. */
+  declares(udfPath: string): boolean {
+    const [file = ""] = udfPath.split(":");
+    return file.replace(/\.[jt]s$/, "") in this.modules && this.known(udfPath) !== null;
+  }
+
   /** The function called `module/path:name`; null where there is none. */
   async find(udfPath: string): Promise<Registered | null> {
     const known = this.#functions.get(udfPath);

@@ -74,7 +74,7 @@ export function createHost(options: HostOptions): Host {
       }),
     fetch: (path, init, caller = {}) =>
       core.asWork(path, (work) =>
-        core.permitted(work, () => fetchFrom(core, path, init, runFor(caller, work))),
+        core.permitted("action", work, () => fetchFrom(core, path, init, runFor(caller, work))),
       ),
     stop: () => core.halt(),
     busy: () => [...core.works].filter(({ timers }) => timers.size === 0).map(({ name }) => name),

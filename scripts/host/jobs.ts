@@ -3,7 +3,7 @@ import type { Commits } from "./commits";
 import type { Execution, FunctionPath } from "./execution";
 import type { Row } from "./tables";
 import type { Transaction } from "./transaction";
-import type { Document } from "./values";
+import { sizeOf, type Document } from "./values";
 
 /** The system table of scheduled functions. */
 export const JOBS = "_scheduled_functions";
@@ -18,11 +18,14 @@ export class Jobs {
 
   constructor(readonly commits: Commits) {}
 
-  /** @param time Epoch ms. @returns The job's id. */
+  /** @param time Epoch ms. @returns The job's id. @throws Error for a function that there is not. */
   schedule(execution: Execution, path: FunctionPath, args: Value, time: number): string {
     const { componentPath: component, core, transaction } = execution;
+    if (!core.modulesOf(path.componentPath).declares(path.udfPath))
+      throw new Error(`Attempted to schedule function at nonexistent path: ${path.udfPath}`);
     const add = (within: Transaction) => {
       within.count("functionsScheduled");
+      within.count("scheduledFunctionArgsBytes", sizeOf(args));
       const job = { args: [args], name: path.udfPath, scheduledTime: time, state: { kind: "pending" } };
       const { _id } = within.insert({ component, table: JOBS }, job, core.nowOf(execution)).document;
       if (path.componentPath !== component) this.addresses.set(_id, path);

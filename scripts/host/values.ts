@@ -168,6 +168,9 @@ export function measured(document: Document): Measured {
   return { size, isPending: found.isPending };
 }
 
+/** A value's size in bytes. */
+export const sizeOf = (value: Value): number => bytesOf(value, 1, { deepest: 0, isPending: false });
+
 /** As the convex package's `getConvexSize` counts, with what else takes a look at every value. */
 function bytesOf(
   value: Value | undefined,

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -28,8 +29,8 @@ const about = await proxyPackage();
 const { name, version } = about;
 
 await rm(folder, { recursive: true, force: true });
-await mkdir(join(folder, "client"), { recursive: true });
-await promisify(execFile)("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: at("../proxy") });
+await mkdir(folder, { recursive: true });
+await pack(at("../proxy"));
 
 const [proxy, license] = await Promise.all([
   readFile(at("../proxy/dist/proxy.js")),
@@ -45,13 +46,24 @@ const bundle = zipSync({
 await writeFile(join(folder, `${name}-${version}.mcpb`), bundle);
 await writeJson("server.json", registryEntry(about));
 
-for (const [file, text] of Object.entries(clientFiles(about)))
-  await writeFile(join(folder, "client", file), text);
-await writeFile(join(folder, "client", "api.d.ts"), await apiTypes());
-await writeFile(join(folder, "client", "web.d.ts"), await webTypes());
+// As a tarball alone: npm links a folder, and installs nothing of what it needs.
+const client = await mkdtemp(join(tmpdir(), "client-"));
+const files = {
+  ...clientFiles(about),
+  "api.d.ts": await apiTypes(),
+  "web.d.ts": await webTypes(),
+  LICENSE: license,
+};
+for (const [file, text] of Object.entries(files)) await writeFile(join(client, file), text);
+await pack(client);
+await rm(client, { recursive: true });
 
 console.log(`${folder} has the kit of ${name} ${version}`);
 console.log(`sha256 of the .mcpb: ${createHash("sha256").update(bundle).digest("hex")}`);
+
+async function pack(source: string): Promise<void> {
+  await promisify(execFile)("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: source });
+}
 
 async function writeJson(file: string, value: unknown): Promise<void> {
   await writeFile(join(folder, file), `${JSON.stringify(value, null, 2)}\n`);

@@ -25,6 +25,8 @@ export async function bundle(outfile: string): Promise<void> {
     bundle: true,
     platform: "node",
     format: "esm",
+    // Of packages that have both, the form that can be bundled.
+    mainFields: ["module", "main"],
     target: "node20",
     minify: true,
     legalComments: "eof",

@@ -59,6 +59,7 @@ async function answered(tool: Tool, input: Input, surroundings: Surroundings): P
     if (error instanceof UnexpectedAnswer) {
       return failedIn(key, true, `The service's answer has an unexpected form: ${error.message}.`);
     }
+    if (error instanceof RpcError && key !== null) return failedIn(key, true, error.message);
     if (!(error instanceof ServiceError)) throw error;
     return failedIn(key, error.inDoubt, error.message);
   }
@@ -82,10 +83,13 @@ function noticeIn(answer: unknown): string {
 
 /** @param inDoubt Whether the service may have carried the call out all the same. */
 function failedIn(key: string | null, inDoubt: boolean, message: string): CallToolResult {
-  if (!inDoubt || key === null) return failed(message);
+  if (key === null) return failed(message);
+  const said = /[.!?)]$/.test(message) ? message : `${message}.`;
   return failed(
-    `${message} Whether it was carried out is not known. To find out, call again with the same input and ` +
-      `idempotencyKey "${key}": that returns the first outcome and never does it twice.`,
+    inDoubt
+      ? `${said} Whether it was carried out is not known. To find out, call again with the same input and ` +
+          `idempotencyKey "${key}": that returns the first outcome and never does it twice.`
+      : `${said} Its idempotencyKey was "${key}": another attempt needs a new one.`,
   );
 }
 

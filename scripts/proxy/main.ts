@@ -1,4 +1,4 @@
-import { serve } from "./rpc";
+import { INTERNAL_ERROR, RpcError, serve } from "./rpc";
 import { handlerOf } from "./server";
 import { serviceUrlOf, SettingsError } from "./settings";
 
@@ -6,6 +6,8 @@ import { serviceUrlOf, SettingsError } from "./settings";
 
 /** What calls under way get to finish in when the client has closed its end. */
 const GRACE_MS = 5_000;
+/** And what it takes to tell of those that did not. */
+const TELLING_MS = 100;
 
 const words = process.argv.slice(2);
 const readOnly = words.includes("--read-only");
@@ -15,10 +17,13 @@ try {
     process.exitCode = await command(words, BUILT_IN);
   } else {
     const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, BUILT_IN.serviceUrl);
-    process.stdin.once("end", () => setTimeout(() => process.exit(0), GRACE_MS).unref());
     process.stdout.once("error", () => process.exit(0));
-    const handle = handlerOf(BUILT_IN, serviceUrl, readOnly);
-    serve(process.stdin, process.stdout, handle, () => fail("A message does not end"));
+    const end = serve(process.stdin, process.stdout, handlerOf(BUILT_IN, serviceUrl, readOnly));
+    const leave = () => {
+      end(new RpcError(INTERNAL_ERROR, "The client closed its end before the answer came"));
+      setTimeout(() => process.exit(0), TELLING_MS);
+    };
+    process.stdin.once("end", () => setTimeout(leave, GRACE_MS).unref());
   }
 } catch (error) {
   if (!(error instanceof SettingsError)) throw error;

@@ -31,10 +31,12 @@ const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
 export const METHOD_NOT_FOUND = -32_601;
 export const INVALID_PARAMS = -32_602;
-const INTERNAL_ERROR = -32_603;
+export const INTERNAL_ERROR = -32_603;
 
 /** Longer than any message that makes sense. */
 const MAX_LINE_CHARS = 10_000_000;
+
+const BYTE_ORDER_MARK = /^\ufeff/;
 
 const requestId = z.union([z.string(), z.number()]);
 type Id = z.output<typeof requestId>;
@@ -52,9 +54,9 @@ type Response = object | null;
 
 /**
  * Answers what arrives until the input ends: each request of a line, or of a batch of them, gets a response.
- * @param onOverlong Called, and nothing read any more, when a line does not end.
+ * @returns What ends the requests under way, each with an error, when nobody can wait for them any more.
  */
-export function serve(input: Readable, output: Writable, handle: Handler, onOverlong: () => void): void {
+export function serve(input: Readable, output: Writable, handle: Handler): (reason: RpcError) => void {
   const underWay = new Map<Id, AbortController>();
   const write = (body: object) => void output.write(`${JSON.stringify(body)}\n`);
   const notify: Request["notify"] = (method, given) => write({ jsonrpc: "2.0", method, params: given });
@@ -69,9 +71,9 @@ export function serve(input: Readable, output: Writable, handle: Handler, onOver
       const named = params.safeParse(given.params);
       if (!named.success) throw new RpcError(INVALID_PARAMS, "params must be an object");
       const result = await handle(asked.data.method, { params: named.data ?? {}, signal, notify });
-      return signal.aborted ? null : { jsonrpc: "2.0", id, result };
+      return isCancelled(signal) ? null : { jsonrpc: "2.0", id, result };
     } catch (error) {
-      return signal.aborted ? null : { jsonrpc: "2.0", id, error: failureOf(error) };
+      return isCancelled(signal) ? null : { jsonrpc: "2.0", id, error: failureOf(error) };
     } finally {
       underWay.delete(id);
     }
@@ -106,15 +108,31 @@ export function serve(input: Readable, output: Writable, handle: Handler, onOver
   };
 
   let rest = "";
+  /** Of a line that is too long nothing is kept. */
+  let isOverlong = false;
+  const finish = (line: string) => {
+    if (isOverlong)
+      write(unidentified(INVALID_REQUEST, `A message has at most ${MAX_LINE_CHARS} characters`));
+    else if (line.trim() !== "") void take(line);
+    isOverlong = false;
+  };
   const read = (chunk: string) => {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
-    for (const line of lines) if (line.trim() !== "") void take(line);
-    if (rest.length <= MAX_LINE_CHARS) return;
-    input.off("data", read).pause();
-    onOverlong();
+    for (const line of lines) finish(line);
+    isOverlong ||= rest.length > MAX_LINE_CHARS;
+    if (isOverlong) rest = "";
   };
-  input.setEncoding("utf8").on("data", read);
+  input
+    .setEncoding("utf8")
+    .on("data", read)
+    .once("end", () => finish(rest));
+  return (reason) => underWay.forEach((controller) => controller.abort(reason));
+}
+
+/** By its client, which awaits no response then. */
+function isCancelled(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof RpcError);
 }
 
 /** To what has no readable id. The protocol leaves the id out then, where JSON-RPC has `null`: clients refuse that. */
@@ -132,7 +150,7 @@ function failureOf(error: unknown): { code: number; message: string; data?: obje
 
 function jsonOf(line: string): unknown {
   try {
-    return JSON.parse(line);
+    return JSON.parse(line.replace(BYTE_ORDER_MARK, ""));
   } catch {
     return undefined;
   }

@@ -150,8 +150,8 @@ function bodyOf({ status, text, retryAfter }: Response): unknown {
   const told = failureShape.safeParse(body);
   if (told.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
-    // A readable failure of the service may have come after the signature, too.
-    throw new ServiceError(told.data.error + wait, status >= 500, passing);
+    // A readable failure of the service may have come after the signature, too, and a 408 from what stands before it.
+    throw new ServiceError(told.data.error + wait, status >= 500 || status === 408, passing);
   }
   throw new ServiceError(
     `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,
@@ -208,7 +208,7 @@ function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
-      reject(new DOMException("The call was cancelled", "AbortError"));
+      reject(signal.reason);
     };
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", stop);

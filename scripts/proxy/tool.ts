@@ -72,5 +72,6 @@ export function tool<View extends z.ZodMiniType>(
 
 /** `token.price must be number`. */
 function problemOf(issue: z.core.$ZodIssue): string {
-  return `${issue.path.join(".")} must be ${issue.code === "invalid_type" ? issue.expected : "another"}`;
+  const where = issue.path.length === 0 ? "it" : issue.path.join(".");
+  return `${where} must be ${issue.code === "invalid_type" ? issue.expected : "another"}`;
 }

@@ -40,7 +40,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
     },
     // None is needed: who has a token to send is told at each operation that reads it.
     security: [{}],
-    servers: [{ url: server, description: "This deployment" }],
+    servers: [{ url: server }],
     tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
     paths,
     components: { schemas, securitySchemes: { userToken: USER_TOKEN } },

@@ -46,7 +46,7 @@ export type OpenApi = {
   };
   /** Of an operation that says nothing of its own. */
   security: Record<string, string[]>[];
-  servers: { url: string; description: string }[];
+  servers: { url: string }[];
   tags: { name: string; description: string }[];
   paths: Record<string, { [One in Method]?: Operation }>;
   components: {

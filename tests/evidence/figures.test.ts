@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { counted, ledgerOf, sourceOfFact, withoutBrackets } from "../../convex/evidence/text/sources";
+import { withoutBrackets } from "../../convex/evidence/text/marks";
+import { counted, ledgerOf, sourceOfFact } from "../../convex/evidence/text/sources";
 import { leftoverProblem, settle } from "../../convex/evidence/text/settlement";
 import { figuresIn } from "../../convex/lib/text/figures";
 import { amountIn, LOCALES, SCRIPTS, type Locale } from "../../convex/lib/text/locales";

@@ -30,6 +30,12 @@ const jobs = makeFunctionReference<
   { name: string; state: { kind: string } }[]
 >("notes:jobs");
 
+const costShape = z.object({
+  ...{ calls: z.number(), readBytes: z.number(), writtenBytes: z.number(), actionMs: z.number() },
+});
+const billShape = costShape.extend({
+  ...{ since: z.iso.datetime(), until: z.iso.datetime(), byFunction: z.record(z.string(), costShape) },
+});
 const minuteShape = z.object({ before: z.number(), after: z.number() });
 
 const quiet = { source: small, envFile: "/dev/null", log: () => {} };
@@ -144,6 +150,37 @@ describe("one running stack", () => {
   test("the platform's limits hold for the application", async () => {
     const many = makeFunctionReference<"mutation", { count: number }>("notes:many");
     await expect(client.mutation(many, { count: 16_001 })).rejects.toThrow(/limit: 16000/);
+    const long = makeFunctionReference<"mutation", { count: number }>("notes:addLong");
+    await expect(client.mutation(long, { count: 17 })).rejects.toThrow(/arguments too large/);
+  });
+
+  test("a function that there is not cannot be scheduled", async () => {
+    const nowhere = makeFunctionReference<"mutation">("notes:addNowhere");
+    await expect(client.mutation(nowhere, {})).rejects.toThrow(/nonexistent path: nowhere:write/);
+    expect((await client.query(list, {})).filter(({ text }) => text === "nowhere")).toEqual([]);
+  });
+
+  test("GET /_usage tells what the platform would bill: calls, bytes, and how long actions ran", async () => {
+    const told = async () => billShape.parse(await (await fetch(`${stack.providersUrl}/_usage`)).json());
+    const before = await told();
+    await client.mutation(add, { text: "x".repeat(10_000) });
+    const notes = await client.query(list, {});
+    await (await fetch(`${stack.siteUrl}/time`)).text();
+    const after = await told();
+    const beyond = (name: string, what: keyof z.infer<typeof costShape>) =>
+      (after.byFunction[name]?.[what] ?? 0) - (before.byFunction[name]?.[what] ?? 0);
+    expect(["notes:add", "notes:list", "http"].map((name) => beyond(name, "calls"))).toEqual([1, 1, 1]);
+    // The text, and what every row has besides.
+    expect(beyond("notes:add", "writtenBytes")).toBeGreaterThan(10_000);
+    expect(beyond("notes:add", "writtenBytes")).toBeLessThan(10_200);
+    expect(beyond("notes:list", "readBytes")).toBeGreaterThan(10_000 + 50 * (notes.length - 1));
+    expect([beyond("notes:add", "actionMs"), beyond("notes:list", "writtenBytes")]).toEqual([0, 0]);
+    const sums = Object.values(after.byFunction).reduce((all, one) => all + one.writtenBytes, 0);
+    expect(after.writtenBytes).toBe(sums);
+    expect(after.since).toBe(before.since);
+    expect(after.until >= before.until).toBe(true);
+    const page = await fetch(`${stack.providersUrl}/_usage`, { headers: { origin: "http://page.example" } });
+    expect(page.status).toBe(403);
   });
 
   test("an interval's first run is at the first start", async () => {
@@ -204,10 +241,28 @@ test("mutations that overlap on a row run again; who loses each time is told, an
   expect([failures, by]).toEqual([lost.length, new Map([["notes", retries]])]);
 });
 
+test("of mutations, so many run at once as the class allows; who waits five seconds for a place is refused", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const host = createHost({ parts: await loadParts(small), contention: { durationMs: () => 4_000 } });
+  const t = createClient(host);
+  const all = Promise.allSettled(Array.from({ length: 40 }, (_, i) => t.mutation(add, { text: `${i}` })));
+  const kept = async () => (await t.query(list, {})).length;
+  const counts: number[] = [];
+  for (const ms of [3_900, 200, 4_000]) {
+    await vi.advanceTimersByTimeAsync(ms);
+    counts.push(await kept());
+  }
+  expect(counts).toEqual([0, 16, 32]);
+  const lost = (await all).flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
+  expect([lost.length, new Set(lost).size]).toEqual([8, 1]);
+  expect(lost[0]).toContain("Too many concurrent requests: the deployment's mutations are all in use");
+});
+
 test("an accelerated stack's time flies for the application and for nobody else", async () => {
   const stack = await startStack({ ...quiet, speed: 3_000 });
   try {
-    // Of the ten minutes that an action has, a machine that stops for a fifth of a second takes all: it is asked again.
+    // Of the half hour that an action has, a machine that stops for half a second takes all: it is asked again.
     const { before, after } = await eventually(async () => {
       const answer = await fetch(`${stack.siteUrl}/minute`);
       return answer.status === 200 ? minuteShape.parse(await answer.json()) : undefined;

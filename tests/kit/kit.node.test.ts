@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -15,6 +15,7 @@ import { connect, fakeService, json, textOf, type FakeService } from "../proxy/s
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const { name: NAME, version } = proxyPackage;
+const CLIENT = `${NAME}-client-${version}.tgz`;
 
 /** Among the repository's packages, so that the client finds the one it depends on. */
 let folder: string;
@@ -26,6 +27,9 @@ beforeAll(async () => {
   await promisify(execFile)("npm", ["run", "--silent", "build:kit", "--", join(folder, "kit")], {
     cwd: ROOT,
   });
+  await mkdir(join(folder, "client"));
+  const unpacked = ["-xzf", kit(CLIENT), "--strip-components", "1", "-C", join(folder, "client")];
+  await promisify(execFile)("tar", unpacked);
 }, 600_000);
 afterAll(async () => {
   await service.stop();
@@ -38,14 +42,39 @@ const read = async (path: string): Promise<unknown> => JSON.parse(await readFile
 describe("the kit", () => {
   test("has the tarball, the registry's entry, the bundle and the client", async () => {
     expect((await readdir(kit())).toSorted()).toEqual(
-      ["client", `${NAME}-${version}.mcpb`, `${NAME}-${version}.tgz`, "server.json"].toSorted(),
+      [CLIENT, `${NAME}-${version}.mcpb`, `${NAME}-${version}.tgz`, "server.json"].toSorted(),
     );
+    expect((await readdir(join(folder, "client"))).toSorted()).toEqual(
+      ["LICENSE", "api.d.ts", "index.d.ts", "index.js", "package.json", "web.d.ts", "web.js"].toSorted(),
+    );
+  });
+
+  test("has the registry's entry, which the registry takes for the package's own", async () => {
     const entry = registryShape.parse(await read("server.json"));
-    expect(entry).toMatchObject({
-      name: proxyPackage.mcpName,
-      version,
-      packages: [{ identifier: NAME, version }],
-    });
+    const { stdout } = await promisify(execFile)("tar", [
+      "-xzOf",
+      kit(`${NAME}-${version}.tgz`),
+      "package/package.json",
+    ]);
+    // The registry reads `mcpName` in what npm was given, and holds it against the entry's name; npm has names of its own.
+    expect(entry).toMatchObject(
+      z
+        .object({
+          name: z
+            .string()
+            .max(214)
+            .regex(/^(?:@[a-z0-9-]+\/)?[a-z0-9][a-z0-9-]*$/),
+          version: z.string(),
+          mcpName: z.string(),
+        })
+        .transform((packed) => ({
+          name: packed.mcpName,
+          version: packed.version,
+          packages: [{ registryType: "npm", identifier: packed.name, version: packed.version }],
+        }))
+        .parse(JSON.parse(stdout)),
+    );
+    expect(entry.name.split("/")).toEqual([expect.stringMatching(/^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/), NAME]);
   });
 
   test("has a bundle that a desktop client can start, with the address its user has set", async () => {
@@ -69,7 +98,7 @@ describe("the kit", () => {
   });
 });
 
-const TEN_LINES = `import { createService, type Schemas } from "./kit/client/index.js";
+const TEN_LINES = `import { createService, type Schemas } from "./client/index.js";
 const service = createService("https://some.convex.site");
 const { data: market } = await service.GET("/mcp/market", { params: { query: { token: "SOL" } } });
 const bitcoin: number | undefined = market?.keyPrices.bitcoin.usd;
@@ -82,7 +111,7 @@ console.log(bitcoin, status, latest?.signals.BTC?.entry);
 `;
 
 const WEB_LINES = `import type { FunctionArgs, FunctionReturnType } from "convex/server";
-import { api } from "./kit/client/web.js";
+import { api } from "./client/web.js";
 const args: FunctionArgs<typeof api.account.claims.claimUserId> = { userId: "alice" };
 type Claimed = FunctionReturnType<typeof api.account.claims.claimUserId>;
 export const until = (claimed: Claimed): number | null => claimed.pendingUntil;
@@ -139,7 +168,9 @@ describe("the typed client", () => {
   );
 
   test("asks the service", async () => {
-    const loaded: unknown = await import(/* @vite-ignore */ pathToFileURL(kit("client", "index.js")).href);
+    const loaded: unknown = await import(
+      /* @vite-ignore */ pathToFileURL(join(folder, "client", "index.js")).href
+    );
     const { createService } = clientShape.parse(loaded);
     service.answers(json(200, { status: "ok" }));
     expect(await createService(service.url).GET("/health")).toMatchObject({ data: { status: "ok" } });
@@ -153,7 +184,7 @@ describe("the typed client", () => {
   });
 
   test("has the web application's functions, whose arguments and results the compiler has checked", async () => {
-    const declared = await readFile(kit("client", "web.d.ts"), "utf8");
+    const declared = await readFile(join(folder, "client", "web.d.ts"), "utf8");
     expect(declared.match(/FunctionReference</g)?.length).toBeGreaterThan(30);
   });
 });

@@ -6,6 +6,7 @@ import type { AskedMarketFigures } from "../../convex/market/prompts";
 import type { QuoteSource } from "../../convex/prices/tables";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";
+import { observationsOf } from "../support/observations";
 
 const MINUTE = 60_000;
 
@@ -317,7 +318,7 @@ describe("GET /mcp/market", () => {
   test("is what research stores, with its sources", async ({ app }) => {
     wrong(app);
     await app.post("/mcp/research", { userId: "alice" });
-    const [observation] = await app.rows("observations");
+    const [observation] = await observationsOf(app);
     expect(observation?.sources.market).toMatchObject({
       state: "ok",
       output: {

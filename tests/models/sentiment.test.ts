@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import * as z from "zod";
 import { test } from "../support/app";
+import { observationsOf } from "../support/observations";
 
 /** The social sentiment model thinks before it writes, and what it thinks counts as output. */
 
@@ -14,7 +15,7 @@ test("it is given room to think, with little effort, and what it cites is kept",
   const [request] = app.standins.sent("sentiment").map(({ body }) => requestShape.parse(body));
   expect(request?.max_output_tokens).toBeGreaterThanOrEqual(8_000);
   expect(request?.reasoning.effort).toBe("low");
-  const [observation] = await app.rows("observations");
+  const [observation] = await observationsOf(app);
   expect(observation?.sources.sentiment).toMatchObject({
     state: "ok",
     output: {
@@ -40,7 +41,7 @@ test.for([
   const content = JSON.stringify({ overall: "Calm.", tokens });
   app.standins.fail("sentiment", { mode: "reply", content });
   await app.post("/mcp/research", { token: "BTC" });
-  const [observation] = await app.rows("observations");
+  const [observation] = await observationsOf(app);
   const reading = observation?.sources.sentiment;
   expect(reading?.state).toBe(state);
   if (reading?.state === "ok") {
@@ -55,7 +56,7 @@ test("an answer that it could not complete is no reading, and says why", async (
   app.standins.fail("sentiment", { mode: "truncated" });
   const { body } = await app.post("/mcp/research", { token: "BTC" });
   expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing" } } });
-  const [observation] = await app.rows("observations");
+  const [observation] = await observationsOf(app);
   expect(observation?.sources.sentiment).toMatchObject({
     state: "failed",
     error: "The sentiment model sent an answer that was cut off at its limit",

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fuzzWire } from "../../scripts/bench/wireFuzz";
-import { questions } from "../../scripts/bench/wireQuestions";
+import { fuzzWire } from "./wireFuzz";
+import { questions } from "./wireQuestions";
 import { applyVariables } from "../../scripts/stack/env";
 import { createStandins } from "../../scripts/standins/index";
 

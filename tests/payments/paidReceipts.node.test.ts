@@ -1,3 +1,6 @@
+import { rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { recoverTypedDataAddress, type Hex } from "viem";
 import { describe, expect } from "vitest";
 import * as z from "zod";
@@ -156,12 +159,32 @@ describe("npm run verify-receipt", () => {
       const info = { receipt: { ...rest, payload: { ...payload, ...change } } };
       return base64({ ...told, ...change, extensions: { "offer-receipt": { info } } });
     };
+    const { signature: _, ...rest } = receiptOf(bought);
+    const info = { receipt: { ...rest, signature: "0x" } };
+    const unsigned = base64({ ...told, extensions: { "offer-receipt": { info } } });
+    const asked = z
+      .looseObject({ accepts: z.tuple([z.looseObject({})]) })
+      .parse(headerOf(await app.get(PATH), "payment-required"));
+    const [term] = asked.accepts;
+    // As curl shows it, as it says it, and that of version 1.
+    const shown = join(tmpdir(), `receipt-${crypto.randomUUID()}`);
+    await writeFile(shown, `Payment-Response: ${receipt}\r\n`);
+    for (const one of [shown, JSON.stringify(told), bought.headers.get("x-payment-response") ?? ""])
+      expect((await verify(one, "--offer", offer)).stdout).toContain("Offered for 1 USDC to 0x");
+    await rm(shown);
     for (const [args, problem] of [
       [[receipt, "--signer", from.address], "was signed by"],
       [[receipt, "--signer", RELAYER, "--payer", PLATFORM], "names the payer"],
       [[changed({ payer: PLATFORM.toLowerCase() }), "--offer", offer], "The offer was signed by"],
       [[changed({ transaction: `0x${"1".repeat(64)}` }), "--signer", RELAYER], "was signed by"],
       [[base64({ ...told, transaction: "0x" }), "--signer", RELAYER], "another transaction"],
+      [[base64({ ...told, network: "eip155:1" }), "--signer", RELAYER], "another network"],
+      [[base64({ ...told, success: false }), "--signer", RELAYER], "says that the payment failed"],
+      [[unsigned, "--signer", RELAYER], "was signed by nobody"],
+      [
+        [receipt, "--offer", base64({ ...asked, accepts: [{ ...term, amount: "1" }] })],
+        "asks for something else",
+      ],
     ] as const) {
       const { code, stdout } = await verify(...args);
       expect([code, stdout]).toEqual([1, expect.stringContaining(problem)]);

@@ -108,7 +108,7 @@ describe("whoever looks without paying", () => {
     ]);
     expect([asked(app), writings(app)]).toEqual(before);
     expect((await app.get("/mcp/research/report?token=BTC")).body["error"]).toMatch(
-      /^There is no research report on BTC yet\. One can be bought with USDC on Base.*\/agent\/research\/paid says how$/,
+      /^There is no research report on BTC yet\. One can be bought for 1\.00 USDC on Base: .*\/agent\/research\/paid; .* sends the USDC to 0x\w{40} and posts \{"token":"BTC"\} there/,
     );
   });
 

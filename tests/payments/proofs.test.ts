@@ -73,7 +73,13 @@ describe("a proof", () => {
         const payload = { signature, authorization: terms };
         const payment = first
           ? { x402Version: 1, scheme: "exact", network: "base", payload }
-          : { x402Version: 2, accepted: { scheme: "exact", network: "eip155:8453" }, payload };
+          : {
+              x402Version: 2,
+              accepted: { scheme: "exact", network: "eip155:8453" },
+              payload,
+              // Some write what they leave out.
+              extensions: null,
+            };
         expect(parseProof(wrap(JSON.stringify(payment)))).toEqual({
           kind: "authorization",
           authorization: { ...lower(terms), signature: signature.toLowerCase() },

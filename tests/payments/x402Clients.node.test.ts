@@ -1,4 +1,5 @@
 import { x402Client } from "@x402/core/client";
+import { decodePaymentRequiredHeader } from "@x402/core/http";
 import { ExactEvmScheme } from "@x402/evm";
 import { registerExactEvmScheme } from "@x402/evm/exact/client";
 import {
@@ -8,10 +9,12 @@ import {
 } from "@x402/fetch";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as z from "zod";
 import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { clientOf, newWallet, balanceOf } from "../chain/support";
+import { ran } from "../stack/processes";
 import { ONE, PLATFORM } from "./paying";
 
 /** The x402 clients from npm, as published, buy from the whole local stack over HTTP. */
@@ -95,6 +98,41 @@ describe("@x402/fetch", () => {
     expect(mined.status).toBe("success");
   });
 
+  test("is all that an agent needs to find the report, preview it, buy it and verify what it got", async () => {
+    // Somebody has asked for research before, as on every service that is not new.
+    expect((await fetch(`${stack.siteUrl}/mcp/research`, order({ token: "BTC" }))).status).toBe(200);
+    // It knows the address alone. The 402 says how the endpoint is called, what it costs, and that a look is free.
+    const found = await fetch(url());
+    const offer = found.headers.get("payment-required") ?? "";
+    const { resource, accepts, extensions } = decodePaymentRequiredHeader(offer);
+    const { input } = catalogued.parse(extensions?.["bazaar"]).info;
+    const [terms] = accepts;
+    expect([found.status, input.method, terms?.amount]).toEqual([402, "POST", ONE.toString()]);
+    const [query = ""] = /\?preview=1/.exec(resource.description ?? "") ?? [];
+    const preview = await fetch(`${resource.url}${query}&token=${input.body.token}`);
+    expect([preview.status, await preview.json()]).toMatchObject([
+      200,
+      { preview: { token: "BTC", headline: expect.any(String), facts: expect.any(Number) } },
+    ]);
+    const account = await newWallet(chain, { USDC: ONE });
+    const pay = wrapFetchWithPaymentFromConfig(fetch, {
+      schemes: [{ network: "eip155:8453", client: new ExactEvmScheme(account) }],
+    });
+    const bought = await pay(resource.url, order(input.body));
+    const report = sold.parse(await bought.json());
+    expect([report.token, report.result.fullAnalysis]).toEqual([
+      "BTC",
+      expect.stringContaining("Bitcoin (BTC)"),
+    ]);
+    expect([bought.status, await usdcOf(account.address)]).toEqual([200, 0n]);
+    // The receipt proves it to whoever has the offer and trusts nobody else; another buyer's name does not.
+    const receipt = bought.headers.get("payment-response") ?? "";
+    const verify = (...args: string[]) =>
+      ran("scripts/verifyReceipt.ts", [receipt, "--offer", offer, ...args]);
+    expect(await verify("--payer", account.address)).toMatchObject({ code: 0 });
+    expect(await verify("--payer", PLATFORM)).toMatchObject({ code: 1 });
+  });
+
   test("pays for each of two orders that it sends at once", async () => {
     const account = await newWallet(chain, { USDC: 5n * ONE });
     const { inner, sent } = watched();
@@ -118,6 +156,11 @@ describe("@x402/fetch", () => {
     expect(await usdcOf(account.address)).toBe(ONE - 1n);
   });
 });
+
+const catalogued = z.object({
+  info: z.object({ input: z.object({ method: z.string(), body: z.object({ token: z.string() }) }) }),
+});
+const sold = z.object({ token: z.string(), result: z.object({ fullAnalysis: z.string() }) });
 
 function hex(text: string): `0x${string}` {
   return `0x${text.replace(/^0x/, "")}`;

@@ -247,11 +247,23 @@ describe("the protocol", () => {
     await ended;
   });
 
-  test("ends over a message that does not", async () => {
+  test("refuses a message that is too long, and answers those behind it, the last one without a line end too", async () => {
     const { child, ended } = start({});
-    child.stdin.on("error", () => {});
-    child.stdin.write("x".repeat(11_000_000));
-    expect(await ended).toMatchObject({ code: 1, stdout: "", stderr: "A message does not end\n" });
+    const ping = (id: number) => JSON.stringify({ jsonrpc: "2.0", id, method: "ping" });
+    child.stdin.end(`\ufeff${ping(1)}\n${"x".repeat(11_000_000)}\n${ping(2)}\n${ping(3)}`);
+    const { code, stdout } = await ended;
+    expect([code, answersOf(stdout)]).toEqual([
+      0,
+      [
+        { jsonrpc: "2.0", id: 1, result: {} },
+        { jsonrpc: "2.0", error: { code: -32600, message: "A message has at most 10000000 characters" } },
+        { jsonrpc: "2.0", id: 2, result: {} },
+        { jsonrpc: "2.0", id: 3, result: {} },
+      ],
+    ]);
+    const half = start({});
+    half.child.stdin.end('{"jsonrpc":"2.0","id":1,"met');
+    expect(answersOf((await half.ended).stdout)).toMatchObject([{ error: { code: -32700 } }]);
   });
 
   test("needs so little code that Node has read it at once", async () => {
@@ -283,12 +295,19 @@ describe("the process", () => {
     service.answers(hang);
     // Its grace is over at once; the tool's own deadline, which would end it as well, never comes.
     const { child, ended } = start({ NOELCLAW_CONVEX_URL: service.url }, HASTENED);
-    child.stdin.write(
-      `${[HELLO, READY, call(1, "run_research", {})].map((one) => JSON.stringify(one)).join("\n")}\n`,
-    );
-    await until(() => service.received.length === 1);
+    const order = { userId: "u", toAddress: `0x${"1".repeat(40)}`, token: "ETH", amount: "1" };
+    const asked = [HELLO, READY, call(1, "run_research", {}), call(2, "send_token", order)];
+    child.stdin.write(`${asked.map((one) => JSON.stringify(one)).join("\n")}\n`);
+    await until(() => service.received.length === 2);
     child.stdin.end();
-    expect(await ended).toMatchObject({ code: 0 });
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    // Nothing that was asked stays without an answer, and what may have moved has a key to find out with.
+    const [key = "none"] = service.received.flatMap(({ headers }) => headers["idempotency-key"] ?? []);
+    const answers = stdout.trimEnd().split("\n");
+    const toSend = answers.find((line) => line.includes("Whether it was carried out is not known"));
+    expect(toSend).toContain(key);
+    expect(answers.some((line) => line.includes('"error":{"code":-32603'))).toBe(true);
   });
 
   test.runIf(process.platform === "linux")("listens nowhere", async () => {

@@ -130,7 +130,7 @@ describe("research", () => {
 
   test("get_research_report says when there is none", async () => {
     expect(await refusal("get_research_report", { token: "DOGE" })).toMatch(
-      /^There is no research report on DOGE yet\. One can be bought with USDC on Base, .*\/agent\/research\/paid says how$/,
+      /^There is no research report on DOGE yet\. One can be bought for 1\.00 USDC on Base: .*\/agent\/research\/paid; .* sends the USDC to 0x\w{40} and posts \{"token":"DOGE"\} there/,
     );
     expect(await refusal("get_research_report")).toMatch(/^token/);
   });

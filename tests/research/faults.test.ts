@@ -2,6 +2,7 @@ import { cutOff } from "../support/leases";
 import { describe, expect } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { test } from "../support/app";
+import { observationsOf } from "../support/observations";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -37,7 +38,7 @@ describe("a source that fails", () => {
     app.standins.fail("sentiment", { mode: "uncited" });
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.settle();
-    const [observation] = await app.rows("observations");
+    const [observation] = await observationsOf(app);
     expect(observation?.sources.sentiment).toMatchObject({ state: "ok", output: { degraded: true } });
   });
 

@@ -2,6 +2,7 @@ import { typeset } from "../../convex/lib/text/numbers";
 import { describe, expect } from "vitest";
 import { START, test } from "../support/app";
 import { unmarked } from "../support/marks";
+import { observationsOf } from "../support/observations";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -92,7 +93,7 @@ describe("a research shift", () => {
       expect(claimedAt - due).toBeGreaterThanOrEqual(0);
       expect(claimedAt - due).toBeLessThanOrEqual(5 * MINUTE);
     }
-    const observations = await app.rows("observations");
+    const observations = await observationsOf(app);
     expect(observations.map(({ _id }) => _id)).toEqual(points.map(({ observationId }) => observationId));
     for (const { state, focus, sources } of observations) {
       expect([state, focus]).toEqual(["settled", "SOL"]);

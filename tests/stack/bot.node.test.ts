@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import { startStack, type Stack } from "../../scripts/stack/stack";
-import { startScript, type Ended, type Started } from "./processes";
+import { startScript, type Started } from "./processes";
 
-/** The bot's scripts, as a person runs them beside the local stack. */
+/** `npm run bot`, as a person runs it beside the local stack. */
 
 const scripts = fileURLToPath(new URL("../../scripts/", import.meta.url));
 const messageShape = z.object({ method: z.string(), text: z.string() });
@@ -85,65 +85,5 @@ describe("npm run bot", () => {
         "There is no local stack behind http://127.0.0.1:1: start it with npm start",
       ),
     });
-  });
-});
-
-describe("npm run register-webhook", () => {
-  const TOKEN = "4711:AAE-token-that-nobody-may-see";
-  const SECRET = "a-secret-that-nobody-may-see";
-  const register = (args: string[], env: Record<string, string> = {}): Promise<Ended> =>
-    startScript(path.join(scripts, "botWebhook.ts"), args, {
-      LOCAL_ENV_FILE: "/dev/null",
-      MESSENGER_API_URL: `${stack.providersUrl}/messenger`,
-      MESSENGER_BOT_TOKEN: TOKEN,
-      MESSENGER_WEBHOOK_SECRET: SECRET,
-      CONVEX_SITE_URL: "",
-      ...env,
-    }).ended;
-
-  test("registers webhook and commands, and shows them without token and secret", async () => {
-    const none = await register(["--show"]);
-    expect(none.stdout).toMatch(/^@simulated_4711_bot\n {2}webhook {3}none\n/);
-    const { code, stdout, stderr } = await register(["https://some.convex.site/"]);
-    expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toContain("webhook   https://some.convex.site/messenger/webhook\n");
-    expect(stdout).toContain("updates   message, callback_query\n");
-    expect(stdout).toMatch(/\/connect +Link this account/);
-    expect(stdout).not.toMatch(/nobody-may-see/);
-    expect((await register(["--show"])).stdout).toBe(stdout);
-    expect(JSON.parse((await register(["--show", "--json"])).stdout)).toMatchObject({
-      bot: "simulated_4711_bot",
-      webhook: { url: "https://some.convex.site/messenger/webhook" },
-      commands: expect.arrayContaining([{ command: "signals", description: expect.any(String) }]),
-    });
-  });
-
-  test("of two sites is refused in one line", async () => {
-    expect(await register(["https://a.site", "https://b.site"])).toMatchObject({
-      ...{ code: 2, stdout: "", stderr: "Name one site. --help says how it is used.\n" },
-    });
-  });
-
-  test.each([
-    [["http://some.convex.site"], {}, "which must be https"],
-    [[], {}, "Name the deployment's site address"],
-    [["https://a.site"], { MESSENGER_WEBHOOK_SECRET: "" }, "MESSENGER_WEBHOOK_SECRET is not set"],
-    [
-      ["https://a.site"],
-      { MESSENGER_WEBHOOK_SECRET: "no spaces please" },
-      "MESSENGER_WEBHOOK_SECRET is malformed",
-    ],
-    [["https://a.site"], { MESSENGER_BOT_TOKEN: "" }, "MESSENGER_BOT_TOKEN is not set"],
-    [
-      ["https://a.site"],
-      { MESSENGER_BOT_TOKEN: `${"9".repeat(20)}:another-bots-secret` },
-      "does not know this MESSENGER_BOT_TOKEN",
-    ],
-    [["https://a.site"], { MESSENGER_API_URL: "http://127.0.0.1:1" }, "The Bot API could not be reached"],
-  ])("%j %j: %s", async (args, env, message) => {
-    const { code, stdout, stderr } = await register(args, env);
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain(message);
-    expect(stdout + stderr).not.toMatch(/nobody-may-see/);
   });
 });

@@ -29,7 +29,8 @@ export function ranHere(
 }
 
 async function run(file: string, args: readonly string[], { env = {}, cwd }: Place) {
-  const { argv, exit, exitCode } = process;
+  const { argv, exitCode } = process;
+  const exit = process.exit.bind(process);
   const usual = { ...console };
   const variables = { ...process.env };
   const folder = process.cwd();

@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { onTestFinished, vi } from "vitest";
-import { getCurrentTest } from "vitest/suite";
+import { onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -109,7 +108,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
   });
   // A world ends with the test that made it. What makes one for a whole file closes it.
-  if (getCurrentTest() !== undefined) onTestFinished(closeApp);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(closeApp);
   hosts.push(host);
   const t = createClient<DataModel>(host);
 

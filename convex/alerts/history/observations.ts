@@ -1,6 +1,7 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { keyOf, slotOf, toldIn } from "../../evidence/model";
+import { keyOf, slotOf } from "../../evidence/model";
+import { toldIn } from "../../evidence/sayings";
 import { HOUR, MINUTE } from "../../lib/time";
 import { newestSample } from "../../prices/model";
 import { subjectOf, type Subject } from "./subjects";

@@ -124,7 +124,7 @@ const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
 
 /** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
 export const SUMMED =
-  /(?<!\p{L})(?:together|combined|in total|both|zusammen|insgesamt|juntos|en conjunto|ensemble|au total|no total|合计|共|合計)/iu;
+  /(?<!\p{L})(?:together|combined|in total|totals?|add(?:s|ed)? up|both|zusammen|insgesamt|juntos|en conjunto|ensemble|au total|no total|合计|共|合計)/iu;
 
 /** What stands before, or behind, a number that what a fact is called has. */
 const BESIDE = {

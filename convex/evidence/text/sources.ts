@@ -115,14 +115,6 @@ export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource
   });
 }
 
-/** A citation as readers see it: `[1]`, `[1, 2: BTC over ETH, 24 h; 3: now]`. */
-export const BRACKET = / ?\[\d{1,3}(?:, \d{1,3})*(?:[:;] [^\]]*)?\]/g;
-
-/** A text as it reads without its citations. */
-export function withoutBrackets(text: string): string {
-  return text.replace(BRACKET, "");
-}
-
 /** How a writer states figures: for the system part of a prompt. */
 export const SLOT_RULES =
   "Write no figures yourself: where the figure of fact 12 belongs, write {f12}. Code prints its value, unit, sign and " +

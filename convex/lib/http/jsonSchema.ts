@@ -22,7 +22,7 @@ declare module "zod" {
   }
 }
 
-const ABSENT: JsonSchema = { enum: ["", null], description: "Counts as left out." };
+const ABSENT: JsonSchema = { enum: ["", null], description: "As if left out." };
 /** Blanks around a text are cut off before it is looked at. */
 const BLANKS = String.raw`\s*`;
 

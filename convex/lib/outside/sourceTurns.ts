@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { rateLimiter } from "../limits/charges";
-import { isPublicSource, SOURCE_LIMITS } from "../publicSources";
+import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
 import { sha256Hex } from "../security/crypto";
 import { SECOND, sleep } from "../time";
 import { together } from "./together";
@@ -49,22 +49,68 @@ export const take = internalMutation({
   args: { turns: v.array(vTurn) },
   returns: v.array(vWait),
   handler: async (ctx, { turns }) => {
-    const waits: Wait[] = [];
-    for (const turn of turns) waits.push(await takeOne(ctx, turn));
-    return waits;
+    const waits = new Map<Turn, Wait>();
+    for (const first of turns) {
+      if (waits.has(first)) continue;
+      const same = turns.filter(({ source, holder }) => source === first.source && holder === first.holder);
+      const taken = await takeAlike(ctx, first, same.length);
+      for (const [index, turn] of same.entries()) waits.set(turn, taken[index] ?? FULL);
+    }
+    return turns.map((turn) => waits.get(turn) ?? FULL);
   },
 });
 
-async function takeOne(ctx: MutationCtx, { source, holder }: Turn): Promise<Wait> {
+const FULL: Wait = { waitMs: null, again: false };
+
+/** So many turns at one source, of one holder. */
+async function takeAlike(ctx: MutationCtx, { source, holder }: Turn, count: number): Promise<Wait[]> {
   if (!isPublicSource(source)) throw new Error(`There is no source ${source}`);
+  const isRare = SOURCE_LIMITS[source].period > SECOND;
+  const own =
+    holder === undefined || !isRare
+      ? Array.from({ length: count }, () => 0)
+      : await reserve(ctx, source, count, sha256Hex(`turn:${holder}`).slice(0, OWN_KEY));
+  const atOnce = own.filter((waitMs) => waitMs === 0).length;
+  const everybodys = await reserve(ctx, source, atOnce);
+  // Earlier ones wait less: what need not wait for its own queue comes first.
+  return own.map((waitMs, index) =>
+    waitMs === 0 ? { waitMs: everybodys[index] ?? null, again: false } : { waitMs, again: waitMs !== null },
+  );
+}
+
+/** A holder's key has so many of its hash's digits. */
+const OWN_KEY = 16;
+
+/**
+ * Reserves turns in a queue, all in one look at it where there is room for all.
+ * @returns In ms, how long each has to wait, the earlier ones less; `null` for those for which there is no room.
+ */
+async function reserve(
+  ctx: MutationCtx,
+  source: PublicSource,
+  count: number,
+  key?: string,
+): Promise<(number | null)[]> {
   const config = SOURCE_LIMITS[source];
-  const reserved = async (queue: { key?: string }) => {
-    const status = await rateLimiter.limit(ctx, source, { ...queue, reserve: true, config });
-    return status.ok ? Math.ceil(status.retryAfter ?? 0) : null;
-  };
-  if (holder !== undefined && config.period > SECOND) {
-    const waitMs = await reserved({ key: sha256Hex(`turn:${holder}`) });
-    if (waitMs !== 0) return { waitMs, again: waitMs !== null };
+  const ask = (some: number) =>
+    rateLimiter.limit(ctx, source, {
+      ...(key === undefined ? {} : { key }),
+      count: some,
+      reserve: true,
+      config,
+    });
+  if (count > 1 && count <= config.capacity + config.maxReserved) {
+    const { ok, retryAfter = 0 } = await ask(count);
+    const paceMs = config.period / config.rate;
+    if (ok)
+      return Array.from({ length: count }, (_, index) =>
+        Math.ceil(Math.max(0, retryAfter - (count - 1 - index) * paceMs)),
+      );
   }
-  return { waitMs: await reserved({}), again: false };
+  const waits: (number | null)[] = [];
+  for (let turn = 0; turn < count; turn++) {
+    const { ok, retryAfter = 0 } = await ask(1);
+    waits.push(ok ? Math.ceil(retryAfter) : null);
+  }
+  return waits;
 }

@@ -185,8 +185,8 @@ const COUNTED =
 const IN_WORDS = words(
   `${UNREAD}|(?<nth>(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
     `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
-    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|(?<count>${COUNTED})|` +
-    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?:${ALONE})`,
+    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|` +
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?<count>${COUNTED})|(?:${ALONE})`,
 );
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
@@ -203,7 +203,7 @@ function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
 const SPELT = [
   ...[...READ, ...LONGER].map(({ times: value, list }) => ({
     value,
-    pattern: new RegExp(`^(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
+    pattern: new RegExp(`^(?:une? |um )?(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
   })),
   ...PLACES.map(({ times: value, list }) => ({
     value,

@@ -23,7 +23,8 @@ export const UNITS = rowsOf({
     "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント|процент\\p{L}*",
   "percent 0.01":
     "bps?|basis points?|Basispunkten?|puntos b[áa]sicos|points? de base|pontos[- ]base|个?基点|ベーシスポイント",
-  "times 1": "x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
+  "times 1":
+    "(?:to[- ]|:)1(?![\\d.,:]*\\d|\\s?%)|to[- ]one|x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
   "money 1":
     "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル|доллар\\p{L}*",
   "money 0.01": "¢|(?:US )?cents?",
@@ -135,7 +136,7 @@ export const MULTIPLES = rowsOf({
   "times 3": "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍",
   "times 4": "quadruple(?= (?:that|its|the|of))|四倍",
   "times 0.5":
-    "half(?= (?:of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+    "half(?= (?:the (?:coins|majors|market|top|\\uE000)|of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
   [`times ${1 / 3}`]: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一",
   [`times ${2 / 3}`]: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
   "times 0.25": "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",

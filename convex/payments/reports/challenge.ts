@@ -52,7 +52,12 @@ export async function paymentRequired(
   const second = {
     x402Version: 2,
     error: reason ?? "Payment required",
-    resource: { url: resource, ...DESCRIBED, ...SERVICE },
+    resource: {
+      url: resource,
+      ...DESCRIBED,
+      description: `${DESCRIPTION}; GET with ?preview=1 is free`,
+      ...SERVICE,
+    },
     accepts: [{ scheme: "exact", network: NETWORK_V2, amount: PRICE.toString(), ...commonTerms(payTo) }],
     extensions: { ...EXTENSIONS, ...(offer === null ? {} : offered(offer)) },
   };

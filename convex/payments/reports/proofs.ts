@@ -75,12 +75,12 @@ const identified = z.object({
               .min(IDENTIFIER.minLength)
               .max(IDENTIFIER.maxLength)
               .regex(new RegExp(IDENTIFIER.pattern))
-              .optional(),
+              .nullish(),
           }),
         })
-        .optional(),
+        .nullish(),
     })
-    .optional(),
+    .nullish(),
 });
 
 const requirement = z.object({ scheme: z.string(), network: z.string() });
@@ -150,7 +150,7 @@ function readPayment(fields: Record<string, unknown>): Proof | Refusal {
   return {
     kind: "authorization",
     authorization: { ...authorization, signature },
-    ...(identifier === undefined ? {} : { identifier }),
+    ...(typeof identifier === "string" ? { identifier } : {}),
   };
 }
 

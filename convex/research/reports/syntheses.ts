@@ -12,7 +12,8 @@ import { rowsBy } from "../../lib/records/rows";
 import { dueReport } from "./checkpoints";
 import { isReportable } from "./dataPoints";
 import { placeOfShift } from "../model";
-import { vReportKind, vResult, vSources, type ReportKind } from "../shapes";
+import { readingsOf } from "../sayings";
+import { vReadings, vReportKind, vResult, type ReportKind } from "../shapes";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
@@ -103,7 +104,7 @@ export const task = internalQuery({
       kind: vReportKind,
       focus: v.string(),
       startedAt: v.union(v.number(), v.null()),
-      observations: v.array(vSources),
+      readings: vReadings,
     }),
     v.null(),
   ),
@@ -118,8 +119,9 @@ export const task = internalQuery({
       kind: row.kind,
       focus: row.focus,
       startedAt: (await ctx.db.get("shifts", row.shiftId))?.startedAt ?? null,
-      observations: observations.flatMap((observation) =>
-        observation === null ? [] : [observation.sources],
+      readings: await readingsOf(
+        ctx,
+        observations.flatMap((observation) => (observation === null ? [] : [observation.sources])),
       ),
     };
   },

@@ -15,7 +15,7 @@ import { factsOf } from "../../evidence/wordings";
 import { MAJORS } from "../../lib/money/tokens";
 import { namesOf, type Names } from "../../lib/money/names";
 import type { Fact, Kind, Missing } from "../../evidence/tables";
-import type { Readings } from "./readings";
+import type { Readings } from "../shapes";
 
 /** What a report is written from: facts by number, what changed, what only models say, and what is missing. Pure. */
 
@@ -38,13 +38,16 @@ export type Brief = {
   previous: string | null;
 };
 
+/** What sources said, besides facts. */
+type Told = Omit<Readings, "facts">;
+
 export type Material = {
   focus: string;
   facts: readonly Fact[];
   /** What was so when the shift began, and when the last report was written; empty where there is none. */
   atStart: readonly Fact[];
   atReport: readonly Fact[];
-  readings: Readings;
+  readings: Told;
   previous: string | null;
   missing: Missing[];
 };
@@ -127,7 +130,7 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
 
 /** The largest movers of the latest market reading: two facts each, of the source that tells them. */
 function moverSources(
-  { movers, market }: Readings,
+  { movers, market }: Told,
   facts: readonly Fact[],
   coins: readonly string[],
 ): Uncounted[] {
@@ -156,7 +159,7 @@ function changeSources(change: Change): Uncounted[] {
   ];
 }
 
-function persistentSource({ persistent, cycles, market }: Readings): Uncounted[] {
+function persistentSource({ persistent, cycles, market }: Told): Uncounted[] {
   if (market === null || cycles < 2) return [];
   const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
   const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
@@ -164,7 +167,7 @@ function persistentSource({ persistent, cycles, market }: Readings): Uncounted[]
 }
 
 /** What only a model says is a source of its own name: who cites it says so. */
-function modelSources({ sentiment, onchain }: Readings): Uncounted[] {
+function modelSources({ sentiment, onchain }: Told): Uncounted[] {
   return [
     ...sentiment.flatMap(({ at, output }) => {
       const degraded = output.degraded ? ", made without a live search" : "";

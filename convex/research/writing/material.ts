@@ -8,8 +8,7 @@ import { HOUR, iso } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
 import { briefOf, type Brief } from "./brief";
 import { resultOn } from "../model";
-import { readingsOf } from "./readings";
-import type { Sources } from "../shapes";
+import type { Readings } from "../shapes";
 import { wantedFor } from "./collections";
 
 /** Brings together what a report is written from. */
@@ -26,21 +25,16 @@ const COMPARED: readonly Wanted[] = [
 
 /**
  * The brief of a report on a focus.
- * @param observations What the research desk's sources said, oldest first.
+ * @param readings What the research desk's sources said.
  * @param startedAt When its shift began, in epoch ms; `null` without a shift.
  */
 export async function gatherBrief(
   ctx: ActionCtx,
-  {
-    focus,
-    observations,
-    startedAt,
-  }: { focus: string; observations: readonly Sources[]; startedAt: number | null },
+  { focus, readings, startedAt }: { focus: string; readings: Readings; startedAt: number | null },
 ): Promise<Brief> {
   const known = await ctx.runQuery(internal.research.writing.material.known, { focus, startedAt });
   const { facts, absent, atStart, atReport, previous } = known;
-  const readings = readingsOf(observations);
-  const missing = missingOf(observations.at(-1), absent);
+  const missing = missingOf(readings.facts, absent);
   return briefOf({ focus, facts, atStart, atReport, readings, previous, missing });
 }
 
@@ -67,9 +61,9 @@ export const known = internalQuery({
 });
 
 /** What the latest round of the collectors could not bring, and what has not come yet. */
-function missingOf(latest: Sources | undefined, absent: readonly Wanted[]): Missing[] {
-  const told = latest?.facts.state === "ok" ? latest.facts.missing : [];
-  const failed = latest?.facts.state === "failed" ? latest.facts.error : null;
+function missingOf(latest: Readings["facts"], absent: readonly Wanted[]): Missing[] {
+  const told = latest?.state === "ok" ? latest.missing : [];
+  const failed = latest?.state === "failed" ? latest.error : null;
   const isTold = (one: Wanted) =>
     told.some(({ collector, subject }) => collector === one.collector && subject === one.subject);
   const untold = absent.filter((one) => !isTold(one));

@@ -1,44 +1,16 @@
-import type { MarketOutput, OnchainOutput, SentimentOutput, Settled, Sources } from "../shapes";
+import type { Rank, Readings, Sources, SourcesKept } from "../shapes";
 
 /** From observations to what they say together. All pure. */
 
-export type Readings = {
-  /** Symbols seen in the most collections, most persistent first. */
-  persistent: { symbol: string; cycles: number; latestRank: number }[];
-  /** The largest 24-hour moves of the latest market reading. */
-  movers: MarketOutput["movers"];
-  market: { at: number; output: MarketOutput } | null;
-  /** The last two readings, oldest first. */
-  sentiment: { at: number; output: SentimentOutput }[];
-  onchain: { at: number; output: OnchainOutput }[];
-  cycles: number;
-};
-
 const MOVERS = 8;
 const PERSISTENT = 10;
-const LAST_CYCLES = 2;
 
-/** @param observations The sources of each collection, oldest first; failed sources simply contribute nothing. */
-export function readingsOf(observations: readonly Sources[]): Readings {
-  const markets = observations.flatMap(({ market }) => (market.state === "ok" ? [market] : []));
-  const sentiments = observations.flatMap(({ sentiment }) => (sentiment.state === "ok" ? [sentiment] : []));
-  const onchains = observations.flatMap(({ onchain }) => (onchain.state === "ok" ? [onchain] : []));
-  const latest = markets.at(-1);
-  return {
-    persistent: persistentTokens(markets.map(({ output }) => output)),
-    movers: latest?.output.movers.slice(0, MOVERS) ?? [],
-    market: latest === undefined ? null : { at: latest.at, output: latest.output },
-    sentiment: sentiments.slice(-LAST_CYCLES).map(({ at, output }) => ({ at, output })),
-    onchain: onchains.slice(-LAST_CYCLES).map(({ at, output }) => ({ at, output })),
-    cycles: observations.length,
-  };
-}
-
-function persistentTokens(markets: readonly MarketOutput[]): Readings["persistent"] {
+/** @param ranks The trending coins of each collection, oldest first. */
+export function persistentTokens(ranks: readonly (readonly Rank[])[]): Readings["persistent"] {
   const seen = new Map<string, { symbol: string; cycles: number; latestRank: number }>();
-  for (const { trending } of markets) {
-    const ranks = new Map(trending.map((coin) => [coin.symbol, coin.rank]));
-    for (const [symbol, latestRank] of ranks) {
+  for (const trending of ranks) {
+    const latest = new Map(trending.map(({ symbol, rank }) => [symbol, rank]));
+    for (const [symbol, latestRank] of latest) {
       seen.set(symbol, { symbol, cycles: (seen.get(symbol)?.cycles ?? 0) + 1, latestRank });
     }
   }
@@ -47,10 +19,28 @@ function persistentTokens(markets: readonly MarketOutput[]): Readings["persisten
     .slice(0, PERSISTENT);
 }
 
+export function moversIn(market: Readings["market"]): Readings["movers"] {
+  return market?.output.movers.slice(0, MOVERS) ?? [];
+}
+
+/** What one observation says. */
+export function readingsIn({ market: asked, sentiment, onchain, facts }: Sources): Readings {
+  const market = asked.state === "ok" ? { at: asked.at, output: asked.output } : null;
+  return {
+    persistent: persistentTokens([market?.output.trending ?? []]),
+    movers: moversIn(market),
+    market,
+    sentiment: sentiment.state === "ok" ? [{ at: sentiment.at, output: sentiment.output }] : [],
+    onchain: onchain.state === "ok" ? [{ at: onchain.at, output: onchain.output }] : [],
+    cycles: 1,
+    facts,
+  };
+}
+
 /** What a new observation begins with: the readings since `since` (epoch ms) need no second asking. */
-export function carriedOver(sources: Sources, since: number): Sources {
+export function carriedOver(sources: SourcesKept, since: number): SourcesKept {
   const pending = { state: "pending" as const };
-  const isGood = (reading: Sources["market" | "sentiment" | "onchain"]) =>
+  const isGood = (reading: SourcesKept["market" | "sentiment" | "onchain"]) =>
     reading.state === "ok" && reading.at >= since;
   return {
     market: isGood(sources.market) ? sources.market : pending,
@@ -61,20 +51,14 @@ export function carriedOver(sources: Sources, since: number): Sources {
   };
 }
 
-/** The sources of an observation with one more settled. A source that already settled keeps its first outcome. */
-export function withSettled(sources: Sources, settled: Settled): Sources {
-  if (sources[settled.source].state !== "pending") return sources;
-  return { ...sources, [settled.source]: settled.reading };
-}
-
-export function isSettled(sources: Sources): boolean {
+export function isSettled(sources: SourcesKept): boolean {
   return Object.values(sources).every(({ state }) => state !== "pending");
 }
 
-export function anyFailed(sources: Sources): boolean {
+export function anyFailed(sources: SourcesKept): boolean {
   return Object.values(sources).some(({ state }) => state === "failed");
 }
 
-export function anyOk(sources: Sources): boolean {
+export function anyOk(sources: SourcesKept): boolean {
   return Object.values(sources).some(({ state }) => state === "ok");
 }

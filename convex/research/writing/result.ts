@@ -1,4 +1,4 @@
-import { withoutBrackets } from "../../evidence/text/sources";
+import { withoutBrackets } from "../../evidence/text/marks";
 import { withoutTrailing } from "../../lib/text/strings";
 
 /** The contract of a ResearchResult: what is demanded, and what is mended by rule. What is asked of the model: `resultShape`. */

@@ -7,6 +7,7 @@ import { AppError } from "../../lib/errors";
 import { HOUR, iso, sleep } from "../../lib/time";
 import type { Brief } from "./brief";
 import { gatherBrief } from "./material";
+import { readingsIn } from "./readings";
 import type { Result, Sources, SourceStates } from "../shapes";
 import { writeResult } from "./writer";
 
@@ -42,7 +43,7 @@ export async function writeSnapshot(
   await awaitSources(ctx, observationId, wanted);
   const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
   const { sources, states } = fillIn(readings.current, readings.earlier, Date.now() - READING_GOOD_MS);
-  const brief = await gatherBrief(ctx, { focus, observations: [sources], startedAt: null });
+  const brief = await gatherBrief(ctx, { focus, readings: readingsIn(sources), startedAt: null });
   const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, sources);
   if (failure !== null) throw new AppError("upstream", failure);
   const task = { occasion, focus, question, nowIso: iso(Date.now()), brief };

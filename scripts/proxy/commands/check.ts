@@ -31,9 +31,21 @@ export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
     for (const reason of reasons) console.log(`- ${reason}`);
     return 0;
   } catch (error) {
-    if (error instanceof ServiceError || error instanceof SettingsError) return failed(error.message);
+    if (error instanceof ServiceError) return failed(advised(error.message));
+    if (error instanceof SettingsError) return failed(error.message);
     throw error;
   }
+}
+
+/** An error of another service, or of another address of this one, names no way out. */
+function advised(message: string): string {
+  const setting = process.env.NOELCLAW_CONVEX_URL ?? "";
+  const advice = message.includes("NOELCLAW_CONVEX_URL")
+    ? []
+    : ["Set NOELCLAW_CONVEX_URL to the service's address."];
+  if (setting.includes(".convex.cloud")) advice.push("It is the one that ends in .convex.site.");
+  else if (/\w\/\w/.test(setting)) advice.push("It ends behind the host: no path belongs to it.");
+  return [message.replace(/\w$/, "$&."), ...advice].join(" ");
 }
 
 function failed(message: string): number {

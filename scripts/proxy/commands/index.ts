@@ -16,9 +16,13 @@ Usage: NAME              speaks to a client on stdin and stdout
 
 NOELCLAW_CONVEX_URL is the service's address, where it is another than SERVICE`;
 
+const READ_ONLY = "--read-only";
+
 /** @returns The process's exit code. */
 export async function command(words: readonly string[], builtIn: BuiltIn): Promise<number> {
-  const [first = "", ...rest] = words;
+  // The second command of the package says it of every word, and a person may say it before one.
+  const [first = "", ...more] = words.toSorted((a, b) => Number(a === READ_ONLY) - Number(b === READ_ONLY));
+  const rest = first === "install" ? more : more.filter((word) => word !== READ_ONLY);
   try {
     if (first === "--help" || first === "-h" || first === "help") {
       console.log(HELP.replaceAll("NAME", builtIn.name).replace("SERVICE", builtIn.serviceUrl));

@@ -1,11 +1,12 @@
-import { copyFile, mkdir, readFile, realpath, rename, writeFile } from "node:fs/promises";
+import { readFile, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import * as z from "zod/mini";
 import type { BuiltIn } from "../interface";
 import { serviceUrlOf } from "../settings";
+import { enter } from "./configuration";
 import { UsageError } from "./usage";
 
 /** Enters the proxy in a client's configuration, or says what to enter where. */
@@ -43,7 +44,8 @@ export async function install(words: readonly string[], builtIn: BuiltIn): Promi
     );
     return;
   }
-  const backup = await enter(file, client.key, server);
+  const { changed, backup } = await enter({ file, key: client.key, name: SERVER_NAME }, server);
+  if (!changed) return void console.log(`${file} has ${SERVER_NAME} already: nothing was changed.`);
   console.log(`${file} now has ${SERVER_NAME}.${backup === null ? "" : ` As it was before: ${backup}`}`);
   console.log("Restart the client to use it.");
 }
@@ -64,29 +66,9 @@ function applicationData(): string {
   return process.env.XDG_CONFIG_HOME ?? join(homedir(), ".config");
 }
 
-const configuration = z.record(z.string(), z.unknown());
-
-/** @returns Where the file stands as it was before; `null` where there was none. */
-async function enter(file: string, key: Client["key"], server: Server): Promise<string | null> {
-  const before = await readFile(file, "utf8").catch(() => null);
-  const parsed = configuration.safeParse(before === null ? {} : jsonOf(before));
-  const servers = configuration.safeParse(parsed.data?.[key] ?? {});
-  if (!parsed.success || !servers.success) {
-    throw new UsageError(`${file} is not JSON as expected: nothing was changed`);
-  }
-  const after = { ...parsed.data, [key]: { ...servers.data, [SERVER_NAME]: server } };
-  await mkdir(dirname(file), { recursive: true });
-  const backup = before === null ? null : `${file}.${new Date().toISOString().replace(/\D/g, "")}.backup`;
-  if (backup !== null) await copyFile(file, backup);
-  const draft = `${file}.draft`;
-  await writeFile(draft, `${JSON.stringify(after, null, 2)}\n`);
-  await rename(draft, file);
-  return backup;
-}
-
 function jsonOf(text: string): unknown {
   try {
-    return text.trim() === "" ? {} : JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -42,6 +42,24 @@ export const addLater = mutationGeneric({
   handler: async (ctx, { text, ms }) => ctx.scheduler.runAfter(ms, writeLater, { text }),
 });
 
+/** Schedules a function that there is not. */
+export const addNowhere = mutationGeneric({
+  args: {},
+  handler: async (ctx) => {
+    await ctx.db.insert("notes", { text: "nowhere", by: "nobody" });
+    return ctx.scheduler.runAfter(0, makeFunctionReference<"mutation">("nowhere:write"), {});
+  },
+});
+
+/** Schedules so many calls, each with a million characters. */
+export const addLong = mutationGeneric({
+  args: { count: v.number() },
+  handler: async (ctx, { count }) => {
+    for (let i = 0; i < count; i++)
+      await ctx.scheduler.runAfter(3_600_000, writeLater, { text: "x".repeat(1_000_000) });
+  },
+});
+
 export const startSlow = mutationGeneric({
   args: {},
   handler: async (ctx) => ctx.scheduler.runAfter(0, makeFunctionReference<"action">("notes:slow"), {}),

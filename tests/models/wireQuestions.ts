@@ -8,7 +8,7 @@ import { dayLedger, weekLedger } from "../../convex/signals/desk/ledgers";
 import { reviewQuestion, signalQuestion } from "../../convex/signals/desk/prompts";
 import { problemsOf } from "../../convex/signals/trade/rules";
 import { intentQuestion } from "../../convex/social/posts/prompts";
-import type { Market } from "../standins/sources/market";
+import type { Market } from "../../scripts/standins/sources/market";
 
 /** Every question that the service asks the gateway for JSON, as it is asked at a moment of the simulated market. */
 

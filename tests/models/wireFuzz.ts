@@ -3,10 +3,10 @@ import { wireSchema, type ObjectSchema, type WireSchema } from "../../convex/lib
 import { UNCOUNTED } from "../../convex/lib/budget/ledger";
 import { AppError } from "../../convex/lib/errors";
 import { askStructured, type Question } from "../../convex/providers/models/structure";
-import { createStandins, type Fault } from "../standins/index";
-import { random, type Random } from "../standins/random";
-import { schemaProblem } from "../standins/gateway/strictSchema";
-import { STYLES, styled } from "../standins/gateway/styles";
+import { createStandins, type Fault } from "../../scripts/standins/index";
+import { random, type Random } from "../../scripts/standins/random";
+import { schemaProblem } from "../../scripts/standins/gateway/strictSchema";
+import { STYLES, styled } from "../../scripts/standins/gateway/styles";
 import { questions, type Ask } from "./wireQuestions";
 
 /**

@@ -1,0 +1,104 @@
+import type { Doc, Id } from "../_generated/dataModel";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
+import type { Readings, Settled, Sources, SourcesKept } from "./shapes";
+import { moversIn, persistentTokens } from "./writing/readings";
+
+/** What sources said, in rows of its own: whoever asks how far an observation is does not read it. */
+
+type Ctx = Pick<QueryCtx, "db">;
+type Row = Doc<"sourceReadings">;
+type Said = { state: "ok"; at: number; model: string; tokensUsed: number };
+type Kept<Output> =
+  | Exclude<Sources["facts"], { state: "ok" }>
+  | (Said & { output: Output })
+  | (Said & { readingId: Id<"sourceReadings"> });
+type Whole<Output> = Exclude<Kept<Output>, { readingId: unknown }>;
+
+/** So many readings of the models does a report get. */
+const LAST_CYCLES = 2;
+
+/** The sources of an observation with one more settled. A source that has settled keeps its first outcome. */
+export async function withSettled(
+  { db }: Pick<MutationCtx, "db">,
+  sources: SourcesKept,
+  settled: Settled,
+): Promise<SourcesKept> {
+  if (sources[settled.source].state !== "pending") return sources;
+  if (settled.source === "facts" || settled.reading.state === "failed")
+    return { ...sources, [settled.source]: settled.reading };
+  const { source, reading } = settled;
+  const { output, ...said } = reading;
+  const readingId = await db.insert("sourceReadings", { [source]: output });
+  const ranks = "trending" in output ? { ranks: ranksOf(output.trending) } : {};
+  return { ...sources, [source]: { ...said, readingId, ...ranks } };
+}
+
+/** The sources of an observation with all that they said. */
+export async function wholeOf(
+  ctx: Ctx,
+  { market, sentiment, onchain, facts }: SourcesKept,
+): Promise<Sources> {
+  return {
+    market: await filled(ctx, market, (row) => row.market),
+    sentiment: await filled(ctx, sentiment, (row) => row.sentiment),
+    onchain: await filled(ctx, onchain, (row) => row.onchain),
+    facts,
+  };
+}
+
+/** What observations say together, oldest first; a source that failed simply contributes nothing. */
+export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[]): Promise<Readings> {
+  const last = async <Output>(
+    kept: readonly Kept<Output>[],
+    most: number,
+    pick: (row: Row) => Output | undefined,
+  ) => {
+    const readings: { at: number; output: Output }[] = [];
+    for (const one of kept.toReversed()) {
+      if (readings.length === most) break;
+      const whole = await filled(ctx, one, pick);
+      if (whole.state === "ok") readings.unshift({ at: whole.at, output: whole.output });
+    }
+    return readings;
+  };
+  const markets = observations.map(({ market }) => market);
+  const [market = null] = await last(markets, 1, (row) => row.market);
+  return {
+    market,
+    movers: moversIn(market),
+    persistent: persistentTokens(
+      markets.map((one) =>
+        one.state !== "ok" ? [] : "ranks" in one ? one.ranks : ranksOf(one.output.trending),
+      ),
+    ),
+    sentiment: await last(
+      observations.map(({ sentiment }) => sentiment),
+      LAST_CYCLES,
+      (row) => row.sentiment,
+    ),
+    onchain: await last(
+      observations.map(({ onchain }) => onchain),
+      LAST_CYCLES,
+      (row) => row.onchain,
+    ),
+    cycles: observations.length,
+    facts: observations.at(-1)?.facts ?? null,
+  };
+}
+
+async function filled<Output>(
+  { db }: Ctx,
+  kept: Kept<Output>,
+  pick: (row: Row) => Output | undefined,
+): Promise<Whole<Output>> {
+  if (!("readingId" in kept)) return kept;
+  const { readingId, at, model, tokensUsed } = kept;
+  const row = await db.get("sourceReadings", readingId);
+  const output = row === null ? undefined : pick(row);
+  if (output === undefined) return { state: "failed", at, error: "What it said is gone" };
+  return { state: "ok", at, model, tokensUsed, output };
+}
+
+function ranksOf(trending: readonly { symbol: string; rank: number }[]) {
+  return trending.map(({ symbol, rank }) => ({ symbol, rank }));
+}

@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import * as z from "zod";
+
+/** What the platform's plans cost for so many users, from what was measured; `docs/capacity.md` shows it. */
+
+const useShape = z.object({
+  ...{ calls: z.number(), readBytes: z.number(), writtenBytes: z.number(), actionMs: z.number() },
+});
+const measuredShape = z.object({ idle: useShape.extend({ hours: z.number() }), shift: useShape });
+/** What so many idle hours, and a shift beyond them, are billed for. */
+export type Measured = z.infer<typeof measuredShape>;
+type Use = z.infer<typeof useShape>;
+
+const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url));
+const DATA = path("scripts/bench/measured.json");
+const PAGE = path("docs/capacity.md");
+const [BEGIN, END] = ["<!-- What it costs: npm run bench -- platform --write -->", "<!-- End -->"];
+
+const DAYS = 30;
+const GB = 1e9;
+const HOUR_MS = 3_600_000;
+/** The memory that an action is billed with, in GB. */
+const ACTION_GB = 1 / 16;
+/** One user in so many starts a shift a day. */
+const USERS_A_SHIFT = 10;
+/** What a user's rows have come to after a year, in GB. */
+const STORED_GB = 0.0009;
+const USERS = [0, 100, 1_000, 100_000];
+
+/** A month's part that a plan includes, and what more costs in USD: a million calls, a GB, a GB-hour; null where there is no more. */
+type Plan = {
+  name: string;
+  usd: number;
+  included: Record<Kind, number>;
+  more: Record<Kind, number> | null;
+};
+const KINDS = ["calls", "traffic", "compute", "storage"] as const;
+type Kind = (typeof KINDS)[number];
+
+const SMALL = { calls: 1, traffic: 1, compute: 20, storage: 0.5 };
+const PLANS: readonly Plan[] = [
+  { name: "Free", usd: 0, included: SMALL, more: null },
+  {
+    ...{ name: "Starter", usd: 0, included: SMALL },
+    more: { calls: 2.2, traffic: 0.22, compute: 0.33, storage: 0.22 },
+  },
+  {
+    ...{ name: "Professional", usd: 25, included: { calls: 25, traffic: 50, compute: 250, storage: 50 } },
+    more: { calls: 2, traffic: 0.2, compute: 0.3, storage: 0.2 },
+  },
+];
+
+/** What a month of so many users takes: millions of calls, GB of traffic, GB-hours of action compute, GB stored. */
+function monthOf({ idle, shift }: Measured, users: number): Record<Kind, number> {
+  const shifts = (DAYS * users) / USERS_A_SHIFT;
+  const sum = (of: (use: Use) => number) => (of(idle) * 24 * DAYS) / idle.hours + of(shift) * shifts;
+  return {
+    calls: sum(({ calls }) => calls) / 1e6,
+    traffic: sum(({ readBytes, writtenBytes }) => readBytes + writtenBytes) / GB,
+    compute: (sum(({ actionMs }) => actionMs) / HOUR_MS) * ACTION_GB,
+    storage: users * STORED_GB,
+  };
+}
+
+function costOf(month: Record<Kind, number>, { usd, included, more }: Plan): string {
+  const beyond = KINDS.map((kind) => [kind, Math.max(0, month[kind] - included[kind])] as const);
+  if (more === null) {
+    const [first] = beyond.find(([, amount]) => amount > 0) ?? [];
+    return first === undefined ? "0" : `too small: ${first}`;
+  }
+  const total = beyond.reduce((all, [kind, amount]) => all + amount * more[kind], usd);
+  return total.toLocaleString("en-US", { maximumFractionDigits: total < 100 ? 2 : 0 });
+}
+
+const ROWS: readonly [name: string, of: (month: Record<Kind, number>) => string][] = [
+  ["Function calls, millions", ({ calls }) => told(calls)],
+  ["Database traffic, GB", ({ traffic }) => told(traffic)],
+  ["Action compute, GB-hours", ({ compute }) => told(compute)],
+  ["Stored after a year, GB", ({ storage }) => told(storage)],
+  ...PLANS.map(
+    (plan) =>
+      [`**${plan.name}**, USD a month`, (month: Record<Kind, number>) => costOf(month, plan)] as const,
+  ).map(([name, of]): [string, typeof of] => [name, of]),
+];
+
+function told(amount: number): string {
+  return amount.toLocaleString("en-US", { maximumFractionDigits: amount < 10 ? 2 : 0 });
+}
+
+function tableOf(measured: Measured): string {
+  const months = USERS.map((users) => monthOf(measured, users));
+  const heads = USERS.map((users) => (users === 0 ? "Idle" : `${users.toLocaleString("en-US")} users`));
+  const rows = [["A month", ...heads], ...ROWS.map(([name, of]) => [name, ...months.map(of)])];
+  const widths = rows.reduce<number[]>(
+    (most, row) => row.map((cell, index) => Math.max(most[index] ?? 3, cell.length)),
+    [],
+  );
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, index) => (index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0))).join(" | ")} |`;
+  const rule = widths.map((width, index) => (index === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
+  const [head = [], ...body] = rows;
+  return [line(head), line(rule), ...body.map(line)].join("\n");
+}
+
+/** The page with the table that the kept measurements make. */
+export function withCosts(page: string, measured: Measured): string {
+  const [before, rest] = page.split(BEGIN);
+  const [, after] = rest?.split(END) ?? [];
+  if (before === undefined || after === undefined)
+    throw new Error("docs/capacity.md has no place for the costs");
+  return `${before}${BEGIN}\n\n${tableOf(measured)}\n\n${END}${after}`;
+}
+
+export function keptMeasurements(): Measured {
+  return measuredShape.parse(JSON.parse(readFileSync(DATA, "utf8")));
+}
+
+export const capacityPage = (): string => readFileSync(PAGE, "utf8");
+
+/** Keeps what was measured, and writes the page's table anew. */
+export function keepMeasurements(measured: Measured): void {
+  writeFileSync(DATA, `${JSON.stringify(measuredShape.parse(measured), null, 2)}\n`);
+  writeFileSync(PAGE, withCosts(capacityPage(), measured));
+}
