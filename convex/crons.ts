@@ -18,6 +18,7 @@ crons.interval("anchor the signal record", { minutes: 60 }, internal.signals.rec
 crons.interval("track signal outcomes", { minutes: 30 }, internal.signals.outcomes.tracker.track, {});
 crons.hourly("ask the shadow arms", { minuteUTC: 11 }, internal.signals.desk.runs.openHour, {});
 crons.interval("track shadow signals", { minutes: 30 }, internal.signals.outcomes.tracker.trackShadows, {});
+crons.interval("track people's signals", { minutes: 30 }, internal.signals.outcomes.tracker.trackPeople, {});
 crons.weekly(
   "recap the week's signals",
   { dayOfWeek: "sunday", hourUTC: 23, minuteUTC: 55 },

@@ -17,6 +17,7 @@ import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
 import { labEndpoints } from "./signals/lab";
+import { ownRecordEndpoints } from "./signals/people/http";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { approvalEndpoints } from "./wallets/orders/approvalHttp";
@@ -35,7 +36,7 @@ export const domains: Record<string, MountedEndpoint[]> = {
   prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
-  signals: [...signalEndpoints, ...labEndpoints],
+  signals: [...signalEndpoints, ...labEndpoints, ...ownRecordEndpoints],
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
 

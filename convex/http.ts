@@ -1,6 +1,7 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
 import { mount, type Routes } from "./lib/http/router";
+import { accountOf } from "./users/access";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>
@@ -16,6 +17,7 @@ const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) =>
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints }) => messengerEndpoints);
 const ops = () => import("./ops/http").then(({ opsEndpoints }) => opsEndpoints);
+const ownRecords = () => import("./signals/people/http").then(({ ownRecordEndpoints }) => ownRecordEndpoints);
 const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpoints);
 const paidReports = () =>
   import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
@@ -33,6 +35,7 @@ const whales = () => import("./whales/http").then(({ whaleEndpoints }) => whaleE
 const routes: Routes = {
   "/": { GET: pages },
   "/record": { GET: pages },
+  "/record/{name}": { GET: pages },
   "/signals/{id}": { GET: pages },
   "/research": { GET: pages },
   "/whales": { GET: pages },
@@ -53,6 +56,11 @@ const routes: Routes = {
   "/signals/proof": { GET: signals },
   "/signals/anchors": { GET: signals },
   "/signals/shadow": { GET: lab },
+  "/records": { GET: ownRecords, POST: ownRecords },
+  "/records/mine": { GET: ownRecords },
+  "/records/signals": { POST: ownRecords },
+  "/records/end": { POST: ownRecords },
+  "/records/proof": { GET: ownRecords },
   "/mcp/whale-alerts": { GET: whales, POST: whales },
   "/whales/measured": { GET: whales },
   "/alerts": { GET: alerts, POST: alerts },
@@ -95,7 +103,7 @@ const routes: Routes = {
 
 const http = httpRouter();
 mount(http, routes, {
-  notice: idNotice,
+  users: { accountOf, notice: idNotice },
   failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
 });
 

@@ -19,12 +19,14 @@ import {
 import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
 import { shadowLab } from "../convex/signals/arms/shapes";
+import { ownArm } from "../convex/signals/people/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
 import {
   anchorShape,
   chainHead,
   circumstances,
   link,
+  personEvent,
   shadowEvent,
   shadowSlot,
   signalEvent,
@@ -100,9 +102,14 @@ export const STORED: Readonly<
       vStanding: validatorOf(standing),
       vSignalEvent: validatorOf(signalEvent),
       vShadowEvent: validatorOf(shadowEvent),
+      vPersonEvent: validatorOf(personEvent),
       vHead: validatorOf(chainHead.nullable()),
       vAnchor: validatorOf(anchorShape),
     },
+  },
+  "signals/people/stored": {
+    from: "signals/people/shapes",
+    validators: { vOwnArm: validatorOf(ownArm) },
   },
   // Apart: it is large, and no table has it.
   "signals/arms/stored": {

@@ -8,7 +8,8 @@ import * as z from "zod";
  *
  * This file stands alone. It imports nothing of the service that it checks and works everything out anew, so that it can be
  * read on its own and believed: what a record is (1), its chain (2), the rules of issue (3), how a trade ends (4), statistics
- * (5), the daily signals (6), the shadow signals (7), the market (8), the anchors (9), reading and telling (10).
+ * (5), the daily signals (6), the shadow signals (7), people's signals (8), the market (9), the anchors (10), reading and
+ * telling (11).
  */
 
 const USAGE = `Usage: npm run verify-signals -- URL|FILE [--candles venue|URL|FILE] [--rpc URL --anchor ADDRESS]
@@ -97,6 +98,10 @@ const event = z.discriminatedUnion("kind", [
     content: z.looseObject({ shadowSequence: z.int().positive(), shadowHash: hash, at }),
   }),
   z.object({
+    ...{ ...link, kind: z.literal("people") },
+    content: z.looseObject({ peopleSequence: z.int().positive(), peopleHash: hash, at }),
+  }),
+  z.object({
     ...{ ...link, kind: z.literal("changed") },
     content: z.looseObject({ model: z.string(), promptVersion: z.string(), costBps: z.number(), at }),
   }),
@@ -110,6 +115,21 @@ const shadowEvent = z.discriminatedUnion("kind", [
     content: z.looseObject({ ...ofHour, token: z.string(), at }),
   }),
 ]);
+const ofArm = { arm: z.string() };
+const personEvent = z.discriminatedUnion("kind", [
+  z.object({
+    ...{ ...link, kind: z.literal("begun") },
+    content: z.looseObject({ ...ofArm, number: z.int().positive(), at }),
+  }),
+  z.object({ ...link, kind: z.literal("issued"), content: issuedShape.extend(ofArm) }),
+  z.object({ ...link, kind: z.literal("closed"), content: closedShape.extend(ofArm) }),
+  z.object({ ...link, kind: z.literal("compared"), content: comparedShape.extend(ofArm) }),
+]);
+const peopleRecord = z.object({
+  ...{ events: z.array(personEvent), head: headShape },
+  /** What the deployment shows of each arm. */
+  stats: z.record(z.string(), z.unknown()),
+});
 const shadowRecord = z.object({
   ...{ writer: z.string(), events: z.array(shadowEvent), head: headShape },
   arms: z.array(z.looseObject({ arm: z.string() })),
@@ -125,12 +145,14 @@ const recordShape = z.object({
   /** Where it says that it was anchored. */
   anchors: z.array(account).optional(),
   shadow: shadowRecord.optional(),
+  people: peopleRecord.optional(),
   /** When it was read, epoch ms. */
   readAt: z.number().optional(),
 });
 type SignalRecord = z.output<typeof recordShape>;
 type Event = z.output<typeof event>;
 type ShadowEvent = z.output<typeof shadowEvent>;
+type PersonEvent = z.output<typeof personEvent>;
 type Issued = z.output<typeof issuedShape>;
 type Closed = z.output<typeof closedShape>;
 type Compared = z.output<typeof comparedShape>;
@@ -138,7 +160,11 @@ type Status = z.output<typeof status>;
 type Head = z.output<typeof headShape>;
 type DayEvent = Extract<Event, { content: { day: string } }>;
 
-function isOfDay(one: Event): one is DayEvent {
+type DayEventOfPerson = Exclude<PersonEvent, { kind: "begun" }>;
+
+function isOfDay<One extends Event | PersonEvent>(
+  one: One,
+): one is Extract<One, { content: { day: string } }> {
   return "day" in one.content;
 }
 
@@ -416,8 +442,12 @@ function withDay([n, a, b, c, d]: Blocks, x: number): Blocks {
 /** A day's excess is never below; nor, after costs, below the second. */
 const LEAST = -(5 / 9) - 1e-6;
 const LEAST_NET = -1 - 1e-6;
-const STAKES = [0.06, 0.15, 0.25, 0.4, 0.8, 1.2];
-const BOLDEST = 0.7;
+/** The shares that are staked, and the most that is ever lost in a day: on days, and on differences of two. */
+type Terms = { stakes: readonly number[]; boldest: number };
+const TERMS: Terms = { stakes: [0.06, 0.15, 0.25, 0.4, 0.8, 1.2], boldest: 0.7 };
+const OF_DIFFERENCES: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
+/** A difference of two excesses, scaled to lie within what an excess may be. */
+const SCALE = 5 / 9 / (1 + 5 / 9);
 /** At this wealth chance is ruled out. */
 const DECISIVE = 20;
 const GREATEST_E = 1e12;
@@ -426,13 +456,17 @@ const GREATEST_E = 1e12;
  * The logarithm of what a gambler owns at least who began with 1 and staked on days above the mean `m`, or (-1) below it:
  * log(1 + u) is at least u - u²/2 + u³/3 - u⁴ h, with h = ∫₀¹ s³ / (1 - w s) ds where no u is below -w.
  */
-function logWealth([n, a, b, c, d]: Blocks, m: number, sign: 1 | -1, worst: number): number {
+function logWealth(
+  [n, a, b, c, d]: Blocks,
+  m: number,
+  { sign, worst, terms: { stakes, boldest } }: { sign: 1 | -1; worst: number; terms: Terms },
+): number {
   const first = sign * (a - n * m);
   const second = b - 2 * m * a + n * m ** 2;
   const third = sign * (c - 3 * m * b + 3 * m ** 2 * a - n * m ** 3);
   const fourth = d - 4 * m * c + 6 * m ** 2 * b - 4 * m ** 3 * a + n * m ** 4;
-  const each = STAKES.map((most) => {
-    const stake = Math.min(most, BOLDEST / worst);
+  const each = stakes.map((most) => {
+    const stake = Math.min(most, boldest / worst);
     const w = stake * worst;
     let h = (-Math.log1p(-w) - w - w ** 2 / 2 - w ** 3 / 3) / w ** 4;
     // For a small w the closed form loses its digits.
@@ -441,11 +475,11 @@ function logWealth([n, a, b, c, d]: Blocks, m: number, sign: 1 | -1, worst: numb
       stake * first - (stake ** 2 * second) / 2 + (stake ** 3 * third) / 3 - stake ** 4 * fourth * h,
     );
   });
-  return Math.log(each.reduce((sum, one) => sum + one, 0) / STAKES.length);
+  return Math.log(each.reduce((sum, one) => sum + one, 0) / stakes.length);
 }
 
-function eValueOf(blocks: Blocks, floor = LEAST): number {
-  return Math.min(Math.exp(logWealth(blocks, 0, 1, -floor)), GREATEST_E);
+function eValueOf(blocks: Blocks, floor = LEAST, terms = TERMS): number {
+  return Math.min(Math.exp(logWealth(blocks, 0, { sign: 1, worst: -floor, terms })), GREATEST_E);
 }
 
 /** Where between a mean that is ruled out and one that is not the change lies. */
@@ -477,15 +511,40 @@ function withTrades(days: Days, trades: readonly Ended[], places: number): Days 
   };
 }
 
+type Pair = Pick<Days, "least" | "most">;
+
 /** @param unit What a whole excess is worth. */
-function boundsOf({ least, most }: Pick<Days, "least" | "most">, unit = 1) {
+function boundsOf({ least, most }: Pair, terms = TERMS, unit = 1) {
   const limit = Math.log(DECISIVE);
-  const low = boundary((m) => logWealth(least, m, 1, m - LEAST) >= limit, LEAST, meanOf(least));
-  const high = boundary((m) => logWealth(most, m, -1, 1 - m) >= limit, 1, meanOf(most));
+  const below = (m: number) => logWealth(least, m, { sign: 1, worst: m - LEAST, terms }) >= limit;
+  const above = (m: number) => logWealth(most, m, { sign: -1, worst: 1 - m, terms }) >= limit;
+  const low = boundary(below, LEAST, meanOf(least));
+  const high = boundary(above, 1, meanOf(most));
   return {
     days: least[0],
     excessPoints: least[0] === 0 ? null : 100 * unit * meanOf(least),
     ...{ lowPoints: 100 * unit * low, highPoints: 100 * unit * high },
+  };
+}
+
+function differenceOf(pair: Pair) {
+  const eValue = eValueOf(pair.least, LEAST, OF_DIFFERENCES);
+  return { ...boundsOf(pair, OF_DIFFERENCES, 1 / SCALE), eValue };
+}
+
+/** One more day of trades against others, shared out over so many places. */
+function withPairs({ least, most }: Pair, pairs: readonly (readonly [Ended, Ended])[], places: number): Pair {
+  const both = pairs.map(([one, other]) => ({ one: excessOf(one), other: excessOf(other) }));
+  const mean = (of: (pair: (typeof both)[number]) => number) => (SCALE * sum(both.map(of))) / places;
+  return {
+    least: withDay(
+      least,
+      mean(({ one, other }) => one.least - other.most),
+    ),
+    most: withDay(
+      most,
+      mean(({ one, other }) => one.most - other.least),
+    ),
   };
 }
 
@@ -523,7 +582,7 @@ function sum(values: readonly number[]): number {
 /** A closed signal, of whichever desk. */
 type Past = Pick<
   Issued,
-  "signal" | "entry" | "tp1" | "sl" | "costBps" | "confidence" | "calibratedConfidence"
+  "signal" | "entry" | "tp1" | "sl" | "costBps" | "confidence" | "calibratedConfidence" | "generatedAt"
 > &
   Pick<Closed, "status" | "pnlPercent" | "exitPrice" | "gapMinutes" | "inDoubt" | "closedAt">;
 
@@ -564,6 +623,11 @@ function calibrationOf(decided: readonly Past[]) {
   const squares = (of: (one: Past) => number) => sum(decided.map((one) => (of(one) / 100 - won(one)) ** 2));
   const n = decided.length;
   const levels = sum(decided.map((one) => (chanceIn(one) - won(one)) ** 2));
+  /** The mean logarithm of what was given to what happened; none counts as less than half a percent. */
+  const score = (of: (one: Past) => number) => {
+    const given = (one: Past) => (won(one) === 1 ? of(one) : 100 - of(one));
+    return ratio(sum(decided.map((one) => Math.log(Math.min(99.5, Math.max(0.5, given(one))) / 100))), n);
+  };
   const skill = (of: (one: Past) => number) => (n < RECORD_FROM ? null : ratio(levels - squares(of), levels));
   return {
     n,
@@ -577,6 +641,12 @@ function calibrationOf(decided: readonly Past[]) {
       squares(({ calibratedConfidence }) => calibratedConfidence),
       n,
     ),
+    logScore: {
+      n,
+      stated: score(({ confidence }) => confidence),
+      calibrated: score(({ calibratedConfidence }) => calibratedConfidence),
+      chance: score((one) => 100 * chanceIn(one)),
+    },
     bins: Array.from({ length: 10 }, (_, bin) => {
       const own = decided.filter(({ confidence }) => Math.min(9, Math.floor(confidence / 10)) === bin);
       return {
@@ -724,8 +794,11 @@ function averagesOf(results: readonly { pnl: number | null; costBps: number }[])
   };
 }
 
-/** @param days Of each day that is over its trades. */
-function statisticsOf(past: readonly Past[], refused: number, days: readonly Trade[][]) {
+/**
+ * @param days Of each day that is over its trades.
+ * @param places By so many a day is shared out; left out: by its trades.
+ */
+function statisticsOf(past: readonly Past[], refused: number, days: readonly Trade[][], places?: number) {
   const count = (end: Status) => past.filter((one) => one.status === end && one.signal !== "HOLD").length;
   const trades = past.filter(({ signal }) => signal !== "HOLD");
   const priced = trades.flatMap((one) => (one.pnlPercent === null ? [] : [{ ...one, pnl: one.pnlPercent }]));
@@ -737,23 +810,47 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
     const own = arms.map((day) => day.flatMap((one) => one[arm] ?? []));
     const sums = own
       .filter(({ length }) => length > 0)
-      .reduce((all, day) => withTrades(all, day, day.length), NO_DAYS);
+      .reduce((all, day) => withTrades(all, day, places ?? day.length), NO_DAYS);
     const averages = averagesOf(own.flat().map((one) => ({ pnl: armPnl(one), costBps: one.costBps })));
     return { averages, sums };
   };
   const shown = (arm: (typeof ARMS)[number]) => ({ ...armOf(arm).averages, ...boundsOf(armOf(arm).sums) });
   const model = armOf("model");
+  const pairedWith = (rival: "coin" | "alwaysLong") =>
+    differenceOf(
+      days
+        .filter(({ length }) => length > 0)
+        .reduce((all: Pair, day) => {
+          const pairs = day.flatMap((trade): (readonly [Ended, Ended])[] => {
+            const { model: own, [rival]: other } = armTrades(trade);
+            const isSame = own === null || other === null || own.position.signal === other.position.signal;
+            return isSame ? [] : [[own, other]];
+          });
+          return withPairs(all, pairs, places ?? day.length);
+        }, NO_DAYS),
+    );
+  const edge = { trades: model.averages.trades, ...edgeOf(model.sums, priced.length) };
+  const costs = sum(priced.map(({ pnl }) => pnl)) - sum(after.map(({ result }) => result));
+  const openHours = sum(trades.map((one) => (Date.parse(one.closedAt) - Date.parse(one.generatedAt)) / HOUR));
   const held = days.flat().map(({ position, compared, costBps }) => {
     return { pnl: pnlOf("BUY", position.entry, compared.holdExitPrice), costBps };
   });
   return {
+    summary: summaryOf(edge.verdict, model.averages, armOf("coin").averages),
     ...{ n: past.length, wins: count("WIN"), losses: count("LOSS") },
     ...{ expired: past.length - decided.length, holds: past.length - trades.length, refusedDays: refused },
     gaps: {
       trades: trades.filter(({ gapMinutes }) => gapMinutes > MAX_GAP_MINUTES).length,
       minutes: sum(trades.map(({ gapMinutes }) => gapMinutes)),
+      sharePercent: ratio(
+        100 * trades.filter(({ gapMinutes }) => gapMinutes > MAX_GAP_MINUTES).length,
+        trades.length,
+      ),
     },
-    edge: { trades: model.averages.trades, ...edgeOf(model.sums, priced.length) },
+    edge,
+    paired: { coin: pairedWith("coin"), alwaysLong: pairedWith("alwaysLong") },
+    costsPercent: costs,
+    exposure: { hours: openHours, averageHours: ratio(openHours, trades.length) },
     controls: {
       ...{ model: shown("model"), coin: shown("coin"), momentum: shown("momentum") },
       ...{ alwaysLong: shown("alwaysLong"), buyAndHold: averagesOf(held) },
@@ -766,6 +863,26 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
     averageLossPercent: ratio(sum(pnls("LOSS")), count("LOSS")),
     ...{ risk: riskOf(after), streaks: streaksOf(decided), calibration: calibrationOf(decided) },
   };
+}
+
+const SAID: Record<string, string> = {
+  "no record yet": "Too early to call it anything",
+  "better than chance": "Better than chance, after costs too",
+  "better before costs": "Better than chance, but not by what it costs",
+  "worse than chance": "Worse than chance",
+  "not told from chance": "Too early to call it skill",
+};
+type Averages = ReturnType<typeof averagesOf>;
+
+function summaryOf(verdict: string, model: Averages, coin: Averages): string {
+  if (model.trades === 0) return "No day of trades is over yet.";
+  const after = ({ trades, averageAfterCostsPercent }: Averages) => {
+    const value = trades * (averageAfterCostsPercent ?? 0);
+    const shown = Math.abs(value).toFixed(2);
+    return shown === "0.00" ? "0.00 %" : `${value > 0 ? "+" : "−"}${shown} %`;
+  };
+  const n = `${model.trades} ${model.trades === 1 ? "trade" : "trades"}`;
+  return `${n}: ${after(model)} after costs; a coin flip ${after(coin)}. ${SAID[verdict] ?? ""}.`;
 }
 
 /** Where two values differ, as paths; numbers that agree to six digits do not. */
@@ -922,7 +1039,7 @@ function promotionProblems(
   return problems;
 }
 
-function storiesOf(events: readonly Event[]): Map<string, Told> {
+function storiesOf(events: readonly (Event | DayEventOfPerson)[]): Map<string, Told> {
   const told = new Map<string, Told>();
   for (const one of events) {
     if (one.kind === "issued" || one.kind === "closed" || one.kind === "compared") {
@@ -1021,7 +1138,11 @@ function controlsOf(trade: Trade) {
 function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats"]): string[] {
   if (stats === undefined) return [];
   return (["BTC", "ETH", "ALL"] as const).flatMap((scope) => {
-    const wrong = differences(stats[scope], statisticsIn(events, scope));
+    const due = statisticsIn(events, scope);
+    const isWhole = scoredIn(stats[scope]) >= due.calibration.logScore.n;
+    const wrong = differences(stats[scope], due).filter(
+      (path) => isWhole || !/^(?:paired|exposure|calibration\.logScore)\./.test(path),
+    );
     if (wrong.length === 0) return [];
     return [
       `The statistics shown for ${scope} do not follow from the events: ${wrong.slice(0, 3).join(", ")}`,
@@ -1029,7 +1150,20 @@ function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats
   });
 }
 
-function statisticsIn(events: readonly Event[], scope: "BTC" | "ETH" | "ALL") {
+/** Of how many trades a deployment tells logarithmic scores: of those since it keeps them. */
+function scoredIn(stats: unknown): number {
+  const told = z
+    .object({ calibration: z.object({ logScore: z.object({ n: z.number() }) }) })
+    .safeParse(stats);
+  return told.success ? told.data.calibration.logScore.n : 0;
+}
+
+/** @param isCounted Of a person's arm the days that count; a daily one's count when each token has its end. */
+function statisticsIn(
+  events: readonly (Event | DayEventOfPerson)[],
+  scope: "BTC" | "ETH" | "ALL",
+  isCounted?: (day: string) => boolean,
+) {
   const told = storiesOf(events);
   const isIn = ({ token }: { token: string }) => scope === "ALL" || token === scope;
   const past = events.flatMap((one): Past[] => {
@@ -1045,15 +1179,17 @@ function statisticsIn(events: readonly Event[], scope: "BTC" | "ETH" | "ALL") {
       refused.has(key) || (closed !== undefined && (issued?.signal === "HOLD" || compared !== undefined))
     );
   };
+  const isWhole = (key: string) => isOver(key) || (isCounted !== undefined && !told.has(key));
   const days = [...new Set(events.flatMap((one) => (isOfDay(one) ? [one.content.day] : [])))];
   const counted = days
-    .filter((day) => TOKENS.every((token) => isOver(keyOf({ token, day }))))
+    .filter((day) => (isCounted?.(day) ?? true) && TOKENS.every((token) => isWhole(keyOf({ token, day }))))
     .map((day) =>
       TOKENS.filter((token) => isIn({ token })).flatMap((token) => {
         return tradeOf(told.get(keyOf({ token, day })) ?? {}) ?? [];
       }),
     );
-  return statisticsOf(past, refusals.filter(isIn).length, counted);
+  const places = isCounted === undefined ? undefined : TOKENS.length;
+  return statisticsOf(past, refusals.filter(isIn).length, counted, places);
 }
 
 /** A signal is closed by now, whoever could price it: 12 hours after its issue, and a margin. */
@@ -1110,8 +1246,6 @@ function restoresIn(events: readonly Event[]) {
 /** Issued before 17:00 UTC: ended before the next day's begin. Three tokens an hour. */
 const COUNTED_MS = 17 * HOUR;
 const SLOTS = 17 * 3;
-/** A difference of two excesses, scaled to lie within what an excess may be. */
-const SCALE = 5 / 9 / (1 + 5 / 9);
 /** A tick counts one day: so many that are over may not be in the figures yet. */
 const LATE_DAYS = 3;
 
@@ -1219,25 +1353,17 @@ const FLAT = { costBps: 0, exitPrice: 1, gapMinutes: 0, inDoubt: false };
 
 /** What one arm has shown against another on these days. */
 function pairOf(days: ReturnType<typeof shadowDays>, arm: string, other: string) {
-  let [least, most] = [NONE, NONE];
+  let shown: Pair = { least: NONE, most: NONE };
   for (const { arms } of days) {
     const [own, theirs] = [arms.get(arm), arms.get(other)];
     if (own === undefined || theirs === undefined) continue;
     const pairs = [...own].flatMap(([slot, one]) => {
       const against = theirs.get(slot);
-      return against === undefined ? [] : [{ one: excessOf(one), against: excessOf(against) }];
+      return against === undefined ? [] : [[one, against] as const];
     });
-    const mean = (of: (pair: (typeof pairs)[number]) => number) => (SCALE * sum(pairs.map(of))) / SLOTS;
-    least = withDay(
-      least,
-      mean(({ one, against }) => one.least - against.most),
-    );
-    most = withDay(
-      most,
-      mean(({ one, against }) => one.most - against.least),
-    );
+    shown = withPairs(shown, pairs, SLOTS);
   }
-  return { least, most };
+  return shown;
 }
 
 /** The figures of every arm as its events make them. */
@@ -1313,10 +1439,7 @@ function figuresOf(
     averageAfterCostsPercent: told.afterCosts.expectancyPercent,
     edge: edgeOf(sums, told.trades),
     calibration: { n: told.calibration.n, brier, calibratedBrier },
-    against:
-      arm === writer || pair.least[0] === 0
-        ? null
-        : { ...boundsOf(pair, 1 / SCALE), eValue: eValueOf(pair.least), writer },
+    against: arm === writer || pair.least[0] === 0 ? null : { ...differenceOf(pair), writer },
   };
 }
 
@@ -1329,15 +1452,101 @@ function evidenceProblems(events: readonly ShadowEvent[], main: readonly Event[]
     const against = `${previousModel}@${previousPromptVersion}`;
     const before = days.filter(({ day }) => day + DAY <= Date.parse(time));
     const both = before.filter(({ arms }) => arms.has(arm) && arms.has(against)).slice(0, one.content.days);
-    const due = eValueOf(pairOf(both, arm, against).least);
-    if (both.length === one.content.days && differences(eValue, due).length === 0) return [];
+    const { least } = pairOf(both, arm, against);
+    const due = eValueOf(least, LEAST, OF_DIFFERENCES);
+    // Earlier versions staked on differences as on days, which is less.
+    const isDue = [due, eValueOf(least)].some((value) => differences(eValue, value).length === 0);
+    if (both.length === one.content.days && isDue) return [];
     return [
       `${arm} was promoted with an e-value of ${eValue} over ${one.content.days} days; its signals against ${against} say ${due.toFixed(4)} over ${both.length}`,
     ];
   });
 }
 
-// 8. The market.
+// 8. People's signals: the same events, of an arm that somebody has begun before.
+
+function personName(one: PersonEvent): string {
+  const key = one.kind === "begun" ? "" : ` ${keyOf(one.content)}`;
+  return `Event ${one.sequence} of people's chain (${one.kind} ${one.content.arm}${key})`;
+}
+
+/** The events of each arm's signals, in order. */
+function byArm(events: readonly PersonEvent[]): Map<string, DayEventOfPerson[]> {
+  const arms = new Map<string, DayEventOfPerson[]>();
+  for (const one of events) {
+    const before = arms.get(one.content.arm) ?? [];
+    arms.set(one.content.arm, one.kind === "begun" ? before : [...before, one]);
+  }
+  return arms;
+}
+
+function problemsOfPeople(
+  people: z.output<typeof peopleRecord>,
+  main: readonly Event[],
+  now: number,
+): string[] {
+  const { events, head, stats } = people;
+  const problems = [...chainProblems(events, head, personName), ...personStoryProblems(events, now)];
+  for (const one of main) {
+    if (one.kind !== "people") continue;
+    const { peopleSequence, peopleHash } = one.content;
+    if (events[peopleSequence - 1]?.hash !== peopleHash)
+      problems.push(`${nameOf(one)} holds another hash than event ${peopleSequence} of people's chain`);
+  }
+  for (const [arm, own] of byArm(events)) {
+    const shown = stats[arm];
+    // A tick counts the days that are over, some of which it may not have come to.
+    const isShown = Array.from({ length: LATE_DAYS + 1 }).some((_, late) => {
+      const due = statisticsIn(own, "ALL", (day) => Date.parse(day) + (late + 1) * DAY <= now);
+      // What they need to read better grows with the arms of an owner, whom nobody sees from outside.
+      return differences(shown, due).every((path) => path === "edge.verdict" || path === "summary");
+    });
+    if (!isShown) problems.push(`The statistics shown for ${arm} do not follow from its events`);
+  }
+  return problems;
+}
+
+function personStoryProblems(events: readonly PersonEvent[], now: number): string[] {
+  const problems: string[] = [];
+  const begun = new Set<string>();
+  const told = new Map<string, Told>();
+  let previous = GENESIS;
+  for (const one of events) {
+    const say = (found: readonly string[]) =>
+      problems.push(...found.map((word) => `${personName(one)}: ${word}`));
+    const before = previous;
+    previous = one.hash;
+    const { arm } = one.content;
+    if (one.kind === "begun") {
+      if (begun.has(arm)) say(["this arm had been begun before"]);
+      begun.add(arm);
+      continue;
+    }
+    if (!begun.has(arm)) say(["no event began its arm"]);
+    const key = `${arm} ${keyOf(one.content)}`;
+    const story = told.get(key) ?? {};
+    if (story[one.kind] !== undefined) say(["it had been told before"]);
+    told.set(key, { ...story, [one.kind]: one.content });
+    if (one.kind === "issued") say(issueProblems(one.content, before));
+    else if (story.issued === undefined) say(["this signal had not been issued before"]);
+    else if (one.kind === "closed") say(endProblems(story.issued, one.content));
+    else {
+      const position = positionOf(story.issued);
+      const { mirrorStatus, mirrorExitPrice } = one.content;
+      if (position !== null) say(levelEndProblems(mirrored(position), mirrorStatus, mirrorExitPrice));
+    }
+  }
+  for (const [key, { issued, closed, compared }] of told) {
+    if (issued === undefined || now < Date.parse(issued.generatedAt) + CLOSED_AFTER_MS) continue;
+    if (closed === undefined || compared === undefined)
+      problems.push(
+        `The signal ${key} was never closed and compared: it was issued at ${issued.generatedAt}`,
+      );
+  }
+  return problems;
+}
+
+// 9. The market.
 
 /** Minutes of a token that open in [from, to], epoch ms. @throws Unreadable */
 export type Market = (token: string, from: number, to: number) => Promise<Minute[]>;
@@ -1433,17 +1642,22 @@ function differenceFrom(
   return null;
 }
 
-function betsOf({ events, shadow }: Pick<SignalRecord, "events" | "shadow">): Bet[] {
+function betsOf({ events, shadow, people }: Pick<SignalRecord, "events" | "shadow" | "people">): Bet[] {
   const daily = [...storiesOf(events)].flatMap(([key, { issued, closed, compared }]): Bet[] =>
     issued === undefined ? [] : [{ name: `The signal ${key}`, issued, closed, compared }],
   );
   const shadows = [...shadowsIn(shadow?.events ?? [])].map(([slot, { issued, closed }]): Bet => {
     return { name: `The shadow signal ${slot}`, issued, closed, compared: undefined };
   });
-  return [...daily, ...shadows];
+  const own = [...byArm(people?.events ?? [])].flatMap(([arm, told]) =>
+    [...storiesOf(told)].flatMap(([key, { issued, closed, compared }]): Bet[] =>
+      issued === undefined ? [] : [{ name: `The signal ${key} of ${arm}`, issued, closed, compared }],
+    ),
+  );
+  return [...daily, ...shadows, ...own];
 }
 
-// 9. The anchors.
+// 10. The anchors.
 
 type Mined = { hash: string; from: string; nonce: number; data: string; succeeded: boolean; minedAt: Date };
 
@@ -1653,7 +1867,7 @@ export async function chainReader(url: string): Promise<ChainReader> {
   };
 }
 
-// 10. Reading and telling.
+// 11. Reading and telling.
 
 /** What kept a record from being checked. */
 class Unreadable extends Error {}
@@ -1719,6 +1933,8 @@ const READINGS = 5;
 
 const page = z.looseObject({ events: z.array(event), head: headShape });
 const shadowPage = z.looseObject({ events: z.array(shadowEvent), head: headShape });
+const peoplePage = z.looseObject({ events: z.array(personEvent), head: headShape });
+const ownPage = z.looseObject({ stats: z.unknown() });
 const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(anchor) });
 const historyPage = z.object({ signals: recordShape.shape.signals, stats: z.unknown() });
 
@@ -1772,6 +1988,9 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
     const [btc, eth] = [await signalsOf("BTC"), await signalsOf("ETH")];
     const both = await read("/mcp/signals/history?limit=1", historyPage);
     const shadows = await all("/signals/shadow", shadowPage);
+    const { events: told, last: end } = await all("/records/proof", peoplePage);
+    const stats: Record<string, unknown> = {};
+    for (const arm of byArm(told).keys()) stats[arm] = (await read(`/record/${arm}`, ownPage)).stats;
     const anchors = await anchorsOf();
     const { head } = last;
     if ((await read("/signals/proof?limit=1", page)).head?.hash !== head?.hash) continue;
@@ -1780,6 +1999,7 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
       ...{ events, head, signals: [...btc.signals, ...eth.signals], anchors },
       stats: { BTC: btc.stats, ETH: eth.stats, ALL: both.stats },
       shadow: { ...shadows.last, events: shadows.events },
+      people: { events: told, head: end.head, stats },
       // The clock of a stack that runs faster is ahead. One that is told to be behind is not believed.
       readAt: Math.max(Date.now(), Date.parse(time)),
     };
@@ -1854,12 +2074,20 @@ export async function verify(
   { head, market, chain, anchor: named }: Means,
 ): Promise<Findings> {
   const read = readRecord(record, "the record");
-  const { events, shadow, anchors = [], readAt = Date.now() } = read;
+  const { events, shadow, people, anchors = [], readAt = Date.now() } = read;
   const found: Findings = { problems: [], notes: [], unchecked: [], fixed: [] };
   found.problems.push(...problemsOfRecord(read, head), ...absenceProblems(events, readAt));
   if (shadow !== undefined) found.problems.push(...problemsOfShadows(shadow, events));
-  else if (events.some((one) => one.kind === "promoted" && one.content.forced === null))
+  if (people !== undefined) found.problems.push(...problemsOfPeople(people, events, readAt));
+  else if (events.some(({ kind }) => kind === "people"))
+    found.unchecked.push("people's signals: the record does not hold them");
+  if (shadow === undefined && events.some((one) => one.kind === "promoted" && one.content.forced === null))
     found.problems.push("A promotion rests on shadow signals, and none are shown");
+  if (
+    read.stats !== undefined &&
+    scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n
+  )
+    found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
   const others = dailyCalibrations(events).others + shadowCalibrations(shadow?.events ?? []).others;
   if (others > 0)
     found.unchecked.push(`${others} calibrated confidences: they were made as earlier versions did`);

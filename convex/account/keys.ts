@@ -53,7 +53,8 @@ function shown({ _id: keyId, dailyMicroUsd, ...row }: Doc<"apiKeys">) {
 /**
  * Makes a key. Its text is answered here and never again: only its SHA-256 is stored. It is told on every channel that the
  * account has.
- * @param args.scopes `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends.
+ * @param args.scopes `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends;
+ * `record`: proposes signals to the owner's arms.
  * @param args.days For how long it is good, 1 to 365; left out: until it is revoked.
  * @param args.dailyUsd What it may move in any 24 hours, decimal USD; the owner's limits hold besides.
  * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`.

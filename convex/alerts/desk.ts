@@ -9,7 +9,7 @@ import { AppError } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { dollars, wellFormed } from "../lib/text/strings";
-import { DAY, HOUR, MINUTE } from "../lib/time";
+import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { isAlwaysSampled, learn, listed, sampleCoins } from "./history/coins";
 import { replayOf, type Replay } from "./history/replays";
 import { subjectOf } from "./history/subjects";
@@ -144,7 +144,7 @@ export const reasonsFor = counted(
     ];
     if (Date.now() - observedAt < HOUR)
       await gather(ctx, wanted, { freshMs: HOUR, waitMs: deadlines.grounding });
-    const of = { wanted, withinMs: HOUR, at: Math.min(Date.now(), observedAt + HOUR) };
+    const of = { wanted, withinMs: HOUR, at: Math.min(roundedNow(), observedAt + HOUR) };
     const { facts } = await ctx.runQuery(internal.evidence.collections.latest, of);
     const own = facts.filter(({ subject, kind }) => subject === token && REASONS.some((one) => one === kind));
     const names = token === null ? [] : [token, ...namesOfCoin(token)];

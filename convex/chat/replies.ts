@@ -12,7 +12,7 @@ import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { ownWords } from "../lib/text/prose";
 import { counted } from "../lib/outside/providerCalls";
-import { HOUR, iso, MINUTE } from "../lib/time";
+import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";
 import { recentMarket } from "../market/desk";
 import { complete, type Message } from "../providers/models/gateway";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
@@ -53,7 +53,7 @@ export const answer = counted(
     const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
       userId: personal ? own : null,
     });
-    const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS };
+    const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: roundedNow() };
     const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
     const sources = citable(question, facts, { ...told, portfolio }, Date.now());
     const system = systemPrompt(agentId, iso(Date.now()), {

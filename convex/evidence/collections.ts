@@ -68,11 +68,11 @@ async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Pro
   else await ctx.db.replace("facts", stored._id, row);
 }
 
-/** The facts of these collections as they stand, or stood `at` a moment (epoch ms), and what had none of the `withinMs` before. */
+/** The facts of these collections as they stand, or stood, `at` a moment (epoch ms), and what had none of the `withinMs` before. */
 export const latest = internalQuery({
-  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.optional(v.number()) },
+  args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.number() },
   returns: vStanding,
-  handler: (ctx, asked) => standing(ctx, { at: Date.now(), ...asked }),
+  handler: standing,
 });
 
 /** The same at a moment (epoch ms). */

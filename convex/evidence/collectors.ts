@@ -4,7 +4,7 @@ import { deadlines } from "../lib/outside/deadlines";
 import { AppError, failureOf } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { DAY, HOUR, SECOND } from "../lib/time";
+import { DAY, HOUR, roundedNow, SECOND } from "../lib/time";
 import { risingOf } from "../providers/data/breadth";
 import { askMarkets, askTrending } from "../providers/data/coingecko";
 import { askStablecoins } from "../providers/data/defillama";
@@ -161,7 +161,7 @@ async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (subject === "") return [];
   if (isMajor(subject)) return [...COIN_NAMES[subject], subject];
   const [markets] = LISTS;
-  const wanted = { wanted: [markets], withinMs: DAY };
+  const wanted = { wanted: [markets], withinMs: DAY, at: roundedNow() };
   const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
   const name = facts.find((fact) => fact.subject === subject && fact.kind === "name")?.value;
   return typeof name === "string" && name.toUpperCase() !== subject ? [name, subject] : [subject];

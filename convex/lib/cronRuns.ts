@@ -13,6 +13,7 @@ export const CRON_PERIODS = {
   "track signal outcomes": 30 * MINUTE,
   "ask the shadow arms": HOUR,
   "track shadow signals": 30 * MINUTE,
+  "track people's signals": 30 * MINUTE,
   "recap the week's signals": 7 * DAY,
   "look for whales": HOUR,
   "take up what is due": MINUTE,

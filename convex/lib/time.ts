@@ -12,6 +12,14 @@ export function wholeMinute(ms: number): number {
   return Math.floor(ms / MINUTE) * MINUTE;
 }
 
+/**
+ * Now, to ten seconds: for queries that ask what is so by now. Their own clock may be some seconds late, where the platform
+ * answers from its cache, and it answers from there those that ask for the same.
+ */
+export function roundedNow(): number {
+  return Math.floor(Date.now() / (10 * SECOND)) * 10 * SECOND;
+}
+
 /** An epoch-milliseconds moment as an ISO 8601 UTC string. */
 export function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();

@@ -10,7 +10,7 @@ import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { awaitRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
-import { iso, MINUTE, within } from "../lib/time";
+import { iso, MINUTE, roundedNow, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
 import { freshQuotes } from "../prices/desk";
 import { completeStructured } from "../providers/models/structure";
@@ -122,7 +122,7 @@ async function observedSoon(
 }
 
 async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
-  const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS };
+  const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS, at: roundedNow() };
   return (await ctx.runQuery(internal.evidence.collections.latest, wanted)).facts;
 }
 

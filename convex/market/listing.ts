@@ -5,7 +5,7 @@ import { AppError, failureOf } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import type { Caller } from "../lib/limits/callers";
 import { counted } from "../lib/outside/providerCalls";
-import { DAY, HOUR } from "../lib/time";
+import { DAY, HOUR, roundedNow } from "../lib/time";
 import { gather } from "../evidence/desk";
 import { isMajor, isSymbol, symbolIn } from "../lib/money/tokens";
 import { symbolAmong } from "./lists";
@@ -42,6 +42,7 @@ export async function storedListing(ctx: ActionCtx, asked: string): Promise<List
   const { facts, absent } = await ctx.runQuery(internal.evidence.collections.latest, {
     wanted,
     withinMs: DAY,
+    at: roundedNow(),
   });
   const symbol = symbolAmong(facts, asked);
   if (symbol !== null) return { kind: "known", symbol };
@@ -76,7 +77,7 @@ export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller
 }
 
 async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | undefined> {
-  const wanted = { wanted: [...LISTS], withinMs: DAY };
+  const wanted = { wanted: [...LISTS], withinMs: DAY, at: roundedNow() };
   const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
   const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
   if (named !== undefined) return symbolIn(named.subject);

@@ -9,8 +9,9 @@ import { readReport, shownSnapshot } from "../research/http";
 import type { Signal } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
-import { equityOf, signalView } from "../signals/views/signals";
-import type { RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
+import { cutView, equityOf, ownSignalView, signalView } from "../signals/views/signals";
+import type { OwnArm } from "../signals/people/shapes";
+import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
 /**
  * What the pages show, read as the JSON endpoints read it. Nothing is asked of the outside, and nothing is begun: what
@@ -22,29 +23,54 @@ const RECORD_SIGNALS = 40;
 const EQUITY_SIGNALS = 100;
 
 export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
-  const before = wholeHour(Date.now());
-  const scope = token ?? null;
-  const [page, closes, proof, anchor, lab] = await Promise.all([
-    ctx.runQuery(internal.signals.history.end, { token: scope, limit: EQUITY_SIGNALS }),
-    ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
-    ctx.runQuery(internal.signals.history.proof, { after: Number.MAX_SAFE_INTEGER, limit: 1 }),
-    ctx.runQuery(internal.signals.record.anchors.latest, {}),
+  const [told, proof, lab] = await Promise.all([
+    readArm(ctx, { token: token ?? null }),
+    ctx.runQuery(internal.signals.history.proof, NEWEST),
     ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
-  const signals = page.signals.map(signalView);
+  return { ...told, head: proof.head, lab };
+}
+
+/** No event: the head alone. */
+const NEWEST = { after: Number.MAX_SAFE_INTEGER, limit: 1 };
+
+/** @param called A person's arm, by its id or name. @throws AppError `not_found` */
+export async function readOwnRecord(ctx: ActionCtx, called: string): Promise<OwnRecordData> {
+  const arm: OwnArm | null = await ctx.runQuery(internal.signals.people.arms.called, { called });
+  if (arm === null) throw new AppError("not_found", `There is no arm ${called}`);
+  const [told, proof, heldBy] = await Promise.all([
+    readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed }),
+    ctx.runQuery(internal.signals.history.peopleProof, NEWEST),
+    ctx.runQuery(internal.signals.history.peopleHeldBy, {}),
+  ]);
+  return { ...told, head: proof.head, arm, heldBy };
+}
+
+type Asked = { arm?: string; token: Token | null; needed?: number };
+
+/** What every arm's record shows alike. */
+async function readArm(ctx: ActionCtx, { needed, ...asked }: Asked) {
+  const { arm, token } = asked;
+  const before = wholeHour(Date.now());
+  const [page, cuts, closes, anchor] = await Promise.all([
+    ctx.runQuery(internal.signals.history.end, { ...asked, limit: EQUITY_SIGNALS }),
+    ctx.runQuery(internal.signals.history.cuts, arm === undefined ? {} : { arm }),
+    ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
+    ctx.runQuery(internal.signals.record.anchors.latest, {}),
+  ]);
+  const signals = page.signals.map((one) => (arm === undefined ? signalView(one) : ownSignalView(arm, one)));
   const { after, arms, anchored } = page.totals;
-  const stats = statisticsOf(page.totals);
+  const stats = statisticsOf(page.totals, needed);
   const since = before - RECORD_HOURS * HOUR;
-  const of = (one: Token) => (scope === null || scope === one ? closesSince(closes[one], since) : []);
+  const of = (one: Token) => (token === null || token === one ? closesSince(closes[one], since) : []);
   return {
     stats,
     signals: signals.slice(0, RECORD_SIGNALS),
     equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
+    cuts: cuts.map(({ cut, totals }) => cutView(cut, totals, needed)).filter(({ n }) => n > 0),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
-    head: proof.head,
     anchor,
     unanchored: stats.n - anchored,
-    lab,
   };
 }
 

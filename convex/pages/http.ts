@@ -10,6 +10,8 @@ import { hoursOr } from "../whales/shapes";
 import type { Page } from "./layout";
 import {
   oneSignal,
+  ownRecord,
+  ownRecordExample,
   record,
   recordExample,
   research,
@@ -102,6 +104,19 @@ const recordPage: MountedEndpoint = shown({
   render: async (value) => (await import("./record")).recordPage(value),
 });
 
+const ownRecordPage: MountedEndpoint = shown({
+  path: "/record/{name}",
+  summary: "The record of a person's own arm, by its name or id: the same statistics, chain and anchor.",
+  description:
+    "A day is shared out over both tokens, whether both were traded or not. What its e-values have to reach grows with the number of its owner's arms.",
+  errors: { not_found: "There is no such arm, or its name was not let stand." },
+  example: { input: { name: "night-owl" }, output: ownRecordExample },
+  input: z.object({ name: text(40).describe("An arm's id, `arm-…`, or its name") }),
+  returns: ownRecord,
+  read: async (ctx, { name }) => (await import("./data")).readOwnRecord(ctx, name),
+  render: async (value) => (await import("./record")).ownRecordPage(value),
+});
+
 const signalPage: MountedEndpoint = shown({
   path: "/signals/{id}",
   summary: "One signal, with its levels on the path of the price.",
@@ -164,6 +179,7 @@ const boardPage: MountedEndpoint = shown({
 export const pageEndpoints: MountedEndpoint[] = [
   home,
   recordPage,
+  ownRecordPage,
   signalPage,
   researchPage,
   whalesPage,

@@ -89,13 +89,19 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
   </ul>`;
 }
 
+/** The way to a signal's page. A person's has none, and its id names the arm before a colon. */
+export function signalLink(id: string): Part {
+  const [, own] = id.split(":");
+  return own === undefined ? html`<a href="/signals/${id}">${id}</a>` : own;
+}
+
 /** A list of signals, each with the way to its page. */
 export function signalTable(name: string, signals: readonly PublicSignal[]): Html {
   return wideTable(name, signals, [
     {
       head: "Signal",
       kind: "name",
-      cell: ({ id, token }) => html`<a href="/signals/${id}">${token} ${id.slice(token.length + 1)}</a>`,
+      cell: ({ id }) => signalLink(id),
     },
     { head: "Side", cell: sideTag },
     { head: "End", cell: ending },

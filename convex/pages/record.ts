@@ -1,6 +1,7 @@
 import { siteUrl } from "../lib/env";
 import { many } from "../lib/text/strings";
 import { verdictWords } from "../signals/statistics/figures";
+import { DECISIVE } from "../signals/statistics/inference";
 import { ARM_NAMES } from "../signals/views/signals";
 import { drawdownChart, equityChart } from "./charts/equity";
 import { excessChart } from "./charts/excess";
@@ -9,31 +10,20 @@ import { weekChart } from "./charts/week";
 import { labSection } from "./lab";
 import type { Page } from "./layout";
 import { html, type Html, type Part } from "./markup";
-import { facts, signalTable, wideTable } from "./parts";
-import type { RecordData } from "./shapes";
+import { facts, signalLink, signalTable, wideTable } from "./parts";
+import type { OwnRecordData, RecordData } from "./shapes";
 import { points, signed } from "../lib/text/numbers";
 import { ARM_WORDS, moment, orNone, sourceNames } from "./words";
 
 /** How the signals have done. */
 
 export function recordPage(data: RecordData): Page {
-  const { stats, signals, equity, closes } = data;
-  const isEmpty = stats.n === 0 && signals.length === 0;
   const content = html`<h1>The record of the signals</h1>
     <p class="lead">
       One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
       withdrawn. What follows counts all of them.
     </p>
-    ${
-      isEmpty
-        ? html`<p class="note">No signal has been issued yet: the first come at 08:00 UTC.</p>`
-        : html`${headline(stats)} ${excessSection(stats)} ${equitySection(equity, stats)}
-            ${calibrationSection(stats)}
-            <h2 id="week">The last seven days</h2>
-            ${weekSection(signals, closes)}
-            <h2 id="all">The newest signals</h2>
-            ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`
-    }
+    ${sections(data, "No signal has been issued yet: the first come at 08:00 UTC.", DECISIVE)}
     ${labSection(data.lab)}
     <h2 id="verify">Check it yourself</h2>
     ${verifySection(data)}`;
@@ -44,6 +34,47 @@ export function recordPage(data: RecordData): Page {
     data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
     content,
   };
+}
+
+/** The same of a person's own arm. */
+export function ownRecordPage(data: OwnRecordData): Page {
+  const { arm, name, number, of, since, endedAt, left, listed, needed } = data.arm;
+  const title = `The record of ${name ?? arm}`;
+  const ended =
+    endedAt === null ? "" : left ? " Its owner has left; the record stays." : " Its owner has ended it.";
+  const content = html`<h1>${title}</h1>
+    <p class="lead">
+      A user of this service proposes these signals, at most one a token and day, before the fact. The service
+      measures their entry and their end, and none is withdrawn. What follows counts all of them since
+      ${moment(since)}.${ended}
+    </p>
+    <p class="note">
+      It is number ${number} of the ${many(of, "arm")} that its owner has had: one of several seems good
+      sooner than one alone, so its e-values have to reach
+      ${needed}.${listed ? "" : " It is not listed: fewer than 30 of its signals have ended."}
+    </p>
+    ${sections(data, "Nothing has been proposed yet.", needed)}
+    <h2 id="verify">Check it yourself</h2>
+    ${verifySection(data, data.heldBy)}`;
+  return {
+    title,
+    description: "How the signals of a user's own arm turned out.",
+    path: `/record/${arm}`,
+    data: [`/record/${arm}`, "/records/proof", "/signals/proof"],
+    content,
+  };
+}
+
+type Shown = Omit<RecordData, "lab">;
+
+function sections({ stats, signals, equity, closes, cuts }: Shown, none: string, needed: number): Html {
+  if (stats.n === 0 && signals.length === 0) return html`<p class="note">${none}</p>`;
+  return html`${headline(stats, needed)} ${excessSection(stats)} ${partsSection(cuts)}
+    ${equitySection(equity, stats)} ${calibrationSection(stats)}
+    <h2 id="week">The last seven days</h2>
+    ${weekSection(signals, closes)}
+    <h2 id="all">The newest signals</h2>
+    ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`;
 }
 
 type Stats = RecordData["stats"];
@@ -59,17 +90,10 @@ const VERDICTS = {
   "not told from chance": "flat",
 } as const;
 
-function headline({
-  edge,
-  wins,
-  losses,
-  expired,
-  holds,
-  refusedDays,
-  trades,
-  afterCosts,
-  risk,
-}: Stats): Html {
+function headline(
+  { summary, edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
+  needed: number,
+): Html {
   const excess =
     edge.excessPoints === null
       ? html`none yet`
@@ -99,17 +123,24 @@ function headline({
     ["Average trade", average],
     ["Drawdown of the sum", fall],
   ] as const;
-  return html`<p>
+  return html`<p class="note">${summary}</p>
+    <p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft"
         >E-value ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)} before: both must
-        reach 20 to count as better than chance.</span
+        reach ${needed} to count as better than chance.</span
       >
     </p>
     <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }
 
-function excessSection({ controls }: Stats): Html {
+/** `+3.1 points, from -4.0 to +10.2, e-value 1.40`. */
+function pairWords({ excessPoints, lowPoints, highPoints, eValue }: Stats["paired"]["coin"]): string {
+  if (excessPoints === null) return "none yet";
+  return `${points(excessPoints)} points, from ${points(lowPoints)} to ${points(highPoints)}, e-value ${eValue.toFixed(2)}`;
+}
+
+function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats): Html {
   const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
     { head: "Arm", kind: "name", cell: (arm) => ARM_WORDS[arm] },
     { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
@@ -136,7 +167,53 @@ function excessSection({ controls }: Stats): Html {
           </figcaption>
         </figure>
       </div>
-      <div class="card">${table}</div>
+      <div class="card">
+        ${table}
+        <dl>
+          ${facts([
+            ["Trade by trade against the coin", pairWords(paired.coin)],
+            ["Trade by trade against always long", pairWords(paired.alwaysLong)],
+            ["Always HOLD", "0: the zero of every result"],
+            ["Costs in all", signed(-costsPercent)],
+            [
+              "Open on average",
+              orNone(exposure.averageHours, (hours) => `${hours.toFixed(1)} hours`, "none yet"),
+            ],
+            ["Trades with gaps", orNone(gaps.sharePercent, (share) => `${share.toFixed(1)} %`, "none yet")],
+          ])}
+        </dl>
+      </div>
+    </div>`;
+}
+
+const CUT_WORDS = new Map([
+  ["calm", "price calm (below 35 % a year)"],
+  ["usual", "price as usual"],
+  ["wild", "price wild (65 % a year and more)"],
+]);
+
+function partsSection(cuts: Shown["cuts"]): Html {
+  if (cuts.length === 0) return html``;
+  const table = wideTable("Parts of the record", cuts, [
+    { head: "Part", kind: "name", cell: ({ cut }) => CUT_WORDS.get(cut) ?? cut },
+    { head: "Signals", kind: "right", cell: ({ n }) => n },
+    { head: "Won", kind: "right", cell: ({ wins }) => wins },
+    { head: "Lost", kind: "right", cell: ({ losses }) => losses },
+    {
+      head: "Average after costs",
+      kind: "right",
+      cell: ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed),
+    },
+    { head: "Excess a day", kind: "right", cell: ({ edge }) => orNone(edge.excessPoints, points) },
+    { head: "E-value", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
+  ]);
+  return html`<h2 id="parts">By side, by how far the price moved, by who wrote</h2>
+    <div class="card">
+      ${table}
+      <p class="small">
+        Counted since these parts are kept. Of several parts one looks good sooner than the whole: for a claim
+        only the whole counts.
+      </p>
     </div>`;
 }
 
@@ -146,7 +223,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
       <p>No trade has ended yet.</p>`;
   const listed = equity.toReversed().slice(0, LISTED);
   const table = wideTable("Trades in closing order, newest first; sums after costs", listed, [
-    { head: "Signal", kind: "name", cell: ({ id }) => html`<a href="/signals/${id}">${id}</a>` },
+    { head: "Signal", kind: "name", cell: ({ id }) => signalLink(id) },
     { head: "Closed", cell: ({ closedAt }) => moment(closedAt) },
     { head: "Result", kind: "right", cell: ({ afterCostsPercent }) => signed(afterCostsPercent) },
     { head: "Sum", kind: "right", cell: ({ sumPercent }) => signed(sumPercent) },
@@ -185,7 +262,7 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
 }
 
 function calibrationSection({ calibration }: Stats): Html {
-  const { n, brier, calibratedBrier, skill, calibratedSkill, bins } = calibration;
+  const { n, brier, calibratedBrier, skill, calibratedSkill, logScore, bins } = calibration;
   const told = bins.filter((bin) => bin.n > 0);
   const table = wideTable("Stated and won", told, [
     { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
@@ -208,12 +285,17 @@ function calibrationSection({ calibration }: Stats): Html {
           ${reliabilityChart(bins)}
           <figcaption>
             Stated confidence across, share won upwards, for ${n} decided signals. On the dashed line both
-            agree; larger dots are more signals.${score}${skills}
+            agree; larger dots are more signals.${score}${skills}${logWords(logScore)}
           </figcaption>
         </figure>
       </div>
       <div class="card">${told.length === 0 ? html`<p>No signal was won or lost yet.</p>` : table}</div>
     </div>`;
+}
+
+function logWords({ stated, calibrated, chance }: Stats["calibration"]["logScore"]): string {
+  if (stated === null || calibrated === null || chance === null) return "";
+  return ` Mean logarithmic score ${stated.toFixed(3)}, calibrated ${calibrated.toFixed(3)}, of the levels alone ${chance.toFixed(3)}: 0 is perfect, -0.693 a coin toss.`;
 }
 
 function weekSection(signals: RecordData["signals"], closes: RecordData["closes"]): Html {
@@ -238,7 +320,8 @@ function weekSection(signals: RecordData["signals"], closes: RecordData["closes"
   return html`<div class="grid two">${charts}</div>`;
 }
 
-function verifySection({ head, anchor, stats, unanchored }: RecordData): Html {
+/** @param heldBy Of people's chain, which event of the record has its head. */
+function verifySection({ head, anchor, stats, unanchored }: Shown, heldBy?: number | null): Html {
   if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
   return html`<div class="card">
     <p>
@@ -250,6 +333,9 @@ function verifySection({ head, anchor, stats, unanchored }: RecordData): Html {
       ${facts([
         ["Events", head.sequence],
         ["Last hash", html`<code>${head.hash}</code>`],
+        ...(heldBy === undefined
+          ? []
+          : [["Held by the service's record", heldBy === null ? "not yet" : `event ${heldBy}`] as const]),
         anchorFact(anchor),
         ["Not anchored before their outcome", `${unanchored} of ${many(stats.n, "closed signal")}`],
       ])}

@@ -5,10 +5,11 @@ import { pricePoint, type PricePoint } from "../prices/views";
 import { reportExample, reportShape, snapshotShape } from "../research/views";
 import { shadowLabExample } from "../signals/arms/figures";
 import { shadowLab } from "../signals/arms/shapes";
+import { ownArm, ownArmExample } from "../signals/people/shapes";
 import { anchorShape, chainHead } from "../signals/record/events";
 import { signalStats } from "../signals/statistics/shapes";
 import { signalExample, statsExample } from "../signals/views/examples";
-import { equityPoint, publicSignal } from "../signals/views/shapes";
+import { equityPoint, publicSignal, recordCut } from "../signals/views/shapes";
 import { measuredExample, publicAlertShape } from "../whales/shapes";
 
 /** What each page shows, as data. */
@@ -23,6 +24,9 @@ export const record = z.object({
     .describe(
       "The trades among the newest 100 signals in closing order, added up from the first trade of the record on",
     ),
+  cuts: z
+    .array(recordCut)
+    .describe("Parts of the record, of both tokens. Of several one reads better sooner than all do"),
   closes: z
     .object({ BTC: z.array(pricePoint), ETH: z.array(pricePoint) })
     .describe("The hours of the last seven days"),
@@ -43,7 +47,7 @@ export const record = z.object({
 });
 export type RecordData = z.output<typeof record>;
 
-export const recordExample: RecordData = {
+const recordShown: Omit<RecordData, "lab"> = {
   stats: statsExample,
   signals: [signalExample],
   equity: [
@@ -56,12 +60,23 @@ export const recordExample: RecordData = {
       controls: { coin: -1.126864, momentum: 0.826864, alwaysLong: 0.826864, buyAndHold: 0.261311 },
     },
   ],
+  cuts: [],
   closes: { BTC: [pointExample], ETH: [] },
   head: { sequence: 2, hash: "9c".repeat(32) },
   anchor: null,
   unanchored: 1,
-  lab: shadowLabExample,
 };
+export const recordExample: RecordData = { ...recordShown, lab: shadowLabExample };
+
+export const ownRecord = record.omit({ lab: true }).extend({
+  arm: ownArm,
+  heldBy: z
+    .int()
+    .nullable()
+    .describe("The event of /signals/proof that last took the head of people's chain in; null: none yet"),
+});
+export type OwnRecordData = z.output<typeof ownRecord>;
+export const ownRecordExample: OwnRecordData = { ...recordShown, arm: ownArmExample, heldBy: 12 };
 
 export const oneSignal = z.object({
   signal: publicSignal,

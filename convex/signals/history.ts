@@ -3,11 +3,11 @@ import { internalMutation, internalQuery, type QueryCtx } from "../_generated/se
 import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { publishedHead } from "./record/publication";
-import { eventsAfter, headOf } from "./record/chain";
-import { dailySignal, latestSignals, signalsOfDay, totalsOf } from "./record/model";
-import { DAILY, vSignal, vToken } from "./record/tables";
+import { eventsAfter, headOf, newestOf } from "./record/chain";
+import { CUTS, latestSignals, signalIn, signalsOfDay, totalsOf } from "./record/model";
+import { DAILY, vSignal, vToken, type Signal } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
-import { vHead, vSignalEvent } from "./stored";
+import { vHead, vPersonEvent, vSignalEvent } from "./stored";
 import { latestCard, picturesOf } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */
@@ -44,6 +44,8 @@ export const sendLatest = internalMutation({
 
 /** What is asked for: signals of a token or of both, generated since a moment and before another (epoch ms). */
 const vAsked = v.object({
+  /** Left out: the daily ones. */
+  arm: v.optional(v.string()),
   token: v.union(vToken, v.null()),
   limit: v.number(),
   since: v.optional(v.number()),
@@ -60,11 +62,13 @@ export const page = internalQuery({
 
 /** The end of a record with the totals of all of it, and which of its days the totals' arms count. */
 export const end = internalQuery({
-  args: vAsked.pick("token", "limit"),
+  args: vAsked.pick("arm", "token", "limit"),
   returns: vPage.extend({ counted: v.array(v.string()) }),
-  handler: async (ctx, { token, limit }) => {
-    const told = await pageOf(ctx, { token, limit });
+  handler: async (ctx, asked) => {
+    const told = await pageOf(ctx, asked);
+    const { arm = DAILY, limit } = asked;
     const oldest = told.signals.at(-1)?.slot ?? 0;
+    if (arm !== DAILY) return { ...told, counted: await countedDays(ctx, arm, told.signals) };
     const days = await ctx.db
       .query("signalDays")
       .withIndex("by_desk", (q) => q.eq("desk", "daily").gte("day", dayOf(oldest)))
@@ -73,18 +77,35 @@ export const end = internalQuery({
   },
 });
 
-async function pageOf(ctx: QueryCtx, { token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>) {
+async function pageOf(
+  ctx: QueryCtx,
+  { arm = DAILY, token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>,
+) {
   const signals = ctx.db.query("signals");
   const indexed =
     token === null
       ? signals.withIndex("by_arm", (q) =>
-          q.eq("arm", DAILY).gte("generatedAt", since).lt("generatedAt", before),
+          q.eq("arm", arm).gte("generatedAt", since).lt("generatedAt", before),
         )
       : signals.withIndex("by_token", (q) =>
-          q.eq("arm", DAILY).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
+          q.eq("arm", arm).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
         );
   const rows = await indexed.order("desc").take(limit);
-  return { signals: rows.map(dailySignal), totals: await totalsOf(ctx, DAILY, token ?? "ALL") };
+  return { signals: rows.map(signalIn), totals: await totalsOf(ctx, arm, token ?? "ALL") };
+}
+
+/** More than there can be: a day is over a day after its last signal. */
+const OPEN_DAYS = 10;
+
+/** Of a person's signals the days that their totals count. */
+async function countedDays(ctx: QueryCtx, arm: string, signals: readonly Signal[]): Promise<string[]> {
+  const open = await ctx.db
+    .query("openDays")
+    .withIndex("by_arm", (q) => q.eq("arm", arm))
+    .take(OPEN_DAYS);
+  const days = new Set(signals.map(({ slot }) => slot));
+  for (const { slot } of open) days.delete(slot);
+  return [...days].map(dayOf);
 }
 
 /** Events of the chain behind a sequence number, in order, and the chain's head. */
@@ -94,5 +115,46 @@ export const proof = internalQuery({
   handler: async (ctx, page) => ({
     events: (await eventsAfter(ctx, "daily", page)).map(({ event }) => event),
     head: await headOf(ctx, "daily"),
+  }),
+});
+
+/** Models and prompts that are told of. */
+const MOST_MODELS = 20;
+
+/** What parts of a record come to: by side, by how far the price moved, and of the daily signals by who wrote them. */
+export const cuts = internalQuery({
+  args: { arm: v.optional(v.string()) },
+  returns: v.array(v.object({ cut: v.string(), totals: v.object(totalsFields) })),
+  handler: async (ctx, { arm = DAILY }) => {
+    const ofModels = await ctx.db
+      .query("signalTotals")
+      // What begins with `daily/`.
+      .withIndex("by_arm", (q) => q.gt("arm", `${DAILY}/`).lt("arm", `${DAILY}0`))
+      .take(3 * MOST_MODELS);
+    const models = arm === DAILY ? ofModels.filter(({ scope }) => scope === "ALL") : [];
+    const wanted = [
+      ...CUTS.map((scope) => ({ cut: scope, of: arm, scope })),
+      ...models.map((row) => ({ cut: row.arm.slice(DAILY.length + 1), of: row.arm, scope: row.scope })),
+    ];
+    return Promise.all(
+      wanted.map(async ({ cut, of, scope }) => ({ cut, totals: await totalsOf(ctx, of, scope) })),
+    );
+  },
+});
+
+/** The event that last took the head of people's chain in; `null` before the first. */
+export const peopleHeldBy = internalQuery({
+  args: {},
+  returns: v.union(v.number(), v.null()),
+  handler: async (ctx) => (await newestOf(ctx, "people", 1)).at(0)?.sequence ?? null,
+});
+
+/** The same of the chain of people's signals. */
+export const peopleProof = internalQuery({
+  args: { after: v.number(), limit: v.number() },
+  returns: v.object({ events: v.array(vPersonEvent), head: vHead }),
+  handler: async (ctx, page) => ({
+    events: (await eventsAfter(ctx, "people", page)).map(({ event }) => event),
+    head: await headOf(ctx, "people"),
   }),
 });

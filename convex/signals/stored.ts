@@ -117,6 +117,11 @@ export const vSignalEvent = v.union(
   }),
   v.object({
     ...vLink.fields,
+    kind: v.literal("people"),
+    content: v.object({ peopleSequence: v.number(), peopleHash: v.string(), at: v.string() }),
+  }),
+  v.object({
+    ...vLink.fields,
     kind: v.literal("changed"),
     content: v.object({ model: v.string(), promptVersion: v.string(), costBps: v.number(), at: v.string() }),
   }),
@@ -172,6 +177,61 @@ export const vShadowEvent = v.union(
       ...vShadowSlot.fields,
       reason: literals("refused", "failed", "budget"),
       at: v.string(),
+    }),
+  }),
+);
+
+export const vPersonEvent = v.union(
+  v.object({
+    ...vLink.fields,
+    kind: v.literal("begun"),
+    content: v.object({ arm: v.string(), number: v.number(), at: v.string() }),
+  }),
+  v.object({
+    ...vLink.fields,
+    kind: v.literal("issued"),
+    content: v.object({
+      ...vProposal.fields,
+      ...vCircumstances.fields,
+      timeframe: v.literal("1h"),
+      calibratedConfidence: v.number(),
+      calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
+      calibrationOutcomes: v.number(),
+      costBps: v.number(),
+      coin: v.union(literals("BUY", "SELL"), v.null()),
+      momentum: v.union(literals("BUY", "SELL"), v.null()),
+      generatedAt: v.string(),
+      expiresAt: v.string(),
+      priceSource: v.string(),
+      priceObservedAt: v.string(),
+      arm: v.string(),
+    }),
+  }),
+  v.object({
+    ...vLink.fields,
+    kind: v.literal("closed"),
+    content: v.object({
+      ...vCircumstances.fields,
+      status: literals("WIN", "LOSS", "EXPIRED"),
+      closedAt: v.string(),
+      exitPrice: v.union(v.number(), v.null()),
+      pnlPercent: v.union(v.number(), v.null()),
+      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
+      inDoubt: v.optional(v.boolean()),
+      arm: v.string(),
+    }),
+  }),
+  v.object({
+    ...vLink.fields,
+    kind: v.literal("compared"),
+    content: v.object({
+      ...vCircumstances.fields,
+      mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
+      mirrorExitPrice: v.union(v.number(), v.null()),
+      mirrorInDoubt: v.optional(v.boolean()),
+      holdExitPrice: v.union(v.number(), v.null()),
+      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
+      arm: v.string(),
     }),
   }),
 );

@@ -11,19 +11,22 @@ import { HOUR } from "../lib/time";
 /** Shows when a key was used last, as exactly as this. */
 const USE_NOTED_MS = HOUR;
 
-/**
- * The key of a request about a user.
- * @throws AppError `unauthorized` for one that is unknown, revoked or expired; `forbidden` for another user's.
- */
+/** A key that is good. @throws AppError `unauthorized` for one that is unknown, revoked or expired. */
+export async function goodKey(ctx: QueryCtx, keyHash: string, now: number): Promise<Doc<"apiKeys">> {
+  const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
+  if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
+    throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
+  return row;
+}
+
+/** The key of a request about a user. @throws AppError as `goodKey`; `forbidden` for another user's. */
 export async function keyOf(
   ctx: QueryCtx,
   userId: string,
   keyHash: string,
   now: number,
 ): Promise<Doc<"apiKeys">> {
-  const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
-  if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
-    throw new AppError("unauthorized", "This key is not valid: it was revoked, has expired or is unknown");
+  const row = await goodKey(ctx, keyHash, now);
   if (row.userId !== userId) throw new AppError("forbidden", "This key belongs to another user");
   return row;
 }

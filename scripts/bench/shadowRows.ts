@@ -34,8 +34,8 @@ export async function insertShadows({ t, clock }: World, count: number): Promise
           pnlPercent: 1,
           closedAt,
         });
-        const { desk, arm, slot: hour, token } = row;
-        const run = { desk, arm, slot: hour, token, attempt: 1, announced: false };
+        const { arm, slot: hour, token } = row;
+        const run = { desk: "lab" as const, arm, slot: hour, token, attempt: 1, announced: false };
         await db.insert("signalRuns", { ...run, state: "issued" });
         const hash = (i + 1).toString(16).padStart(64, "0");
         const content = { ...slot, hour: iso(hour), reason: "failed" as const, at: iso(closedAt) };

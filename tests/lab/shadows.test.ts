@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { closeApp, createApp, type App, test } from "../support/app";
 import { loseScheduled } from "../support/leases";
-import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, settled, trackShadows } from "./support";
+import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
 import * as given from "../signals/support";
 
 const {
@@ -20,6 +20,7 @@ const {
   signalsOf,
   track,
   wait,
+  work,
 } = given;
 
 const ARMS = { SHADOW_ARMS: `${CHAMPION}, ${CHALLENGER}` };
@@ -198,7 +199,7 @@ describe("the shadow lab", () => {
     await app.t.mutation(internal.signals.desk.runs.openHour, {});
     await loseScheduled(app);
     expect(await signalsOf(app, "lab")).toEqual([]);
-    await settled(app);
+    await work(app);
     const signals = await signalsOf(app, "lab");
     expect(signals.map(({ slot }) => slot)).toEqual([EIGHT + HOUR, EIGHT + HOUR, EIGHT + HOUR]);
     await askArms(app);
@@ -212,9 +213,9 @@ describe("the shadow lab", () => {
     await app.t.run(async ({ db }) => {
       for (const { _id } of await db.query("signalRuns").collect()) await db.patch(_id, { arm: gone });
     });
-    await settled(app);
+    await work(app);
     await app.advance(3 * MINUTE);
-    await settled(app);
+    await work(app);
     expect((await app.rows("signalRuns")).map(({ state }) => state)).toEqual(["failed", "failed", "failed"]);
     const { events } = await labOf(app);
     expect(events.map(({ kind, content }) => [kind, content.arm])).toEqual(

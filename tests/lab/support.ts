@@ -2,6 +2,7 @@ import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { shadowLab, type ShadowArm } from "../../convex/signals/arms/shapes";
 import { shadowEvent, type ShadowEvent } from "../../convex/signals/record/events";
+import { work } from "../signals/support";
 import type { App } from "../support/app";
 import { replace } from "../support/world";
 
@@ -13,27 +14,13 @@ export const CHALLENGER = "claude-haiku-4.5@signal-3";
 /** The hourly job, and what it sets going. */
 export async function askArms(app: App): Promise<void> {
   await app.t.mutation(internal.signals.desk.runs.openHour, {});
-  await settled(app);
+  await work(app);
 }
 
 /** One tick of the tracker of shadow signals. */
 export async function trackShadows(app: App): Promise<void> {
   await app.t.mutation(internal.signals.outcomes.tracker.trackShadows, {});
-  await settled(app);
-}
-
-/** Lets what is due run to its end. What waits for another attempt waits on. */
-export async function settled(app: App): Promise<void> {
-  for (let round = 0; round < 60; round++) {
-    await app.settle(4);
-    const scheduled = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-    const jobs = (await app.rows("work")).filter(({ state }) => state !== "resting");
-    const isBusy = scheduled.some(
-      ({ state, scheduledTime }) =>
-        state.kind === "inProgress" || (state.kind === "pending" && scheduledTime <= Date.now()),
-    );
-    if (!isBusy && jobs.length === 0) return;
-  }
+  await work(app);
 }
 
 /** By its model and prompt, an arm answers this; `null`: as it likes. */

@@ -123,7 +123,9 @@ function statsOf(events: readonly SignalEvent[], signals: readonly Signal[], sco
       const closed = { signal, costBps, confidence, status, pnlPercent, gapMinutes, excess, chance };
       const stated = { calibratedConfidence: row.calibrated.confidence };
       if (isIn) {
-        totals = addClosed(totals, { ...closed, ...stated, closedAt: Date.parse(event.content.closedAt) });
+        const closedAt = Date.parse(event.content.closedAt);
+        const openMs = closedAt - row.generatedAt;
+        totals = addClosed(totals, { ...closed, ...stated, closedAt, openMs });
       }
       if (signal === "HOLD") known.over += 1;
     } else if (event.kind === "compared" && row !== undefined) {

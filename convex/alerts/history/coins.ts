@@ -4,7 +4,7 @@ import { gather } from "../../evidence/desk";
 import type { Fact } from "../../evidence/tables";
 import { failureOf } from "../../lib/errors";
 import { deadlines } from "../../lib/outside/deadlines";
-import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { DAY, HOUR, MINUTE, roundedNow } from "../../lib/time";
 import { PRICED_TOKENS } from "../../prices/tables";
 import { askForCandles, askForDay } from "../../providers/data/exchanges";
 
@@ -23,7 +23,7 @@ export function isAlwaysSampled(token: string): boolean {
 /** The facts of the largest coins, as old as they may be. */
 export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {
   if (freshMs < DAY) await gather(ctx, [LIST], { freshMs, waitMs: deadlines.grounding });
-  const asked = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE) };
+  const asked = { wanted: [LIST], withinMs: Math.max(freshMs, MINUTE), at: roundedNow() };
   const { facts } = await ctx.runQuery(internal.evidence.collections.latest, asked);
   return facts;
 }

@@ -80,6 +80,9 @@ const limits = {
   unknownHashAddress: perMinute(20),
   /** Nonces that an account fills with nothing, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
+  // Ten arms with two signals a day each, and what was refused.
+  signalUser: perHour(120),
+  signalAddress: perHour(600),
   cardUser: perHour(30),
   cardAddress: perHour(600),
 };
@@ -101,6 +104,7 @@ const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   newDeposit: "deposits named for the first time",
   payment: "payments",
   link: "link codes",
+  signal: "proposed signals",
   card: "cards",
   miss: "transactions that are not the user's",
   unknownHash: "payments that the chain does not know",

@@ -18,6 +18,8 @@ const pools = {
   setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
   /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
   namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
+  /** What the tracker follows: a tenth of it is what an owner's ten arms propose on ten days. */
+  signal: { most: 2_000, windowMs: DAY, holds: "the proposed signals of a day" },
   missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
 };
 type PoolName = keyof typeof pools;
@@ -45,7 +47,7 @@ export async function takeCommon(
 /** The same in the transaction that keeps it. @param holders By whom it is counted. */
 export async function takeCommonNow(
   ctx: MutationCtx,
-  name: "setting",
+  name: "setting" | "signal",
   holders: readonly string[],
 ): Promise<void> {
   refuseUnless(name, await takeOne(ctx, poolOf(name), holders));
@@ -81,7 +83,8 @@ function refuseUnless(name: PoolName, outcome: Taking): void {
   if (outcome === "taken") return;
   const { most, windowMs, holds } = pools[name];
   const againMs = windowOf(poolOf(name)) + windowMs - Date.now();
-  const all = `what all callers without a sign-in have of ${holds} (${most})`;
+  const callers = name === "signal" ? "signed-in users" : "callers without a sign-in";
+  const all = `what all ${callers} have of ${holds} (${most})`;
   const what = outcome === "all" ? all : `your part, a tenth of what is left, of ${holds} (${most} for all)`;
   throw usedUp(what, { name: quotaName(name), most, windowMs, left: 0, againMs });
 }

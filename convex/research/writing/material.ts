@@ -4,7 +4,7 @@ import { internalQuery, type ActionCtx, type QueryCtx } from "../../_generated/s
 import { standing, vStanding } from "../../evidence/collections";
 import { vFact, type Fact, type Missing, type Wanted } from "../../evidence/tables";
 import { withoutCitations } from "../../lib/text/strings";
-import { HOUR, iso } from "../../lib/time";
+import { HOUR, iso, roundedNow } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
 import { briefOf, type Brief } from "./brief";
 import { resultOn } from "../model";
@@ -32,7 +32,8 @@ export async function gatherBrief(
   ctx: ActionCtx,
   { focus, readings, startedAt }: { focus: string; readings: Readings; startedAt: number | null },
 ): Promise<Brief> {
-  const known = await ctx.runQuery(internal.research.writing.material.known, { focus, startedAt });
+  const asked = { focus, startedAt, at: roundedNow() };
+  const known = await ctx.runQuery(internal.research.writing.material.known, asked);
   const { facts, absent, atStart, atReport, previous } = known;
   const missing = missingOf(readings.facts, absent);
   return briefOf({ focus, facts, atStart, atReport, readings, previous, missing });
@@ -40,19 +41,19 @@ export async function gatherBrief(
 
 /** The facts on a focus, what they were when its shift began and at the last report, and that report in a line. */
 export const known = internalQuery({
-  args: { focus: v.string(), startedAt: v.union(v.number(), v.null()) },
+  args: { focus: v.string(), startedAt: v.union(v.number(), v.null()), at: v.number() },
   returns: vStanding.extend({
     atStart: v.array(vFact),
     atReport: v.array(vFact),
     previous: v.union(v.string(), v.null()),
   }),
-  handler: async (ctx, { focus, startedAt }) => {
+  handler: async (ctx, { focus, startedAt, at: now }) => {
     const withinMs = FACTS_GOOD_MS;
     const then = async (at: number | null): Promise<Fact[]> =>
       at === null ? [] : (await standing(ctx, { wanted: COMPARED, withinMs, at })).facts;
     const previous = await previousOn(ctx, focus);
     return {
-      ...(await standing(ctx, { wanted: wantedFor(focus), withinMs, at: Date.now() })),
+      ...(await standing(ctx, { wanted: wantedFor(focus), withinMs, at: now })),
       atStart: await then(startedAt),
       atReport: await then(previous?.generatedAt ?? null),
       previous: previous?.line ?? null,

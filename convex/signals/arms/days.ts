@@ -1,8 +1,9 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { DAY, dayOf, iso } from "../../lib/time";
-import { changeScope, findRun, signalsOfDay } from "../record/model";
-import { DAILY, type Desk } from "../record/tables";
+import { internal } from "../../_generated/api";
+import { DAY, dayOf, HOUR, iso } from "../../lib/time";
+import { changeScope, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
+import { DAILY, type Asking, type Scope, type Signal } from "../record/tables";
 import {
   addArmDay,
   addDayOfTrades,
@@ -29,20 +30,69 @@ export async function completeDay(ctx: MutationCtx, slot: number): Promise<void>
   const day = dayOf(slot);
   const signals = await signalsOfDay(ctx, day);
   if (signals.some((signal) => signal.open)) return;
-  if (!(await countDay(ctx, "daily", day))) return;
-  for (const scope of [...TOKENS, "ALL"] as const) {
-    const trades = signals
-      .filter(({ token }) => scope === "ALL" || token === scope)
-      .flatMap((signal) => dayTradeOf(signal) ?? []);
-    if (trades.length === 0) continue;
-    await changeScope(ctx, { arm: DAILY, scope }, (totals) => {
-      return { ...totals, arms: addDayOfTrades(totals.arms, trades) };
+  if (await countDay(ctx, "daily", day)) await countTrades(ctx, DAILY, signals);
+}
+
+/** Days of people that are looked at in one transaction. */
+const LOOKED_AT = 50;
+/** A day whose trades have not ended is looked at again so much later. */
+const AGAIN_MS = HOUR;
+
+/**
+ * Adds the days of people's arms that are over, and of which nothing is open, to their totals: as many as one transaction
+ * looks at.
+ */
+export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void> {
+  const due = await ctx.db
+    .query("openDays")
+    .withIndex("by_dueAt", (q) => q.lte("dueAt", now))
+    .take(LOOKED_AT);
+  for (const { _id, arm, slot } of due) {
+    const signals = await signalsOfDay(ctx, dayOf(slot), arm);
+    if (signals.some((signal) => signal.open)) {
+      await ctx.db.patch("openDays", _id, { dueAt: now + AGAIN_MS });
+      continue;
+    }
+    // Who has seen how one ended may leave the other out: an even part of the day is each token's, traded or not.
+    await countTrades(ctx, arm, signals, TOKENS.length);
+    await ctx.db.delete("openDays", _id);
+  }
+  if (due.length === LOOKED_AT)
+    await ctx.scheduler.runAfter(0, internal.signals.outcomes.tracker.countPeople, {});
+}
+
+/** @param places By so many the day of all tokens is shared out, where that is not the number of its trades. */
+async function countTrades(
+  ctx: MutationCtx,
+  arm: string,
+  signals: readonly Signal[],
+  places?: number,
+): Promise<void> {
+  const count = async (of: { arm: string; scope: Scope }, own: readonly Signal[]) => {
+    const trades = own.flatMap((signal) => dayTradeOf(signal) ?? []);
+    if (trades.length === 0) return;
+    const isOfToken = TOKENS.some((token) => token === of.scope);
+    await changeScope(ctx, of, (totals) => {
+      return { ...totals, arms: addDayOfTrades(totals.arms, trades, isOfToken ? undefined : places) };
     });
+  };
+  for (const scope of [...TOKENS, "ALL", ...CUTS] as const) {
+    await count(
+      { arm, scope },
+      signals.filter((signal) => scopesOf({ ...signal, desk: "daily" }).includes(scope)),
+    );
+  }
+  for (const record of new Set(signals.map((signal) => signal.record))) {
+    if (record === arm) continue;
+    await count(
+      { arm: record, scope: "ALL" },
+      signals.filter((signal) => signal.record === record),
+    );
   }
 }
 
 /** Keeps that a day counts. @returns Whether it did not count before. */
-async function countDay(ctx: MutationCtx, desk: Desk, day: string): Promise<boolean> {
+async function countDay(ctx: MutationCtx, desk: Asking, day: string): Promise<boolean> {
   const counted = await ctx.db
     .query("signalDays")
     .withIndex("by_desk", (q) => q.eq("desk", desk).eq("day", day))

@@ -1,6 +1,6 @@
 import type { Payer } from "../../lib/budget/ledger";
 import { DAY, HOUR, iso } from "../../lib/time";
-import type { Desk } from "../record/tables";
+import type { Asking, Desk } from "../record/tables";
 import { LAB_TOKENS, TOKENS, type LabToken } from "../trade/rules";
 
 /** What the desks have in common, and how they differ. */
@@ -9,6 +9,10 @@ type Manner = {
   /** How long a slot lasts, and its name. What is not issued in its slot never is. */
   slotMs: number;
   slotName: string;
+};
+
+/** How models are asked. */
+type Asked = {
   /** How often a signal is asked for in all, and how many answers the model may give each time. */
   attempts: number;
   turns: number;
@@ -18,13 +22,17 @@ type Manner = {
 };
 
 export const DESKS: Readonly<Record<Desk, Manner>> = {
+  daily: { tokens: TOKENS, slotMs: DAY, slotName: "day" },
+  lab: { tokens: LAB_TOKENS, slotMs: HOUR, slotName: "hour" },
+  people: { tokens: TOKENS, slotMs: DAY, slotName: "day" },
+};
+
+export const ASKED: Readonly<Record<Asking, Asked>> = {
   daily: {
-    ...{ tokens: TOKENS, slotMs: DAY, slotName: "day" },
     // After 1, 4, 9, 16 and 25 minutes: within the hour, while the day's signal is still of use.
     ...{ attempts: 6, turns: 2, payer: "service", owner: "signals" },
   },
   lab: {
-    ...{ tokens: LAB_TOKENS, slotMs: HOUR, slotName: "hour" },
     // An hour later the next signal is asked for.
     ...{ attempts: 2, turns: 1, payer: "lab", owner: "shadow signals" },
   },
@@ -41,6 +49,6 @@ export function slotAt(desk: Desk, time: number): number {
 
 /** A slot as a model is told of it: `2026-01-05`, with the hour where there are several a day. */
 export function slotWords(desk: Desk, slot: number): string {
-  const length = desk === "daily" ? "2026-01-05".length : "2026-01-05T09:00".length;
+  const length = DESKS[desk].slotMs === DAY ? "2026-01-05".length : "2026-01-05T09:00".length;
   return iso(slot).slice(0, length).replace("T", " ");
 }

@@ -1,6 +1,5 @@
-import { PAIR_UNIT } from "../statistics/days";
-import { boundsShown, ratio, statisticsOf } from "../statistics/figures";
-import { DECISIVE, type Seen } from "../statistics/inference";
+import { ratio, statisticsOf } from "../statistics/figures";
+import { DECISIVE } from "../statistics/inference";
 import type { Totals } from "../statistics/totals";
 import { storedExample, totalsExample } from "../views/examples";
 import type { ShadowArm, ShadowLab } from "./shapes";
@@ -25,11 +24,6 @@ export function figuresOfArm(totals: Totals): ArmFigures {
     edge: shown,
     calibration: { n: told.calibration.n, brier, calibratedBrier },
   };
-}
-
-/** What a pair's days say, in points of the difference. */
-export function figuresOfPair(days: Seen) {
-  return boundsShown(days, PAIR_UNIT);
 }
 
 /** @param rivals How many arms have been held against the one that writes. */

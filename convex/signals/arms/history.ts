@@ -7,10 +7,11 @@ import { eventsAfter, headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY } from "../record/tables";
 import { seenIn } from "../statistics/days";
+import { differenceShown } from "../statistics/figures";
 import { vShadowEvent } from "../stored";
 import { vLab } from "./stored";
 import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
-import { figuresOfArm, figuresOfPair, neededOf } from "./figures";
+import { figuresOfArm, neededOf } from "./figures";
 import type { ShadowArm } from "./shapes";
 
 /** Shown of the promotions. */
@@ -53,7 +54,7 @@ async function armView(
     ...{ arm, model, promptVersion, since: iso(since) },
     ...{ asked: orElse(namedShadowArms, []).includes(arm), writes: arm === writer },
     ...figuresOfArm(await totalsOf(ctx, arm, "ALL")),
-    againstWriter: pair === undefined ? null : { writer, ...figuresOfPair(seenIn(pair)), needed },
+    againstWriter: pair === undefined ? null : { writer, ...differenceShown(seenIn(pair)), needed },
   };
 }
 

@@ -7,7 +7,7 @@ import { log } from "../../lib/log";
 import { iso } from "../../lib/time";
 import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
-import { eValueShown } from "../statistics/figures";
+import { differenceShown } from "../statistics/figures";
 import { NO_SEEN, seenIn } from "../statistics/days";
 import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
@@ -53,15 +53,14 @@ export const promote = internalMutation({
     const against = nameOfArm(before);
     if (against === arm.arm) throw new AppError("conflict", `${arm.arm} writes the daily signals already`);
     const pair = await findPair(ctx, arm.arm, against);
-    const { least } = pair === null ? NO_SEEN : seenIn(pair);
-    const eValue = eValueShown(least);
+    const { eValue, days } = differenceShown(pair === null ? NO_SEEN : seenIn(pair));
     const needed = neededOf((await rivalsOf(ctx, against)).length);
     if (eValue < needed && forced === null) {
       const known = (await findArm(ctx, arm.arm)) === null ? "It was never asked." : "";
       throw new AppError(
         "forbidden",
         `${arm.arm} is not shown to be better than ${against}: its e-value is ${eValue.toFixed(2)} over ` +
-          `${least.days} days, ${needed} is needed. ${known} With "force" and a reason it is promoted all the same.`,
+          `${days} days, ${needed} is needed. ${known} With "force" and a reason it is promoted all the same.`,
       );
     }
     const { sequence } = await append(ctx, {
@@ -71,7 +70,7 @@ export const promote = internalMutation({
         content: {
           ...{ arm: arm.arm, model: arm.model, promptVersion: arm.promptVersion },
           ...{ previousModel: before.model, previousPromptVersion: before.promptVersion },
-          ...{ eValue, days: least.days, needed, forced, at: iso(Date.now()) },
+          ...{ eValue, days, needed, forced, at: iso(Date.now()) },
         },
       },
     });

@@ -4,18 +4,18 @@ import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
-import { DAY, HOUR, SECOND } from "../../lib/time";
+import { HOUR, SECOND } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
 import type { HourlyClose } from "../../prices/tables";
 import { askForCandles, askForDay } from "../../providers/data/exchanges";
 import { askPerpetuals } from "../../providers/data/hyperliquid";
 import { UnusableAnswer } from "../../providers/models/gateway";
 import { completeStructured } from "../../providers/models/structure";
-import { DESKS, HOURS } from "../arms/desks";
+import { ASKED, HOURS } from "../arms/desks";
 import { reached, tradablePrice } from "../outcomes/sight";
-import type { Desk, vMissed } from "../record/tables";
-import { momentumOf } from "../trade/controls";
-import { problemsOf, type LabToken } from "../trade/rules";
+import type { Asking, vMissed } from "../record/tables";
+import { dayAgo, momentumOf } from "../trade/controls";
+import { problemsOf, volatilityOf, type LabToken } from "../trade/rules";
 import { settledReasoning } from "./ledgers";
 import { signalQuestion, type Hour, type MarketContext } from "./prompts";
 import type { Task } from "./runs";
@@ -52,7 +52,7 @@ async function propose(ctx: ActionCtx, task: Task) {
   const question = signalQuestion(promptVersion, context, (proposal) =>
     problemsOf(proposal, { priceUsd: before.priceUsd, costBps }),
   );
-  const { turns: attempts, payer } = DESKS[desk];
+  const { turns: attempts, payer } = ASKED[desk];
   const patience = { turnMs: deadlines.llmScheduled, attempts, payer, model: task.model ?? undefined };
   const { value: proposal, model } = await completeStructured(ctx, question, patience);
   const { priceUsd, source, observedAt } = await priceNow();
@@ -65,12 +65,13 @@ async function propose(ctx: ActionCtx, task: Task) {
     proposal: { ...proposal, reasoning: settledReasoning(proposal, context) },
     price: { usd: priceUsd, source, observedAt },
     momentum: momentumOf(priceUsd, dayAgo(market.hours, Date.now())),
+    ...volatilityOf(market.hours.map(({ close }) => close)),
     missingHours: Math.max(0, HOURS - market.hours.length),
   };
 }
 
 /** Why it is of no use to try once more; `null` when it may be. The lab's share of a budget that is spent stays spent. */
-function endOf(desk: Desk, error: unknown): { reason: Infer<typeof vMissed>; error: string } | null {
+function endOf(desk: Asking, error: unknown): { reason: Infer<typeof vMissed>; error: string } | null {
   if (error instanceof UnusableAnswer) {
     return { reason: "refused", error: `The model's signal was refused: ${error.problem}` };
   }
@@ -108,10 +109,4 @@ async function marketContext(
         ? null
         : { percent: perpetual.fundingPercent, openInterestUsd: perpetual.openInterest },
   };
-}
-
-/** The close of the hour that ended a day ago; `null` where it is not known. */
-function dayAgo(hours: readonly Hour[], now: number): number | null {
-  const hour = hours.findLast(({ endsAt }) => endsAt <= now - DAY);
-  return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
 }

@@ -14,20 +14,20 @@ import { recentHourlyCloses } from "../../prices/model";
 import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { armNamed, recordNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
 import { completeDay } from "../arms/days";
-import { DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
+import { ASKED, DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
 import { publishedHead } from "../record/publication";
 import { issueSignal, keepMissed, nextIssueTime } from "../record/changes";
-import { dailySignal, findOpenRun, findRun, findSlot, totalsOf } from "../record/model";
+import { signalIn, findOpenRun, findRun, findSlot, totalsOf } from "../record/model";
 import {
   DAILY,
-  vDesk,
+  vAsking,
   vLabToken,
   vMissed,
   vPast,
   vPriceAtIssue,
   vSide,
   type AnySignal,
-  type Desk,
+  type Asking,
 } from "../record/tables";
 import { noOutcomes, recordOfToken, vTold } from "../statistics/calibration";
 import { vProposal } from "../stored";
@@ -96,10 +96,11 @@ function armsToAsk(): Arm[] {
  */
 async function open(
   ctx: MutationCtx,
-  { desk, arm }: { desk: Desk; arm: string },
+  { desk, arm }: { desk: Asking; arm: string },
   now: number,
 ): Promise<void> {
-  const { tokens, slotMs, attempts, owner } = DESKS[desk];
+  const { tokens, slotMs } = DESKS[desk];
+  const { attempts, owner } = ASKED[desk];
   const slot = slotAt(desk, now);
   for (const token of tokens) {
     const place = { desk, arm, slot, token };
@@ -114,7 +115,7 @@ async function open(
 
 /** What the prompt needs. */
 const vTask = v.object({
-  desk: vDesk,
+  desk: vAsking,
   token: vLabToken,
   closes: v.array(vClose),
   calibration: vTold,
@@ -178,6 +179,7 @@ export const store = change(
     price: vPriceAtIssue,
     costBps: v.number(),
     momentum: vSide,
+    volatility: v.optional(v.number()),
     missingHours: v.number(),
   },
   async (ctx, { runId, job, proposal, since, ...known }) => {
@@ -258,7 +260,7 @@ async function announce(ctx: MutationCtx, slot: number): Promise<void> {
   const ready = runs.flatMap((run) => (run?.state === "issued" && !run.announced ? [run] : []));
   if (ready.length === 0) return;
   const rows = await Promise.all(ready.map((run) => findSlot(ctx, run)));
-  const issued = rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  const issued = rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
   await enqueueServiceCard(ctx, {
     kind: "trading signals",
     paragraphs: issuedCard(issued, await publishedHead(ctx)),

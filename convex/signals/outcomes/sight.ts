@@ -44,7 +44,7 @@ type Seen = { priceUsd: number; source: PriceSource; observedAt: number };
 
 /** The token of a desk whose prices the service keeps, so that what is measured for it serves others too. */
 function keptToken({ desk, token }: Asked): PricedToken | null {
-  return desk === "daily" ? (PRICED_TOKENS.find((one) => one === token) ?? null) : null;
+  return desk !== "lab" ? (PRICED_TOKENS.find((one) => one === token) ?? null) : null;
 }
 
 /** A price to enter a trade at, that its source has seen since a moment (epoch ms). @throws AppError `upstream` */

@@ -3,9 +3,9 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
-import { cron } from "../../lib/cronRuns";
+import { cron, dueWork } from "../../lib/cronRuns";
 import { HOUR } from "../../lib/time";
-import { completeDay, countNextDay } from "../arms/days";
+import { completeDay, countNextDay, countOpenDays } from "../arms/days";
 import { DESKS } from "../arms/desks";
 import { closeSignal, hasControls, keepComparison } from "../record/changes";
 import { anchoredBefore } from "../record/publication";
@@ -40,6 +40,17 @@ export const track = cron("track signal outcomes", async (ctx) => {
 export const trackShadows = cron("track shadow signals", async (ctx) => {
   await lookAt(ctx, "lab");
   await countNextDay(ctx, Date.now());
+});
+
+/** The tick of people's signals: it counts their days that are over, too. */
+export const trackPeople = cron("track people's signals", async (ctx) => {
+  await lookAt(ctx, "people");
+  await countOpenDays(ctx, Date.now());
+});
+
+/** More days than one transaction has counted. */
+export const countPeople = dueWork(async (ctx) => {
+  await countOpenDays(ctx, Date.now());
 });
 
 async function lookAt(ctx: MutationCtx, desk: Desk): Promise<void> {
@@ -133,7 +144,7 @@ async function settleOutcome(
     const isOver = isSettled(outcome, now);
     if (!isOver) return false;
     const { desk, event } = signal;
-    const isAnchored = desk === "daily" && (await anchoredBefore(ctx, event, outcome.closedAt));
+    const isAnchored = await anchoredBefore(ctx, desk, event, outcome.closedAt);
     await closeSignal(ctx, signal, outcome, isAnchored);
     if (desk === "daily") await tellOfSignal(ctx, "signal.closed", signal);
     return true;

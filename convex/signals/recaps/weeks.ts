@@ -91,9 +91,10 @@ async function finish(
   });
   const recap = await ctx.db.get("weeklyRecaps", recapId);
   if (recap === null) throw new Error("The row was just written");
-  const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+  const { summary, edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
   const paragraphs = weekCard(recap.week, figuresIn(recap), {
     review,
+    summary,
     edge,
     head: await publishedHead(ctx),
   });

@@ -22,6 +22,7 @@ import type { Anchor, ChainHead } from "./events";
 /** For the cron, every hour: what could not be anchored when it was issued, and days without a signal. */
 export const anchorDue = cron("anchor the signal record", async (ctx) => {
   await fixShadows(ctx);
+  await fixPeople(ctx);
   await anchorHead(ctx);
 });
 
@@ -48,6 +49,15 @@ async function fixShadows(ctx: MutationCtx): Promise<void> {
   await append(ctx, { desk: "daily", statement: { kind: "shadow", content } });
 }
 
+/** The same of the chain of people's signals, every hour in which it has grown: what they propose ends within hours. */
+async function fixPeople(ctx: MutationCtx): Promise<void> {
+  const head = await headOf(ctx, "people");
+  const [last] = await newestOf(ctx, "people", 1);
+  if (head === null || head.sequence === last?.content.peopleSequence) return;
+  const content = { peopleSequence: head.sequence, peopleHash: head.hash, at: iso(Date.now()) };
+  await append(ctx, { desk: "daily", statement: { kind: "people", content } });
+}
+
 /** Where no signal is issued, what else has been told is anchored this long after the last anchor. */
 const LONGEST_MS = 25 * HOUR;
 
@@ -65,7 +75,8 @@ async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null
   const { request, createdAt } = last;
   const anchored = request.kind === "anchor" ? request.sequence : 0;
   const [issued] = await newestOf(ctx, "issued", 1);
-  const isWaiting = (issued?.sequence ?? 0) > anchored;
+  const [people] = await newestOf(ctx, "people", 1);
+  const isWaiting = Math.max(issued?.sequence ?? 0, people?.sequence ?? 0) > anchored;
   const isOld = head.sequence > anchored && Date.now() - createdAt >= LONGEST_MS;
   return isWaiting || isOld ? head : null;
 }

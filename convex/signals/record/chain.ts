@@ -1,7 +1,7 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/security/crypto";
-import type { ChainHead, ShadowEvent, SignalEvent } from "./events";
+import type { ChainHead, PersonEvent, ShadowEvent, SignalEvent } from "./events";
 import type { Desk } from "./tables";
 
 /**
@@ -53,7 +53,8 @@ export function canonicalJson(fields: Record<string, Json>): string {
 /** What is added to a desk's chain. */
 export type ChainEntry =
   | { desk: "daily"; statement: StatementOf<SignalEvent> }
-  | { desk: "lab"; statement: StatementOf<ShadowEvent> };
+  | { desk: "lab"; statement: StatementOf<ShadowEvent> }
+  | { desk: "people"; statement: StatementOf<PersonEvent> };
 
 /** The last link of a chain; `null` before the first event. */
 export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | null> {
@@ -69,8 +70,10 @@ export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | nul
 export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<ChainHead> {
   const links = linksAfter(await headOf(ctx, entry.desk), entry.statement);
   const { sequence, hash } = links;
-  // The same twice: an entry's desk is what tells the types of the two chains apart.
+  // The same thrice: an entry's desk is what tells the types of the chains apart.
   if (entry.desk === "daily") {
+    await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
+  } else if (entry.desk === "lab") {
     await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
   } else {
     await ctx.db.insert("signalEvents", { desk: entry.desk, event: { ...entry.statement, ...links } });
@@ -104,7 +107,7 @@ export async function newestOf<Kind extends SignalEvent["kind"]>(
     .withIndex("by_kind", (q) => q.eq("desk", "daily").eq("event.kind", kind))
     .order("desc")
     .take(count);
-  const isOfKind = (event: SignalEvent | ShadowEvent): event is Extract<SignalEvent, { kind: Kind }> =>
+  const isOfKind = (event: (typeof rows)[number]["event"]): event is Extract<SignalEvent, { kind: Kind }> =>
     event.kind === kind;
   return rows.map(({ event }) => event).filter(isOfKind);
 }

@@ -1,3 +1,4 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { dayOf, iso } from "../../lib/time";
@@ -5,10 +6,10 @@ import { calibrated, type Outcomes } from "../statistics/calibration";
 import { addClosed } from "../statistics/totals";
 import { coinFlip, type Comparison } from "../trade/controls";
 import type { Outcome } from "../trade/path";
-import { chanceOf, leastExcess, LIFETIME_MS, positionOf, type Levels } from "../trade/rules";
+import { chanceOf, leastExcess, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
-import { changeTotals, totalsOf } from "./model";
+import { changeTotals, scopesOf, totalsOf } from "./model";
 import type { AnySignal, Course, Missed, Slot } from "./tables";
 
 /** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
@@ -38,7 +39,7 @@ export async function issueSignal(
   // Before the coin, which the chain's head flips.
   if (issue.desk === "daily") await noteChange(ctx, issue);
   const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
-  const isCompared = issue.desk === "daily" && positionOf(issue) !== null;
+  const isCompared = issue.desk !== "lab" && positionOf(issue) !== null;
   const signal: AnySignal = isCompared
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };
@@ -106,10 +107,21 @@ export async function closeSignal(
   const excess = position === null ? 0 : leastExcess(position, outcome);
   const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
   const chance = position === null ? 0.5 : chanceOf(position);
-  const closed = { signal, costBps, excess, chance, isAnchored, ...stated, ...outcome };
+  const openMs = outcome.closedAt - row.generatedAt;
+  const closed = { signal, costBps, excess, chance, isAnchored, openMs, ...stated, ...outcome };
   for (const arm of new Set([row.arm, row.record])) {
-    await changeTotals(ctx, { arm, token }, (totals) => addClosed(totals, closed));
+    const scopes = arm === row.arm ? scopesOf(row) : ([token, "ALL"] as const);
+    await changeTotals(ctx, { arm, scopes }, (totals) => addClosed(totals, closed));
   }
+  if (row.desk === "people") await listOwnArm(ctx, row.arm);
+}
+
+/** Lists a person's arm once enough of its signals have ended. */
+async function listOwnArm(ctx: MutationCtx, arm: string): Promise<void> {
+  const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
+  if (row === null || row.listed) return;
+  const { wins, losses, expired } = await totalsOf(ctx, arm, "ALL");
+  if (wins + losses + expired >= RECORD_FROM) await ctx.db.patch("ownArms", row._id, { listed: true });
 }
 
 /** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */
@@ -133,6 +145,10 @@ export async function keepMissed(
   slot: Slot & { promptVersion: string | null },
   reason: Missed,
 ): Promise<void> {
-  await changeTotals(ctx, slot, (totals) => ({ ...totals, refused: totals.refused + 1 }));
+  const { arm, token } = slot;
+  await changeTotals(ctx, { arm, scopes: [token, "ALL"] }, (totals) => ({
+    ...totals,
+    refused: totals.refused + 1,
+  }));
   await append(ctx, missEntry(slot, reason, await refusedDays(ctx, slot)));
 }

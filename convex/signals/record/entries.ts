@@ -6,7 +6,8 @@ import type { ChainEntry } from "./chain";
 import type { AnySignal, Missed, Slot } from "./tables";
 
 /**
- * What the events say of signals: of the daily ones their day and its circumstances, of shadows their arm and hour. Pure.
+ * What the events say of signals: of the daily ones their day and its circumstances, of people's their arm besides, of
+ * shadows their arm and hour. Pure.
  * `refusedDays`: days without a signal of this token so far.
  */
 
@@ -20,7 +21,9 @@ export function issueEntry(
     return { desk: "lab", statement: { kind: "issued", content } };
   }
   const content = issuedContent(signal, { refusedDays, gapMinutes: 60 * missingHours });
-  return { desk: "daily", statement: { kind: "issued", content } };
+  return signal.desk === "daily"
+    ? { desk: "daily", statement: { kind: "issued", content } }
+    : { desk: "people", statement: { kind: "issued", content: { ...content, arm: signal.arm } } };
 }
 
 type Circumstances = { refusedDays: number; gapMinutes: number };
@@ -53,7 +56,9 @@ export function closingEntry(signal: AnySignal, outcome: Outcome, refusedDays: n
     return { desk: "lab", statement: { kind: "closed", content } };
   }
   const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...end };
-  return { desk: "daily", statement: { kind: "closed", content } };
+  return signal.desk === "daily"
+    ? { desk: "daily", statement: { kind: "closed", content } }
+    : { desk: "people", statement: { kind: "closed", content: { ...content, arm: signal.arm } } };
 }
 
 export function comparisonEntry(
@@ -62,7 +67,9 @@ export function comparisonEntry(
   refusedDays: number,
 ): ChainEntry {
   const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...ends };
-  return { desk: "daily", statement: { kind: "compared", content } };
+  return signal.desk === "people"
+    ? { desk: "people", statement: { kind: "compared", content: { ...content, arm: signal.arm } } }
+    : { desk: "daily", statement: { kind: "compared", content } };
 }
 
 /** @param slot With the prompt that it was asked with; `null` for a shadow, whose arm names it. */

@@ -2,8 +2,8 @@ import * as z from "zod";
 
 /**
  * What stands in the chains of signal events, for those who read it; `signals/record/chain` makes and checks it. The daily
- * signals have one chain. The shadows have another, so that the lab neither lengthens the record of what was delivered nor
- * waits for it: once a day its last hash becomes an event of that record, and is anchored with it.
+ * signals have one chain. The shadows have another, and so have people's signals, so that neither lengthens the record of
+ * what was delivered or waits for it: now and then their last hashes become events of that record, and are anchored with it.
  */
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -96,6 +96,13 @@ export const promotedContent = z.strictObject({
   at: time,
 });
 
+/** How far the chain of people's signals had come: as for the shadows', every hour in which it has grown. */
+const peopleContent = z.strictObject({
+  peopleSequence: z.int().positive(),
+  peopleHash: hash,
+  at: time,
+});
+
 /** How far the chain of shadow signals had come: from here on what it said until then is fixed as this event is. */
 const shadowContent = z.strictObject({
   shadowSequence: z.int().positive(),
@@ -139,6 +146,12 @@ const missedContent = z.strictObject({
   at: time,
 });
 
+/** Of a person's signal all that is told of a daily one, and whose it is. An arm has no name here: names are the owner's. */
+const ofArm = { arm: z.string() };
+
+/** From here on there is an arm. `number`: its owner had so many with it. */
+const begunContent = z.strictObject({ ...ofArm, number: z.int().positive(), at: time });
+
 /** In every event of a chain. */
 export const link = {
   sequence: z.int().positive().describe("1 is the first event."),
@@ -154,6 +167,7 @@ export const signalEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("refused"), content: refusedContent }),
   z.strictObject({ ...link, kind: z.literal("promoted"), content: promotedContent }),
   z.strictObject({ ...link, kind: z.literal("shadow"), content: shadowContent }),
+  z.strictObject({ ...link, kind: z.literal("people"), content: peopleContent }),
   z.strictObject({ ...link, kind: z.literal("changed"), content: changedContent }),
   z.strictObject({ ...link, kind: z.literal("restored"), content: restoredContent }),
 ]);
@@ -164,12 +178,27 @@ export const shadowEvent = z.discriminatedUnion("kind", [
   z.strictObject({ ...link, kind: z.literal("missed"), content: missedContent }),
 ]);
 
+export const personEvent = z.discriminatedUnion("kind", [
+  z.strictObject({ ...link, kind: z.literal("begun"), content: begunContent }),
+  z.strictObject({ ...link, kind: z.literal("issued"), content: issuedContent.extend(ofArm) }),
+  z.strictObject({ ...link, kind: z.literal("closed"), content: closedContent.extend(ofArm) }),
+  z.strictObject({ ...link, kind: z.literal("compared"), content: comparedContent.extend(ofArm) }),
+]);
+
+/** The same as callers are told of it, who know the contents from the daily chain. */
+export const personLink = z.object({
+  ...link,
+  kind: z.enum(["begun", "issued", "closed", "compared"]),
+  content: z.looseObject(ofArm),
+});
+
 export const chainHead = z.strictObject({ sequence: link.sequence, hash });
 
 export type IssuedContent = z.output<typeof issuedContent>;
 export type ClosedContent = z.output<typeof closedContent>;
 export type ComparedContent = z.output<typeof comparedContent>;
 export type SignalEvent = z.output<typeof signalEvent>;
+export type PersonEvent = z.output<typeof personEvent>;
 export type ShadowEvent = z.output<typeof shadowEvent>;
 export type ChainHead = z.output<typeof chainHead>;
 

@@ -4,8 +4,8 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { armsIn } from "../statistics/days";
 import { emptyTotals, type Totals } from "../statistics/totals";
 import { dayStart } from "../trade/calendar";
-import { delivered, TOKENS, type LabToken, type Token } from "../trade/rules";
-import { DAILY, type Signal, type Slot } from "./tables";
+import { delivered, REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
+import { DAILY, type AnySignal, type Scope, type Signal, type Slot } from "./tables";
 
 /** Signals, their runs and their totals as they are kept. What happens to them is in `signals/record/changes`. */
 
@@ -19,11 +19,11 @@ export async function findSlot(
     .unique();
 }
 
-/** The daily signals of a UTC day, `2026-11-20`, in the order of `TOKENS`. */
-export async function signalsOfDay(ctx: QueryCtx, day: string): Promise<Signal[]> {
+/** The daily signals of a UTC day, `2026-11-20`, or those of a person's arm, in the order of `TOKENS`. */
+export async function signalsOfDay(ctx: QueryCtx, day: string, arm = DAILY): Promise<Signal[]> {
   const slot = dayStart(day);
-  const rows = await Promise.all(TOKENS.map((token) => findSlot(ctx, { arm: DAILY, slot, token })));
-  return rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  const rows = await Promise.all(TOKENS.map((token) => findSlot(ctx, { arm, slot, token })));
+  return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
 /** The newest daily signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */
@@ -36,11 +36,11 @@ export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Pr
       .order("desc")
       .first();
   const rows = await Promise.all(wanted.map(newest));
-  return rows.flatMap((row) => (row === null ? [] : [dailySignal(row)]));
+  return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
-/** A stored daily signal without what the platform adds to a row, and what all of them have in common. */
-export function dailySignal(row: Doc<"signals">): Signal {
+/** A stored signal of BTC or ETH without what the platform adds to a row, and whose it is. */
+export function signalIn(row: Doc<"signals">): Signal {
   const { _id, _creationTime, desk: _desk, arm: _arm, token, ...signal } = row;
   return { ...signal, token: delivered(token) };
 }
@@ -61,19 +61,28 @@ export async function findOpenRun(ctx: QueryCtx, runId: Id<"signalRuns">): Promi
   return run?.state === "writing" ? run : null;
 }
 
-export type Scope = Doc<"signalTotals">["scope"];
+/** The cuts of an arm's record beside its tokens. */
+export const CUTS = ["BUY", "SELL", ...REGIMES] as const;
+
+/** Which totals of its arm a signal is in. A shadow is in those of its token and of all. */
+export function scopesOf({ desk, token, signal, volatility }: ScopedSignal): Scope[] {
+  if (desk === "lab") return [token, "ALL"];
+  const side = signal === "HOLD" ? [] : [signal];
+  return [token, "ALL", ...side, ...(volatility === undefined ? [] : [regimeOf(volatility)])];
+}
+type ScopedSignal = Pick<AnySignal, "desk" | "token" | "signal" | "volatility">;
 
 export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promise<Totals> {
   return (await totalsRow(ctx, arm, scope)).totals;
 }
 
-/** Changes an arm's totals of a token and those of all. */
+/** Changes several totals of an arm. */
 export async function changeTotals(
   ctx: MutationCtx,
-  { arm, token }: { arm: string; token: LabToken },
+  { arm, scopes }: { arm: string; scopes: readonly Scope[] },
   change: (totals: Totals) => Totals,
 ): Promise<void> {
-  for (const scope of [token, "ALL"] as const) await changeScope(ctx, { arm, scope }, change);
+  for (const scope of scopes) await changeScope(ctx, { arm, scope }, change);
 }
 
 export async function changeScope(

@@ -1,25 +1,40 @@
 import type { QueryCtx } from "../../_generated/server";
 import { addressesOf, lastSentBy } from "../../wallets/transactions/serviceHistory";
-import { headOf } from "./chain";
+import { headOf, newestOf } from "./chain";
 import type { ChainHead } from "./events";
+import type { Desk } from "./tables";
 
 /** The record's head as it is published, and where: what whoever issues and closes signals needs to know of its anchors. */
 
-/** Anchors of one address that are looked at for an event: a day has one or two. */
-const LATEST = 8;
+/** Anchors of one address that are looked at for an event: an hour has one at most. */
+const LATEST = 16;
 
-/** Whether an anchor of the event, or of one behind it, was seen in a block by a moment (epoch ms). */
+/**
+ * Whether an anchor of a desk's event, or of one behind it, was seen in a block by a moment (epoch ms). Shadows are nobody's
+ * to date.
+ */
 export async function anchoredBefore(
   ctx: QueryCtx,
-  event: number | undefined,
+  desk: Desk,
+  issued: number | undefined,
   moment: number,
 ): Promise<boolean> {
+  if (desk === "lab" || issued === undefined) return false;
+  const event = desk === "daily" ? issued : await holderOf(ctx, issued);
   const address = (await addressesOf(ctx, "anchor")).at(-1);
   if (address === undefined || event === undefined) return false;
   return (await lastSentBy(ctx, "anchor", address, LATEST)).some(
     ({ request, state, endedAt = Infinity }) =>
       request.kind === "anchor" && request.sequence >= event && state === "confirmed" && endedAt <= moment,
   );
+}
+
+/** The event of the daily chain that holds an event of people's. */
+async function holderOf(ctx: QueryCtx, event: number): Promise<number | undefined> {
+  const holders = (await newestOf(ctx, "people", LATEST)).filter(
+    ({ content }) => content.peopleSequence >= event,
+  );
+  return holders.at(-1)?.sequence;
 }
 
 /** The head as it is published: with the address whose anchors hold it, where there is one. */

@@ -1,11 +1,11 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { waiting, type Records, type RecordsOf } from "../../lib/records/records";
+import { ofUser, waiting, type Records, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { vCalibrated } from "../statistics/calibration";
 import { pairFields, vKeptArms } from "../statistics/days";
 import { totalsFields } from "../statistics/totals";
-import { vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
+import { vPersonEvent, vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
 import { vComparison } from "../trade/controls";
 import { vEnd, vOutcome } from "../trade/path";
 
@@ -13,9 +13,22 @@ export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));
 export const vSide = v.union(v.literal("BUY"), v.literal("SELL"), v.null());
 
-/** Who asks for signals: for the daily ones, which are delivered, or in the lab for shadows, which nobody is sent. */
-export const vDesk = v.union(v.literal("daily"), v.literal("lab"));
+/** What totals are of: a token's signals, all, or those of one side, or issued while the price moved so far. */
+const vScope = v.union(
+  ...[...vLabToken.members, v.literal("ALL"), v.literal("BUY"), v.literal("SELL")],
+  ...[v.literal("calm"), v.literal("usual"), v.literal("wild")],
+);
+export type Scope = Infer<typeof vScope>;
+
+/**
+ * Who asks for signals: for the daily ones, which are delivered, or in the lab for shadows, which nobody is sent. `people`:
+ * nobody does; signed-in users propose them to arms of their own.
+ */
+export const vDesk = v.union(v.literal("daily"), v.literal("lab"), v.literal("people"));
 export type Desk = Infer<typeof vDesk>;
+/** The desks that ask models. */
+export const vAsking = v.union(v.literal("daily"), v.literal("lab"));
+export type Asking = Infer<typeof vAsking>;
 
 /** The arm of the daily desk, whichever model writes its signals. */
 export const DAILY = "daily";
@@ -31,9 +44,9 @@ export const vPriceAtIssue = v.object({
 /** What is asked for: an arm has one signal a slot and token. */
 const slotFields = {
   desk: vDesk,
-  /** `daily`; in the lab a model and a prompt, `claude-haiku-4.5@signal-2`. */
+  /** `daily`; in the lab a model and a prompt, `claude-haiku-4.5@signal-2`; of people `arm-` and 16 hex digits. */
   arm: v.string(),
-  /** When the period began that it is for, epoch ms: the UTC day of a daily signal, the hour of a shadow. */
+  /** When the period began that it is for, epoch ms: the UTC day, of a shadow the hour. */
   slot: v.number(),
   token: vLabToken,
 };
@@ -74,12 +87,14 @@ const signalFields = {
   price: vPriceAtIssue,
   /** What getting in and out costs, in basis points of the stake. */
   costBps: v.number(),
+  /** Of the price when it was issued, percent a year. Absent: not known, or from before this was kept. */
+  volatility: v.optional(v.number()),
   ...courseFields,
 };
 const vAnySignal = v.object(signalFields);
 export type AnySignal = Infer<typeof vAnySignal>;
 
-/** One of the daily signals. */
+/** One of the daily signals, or of a person's: without whose it is. */
 export const vSignal = vAnySignal.omit("desk", "arm", "token").extend({ token: vToken });
 export type Signal = Infer<typeof vSignal>;
 export type Proposal = Pick<Signal, keyof typeof vProposal.fields>;
@@ -134,6 +149,7 @@ export const signalTables = {
   /** The work of issuing them, one row a slot and token. Written by `signals/desk/runs`; kept like the signals. */
   signalRuns: defineTable({
     ...slotFields,
+    desk: vAsking,
     state: v.union(v.literal("writing"), v.literal("issued"), vMissed),
     /** Which one is under way, or was the last. */
     attempt: v.number(),
@@ -154,6 +170,7 @@ export const signalTables = {
     v.union(
       v.object({ desk: v.literal("daily"), event: vSignalEvent }),
       v.object({ desk: v.literal("lab"), event: vShadowEvent }),
+      v.object({ desk: v.literal("people"), event: vPersonEvent }),
     ),
   )
     .index("by_sequence", ["desk", "event.sequence"])
@@ -165,14 +182,53 @@ export const signalTables = {
    */
   signalTotals: defineTable({
     arm: v.string(),
-    scope: v.union(vLabToken, v.literal("ALL")),
+    scope: vScope,
     ...totalsFields,
     arms: vKeptArms,
-    ...v.object(totalsFields).pick("anchored", "decided", "skill").partial().fields,
+    ...v.object(totalsFields).pick("anchored", "decided", "held", "logs", "skill").partial().fields,
   }).index("by_arm", ["arm", "scope"]),
 
   /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
-  signalDays: defineTable({ desk: vDesk, day: v.string() }).index("by_desk", ["desk", "day"]),
+  signalDays: defineTable({ desk: vAsking, day: v.string() }).index("by_desk", ["desk", "day"]),
+
+  /**
+   * Days of people's arms that are not in the totals' blocks yet, one row an arm and day. Written by `signals/people/model`
+   * when a signal is issued, deleted when the day counts.
+   */
+  openDays: defineTable({
+    arm: v.string(),
+    /** When the day begins, epoch ms. */
+    slot: v.number(),
+    /** When it is looked at next, epoch ms. */
+    dueAt: v.number(),
+  })
+    .index("by_arm", ["arm", "slot"])
+    .index("by_dueAt", ["dueAt"]),
+
+  /**
+   * Arms of signed-in users, who propose signals to them. Written by `signals/people`. Kept: one that could be taken back
+   * would only ever have won; of a user who has left it is nobody's.
+   */
+  ownArms: defineTable({
+    arm: v.string(),
+    /** Absent: its owner has left. */
+    userId: v.optional(v.string()),
+    /** What its owner wants it to be called; nobody else sees that before the operator has let it stand. */
+    name: v.optional(v.string()),
+    nameState: v.union(v.literal("waiting"), v.literal("shown"), v.literal("refused")),
+    /** The how manieth of its owner's it is, from 1 on. */
+    number: v.number(),
+    since: v.number(),
+    /** Epoch ms: nothing is proposed to it any more. */
+    endedAt: v.optional(v.number()),
+    /** It has enough outcomes to be listed. */
+    listed: v.boolean(),
+  })
+    .index("by_arm", ["arm"])
+    .index("by_name", ["name"])
+    .index("by_userId", ["userId", "number"])
+    .index("by_nameState", ["nameState"])
+    .index("by_listed", ["listed", "since"]),
 
   /** Every arm that the lab has ever asked. Written by `signals/desk/runs`. Kept. */
   signalArms: defineTable({
@@ -222,7 +278,7 @@ const SHADOW_DAYS = 35;
 type Waiting = NonNullable<Records["signalRuns"]["openWhen"]>[string];
 
 /** Runs of a desk that are under way. */
-function openRuns(desk: Desk): Waiting {
+function openRuns(desk: Asking): Waiting {
   return {
     rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", desk))],
     since: ({ _creationTime }) => _creationTime,
@@ -252,6 +308,19 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   signalDays: { keep: "a row a day; it keeps a day from counting twice" },
   signalArms: { keep: "a row for each arm that was ever asked" },
   signalPairs: { keep: "a row for each two arms" },
+  openDays: { keep: "they go when their day counts" },
+  ownArms: {
+    keep: "a record that could be taken back would prove nothing",
+    ownedBy: {
+      rows: ofUser("by_userId"),
+      section: "signalArms",
+      inUse: "any",
+      onDeletion: {
+        anonymise: async (db, { _id, endedAt = Date.now() }) =>
+          db.patch("ownArms", _id, { userId: undefined, name: undefined, nameState: "refused", endedAt }),
+      },
+    },
+  },
   signalReviews: { keep: "a row a day, part of the track record" },
   weeklyRecaps: {
     keep: "a row a week, part of the track record",

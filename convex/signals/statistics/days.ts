@@ -37,12 +37,17 @@ const vDays = vSeen.extend({ net: vBlocks });
 type Days = Infer<typeof vDays>;
 const vArm = v.object({ ...results, days: vDays });
 
+/** Whom each trade of the model is held against, as a pair of arms of the lab is. */
+const RIVALS = ["coin", "alwaysLong"] as const;
+
 export const vArms = v.object({
   model: vArm,
   coin: vArm,
   momentum: vArm,
   alwaysLong: vArm,
   buyAndHold: v.object(results),
+  /** What the model's days have shown against theirs. Absent: from before this was kept. */
+  paired: v.optional(v.object({ coin: vSeen, alwaysLong: vSeen })),
 });
 export type Arms = Infer<typeof vArms>;
 
@@ -56,6 +61,7 @@ export const vKeptArms = v.union(vArms, vEarlierArms);
 
 const NO_TRADES = { trades: 0, pnlSum: 0, costSum: 0 };
 export const NO_SEEN: Seen = { least: NO_BLOCKS, most: NO_BLOCKS };
+export const NO_PAIRED = { coin: NO_SEEN, alwaysLong: NO_SEEN };
 export const NO_DAYS: Days = { ...NO_SEEN, net: NO_BLOCKS };
 const NO_ARM = { ...NO_TRADES, days: NO_DAYS };
 export const NO_ARMS: Arms = {
@@ -70,6 +76,7 @@ export function seenIn({ days, blocks = NO_BLOCKS }: ObjectType<typeof pairField
 
 /** The arms of a row, whenever it was written. */
 export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
+  if ("paired" in kept) return kept;
   const { model, coin, momentum, alwaysLong, buyAndHold } = kept;
   const since = (arm: Infer<typeof vArm> | Infer<typeof vEarlierArm>) => {
     if ("days" in arm) return arm;
@@ -85,8 +92,11 @@ export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
 /** A trade with its controls, and what getting in and out costs. */
 export type DayTrade = TradeAndControls & { costBps: number };
 
-/** The sums with one more day, of which every trade has ended. A day without trades adds nothing. */
-export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
+/**
+ * The sums with one more day, of which every trade has ended. A day without trades adds nothing.
+ * @param places By so many a day is shared out; left out: by an arm's trades.
+ */
+export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?: number): Arms {
   const after = { ...arms };
   const excesses: Record<Arm, Excess[]> = { model: [], coin: [], momentum: [], alwaysLong: [] };
   for (const trade of trades) {
@@ -103,9 +113,25 @@ export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[]): Arms {
   }
   for (const arm of ARMS) {
     const { length } = excesses[arm];
-    if (length > 0) after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], length) };
+    if (length > 0)
+      after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], places ?? length) };
   }
-  return after;
+  const { paired = NO_PAIRED } = arms;
+  const against = (rival: (typeof RIVALS)[number]) => {
+    const pairs = trades.map((trade) => pairOf(trade, rival));
+    return addDifferences(paired[rival], pairs, places ?? trades.length);
+  };
+  return trades.length === 0
+    ? after
+    : { ...after, paired: { coin: against("coin"), alwaysLong: against("alwaysLong") } };
+}
+
+/** A trade against that of a rival. One on the same side is the same trade, whatever nobody has seen of it. */
+function pairOf(trade: DayTrade, rival: (typeof RIVALS)[number]): Pair {
+  const { model, [rival]: other } = armTrades(trade);
+  if (other.position.signal === model.position.signal) return { own: NO_EXCESS, other: NO_EXCESS };
+  const { costBps } = trade;
+  return { own: excessOf({ ...model, costBps }), other: excessOf({ ...other, costBps }) };
 }
 
 /** A trade's excess over chance: as little and as great as it may be, and the least after costs. */
@@ -176,8 +202,15 @@ export function addPairDay(
     const other = others.get(one.slot);
     return other === undefined ? [] : [{ own: shadowExcess(one), other }];
   });
-  const mean = (of: (pair: (typeof both)[number]) => number) =>
-    (SCALE * both.reduce((sum, pair) => sum + of(pair), 0)) / SLOTS;
+  return addDifferences({ least, most }, both, SLOTS);
+}
+
+type Pair = { own: Excess; other: Excess };
+
+/** One more day of pairs, shared out over so many places. */
+function addDifferences({ least, most }: Seen, pairs: readonly Pair[], places: number): Seen {
+  const mean = (of: (pair: Pair) => number) =>
+    (SCALE * pairs.reduce((sum, pair) => sum + of(pair), 0)) / places;
   return {
     least: addDay(
       least,

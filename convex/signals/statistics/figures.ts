@@ -1,9 +1,18 @@
-import { iso } from "../../lib/time";
+import { many } from "../../lib/text/strings";
+import { HOUR, iso } from "../../lib/time";
 import type { Comparison, Side } from "../trade/controls";
 import type { Outcome } from "../trade/path";
 import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
-import type { Arms, DayTrade } from "./days";
-import { boundsOf, DECISIVE, eValueOf, LEAST_NET, type Blocks, type Seen } from "./inference";
+import { NO_PAIRED, PAIR_UNIT, type Arms, type DayTrade } from "./days";
+import {
+  boundsOf,
+  DECISIVE,
+  DIFFERENCE_TERMS,
+  eValueOf,
+  LEAST_NET,
+  type Blocks,
+  type Seen,
+} from "./inference";
 import type { Edge, SignalStats, Standing } from "./shapes";
 import type { Curve, Totals } from "./totals";
 
@@ -13,19 +22,30 @@ import type { Curve, Totals } from "./totals";
 const BINS = 10;
 
 /** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
-export function statisticsOf(totals: Totals): SignalStats {
-  const { wins, losses, priced } = totals;
+/** @param needed What e-values have to reach: more where one of several arms of somebody's is looked at. */
+export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
+  const { wins, losses, expired, holds, priced, held } = totals;
   const decided = wins + losses;
+  const trades = decided + expired - holds;
+  const edge = edgeOf(totals.arms.model, priced, needed);
+  const afterCosts = resultOf(totals.after, priced);
   return {
+    summary: summaryOf(totals, edge),
     n: decided + totals.expired,
     ...{ wins, losses, expired: totals.expired, holds: totals.holds, refusedDays: totals.refused },
-    gaps: { trades: totals.gapped, minutes: totals.gapMinutes },
-    edge: edgeOf(totals.arms.model, priced),
+    gaps: {
+      ...{ trades: totals.gapped, minutes: totals.gapMinutes },
+      sharePercent: ratio(100 * totals.gapped, trades),
+    },
+    edge,
     controls: controlsOf(totals.arms),
+    paired: pairedOf(totals.arms),
     winrate: winrateOf(wins, losses),
     trades: priced,
     beforeCosts: resultOf(totals.before, priced),
-    afterCosts: resultOf(totals.after, priced),
+    afterCosts,
+    costsPercent: rounded(totals.before.sum - totals.after.sum),
+    exposure: { hours: rounded(held.ms / HOUR), averageHours: ratio(held.ms / HOUR, held.n) },
     averageWinPercent: ratio(totals.winSum, wins),
     averageLossPercent: ratio(totals.lossSum, losses),
     risk: riskOf(totals.after, priced),
@@ -38,24 +58,53 @@ export function statisticsOf(totals: Totals): SignalStats {
   };
 }
 
+const SAID = {
+  "no record yet": "Too early to call it anything",
+  "better than chance": "Better than chance, after costs too",
+  "better before costs": "Better than chance, but not by what it costs",
+  "worse than chance": "Worse than chance",
+  "not told from chance": "Too early to call it skill",
+} as const satisfies Record<Edge["verdict"], string>;
+
+/**
+ * `59 trades: +0.42 % after costs; a coin flip −7.20 %. Too early to call it skill.` The coin's trades are those of whole days,
+ * so both are told of these.
+ */
+function summaryOf({ arms: { model, coin } }: Totals, { verdict }: Edge): string {
+  if (model.trades === 0) return "No day of trades is over yet.";
+  const after = ({ pnlSum, costSum }: typeof coin) => signedPercent(pnlSum - costSum);
+  return `${many(model.trades, "trade")}: ${after(model)} after costs; a coin flip ${after(coin)}. ${SAID[verdict]}.`;
+}
+
+function signedPercent(value: number): string {
+  const shown = Math.abs(value).toFixed(2);
+  if (shown === "0.00") return "0.00 %";
+  return `${value > 0 ? "+" : "−"}${shown} %`;
+}
+
 /** @param results How many trades have one. */
-function edgeOf({ trades, days }: Arms["model"], results: number): Edge {
+function edgeOf({ trades, days }: Arms["model"], results: number, needed: number): Edge {
   const bounds = boundsShown(days);
   const afterCosts = {
     excessPoints: meanPoints(days.net),
     eValue: eValueShown(days.net, LEAST_NET),
   };
-  return { trades, ...bounds, afterCosts, verdict: verdictOf(bounds, afterCosts.eValue, results) };
+  return {
+    trades,
+    ...bounds,
+    afterCosts,
+    verdict: verdictOf(bounds, afterCosts.eValue, { results, needed }),
+  };
 }
 
 /** The weaker of what the days say before and after costs. */
 function verdictOf(
   { eValue, highPoints }: Pick<Edge, "eValue" | "highPoints">,
   afterCosts: number,
-  results: number,
+  { results, needed }: { results: number; needed: number },
 ): Edge["verdict"] {
   if (results < RECORD_FROM) return "no record yet";
-  if (eValue >= DECISIVE) return afterCosts >= DECISIVE ? "better than chance" : "better before costs";
+  if (eValue >= needed) return afterCosts >= needed ? "better than chance" : "better before costs";
   return highPoints < 0 ? "worse than chance" : "not told from chance";
 }
 
@@ -67,6 +116,10 @@ function controlsOf({ model, coin, momentum, alwaysLong, buyAndHold }: Arms): Si
     alwaysLong: armOf(alwaysLong),
     buyAndHold: averagesOf(buyAndHold),
   };
+}
+
+function pairedOf({ paired = NO_PAIRED }: Arms): SignalStats["paired"] {
+  return { coin: differenceShown(paired.coin), alwaysLong: differenceShown(paired.alwaysLong) };
 }
 
 function armOf(arm: Arms["model"]) {
@@ -116,6 +169,7 @@ function calibrationOf({
   won,
   calibratedSquares,
   skill,
+  logs,
 }: Totals): SignalStats["calibration"] {
   const decided = wins + losses;
   const squares = stated.reduce((sum, n, percent) => {
@@ -127,6 +181,10 @@ function calibrationOf({
     brier: ratio(squares, decided),
     calibratedBrier: ratio(calibratedSquares, decided),
     ...skillsOf(skill),
+    logScore: {
+      ...{ n: logs.n, stated: ratio(logs.stated, logs.n) },
+      ...{ calibrated: ratio(logs.calibrated, logs.n), chance: ratio(logs.chance, logs.n) },
+    },
     bins: Array.from({ length: BINS }, (_, bin) => {
       const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
       const sum = (of: (percent: number) => number) =>
@@ -176,18 +234,27 @@ export function rounded(value: number, decimals = 10): number {
 /** Beyond this an e-value says no more, and JSON cannot hold them all. */
 const GREATEST_E = 1e12;
 
-/**
- * @param days `most` is taken for the upper bound alone.
- * @param unit What a whole excess is, where it is not that of one trade from stop to target.
- */
-export function boundsShown(days: Seen, unit = 1): Omit<Edge, "trades" | "afterCosts" | "verdict"> {
-  const { low, high } = boundsOf(days);
+type Bounds = Omit<Edge, "trades" | "afterCosts" | "verdict">;
+
+/** @param days `most` is taken for the upper bound alone. */
+function boundsShown(days: Seen): Bounds {
+  return shownOf(days, boundsOf(days), eValueShown(days.least), 1);
+}
+
+/** The same of differences, in points of these. */
+export function differenceShown(days: Seen): Bounds {
+  const eValue = capped(eValueOf(days.least, undefined, DIFFERENCE_TERMS));
+  return shownOf(days, boundsOf(days, DIFFERENCE_TERMS), eValue, PAIR_UNIT);
+}
+
+/** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
+function shownOf({ least }: Seen, { low, high }: ReturnType<typeof boundsOf>, eValue: number, unit: number) {
   return {
-    days: days.least.days,
-    excessPoints: meanPoints(days.least, unit),
+    days: least.days,
+    excessPoints: meanPoints(least, unit),
     lowPoints: rounded(100 * unit * low),
     highPoints: rounded(100 * unit * high),
-    eValue: eValueShown(days.least),
+    eValue,
   };
 }
 
@@ -195,8 +262,12 @@ function meanPoints({ sum, days }: Blocks, unit = 1): number | null {
   return ratio(100 * unit * sum, days);
 }
 
-export function eValueShown(blocks: Blocks, floor?: number): number {
-  return rounded(Math.min(eValueOf(blocks, floor), GREATEST_E));
+function eValueShown(blocks: Blocks, floor?: number): number {
+  return capped(eValueOf(blocks, floor));
+}
+
+function capped(eValue: number): number {
+  return rounded(Math.min(eValue, GREATEST_E));
 }
 
 const VERDICT_WORDS = {

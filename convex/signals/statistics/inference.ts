@@ -35,10 +35,15 @@ const GREATEST_EXCESS = 1;
 /** What of the days nobody has seen counts as little, and as much, as it may: for what is claimed, and against it. */
 export type Seen = { least: Blocks; most: Blocks };
 
-/** The shares staked, each with the same part of the start: large ones find a large edge early, small ones a small one late. */
-const STAKES = [0.06, 0.15, 0.25, 0.4, 0.8, 1.2];
-/** Nobody ever loses more than this share in a day, so against a mean that may be missed by far the large stakes are smaller. */
-const BOLDEST = 0.7;
+/**
+ * The shares staked, each with the same part of the start: large ones find a large edge early, small ones a small one late.
+ * Nobody ever loses more than the share `boldest` in a day, so against a mean that may be missed by far the large stakes are
+ * smaller.
+ */
+type Terms = { stakes: readonly number[]; boldest: number };
+const TERMS: Terms = { stakes: [0.06, 0.15, 0.25, 0.4, 0.8, 1.2], boldest: 0.7 };
+/** Differences are scaled to lie where an excess does, so that what is staked on them is more: as much as the bound allows. */
+export const DIFFERENCE_TERMS: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
 
 /** The wealth at which chance is ruled out: each bound errs, at any time ever, with a probability of 1 / 20. */
 export const DECISIVE = 20;
@@ -59,23 +64,23 @@ export function addDay(blocks: Blocks, excess: number, floor = LEAST_EXCESS): Bl
 }
 
 /** The wealth of a gambler who has staked on days above 0, from a start of 1. */
-export function eValueOf(blocks: Blocks, floor = LEAST_EXCESS): number {
-  return Math.exp(logWealth(blocks, 0, { sign: 1, worst: -floor }));
+export function eValueOf(blocks: Blocks, floor = LEAST_EXCESS, terms = TERMS): number {
+  return Math.exp(logWealth(blocks, 0, { sign: 1, worst: -floor, terms }));
 }
 
 /** The same of a gambler who has staked on days below 0. */
 export function eValueBelow(blocks: Blocks): number {
-  return Math.exp(logWealth(blocks, 0, { sign: -1, worst: GREATEST_EXCESS }));
+  return Math.exp(logWealth(blocks, 0, { sign: -1, worst: GREATEST_EXCESS, terms: TERMS }));
 }
 
 /**
  * The means that the days do not rule out. Each bound holds at all times together with a probability of 95 %, both with
  * 90 %. `low` is above 0 exactly when the e-value is above 20.
  */
-export function boundsOf({ least, most }: Seen): { low: number; high: number } {
+export function boundsOf({ least, most }: Seen, terms = TERMS): { low: number; high: number } {
   const limit = Math.log(DECISIVE);
-  const below = (m: number) => logWealth(least, m, { sign: 1, worst: m - LEAST_EXCESS }) >= limit;
-  const above = (m: number) => logWealth(most, m, { sign: -1, worst: GREATEST_EXCESS - m }) >= limit;
+  const below = (m: number) => logWealth(least, m, { sign: 1, worst: m - LEAST_EXCESS, terms }) >= limit;
+  const above = (m: number) => logWealth(most, m, { sign: -1, worst: GREATEST_EXCESS - m, terms }) >= limit;
   return {
     low: below(LEAST_EXCESS) ? edgeOf(below, LEAST_EXCESS, meanOf(least)) : LEAST_EXCESS,
     high: above(GREATEST_EXCESS) ? edgeOf(above, GREATEST_EXCESS, meanOf(most)) : GREATEST_EXCESS,
@@ -102,7 +107,11 @@ function edgeOf(isRuledOut: (m: number) => boolean, outside: number, inside: num
  * The logarithm of the wealth that was staked on days above the mean `m`, or (-1) below it.
  * @param bet.worst How far on the wrong side of `m` a day can be.
  */
-function logWealth(blocks: Blocks, m: number, { sign, worst }: { sign: 1 | -1; worst: number }): number {
+function logWealth(
+  blocks: Blocks,
+  m: number,
+  { sign, worst, terms: { stakes, boldest } }: { sign: 1 | -1; worst: number; terms: Terms },
+): number {
   const { days: n, sum: a, squares: b, cubes: c, fourths: d } = blocks;
   // The powers of x - m, summed.
   const first = sign * (a - n * m);
@@ -110,13 +119,13 @@ function logWealth(blocks: Blocks, m: number, { sign, worst }: { sign: 1 | -1; w
   const third = sign * (c - 3 * m * b + 3 * m * m * a - n * m * m * m);
   const fourth = d - 4 * m * c + 6 * m * m * b - 4 * m * m * m * a + n * m * m * m * m;
   let wealth = 0;
-  for (const most of STAKES) {
-    const stake = Math.min(most, BOLDEST / worst);
+  for (const most of stakes) {
+    const stake = Math.min(most, boldest / worst);
     const [u, square] = [stake * first, stake * stake];
     const bent = (square * second) / 2 - (square * stake * third) / 3;
     wealth += Math.exp(u - bent - square * square * fourth * remainder(stake * worst));
   }
-  return Math.log(wealth / STAKES.length);
+  return Math.log(wealth / stakes.length);
 }
 
 /** ∫₀¹ s³ / (1 - u s) ds for 0 <= u < 1: what the fourth power's factor is at most where nothing is below -u. */

@@ -66,6 +66,13 @@ const controls = z
   })
   .describe("The same trades with other sides: same time, entry, distances of the levels, and costs.");
 
+const pair = edge.omit({ trades: true, afterCosts: true, verdict: true });
+const paired = z
+  .object({ coin: pair, alwaysLong: pair })
+  .describe(
+    "The model's trades against the same trades of the coin and of always long, trade by trade: an e-value of 20 says that it chooses sides better. Always HOLD is the zero of all results.",
+  );
+
 const result = z.object({
   totalPnlPercent: percent.describe(
     "Sum of the signed percentages: the same stake on every signal, gains not reinvested. Nothing compounds.",
@@ -129,6 +136,16 @@ export const calibration = z.object({
       "1 - brier / the Brier score of the levels' own chance: 0 says no more than the levels, below 0 less. null below 30.",
     ),
   calibratedSkill: z.number().nullable().describe("The same of the calibrated confidence."),
+  logScore: z
+    .object({
+      n: count,
+      stated: z.number().nullable(),
+      calibrated: z.number().nullable(),
+      chance: z.number().nullable(),
+    })
+    .describe(
+      "Mean logarithmic score, 0 perfect, -0.693 a coin toss, of the stated and the calibrated confidence and of the levels' own chance; of trades decided since this is kept.",
+    ),
   bins: z
     .array(
       z.object({
@@ -145,6 +162,7 @@ export const calibration = z.object({
 });
 
 export const signalStats = z.object({
+  summary: z.string().describe("What it comes to, in two sentences."),
   n: count.describe("Closed signals, HOLD included."),
   wins: count,
   losses: count,
@@ -152,7 +170,7 @@ export const signalStats = z.object({
   holds: count.describe("HOLD signals: no position, so they are in none of the figures below."),
   refusedDays: count.describe("Days on which a token got no signal, each token counted."),
   gaps: z
-    .object({ trades: count, minutes: count })
+    .object({ trades: count, minutes: count, sharePercent: share.nullable() })
     .describe(
       "Minutes of all trades' paths that no candle covers, and the trades with more than 5 of them: these count for an edge at most as chance.",
     ),
@@ -160,6 +178,7 @@ export const signalStats = z.object({
     "The headline: score minus chance. A trade's score is where between stop (0) and tp1 (100) it ended; its chance is the score of a price without direction, risk / (risk + reward), whatever the time limit. Before costs.",
   ),
   controls,
+  paired,
   winrate: share
     .nullable()
     .describe(
@@ -168,6 +187,12 @@ export const signalStats = z.object({
   trades: count.describe("BUY and SELL signals with a PnL, expired ones included: the n of the results."),
   beforeCosts: result,
   afterCosts: result,
+  costsPercent: percent.describe("What getting in and out has cost in all: it is the difference of the two."),
+  exposure: z
+    .object({ hours: z.number().nonnegative(), averageHours: z.number().nonnegative().nullable() })
+    .describe(
+      "How long trades were open in all, and each on average; of trades that closed since this is kept.",
+    ),
   averageWinPercent: percent.nullable().describe("Before costs."),
   averageLossPercent: percent.nullable().describe("Negative, before costs."),
   risk,

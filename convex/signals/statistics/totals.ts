@@ -82,6 +82,8 @@ export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" 
   /** As stated, whole percent, and as calibrated before the signal was issued. */
   confidence: number;
   calibratedConfidence: number;
+  /** From its issue to its end; left out: no time. */
+  openMs?: number;
   /** An anchor held its issue before its outcome. Absent: none did. */
   isAnchored?: boolean;
 };
@@ -122,6 +124,10 @@ export const totalsFields = {
   decided: v.array(v.array(v.number())),
   /** Sums over so many decided trades of the squared errors of what was stated, of what was calibrated, and of the chance. */
   skill: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
+  /** The same of the logarithms of what was given to what happened. */
+  logs: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
+  /** So many trades, and how long they were open in all, ms. */
+  held: v.object({ n: v.number(), ms: v.number() }),
   /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
   calibratedSquares: v.number(),
 
@@ -141,6 +147,8 @@ export function emptyTotals(): Totals {
     ...{ streak: null, longestWins: 0, longestLosses: 0 },
     ...noOutcomes(),
     skill: { n: 0, stated: 0, calibrated: 0, chance: 0 },
+    logs: { n: 0, stated: 0, calibrated: 0, chance: 0 },
+    held: { n: 0, ms: 0 },
     calibratedSquares: 0,
     anchored: 0,
     arms: NO_ARMS,
@@ -155,7 +163,7 @@ export function emptyTotals(): Totals {
 export function addClosed({ anchored, ...before }: Totals, closed: ClosedSignal): Totals {
   refuseImpossible(closed);
   const totals = { ...before, anchored: anchored + (closed.isAnchored === true ? 1 : 0) };
-  const { signal, status, pnlPercent, gapMinutes, excess } = closed;
+  const { signal, status, pnlPercent, gapMinutes, excess, openMs = 0 } = closed;
   const expired = totals.expired + (status === "EXPIRED" ? 1 : 0);
   if (signal === "HOLD") return { ...totals, expired, holds: totals.holds + 1 };
   const seen = {
@@ -163,9 +171,19 @@ export function addClosed({ anchored, ...before }: Totals, closed: ClosedSignal)
     gapped: totals.gapped + (hasGaps(gapMinutes) ? 1 : 0),
     gapMinutes: totals.gapMinutes + gapMinutes,
   };
-  const counted = { ...(pnlPercent === null ? totals : addPnl(totals, pnlPercent, closed)), ...seen };
+  const { n, ms } = totals.held;
+  const open = { held: { n: n + 1, ms: ms + openMs } };
+  const counted = {
+    ...(pnlPercent === null ? totals : addPnl(totals, pnlPercent, closed)),
+    ...{ ...seen, ...open },
+  };
   if (status === "EXPIRED") return { ...counted, expired };
   return addDecided(counted, status, pnlPercent ?? 0, closed);
+}
+
+/** Of a percent that was given to what happened; none counts as less than half a percent. */
+function logGiven(percent: number): number {
+  return Math.log(Math.min(99.5, Math.max(0.5, percent)) / 100);
 }
 
 function refuseImpossible({ signal, status, pnlPercent, ...figures }: ClosedSignal): void {
@@ -205,6 +223,8 @@ function addDecided(
 ): Totals {
   const won = outcome === "WIN" ? 1 : 0;
   const length = totals.streak?.outcome === outcome ? totals.streak.length + 1 : 1;
+  const { logs } = totals;
+  const log = (percent: number) => logGiven(won === 1 ? percent : 100 - percent);
   return {
     ...totals,
     wins: totals.wins + won,
@@ -220,6 +240,12 @@ function addDecided(
       stated: totals.skill.stated + (confidence / 100 - won) ** 2,
       calibrated: totals.skill.calibrated + (calibratedConfidence / 100 - won) ** 2,
       chance: totals.skill.chance + (chance - won) ** 2,
+    },
+    logs: {
+      n: logs.n + 1,
+      stated: logs.stated + log(confidence),
+      calibrated: logs.calibrated + log(calibratedConfidence),
+      chance: logs.chance + log(100 * chance),
     },
     calibratedSquares: totals.calibratedSquares + (calibratedConfidence / 100 - won) ** 2,
   };

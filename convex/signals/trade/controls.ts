@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import { DAY, HOUR } from "../../lib/time";
 import { sha256Hex } from "../../lib/security/crypto";
 import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
 import { pnlPercent, type Ending, type Position } from "./rules";
@@ -26,6 +27,15 @@ export function coinFlip(seed: string, token: string, day: string): Side {
 export function momentumOf(priceUsd: number, dayAgoUsd: number | null): Side | null {
   if (dayAgoUsd === null) return null;
   return priceUsd >= dayAgoUsd ? "BUY" : "SELL";
+}
+
+/**
+ * The close of the hour that ended a day ago; `null` where it is not known.
+ * @param hours Oldest first.
+ */
+export function dayAgo(hours: readonly { endsAt: number; close: number }[], now: number): number | null {
+  const hour = hours.findLast(({ endsAt }) => endsAt <= now - DAY);
+  return hour === undefined || hour.endsAt <= now - DAY - HOUR ? null : hour.close;
 }
 
 /** The same trade the other way round: levels as far from the entry, on the other sides. */

@@ -132,6 +132,31 @@ export function afterCosts(pnl: number, costBps: number): number {
   return Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
 
+/** How far a price moves, as it was when a signal was issued: in percent a year, of the hours before. */
+export const REGIMES = ["calm", "usual", "wild"] as const;
+export type Regime = (typeof REGIMES)[number];
+const CALM_BELOW = 35;
+const WILD_FROM = 65;
+
+export function regimeOf(volatility: number): Regime {
+  if (volatility < CALM_BELOW) return "calm";
+  return volatility < WILD_FROM ? "usual" : "wild";
+}
+
+/** Fewer hours than this tell nothing of it. */
+const FEWEST_HOURS = 12;
+
+/**
+ * Percent a year: the root mean square of the hourly moves.
+ * @param closes Hour by hour.
+ */
+export function volatilityOf(closes: readonly number[]): { volatility?: number } {
+  const squares = closes.slice(1).map((close, index) => Math.log(close / (closes[index] ?? close)) ** 2);
+  if (squares.length < FEWEST_HOURS) return {};
+  const mean = squares.reduce((sum, one) => sum + one, 0) / squares.length;
+  return { volatility: Number((100 * Math.sqrt(mean * 24 * 365)).toFixed(1)) };
+}
+
 /** More minutes than this without a candle, and an outcome may be anything. */
 const MAX_GAP_MINUTES = 5;
 

@@ -62,7 +62,12 @@ export function recapCard(day: string, signals: readonly Signal[], review: strin
 export function weekCard(
   week: string,
   recap: Week,
-  { review, edge, head }: { review: string | null; edge: Edge; head: PublishedHead | null },
+  {
+    review,
+    summary,
+    edge,
+    head,
+  }: { review: string | null; summary: string; edge: Edge; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
@@ -78,7 +83,7 @@ export function weekCard(
       { bold: weekday(day) },
       ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
     ]),
-    edgeLines(edge),
+    [...edgeLines(edge), `\n${summary}`],
     ...reviewLines(review),
     ...headLine(head),
   ];

@@ -1,6 +1,6 @@
 import type { MutationCtx } from "../../_generated/server";
 import { tellEverybody } from "../../messenger/webhooks/events";
-import { dailySignal, findSlot } from "../record/model";
+import { signalIn, findSlot } from "../record/model";
 import type { Slot } from "../record/tables";
 import { signalView } from "./signals";
 
@@ -11,5 +11,5 @@ export async function tellOfSignal(
   slot: Pick<Slot, "arm" | "slot" | "token">,
 ): Promise<void> {
   const row = await findSlot(ctx, slot);
-  if (row !== null) await tellEverybody(ctx, type, signalView(dailySignal(row)));
+  if (row !== null) await tellEverybody(ctx, type, signalView(signalIn(row)));
 }

@@ -39,6 +39,7 @@ export const signalExample = signalView(storedExample);
 /** The totals of a record that holds this signal alone. */
 export const totalsExample = {
   ...addClosed(emptyTotals(), {
+    openMs: outcome.closedAt - generatedAt,
     ...{ signal: "BUY", costBps: 15, excess: 0.5, chance: 0.5, confidence: 68 },
     ...{ calibratedConfidence: storedExample.calibrated.confidence, ...outcome },
   }),

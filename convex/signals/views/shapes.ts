@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { absentWhenEmpty, tokenOf } from "../../lib/http/input";
+import { signalStats } from "../statistics/shapes";
 import { TOKENS } from "../trade/rules";
 
 /** What callers see of a signal. */
@@ -9,7 +10,11 @@ const percentOrNull = z.number().nullable();
 const control = z.object({ signal: side, pnlPercent: percentOrNull, afterCostsPercent: percentOrNull });
 
 export const publicSignal = z.object({
-  id: z.string().describe("Token and UTC day, BTC-2026-11-20: it is at /signals/{id}"),
+  id: z
+    .string()
+    .describe(
+      "Token and UTC day, BTC-2026-11-20: it is at /signals/{id}; of a person's arm behind the arm's id",
+    ),
   token: z.enum(["BTC", "ETH"]),
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),
@@ -74,6 +79,18 @@ export type PublicSignal = z.output<typeof publicSignal>;
 export const signalToken = absentWhenEmpty(tokenOf(TOKENS, "must be BTC or ETH")).describe(
   "BTC or ETH, in any case, or by name; omit for both.",
 );
+
+export const recordCut = signalStats
+  .pick({ n: true, wins: true, losses: true, expired: true, trades: true, edge: true })
+  .extend({
+    cut: z
+      .string()
+      .describe(
+        "BUY or SELL; calm, usual or wild: the price moved by less than 35, less than 65 or more percent a year when the signal was issued; of the daily signals also a model and its prompt",
+      ),
+    averageAfterCostsPercent: percentOrNull,
+  });
+export type RecordCut = z.output<typeof recordCut>;
 
 const sum = z.number();
 

@@ -1,10 +1,11 @@
 import { dayOf, iso } from "../../lib/time";
 import type { Signal } from "../record/tables";
 import type { Arms, DayTrade } from "../statistics/days";
-import { dayTradeOf, excessIn, rounded } from "../statistics/figures";
+import { dayTradeOf, excessIn, rounded, statisticsOf } from "../statistics/figures";
 import { armPnl, armTrades, type ArmTrade } from "../trade/controls";
 import { afterCosts, chanceOf, pnlPercent, positionOf, RECORD_FROM } from "../trade/rules";
-import type { EquityPoint, PublicSignal } from "./shapes";
+import type { Totals } from "../statistics/totals";
+import type { EquityPoint, PublicSignal, RecordCut } from "./shapes";
 
 /** Signals as callers see them. */
 
@@ -39,6 +40,19 @@ export function signalView(row: Signal): PublicSignal {
     ...(closedAt === undefined ? {} : { excessPoints: excess === null ? null : rounded(100 * excess, 6) }),
     ...(trade === null ? {} : { controls: controlsView(trade) }),
   };
+}
+
+/** A person's signal: its id names the arm besides. */
+export function ownSignalView(arm: string, row: Signal): PublicSignal {
+  const view = signalView(row);
+  return { ...view, id: `${arm}:${view.id}` };
+}
+
+/** A part of a record. */
+export function cutView(cut: string, totals: Totals, needed?: number): RecordCut {
+  const { n, wins, losses, expired, trades, edge, afterCosts } = statisticsOf(totals, needed);
+  const averageAfterCostsPercent = afterCosts.expectancyPercent;
+  return { cut, n, wins, losses, expired, trades, edge, averageAfterCostsPercent };
 }
 
 /** `calibrated 52.4% (n 41), chance of its levels 45%`; before there are 30 outcomes `no record yet`. */

@@ -1,0 +1,200 @@
+import { v } from "convex/values";
+import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { charge } from "../../lib/limits/charges";
+import { sha256Hex } from "../../lib/security/crypto";
+import { takeCommonNow } from "../../lib/limits/pools";
+import { OPERATOR, recordAudit } from "../../lib/records/audit";
+import { AppError } from "../../lib/errors";
+import { DAY, dayOf, iso } from "../../lib/time";
+import { recentHourlyCloses } from "../../prices/model";
+import { HOURS, slotAt } from "../arms/desks";
+import { issueSignal, nextIssueTime } from "../record/changes";
+import { findSlot, signalIn, totalsOf } from "../record/model";
+import { vPriceAtIssue, vSignal, vToken } from "../record/tables";
+import { DECISIVE } from "../statistics/inference";
+import { dayAgo, momentumOf } from "../trade/controls";
+import { problemsOf, volatilityOf } from "../trade/rules";
+import type { OwnArm } from "./shapes";
+import { vOwnArm } from "./stored";
+import { armCalled, armsOf, armToUse, begin, ownerAsking, siblingsOf } from "./model";
+
+/** What happens to people's arms. */
+
+/** @param isOwners Whether the name is shown to the owner, who sees it before the operator has let it stand. */
+async function view(ctx: QueryCtx, row: Doc<"ownArms">, isOwners: boolean): Promise<OwnArm> {
+  const { arm, name = null, nameState, number, since, endedAt, listed } = row;
+  const of = await siblingsOf(ctx, row);
+  return {
+    ...{ arm, name: isOwners || nameState === "shown" ? name : null, nameState, number, of, listed },
+    ...{ since: iso(since), endedAt: endedAt === undefined ? null : iso(endedAt) },
+    ...{ left: row.userId === undefined, needed: DECISIVE * of },
+  };
+}
+
+const vAsking = { keyHash: v.optional(v.string()) };
+
+/** The arms of whoever asks. */
+export const mine = internalQuery({
+  args: vAsking,
+  returns: v.array(vOwnArm),
+  handler: async (ctx, { keyHash }) => {
+    const rows = await armsOf(ctx, await ownerAsking(ctx, keyHash));
+    return Promise.all(rows.map(async (row) => view(ctx, row, true)));
+  },
+});
+
+export const make = internalMutation({
+  args: { ...vAsking, name: v.string() },
+  returns: vOwnArm,
+  handler: async (ctx, { keyHash, name }) => {
+    const userId = await ownerAsking(ctx, keyHash);
+    await charge(ctx, "settings", { userId, address: null });
+    return view(ctx, await begin(ctx, userId, name.trim()), true);
+  },
+});
+
+/** Ends an arm: nothing is proposed to it any more. What it has proposed is ended, counted and shown as before. */
+export const end = internalMutation({
+  args: { ...vAsking, arm: v.string() },
+  returns: vOwnArm,
+  handler: async (ctx, { keyHash, arm }) => {
+    const userId = await ownerAsking(ctx, keyHash);
+    await charge(ctx, "settings", { userId, address: null });
+    const row = await armToUse(ctx, userId, arm);
+    const ended = { ...row, endedAt: Date.now() };
+    await ctx.db.patch("ownArms", row._id, { endedAt: ended.endedAt });
+    return view(ctx, ended, true);
+  },
+});
+
+/** Counts a proposal against its owner's limit, before anybody is asked for a price. */
+export const admit = internalMutation({
+  args: { ...vAsking, arm: v.string(), token: vToken },
+  returns: v.null(),
+  handler: async (ctx, { keyHash, arm, token }) => {
+    const userId = await ownerAsking(ctx, keyHash);
+    await charge(ctx, "signal", { userId, address: null });
+    await armToUse(ctx, userId, arm);
+    await assertFree(ctx, { arm, token, slot: slotAt("people", Date.now()) });
+    return null;
+  },
+});
+
+/** Issues what was proposed, entered at the price that was measured since: row, event and controls. */
+export const issue = internalMutation({
+  args: {
+    ...vAsking,
+    arm: v.string(),
+    token: vToken,
+    signal: v.union(v.literal("BUY"), v.literal("SELL")),
+    ...{ tp1: v.number(), tp2: v.number(), sl: v.number(), confidence: v.number() },
+    price: vPriceAtIssue,
+    costBps: v.number(),
+  },
+  returns: vSignal,
+  handler: async (ctx, { keyHash, arm, token, price, costBps, ...proposed }) => {
+    const userId = await ownerAsking(ctx, keyHash);
+    await armToUse(ctx, userId, arm);
+    const proposal = { ...proposed, entry: price.usd };
+    const problem = problemsOf(proposal, { priceUsd: price.usd, costBps });
+    if (problem !== null) throw new AppError("invalid_request", problem);
+    const generatedAt = await nextIssueTime(ctx, arm, Date.now());
+    const slot = slotAt("people", generatedAt);
+    await assertFree(ctx, { arm, token, slot });
+    await takeCommonNow(ctx, "signal", [sha256Hex(`own:${userId}`)]);
+    const closes = await recentHourlyCloses(ctx, token, { before: generatedAt, count: HOURS });
+    const hours = closes.map(({ hourEndsAt, priceUsd }) => ({ endsAt: hourEndsAt, close: priceUsd }));
+    const momentum = momentumOf(price.usd, dayAgo(hours, generatedAt));
+    const of = { desk: "people" as const, arm, slot, token, generatedAt, record: arm };
+    const by = {
+      model: OWN,
+      promptVersion: OWN,
+      reasoning: "",
+      ...volatilityOf(hours.map(({ close }) => close)),
+    };
+    await issueSignal(ctx, { ...of, ...by, ...proposal, price, costBps, momentum, missingHours: 0 });
+    const day = await ctx.db
+      .query("openDays")
+      .withIndex("by_arm", (q) => q.eq("arm", arm).eq("slot", slot))
+      .unique();
+    if (day === null) await ctx.db.insert("openDays", { arm, slot, dueAt: slot + DAY });
+    const row = await findSlot(ctx, { arm, slot, token });
+    if (row === null) throw new Error("The row was just written");
+    return signalIn(row);
+  },
+});
+
+/** In the place of a model and a prompt. */
+const OWN = "own";
+
+/** @throws AppError `conflict` where the arm has its signal of the token and day. */
+async function assertFree(ctx: QueryCtx, slot: { arm: string; token: "BTC" | "ETH"; slot: number }) {
+  if ((await findSlot(ctx, slot)) !== null)
+    throw new AppError("conflict", `The arm has its ${slot.token} signal of ${dayOf(slot.slot)} already`);
+}
+
+/** An arm by its id or its name; `null` for none. */
+export const called = internalQuery({
+  args: { called: v.string() },
+  returns: v.union(vOwnArm, v.null()),
+  handler: async (ctx, { called }) => {
+    const row = await armCalled(ctx, called);
+    return row === null ? null : view(ctx, row, false);
+  },
+});
+
+const MOST_LISTED = 100;
+
+/** The arms that are listed, newest first: those with 30 outcomes, whatever these are. */
+export const listed = internalQuery({
+  args: {},
+  returns: v.array(v.object({ arm: vOwnArm, n: v.number(), excess: v.union(v.number(), v.null()) })),
+  handler: async (ctx) => {
+    const rows = await ctx.db
+      .query("ownArms")
+      .withIndex("by_listed", (q) => q.eq("listed", true))
+      .order("desc")
+      .take(MOST_LISTED);
+    return Promise.all(
+      rows.map(async (row) => {
+        const { wins, losses, expired, arms } = await totalsOf(ctx, row.arm, "ALL");
+        const { days, sum } = arms.model.days.net;
+        const arm = await view(ctx, row, false);
+        return { arm, n: wins + losses + expired, excess: days === 0 ? null : (100 * sum) / days };
+      }),
+    );
+  },
+});
+
+/** Names that wait for the operator. */
+export const waiting = internalQuery({
+  args: {},
+  returns: v.array(vOwnArm),
+  handler: async (ctx) => {
+    const rows = await ctx.db
+      .query("ownArms")
+      .withIndex("by_nameState", (q) => q.eq("nameState", "waiting"))
+      .take(MOST_LISTED);
+    return Promise.all(rows.map(async (row) => view(ctx, row, true)));
+  },
+});
+
+/**
+ * The operator lets a name stand, or not, at any time:
+ * `npx convex run signals/people/arms:nameDecided '{"arm":"arm-…","shown":true}'`. Without its name an arm is shown by its id.
+ */
+export const nameDecided = internalMutation({
+  args: { arm: v.string(), shown: v.boolean() },
+  returns: vOwnArm,
+  handler: async (ctx, { arm, shown }) => {
+    const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
+    if (row === null) throw new AppError("not_found", `There is no arm ${arm}`);
+    const nameState = shown && row.name !== undefined ? ("shown" as const) : ("refused" as const);
+    await ctx.db.patch("ownArms", row._id, { nameState });
+    const detail = `${row.name ?? "no name"} ${nameState}`;
+    await recordAudit(ctx, { actor: OPERATOR, action: "signal arm's name decided", subject: arm, detail });
+    return view(ctx, { ...row, nameState }, true);
+  },
+});

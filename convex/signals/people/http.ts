@@ -1,0 +1,186 @@
+import * as z from "zod";
+import { internal } from "../../_generated/api";
+import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
+import { text, tokenOf, wholeNumber, wholeNumberOr } from "../../lib/http/input";
+import type { Caller } from "../../lib/limits/callers";
+import { sha256Hex } from "../../lib/security/crypto";
+import { chainHead, personLink } from "../record/events";
+import { TOKENS } from "../trade/rules";
+import { signalExample } from "../views/examples";
+import { publicSignal } from "../views/shapes";
+import { ownSignalView } from "../views/signals";
+import { ownArm, ownArmExample } from "./shapes";
+
+/** People's own arms over HTTP: with a token, with a key, or with a key in the body, for what can post a body and no header. */
+
+const key = z
+  .string()
+  .regex(/^mk_\S{1,100}$/, "must be a key of account/keys")
+  .optional()
+  .describe("A key with the scope `record`, for callers that cannot send the Authorization header");
+const arm = text(40).describe("The id of an arm of yours, `arm-…`");
+
+const errors = {
+  unauthorized: "Neither the web application's token came along nor a key that is good.",
+  forbidden: "The key lacks the scope record.",
+} as const;
+const headers = {
+  Authorization: "`Bearer <token>` of the web application, or a key with the scope `record`.",
+};
+
+/** Whose key came along, in the body or as a header. */
+function keyFrom(caller: Caller, key: string | undefined): { keyHash?: string } {
+  const keyHash = key === undefined ? caller.keyHash : sha256Hex(key);
+  return keyHash === undefined ? {} : { keyHash };
+}
+
+const list: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/records",
+  summary:
+    "People's own arms with 30 outcomes or more, whatever these are: each record is at /record/{name}.",
+  description:
+    "Signed-in users propose signals before the fact; the service measures the entry, ends, counts and chains them as its own. The newest hundred, newest first: an order by results would show luck.",
+  needs: [],
+  example: {
+    input: {},
+    output: { arms: [{ arm: { ...ownArmExample, listed: true }, n: 31, excess: -2.4 }] },
+  },
+  input: z.object({}),
+  returns: z.object({
+    arms: z.array(
+      z.object({
+        arm: ownArm,
+        n: z.int().describe("Signals that have ended"),
+        excess: z.number().nullable().describe("Points over chance a day, after costs"),
+      }),
+    ),
+  }),
+  handler: async (ctx) => ({ arms: await ctx.runQuery(internal.signals.people.arms.listed, {}) }),
+});
+
+const make: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/records",
+  summary: "Begins an arm of the caller's own, to propose signals to.",
+  description:
+    "At most ten for each owner, ended ones counted, and none is taken back. Its name is shown once the operator has let it stand; the chain knows the arm by its id alone.",
+  needs: [],
+  limit: "settings",
+  errors: { ...errors, conflict: "The name is taken, or the owner has had ten arms." },
+  headers,
+  example: { input: { name: "night-owl" }, output: { arm: { ...ownArmExample, nameState: "waiting" } } },
+  input: z.object({ name: text(30).describe("3 to 30 small letters, digits and hyphens"), key }),
+  returns: z.object({ arm: ownArm }),
+  handler: async (ctx, { name, key }, { caller }) => {
+    const asked = { ...keyFrom(caller, key), name };
+    return { arm: await ctx.runMutation(internal.signals.people.arms.make, asked) };
+  },
+});
+
+const mine: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/records/mine",
+  summary: "The caller's own arms, ended ones too.",
+  needs: [],
+  limit: "settings",
+  errors,
+  headers,
+  example: { input: {}, output: { arms: [ownArmExample] } },
+  input: z.object({}),
+  returns: z.object({ arms: z.array(ownArm) }),
+  handler: async (ctx, _input, { caller }) => ({
+    arms: await ctx.runQuery(internal.signals.people.arms.mine, keyFrom(caller, undefined)),
+  }),
+});
+
+const propose: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/records/signals",
+  summary: "Proposes a signal to an arm of the caller's own, before the fact.",
+  description:
+    "It is entered at the price that is measured after the request has come, by the rules of the service's own signals, and ends at its target, at its stop or after six hours. One a token and UTC day for each arm; it is an event of a hash chain at once, in an anchor within the hour, and cannot be taken back.",
+  needs: [],
+  limit: "signal",
+  errors: {
+    ...errors,
+    not_found: "The caller has no such arm.",
+    conflict: "The arm has its signal of this token and day already, or has ended.",
+  },
+  headers,
+  example: {
+    input: {
+      ...{ arm: ownArmExample.arm, token: "BTC", signal: "BUY" },
+      ...{ tp1: 98_200, sl: 96_300, confidence: 60 },
+    },
+    output: { signal: { ...signalExample, id: `${ownArmExample.arm}:BTC-2026-01-05` } },
+  },
+  input: z.object({
+    arm,
+    token: tokenOf(TOKENS, "must be BTC or ETH").describe("BTC or ETH"),
+    signal: z.enum(["BUY", "SELL"]),
+    tp1: z.number().positive().describe("First target, USD: at it the signal is won"),
+    tp2: z.number().positive().optional().describe("Second target, USD; tp1 when left out"),
+    sl: z.number().positive().describe("Stop, USD"),
+    confidence: wholeNumber(0, 100).describe("Percent: how probable it is that tp1 comes before sl"),
+    key,
+  }),
+  returns: z.object({ signal: publicSignal }),
+  handler: async (ctx, { key, ...wish }, { caller }) => {
+    const { keyHash } = keyFrom(caller, key);
+    const { proposed } = await import("./proposals");
+    const { tp2, ...rest } = wish;
+    const signal = await proposed(ctx, { ...rest, ...(tp2 === undefined ? {} : { tp2 }) }, keyHash);
+    return { signal: ownSignalView(wish.arm, signal) };
+  },
+});
+
+const end: MountedEndpoint = endpoint({
+  methods: ["POST"],
+  path: "/records/end",
+  summary: "Ends an arm of the caller's own for good; what it has proposed goes on and stays.",
+  needs: [],
+  limit: "settings",
+  errors: { ...errors, not_found: "The caller has no such arm.", conflict: "It has ended already." },
+  headers,
+  example: {
+    input: { arm: ownArmExample.arm },
+    output: { arm: { ...ownArmExample, endedAt: "2026-02-01T12:00:00.000Z" } },
+  },
+  input: z.object({ arm, key }),
+  returns: z.object({ arm: ownArm }),
+  handler: async (ctx, { arm, key }, { caller }) => ({
+    arm: await ctx.runMutation(internal.signals.people.arms.end, { ...keyFrom(caller, key), arm }),
+  }),
+});
+
+const proof: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/records/proof",
+  summary:
+    "The hash chain of people's signals, oldest first, and its head. `npm run verify-signals` checks it.",
+  description:
+    "Made like /signals/proof, which takes this chain's head in every hour in which it has grown, so that the anchors hold it. It has ids of arms and no names.",
+  needs: [],
+  example: {
+    input: { after: 0, limit: 1 },
+    output: { events: [], head: null, count: 0 },
+  },
+  input: z.object({
+    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only events behind this sequence number"),
+    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
+  }),
+  returns: z.object({
+    events: z
+      .array(personLink)
+      .describe("As of /signals/proof, each with its `arm`; `begun`: there is such an arm"),
+    head: chainHead.nullable(),
+    count: z.number(),
+  }),
+  handler: async (ctx, page) => {
+    const { events, head } = await ctx.runQuery(internal.signals.history.peopleProof, page);
+    return { events, head, count: events.length };
+  },
+});
+
+export const ownRecordEndpoints: MountedEndpoint[] = [list, make, mine, propose, end, proof];
