@@ -29,7 +29,7 @@ export type Answering = {
   handle: (ctx: ActionCtx, request: Request, requestId: string, users?: Users) => Promise<Response>;
 };
 
-/** Loads the endpoints of which one answers. */
+/** Loads a domain's endpoints; one of them answers. */
 type Loader = () => Promise<readonly Answering[]>;
 
 /** By path and method, who answers. */
