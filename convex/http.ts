@@ -1,6 +1,7 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
 import { mount, type Routes } from "./lib/http/router";
+import { accountOf } from "./users/access";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>
@@ -102,7 +103,7 @@ const routes: Routes = {
 
 const http = httpRouter();
 mount(http, routes, {
-  notice: idNotice,
+  users: { accountOf, notice: idNotice },
   failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
 });
 

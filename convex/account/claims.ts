@@ -13,7 +13,7 @@ import { vLeftover } from "./tables";
  * shifts) ends, but for what the caller keeps. The id made at sign-in is given up for it, so nothing may hang on that.
  *
  * An id that could be guessed and has a wallet waits for 48 hours (`account/pendingClaims`).
- * @throws AppError `invalid_request` for what is no userId; `conflict` when it is another user's, when the caller has
+ * @throws AppError `invalid_request` for what is no userId; `not_found` for one that its owner has replaced; `conflict` when it is another user's, when the caller has
  * claimed another, when another claim of it waits or was contested within a week, or when their present account is in use; `rate_limited`.
  */
 export const claimUserId = action({

@@ -74,7 +74,7 @@ export const set = mutation({
     await charge(ctx, "settings", { userId, address: null });
     if ((await openClaimBy(ctx, tokenIdentifier)) !== null) throw new AppError("conflict", CLAIMING);
     const linked = (await linkOf(ctx, userId)) !== null;
-    const refusal = level === "open" ? openRefusal(userId, linked) : null;
+    const refusal = level === "open" ? await openRefusal(ctx, userId, linked) : null;
     if (refusal !== null) throw new AppError("conflict", refusal);
     const now = Date.now();
     const row = await levelRowOf(ctx, userId);
@@ -98,7 +98,7 @@ async function standingOf(ctx: QueryCtx, userId: string): Promise<Infer<typeof v
   return {
     ...shown(row?.setting ?? settingAt(null, 0)),
     next: row?.next === undefined ? null : { ...shown(row.next.setting), from: row.next.dueAt },
-    openRefusal: openRefusal(userId, linked || row?.linked === true),
+    openRefusal: await openRefusal(ctx, userId, linked || row?.linked === true),
   };
 }
 

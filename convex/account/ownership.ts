@@ -10,6 +10,7 @@ import { changeRules } from "../users/levels";
 import { userOfAccount } from "../messenger/model";
 import { linkOwner } from "../messenger/owners";
 import { accountOfLogin, findUser, ownerOf, userOfToken } from "../users/model";
+import { accountNamed } from "../users/names";
 import { walletOf } from "../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
 import { openClaim } from "./openClaims";
@@ -29,7 +30,7 @@ export const leftovers = internalQuery({
   args: { userId: v.string() },
   returns: vLeftovers,
   handler: async (ctx, args) => {
-    const userId = userIdFrom(args.userId);
+    const userId = await accountFrom(ctx, args.userId);
     const owner = await ownerOf(ctx, userId);
     if (owner !== null && owner._id !== (await findUser(ctx))?._id) throw new AppError("conflict", ANOTHERS);
     return leftoversOf(ctx, userId);
@@ -42,11 +43,11 @@ export const claim = internalMutation({
   returns: vClaimed,
   handler: async (ctx, { keep, ...args }) => {
     const { tokenIdentifier } = await requireIdentity(ctx);
-    const userId = userIdFrom(args.userId);
+    const userId = await accountFrom(ctx, args.userId);
     const user = await findUser(ctx);
     if (user?.userId === userId) {
       await ctx.db.patch("users", user._id, { claimed: true });
-      return { userId, found: await leftoversOf(ctx, userId), pendingUntil: null };
+      return { userId: args.userId, found: await leftoversOf(ctx, userId), pendingUntil: null };
     }
     const refusal = await refusalOf(ctx, tokenIdentifier, userId);
     if (refusal !== null) throw new AppError("conflict", refusal);
@@ -57,6 +58,13 @@ export const claim = internalMutation({
     return { userId, found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
   },
 });
+
+/** @throws AppError `not_found` for an id in whose place its owner has put another; `invalid_request` for what is none. */
+async function accountFrom(ctx: QueryCtx, text: string): Promise<string> {
+  const userId = await accountNamed(ctx, userIdFrom(text));
+  if (userId === null) throw new AppError("not_found", "There is no such userId");
+  return userId;
+}
 
 const ANOTHERS = "This userId belongs to another signed-in user";
 

@@ -162,19 +162,12 @@ function namesOfCoin(token: string): readonly string[] {
 }
 
 /** Has collected what nobody else collects, and compares it. One answer has the rates of all coins, and one their prices. */
-export const observe = providerAction({
-  args: { subjects: v.array(v.string()) },
-  returns: v.null(),
-  handler: async (ctx, { subjects }) => {
-    const observed = subjects.map(subjectOf);
-    // A failure is noted where facts are collected; the next tick asks again.
-    if (observed.some(({ kind }) => kind === "funding"))
-      await gather(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
-    const coins = observed.flatMap((one) =>
-      one.kind === "price" || one.kind === "change" ? [one.token] : [],
-    );
-    if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
-    for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
-    return null;
-  },
+export const observe = providerAction({ subjects: v.array(v.string()) }, async (ctx, { subjects }) => {
+  const observed = subjects.map(subjectOf);
+  // A failure is noted where facts are collected; the next tick asks again.
+  if (observed.some(({ kind }) => kind === "funding"))
+    await gather(ctx, [{ collector: "perpetuals", subject: "" }], { freshMs: 9 * MINUTE });
+  const coins = observed.flatMap((one) => (one.kind === "price" || one.kind === "change" ? [one.token] : []));
+  if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
+  for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
 });

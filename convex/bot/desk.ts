@@ -10,6 +10,7 @@ import type { Step, Work } from "./tables";
 import { typeIn } from "./typing";
 import { accountWorkers } from "./works/account";
 import { alertWorkers } from "./works/alerts";
+import { orderWorkers } from "./works/orders";
 import { questionWorkers } from "./works/questions";
 import { researchWorkers } from "./works/research";
 import { answerOf, type Job, type Kind, type Workers } from "./works/work";
@@ -19,6 +20,7 @@ import { answerOf, type Job, type Kind, type Workers } from "./works/work";
 const WORKERS: Workers<Kind> = {
   ...accountWorkers,
   ...alertWorkers,
+  ...orderWorkers,
   ...questionWorkers,
   ...researchWorkers,
 };

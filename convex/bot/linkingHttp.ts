@@ -114,9 +114,9 @@ const wallet: MountedEndpoint = endpoint({
   handler: async (ctx, { messengerId }) => {
     const link = await ctx.runQuery(internal.messenger.links.find, { messengerId });
     if (link === null) return { linked: false, confirmed: false, walletAddress: null, userId: null };
-    const { userId, confirmed } = link;
+    const { userId, named, confirmed } = link;
     const found = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
-    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId };
+    return { linked: true, confirmed, walletAddress: found?.address ?? null, userId: named };
   },
 });
 

@@ -5,6 +5,7 @@ import { chatUser, userOfAccount, type Card } from "../messenger/model";
 import { notice, UNCONFIRMED, WRONG_CODE } from "./cards";
 import { priceOutcome } from "./commands/prices";
 import { commandNamed, help } from "./commands/list";
+import { plainOrder } from "./commands/orders";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./commands/grammar";
 import type { Outcome, Request } from "./commands/command";
@@ -53,7 +54,7 @@ async function outcomeOf(
 ): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim(), isTap });
+  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim(), isTap }, forwarded);
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
@@ -68,10 +69,13 @@ async function outcomeOf(
 }
 
 /** Words that are no command are a question; a coin alone asks for its price, and a picture without words gets help. */
-async function questionOf(ctx: MutationCtx, { argument: question }: Request): Promise<Outcome> {
+async function questionOf(ctx: MutationCtx, request: Request, forwarded: boolean): Promise<Outcome> {
+  const { argument: question } = request;
   if (question === "") return { answer: help() };
   // A coin's name alone asks for its price, which needs no model.
   const price = await priceOutcome(ctx, withoutTrailing(question, "? "));
   if (price !== null) return price;
+  const order = forwarded ? null : plainOrder(request);
+  if (order !== null) return order;
   return { answer: notice("Thinking…"), later: { kind: "ask", question, isPlain: true } };
 }

@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import { vTicket } from "../lib/refreshes";
 import { vButton, vSpan } from "../messenger/format";
 import { messengerTables, vPicture } from "../messenger/tables";
+import { vSymbol } from "../wallets/tables";
 import { older, type RecordsOf } from "../lib/records/records";
 
 /** Who wrote to the bot, and where. */
@@ -24,6 +25,13 @@ export const vTapped = v.object({
 });
 export type Tapped = Infer<typeof vTapped>;
 
+/** What somebody orders in their chat; the amount in digits of the smallest unit. */
+const vOrder = v.union(
+  v.object({ kind: v.literal("send"), token: vSymbol, toAddress: v.string(), amount: v.string() }),
+  v.object({ kind: v.literal("swap"), fromToken: vSymbol, toToken: vSymbol, amount: v.string() }),
+);
+export type Order = Infer<typeof vOrder>;
+
 /** What a command leaves to be done after its notice. */
 const vWork = v.union(
   /** A command in a group that names a bot: it is answered when the bot is this one. */
@@ -37,6 +45,7 @@ const vWork = v.union(
   v.object({ kind: v.literal("ask"), question: v.string(), isPlain: v.optional(v.boolean()) }),
   /** Why an alert has fired. */
   v.object({ kind: v.literal("why"), userId: v.string(), alertId: v.string() }),
+  v.object({ kind: v.literal("order"), userId: v.string(), order: vOrder }),
   /** `text` is what to be alerted of, in the user's words. */
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );

@@ -79,14 +79,9 @@ async function missingOf(works: { one: Wanted; work: Promise<unknown> }[]): Prom
 }
 
 /** Collects for somebody who does not wait until the end. */
-export const run = providerAction({
-  args: { claims: v.array(vClaim) },
-  returns: v.null(),
-  handler: async (ctx, { claims }) => {
-    const own = collectAll(ctx, claims);
-    await missingOf(claims.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? Promise.resolve() })));
-    return null;
-  },
+export const run = providerAction({ claims: v.array(vClaim) }, async (ctx, { claims }) => {
+  const own = collectAll(ctx, claims);
+  await missingOf(claims.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? Promise.resolve() })));
 });
 
 /** What comes within this of one another is stored together. */

@@ -266,8 +266,7 @@ export function foreignGateway(endpoint: string | undefined): boolean {
 }
 
 /**
- * Where the agent API is. It takes the gateway's key: beside a gateway of another provider there is none, unless the
- * operator says where, so that no company is sent another's key.
+ * Where the agent API is. It takes the gateway's key: with another provider's gateway there is none unless the operator names one, so that no company gets another's key.
  * @returns `null` where there is none.
  */
 export function agentApiUrl(): string | null {

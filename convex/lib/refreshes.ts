@@ -184,7 +184,7 @@ export const fail = change(
   },
 );
 
-/** What whoever waited for a failed attempt is told. */
+/** The error for callers who waited for a failed attempt. */
 export function failureOfAttempt({
   failure,
   restsUntil,

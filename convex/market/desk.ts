@@ -205,7 +205,7 @@ function problemOf(question: string, given: TokenAnswer, observed: Observed, now
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-/** What is wrong with whose figures they are: the question decides; `null` where they are of whom it names. */
+/** What is wrong with whose figures they are: the question decides; `null` where they belong to the coin it names. */
 function otherToken(question: string, { token }: TokenAnswer, observed: Observed): string | null {
   const asked = coinAsked(question, observed);
   if (asked !== null) {

@@ -87,7 +87,7 @@ function placeOf(text: string, name: string): { start: number; end: number } | n
   return null;
 }
 
-/** What the sources tell of a coin, in the form in which a model is asked for it; `null` where they tell too little. */
+/** What the sources say of a coin, in the form that a model is asked for; `null` where they tell too little. */
 export function figuresFrom(symbol: string, observed: Observed): AskedFigures | null {
   const reference = references(observed).get(symbol);
   const listed = listedCoins(observed.facts).find((coin) => coin.symbol === symbol);

@@ -8,7 +8,7 @@ import type { Fact, Kind } from "../evidence/tables";
 
 export type ListedCoin = Omit<ListedWithPage, "url">;
 
-/** The coins of which a list tells all that matters, largest first. */
+/** The coins that a list has all figures of, largest first. */
 export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
   const listed = facts.filter(({ kind }) => kind === "rank");
   return listed

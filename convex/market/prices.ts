@@ -1,6 +1,5 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
+import { internalAction, type ActionCtx } from "../_generated/server";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
@@ -69,30 +68,25 @@ export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Pri
 });
 
 /** The same by hand: `npx convex run market/prices:current '{"token":"ETH"}'`. */
-export const current = providerAction({
+export const current = internalAction({
   args: { token: vPricedToken },
   returns: vPrice,
-  handler: (ctx, { token }): Promise<Price> => currentPrice(ctx, token),
+  handler: counted((ctx, { token }: { token: PricedToken }): Promise<Price> => currentPrice(ctx, token)),
 });
 
 /**
  * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the
  * price of the model's last market data, which are not asked for anew here.
  */
-export const sample = providerAction({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const { found, failures } = await findPrices(PRICED_TOKENS);
-    const stored = { samples: found, noted: takeNoted() };
-    await ctx.runMutation(internal.prices.samples.storeAll, stored);
-    if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
-    for (const token of PRICED_TOKENS) {
-      if (found.some((price) => price.token === token)) continue;
-      const price = await modelPrice(ctx, token, { ask: false });
-      if (price === null) log.error("prices.no sample", { token });
-      else await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
-    }
-    return null;
-  },
+export const sample = providerAction({}, async (ctx) => {
+  const { found, failures } = await findPrices(PRICED_TOKENS);
+  const stored = { samples: found, noted: takeNoted() };
+  await ctx.runMutation(internal.prices.samples.storeAll, stored);
+  if (failures.length > 0) log.warn("prices.sources failed", { reasons: failures.join("; ") });
+  for (const token of PRICED_TOKENS) {
+    if (found.some((price) => price.token === token)) continue;
+    const price = await modelPrice(ctx, token, { ask: false });
+    if (price === null) log.error("prices.no sample", { token });
+    else await ctx.runMutation(internal.prices.samples.store, { token, source: "llm", ...price });
+  }
 });

@@ -6,6 +6,7 @@ import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { changeRules, levelRowOf } from "../users/levels";
 import { ownerOf } from "../users/model";
+import { nameOf } from "../users/names";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
 import { dropLink, endFreeze, noteLink } from "./owners";
 
@@ -75,13 +76,15 @@ export const forgetFormer = change({ userId: v.string() }, async (ctx, { userId 
     await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
 });
 
-/** The user that a messenger account is linked to, and whether the account itself has shown that it is; or `null`. */
+/** The user that a messenger account is linked to, what they go by, and whether the account itself has shown that it is; or `null`. */
 export const find = internalQuery({
   args: { messengerId: v.string() },
-  returns: v.union(v.object({ userId: v.string(), confirmed: v.boolean() }), v.null()),
+  returns: v.union(v.object({ userId: v.string(), named: v.string(), confirmed: v.boolean() }), v.null()),
   handler: async (ctx, { messengerId }) => {
     const link = await linkOfAccount(ctx, messengerId);
-    return link === null ? null : { userId: link.userId, confirmed: link.confirmedAt !== undefined };
+    if (link === null) return null;
+    const { userId, confirmedAt } = link;
+    return { userId, named: await nameOf(ctx, userId), confirmed: confirmedAt !== undefined };
   },
 });
 

@@ -17,7 +17,7 @@ import { workCounts } from "./work";
 const CRON_SLACK_MS = 10 * MINUTE;
 /** Work resumes within minutes: what has waited longer needs a person. */
 const LATE_MS = 30 * MINUTE;
-/** The operator is told of a swap that fell short for this long. */
+/** How long the operator sees a swap that fell short. */
 const TOLD_FOR_MS = 7 * DAY;
 const SHORT_SWAP =
   'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';

@@ -51,7 +51,7 @@ export async function postWebhook(message: {
 }
 
 /**
- * The specification's `v1`: HMAC-SHA256 in base64. Its own library brings a second SHA-256, of which the bundle has one; the
+ * The specification's `v1`: HMAC-SHA256 in base64. Its own library would bring a second SHA-256 into the bundle; the
  * tests verify with the library.
  */
 function signatureOf(secret: string, signed: string): string {

@@ -1,6 +1,6 @@
 import { MINUTE } from "../lib/time";
 
-/** How long what was found out is told to those who come later. Imported by every endpoint: it holds nothing else. */
+/** How long a result is given to those who ask later. Imported by every endpoint: it holds nothing else. */
 
 /** An on-demand result. */
 export const CACHE_MS = 15 * MINUTE;

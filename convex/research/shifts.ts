@@ -179,7 +179,7 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
     .take(BATCH);
   for (const shift of shifts) {
     if (shift.nextCollectionAt > now) continue;
-    // Behind a shift's end there are none but the one that its final report makes.
+    // After a shift's end only its final report makes one.
     if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
     else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
   }

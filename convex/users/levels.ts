@@ -4,6 +4,7 @@ import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
 import { isGuessable } from "../lib/records/ids";
+import { nameOf } from "./names";
 import type { vSetting } from "./tables";
 
 /** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
@@ -49,8 +50,8 @@ export function settingAt(row: Doc<"accountLevels"> | null, now: number): LevelS
 }
 
 /** Why `open` is not for this account; `null` where it may be. */
-export function openRefusal(userId: string, isLinked: boolean): string | null {
-  if (isGuessable(userId)) return "This userId could be guessed: its level cannot be open";
+export async function openRefusal(ctx: QueryCtx, userId: string, isLinked: boolean): Promise<string | null> {
+  if (isGuessable(await nameOf(ctx, userId))) return "This userId could be guessed: its level cannot be open";
   if (isLinked && !isSet("MESSENGER_CONNECT_SECRET"))
     return "A messenger account is linked, and whoever knows that account can learn the userId: the level cannot be open";
   return null;
@@ -60,7 +61,7 @@ export function openRefusal(userId: string, isLinked: boolean): string | null {
 export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<Standing> {
   const row = await levelRowOf(ctx, userId);
   const setting = settingAt(row, now);
-  const isOpen = setting.level === "open" && openRefusal(userId, row?.linked === true) === null;
+  const isOpen = setting.level === "open" && (await openRefusal(ctx, userId, row?.linked === true)) === null;
   const blockedUntil = (row?.blockedUntil ?? 0) > now ? (row?.blockedUntil ?? null) : null;
   const { capMicroUsd: _, ...guarded } = { ...setting, ...DEFAULT };
   return { ...(setting.level === "open" && !isOpen ? guarded : setting), blockedUntil };

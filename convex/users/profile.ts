@@ -3,6 +3,7 @@ import { parse } from "convex-helpers/validators";
 import { mutation, query } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
 import { addressesOf, findUser, newUserId } from "./model";
+import { nameOf } from "./names";
 import { userTables } from "./tables";
 
 /** The signed-in user as such. */
@@ -18,7 +19,9 @@ export const me = query({
   handler: async (ctx) => {
     const user = await findUser(ctx);
     if (user === null) return null;
-    return parse(vMe, { ...user, addresses: await addressesOf(ctx, user.userId) });
+    const { userId } = user;
+    const addresses = await addressesOf(ctx, userId);
+    return parse(vMe, { ...user, userId: await nameOf(ctx, userId), addresses });
   },
 });
 
@@ -29,7 +32,7 @@ export const signIn = mutation({
   handler: async (ctx) => {
     const { tokenIdentifier } = await requireIdentity(ctx);
     const present = await findUser(ctx);
-    if (present !== null) return { userId: present.userId };
+    if (present !== null) return { userId: await nameOf(ctx, present.userId) };
     const userId = newUserId();
     await ctx.db.insert("users", { tokenIdentifier, userId, claimed: false, createdAt: Date.now() });
     return { userId };

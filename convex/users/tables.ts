@@ -87,6 +87,20 @@ export const userTables = {
     .index("by_keyHash", ["keyHash"])
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
 
+  /**
+   * The ids that owners have put in the place of the one that their account began with, which all rows keep
+   * (`users/names`). Kept: none is ever anybody's again.
+   */
+  userNames: defineTable({
+    /** The account. */
+    userId: v.string(),
+    name: v.string(),
+    /** Epoch ms, once another has taken its place. */
+    replacedAt: v.optional(v.number()),
+  })
+    .index("by_name", ["name"])
+    .index("by_userId_and_replacedAt", ["userId", "replacedAt"]),
+
   /** Addresses that users proved to be theirs; deposits from them are theirs. Written by `users/addresses`; unlinking deletes. */
   linkedAddresses: defineTable({
     /** Lower case; linked to one user at most. */
@@ -124,6 +138,15 @@ export const userRecords: RecordsOf<typeof userTables> = {
       onDeletion: "stay",
     },
     withheld: ["keyHash"],
+  },
+  userNames: {
+    keep: "none is ever anybody's again",
+    ownedBy: {
+      rows: ofUser("by_userId_and_replacedAt"),
+      section: "userIds",
+      inUse: "any",
+      onDeletion: "stay",
+    },
   },
   linkedAddresses: {
     keep: "deposits from them are their user's, until they unlink them",

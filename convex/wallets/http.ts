@@ -44,9 +44,9 @@ const create: MountedEndpoint = endpoint({
   },
   input: z.object({ userId }),
   returns: z.object({ ...owned, ...weakId }),
-  handler: async (ctx, { userId }, { caller }) => {
+  handler: async (ctx, { userId }, { caller, named }) => {
     const { address, existing } = await own(ctx, userId, "basic", caller);
-    return { address, existing, ...warned(userId) };
+    return { address, existing, ...warned(named) };
   },
 });
 
@@ -78,7 +78,7 @@ const balance: MountedEndpoint = endpoint({
     otherWallet: z.object(held).nullable().describe("The user's other wallet; null where there is none"),
     ...weakId,
   }),
-  handler: async (ctx, { userId }) => {
+  handler: async (ctx, { userId }, { named }) => {
     const { balanceOf } = await import("./holdings");
     const find = async (kind: WalletKind) => {
       const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
@@ -88,7 +88,7 @@ const balance: MountedEndpoint = endpoint({
     };
     const [wallet, otherWallet = null] = (await Promise.all([find("basic"), find("custody")])).flat();
     if (wallet === undefined) throw new AppError("not_found", NO_WALLET);
-    return { ...wallet, network: NETWORK, otherWallet, ...warned(userId) };
+    return { ...wallet, network: NETWORK, otherWallet, ...warned(named) };
   },
 });
 
@@ -118,10 +118,10 @@ const connect: MountedEndpoint = endpoint({
       ),
     ...weakId,
   }),
-  handler: async (ctx, { userId }, { caller }) => {
+  handler: async (ctx, { userId }, { caller, named }) => {
     const wallet = await own(ctx, userId, "custody", caller);
     const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, { userId });
-    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(userId) };
+    return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(named) };
   },
 });
 
@@ -176,11 +176,11 @@ const portfolio: MountedEndpoint = endpoint({
     pricedAt: z.iso.datetime(),
     ...weakId,
   }),
-  handler: async (ctx, { userId }, { caller }) => {
+  handler: async (ctx, { userId }, { caller, named }) => {
     const { address } = await own(ctx, userId, "custody", caller);
     const { portfolioOf } = await import("./holdings");
     const { balances, totalValueUsd, pricedAt } = await portfolioOf(ctx, address);
-    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(userId) };
+    return { address, network: NETWORK, balances, totalValueUsd, pricedAt: iso(pricedAt), ...warned(named) };
   },
 });
 

@@ -13,9 +13,9 @@ export const vSource = literals("web", "x", "telegram");
 
 /**
  * What a limit counts: all that is moved; what leaves a user; what leaves all whose ids could be guessed, by the caller's
- * address; what is moved by `userId` alone, and by a key; what swaps may lose by their terms.
+ * address; what is moved by `userId` alone, by a key, and by what is begun in the chat; what swaps may lose by their terms.
  */
-export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "byKey", "lost");
+export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "byKey", "byChat", "lost");
 
 /** What an address holds of one token, and what that is worth. */
 export const vHolding = v.object({

@@ -1,5 +1,6 @@
 import type { FunctionHandle } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 
@@ -69,6 +70,8 @@ export async function settleTrade(
     ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
     ...(error === undefined ? {} : { error }),
   });
+  if (trade.source === "telegram")
+    await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.ended, { transactionId: row._id });
   const { mentionId, onSettled } = trade;
   if (mentionId === undefined || onSettled === undefined) return;
   const handle = onSettled as FunctionHandle<"mutation", { mentionId: Id<"mentions"> }>;

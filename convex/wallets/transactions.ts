@@ -1,7 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
+import { internalAction } from "../_generated/server";
 import { AppError } from "../lib/errors";
-import { providerAction } from "../lib/outside/providerCalls";
+import { counted } from "../lib/outside/providerCalls";
 import { UPSTREAM } from "../providers/chain/client";
 import { readMined, saysAgain } from "../providers/chain/transactions";
 import { asAddress } from "./addresses";
@@ -15,7 +16,7 @@ import { mendGap } from "./transactions/progress/replacement";
  * @throws AppError `invalid_request` when no account has this address; `upstream`, also when the chain does not say the same
  * twice, or does not know of transactions that were mined.
  */
-export const repair = providerAction({
+export const repair = internalAction({
   args: { address: v.string() },
   returns: v.object({
     /** The chain's and this service's next nonce. */
@@ -25,7 +26,7 @@ export const repair = providerAction({
     filled: v.number(),
     dropped: v.number(),
   }),
-  handler: async (ctx, { address: given }) => {
+  handler: counted(async (ctx, { address: given }: { address: string }) => {
     const wallet = await ctx.runQuery(internal.wallets.wallets.byAddress, { address: given });
     const { walletId } = wallet;
     const address = asAddress(wallet.address);
@@ -46,5 +47,5 @@ export const repair = providerAction({
     const { handedOut, filled } = await mendGap(ctx, { walletId, address, mined });
     await ctx.runMutation(internal.wallets.transactions.progress.queue.resume, { walletId });
     return { mined, ...accepted, handedOut, filled };
-  },
+  }),
 });

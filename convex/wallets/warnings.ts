@@ -12,9 +12,13 @@ export const weakId = {
 
 /**
  * These fields for a `userId`; none for one that nobody guesses.
+ * @param userId As the caller names it.
  * @param key An idempotency key: a repeat has to have the same answer, and a suggestion is another one each time.
  */
-export function warned(userId: string, key?: string): { warning?: string; suggestedUserId?: string } {
-  const told = guessableWarning(userId);
+export function warned(
+  userId: string | undefined,
+  key?: string,
+): { warning?: string; suggestedUserId?: string } {
+  const told = userId === undefined ? null : guessableWarning(userId);
   return told === null ? {} : key === undefined ? told : { warning: told.warning };
 }

@@ -227,6 +227,8 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
   if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
   const { needs = [] } = one;
   if (needs.length > 0) said.push(["not_configured", `${needs.join(" or ")} is not configured.`]);
+  if (jsonSchemaOf(one.input, "input").properties?.userId !== undefined)
+    said.push(["not_found", "The owner of this `userId` has put another in its place."]);
   for (const code of Object.keys(STATUS).filter(isErrorCode)) {
     const own = one.errors?.[code];
     if (own !== undefined) said.push([code, own]);

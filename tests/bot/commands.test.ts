@@ -41,7 +41,7 @@ describe("every command", () => {
     const own = commands.filter(({ access, name }) => access === "linked" || name === "freeze");
     expect(own.map(({ name }) => name)).toEqual([
       ...["follow", "stop", "resume", "status", "wallet", "portfolio"],
-      ...["unfreeze", "freeze", "block", "approve", "refuse"],
+      ...["unfreeze", "freeze", "block", "newid", "approve", "refuse", "swap", "send"],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
     expect(await app.rows("botJobs")).toEqual([]);

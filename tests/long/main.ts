@@ -103,6 +103,15 @@ const PARTS: Record<string, Part> = {
       "Chromium shows every page at 390 and 1400 pixels, dark and light: no overflow, and axe finds nothing",
     command: () => ({ args: vitest("tests/long/pages.node.test.ts") }),
   },
+  owners: {
+    about:
+      "10,000 sequences of orders, taps, rules, freezes and imports against the nine invariants: --rounds (10000), --seed (1)",
+    seed: "1",
+    command: ({ seed = "1", rounds = "10000" }) => ({
+      args: vitest("tests/long/owners.test.ts"),
+      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
+    }),
+  },
   wallets: {
     about: "the service dies at every call of a send and of a swap",
     command: () => ({ args: vitest("tests/wallets/crashes.node.test.ts") }),

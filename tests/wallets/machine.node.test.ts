@@ -130,36 +130,18 @@ describe("a node that lies about nonces", () => {
     expect((await rowsOf(app))[0]?.nonce).toBe(0);
   });
 
-  test("gets no signature for one far beyond what was signed; the wallet then goes on", async ({ app }) => {
+  test("gets no signature for one beyond what was signed; the wallet then goes on", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
-    const honest = lie(1_000);
-    const { status, body } = await send(app, freshAddress());
-    expect([status, body.error]).toEqual([
-      502,
-      "The chain RPC reports transactions that this wallet has not made: nothing was signed",
-    ]);
-    honest();
+    for (const nonce of [1_000, 1]) {
+      const honest = lie(nonce);
+      const { status, body } = await send(app, freshAddress());
+      expect([status, body.error]).toEqual([
+        503,
+        expect.stringMatching(/^The chain knows transactions of this wallet that this service does not/),
+      ]);
+      honest();
+    }
     expect((await send(app, freshAddress())).body.status).toBe("confirmed");
-  });
-
-  test("by a little leaves a gap, which is filled with nothing: all is mined, once", async ({ app }) => {
-    deadlines.receipt = 200;
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    const honest = lie(3, "latest");
-    const { body } = await send(app, to);
-    expect(body.status).toBe("submitted");
-    honest();
-    await cronComesBy(app);
-    await until(() => isMined(body.txHash));
-    expect([await etherOf(to), await nonceOf(owner)]).toEqual([5n, 4]);
-    await cronComesBy(app);
-    expect((await rowsOf(app)).map(({ request, nonce, state }) => [request.kind, nonce, state])).toEqual([
-      ["send", 3, "confirmed"],
-      ["fill", 0, "confirmed"],
-      ["fill", 1, "confirmed"],
-      ["fill", 2, "confirmed"],
-    ]);
   });
 });
 

@@ -4,6 +4,7 @@ import { alertCommands } from "./alerts";
 import type { Command } from "./command";
 import { linkingCommands } from "./linking";
 import { marketCommands } from "./market";
+import { orderCommands } from "./orders";
 import { ownerCommands } from "./owner";
 import { priceCommand } from "./prices";
 import { researchCommands } from "./research";
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   ...walletCommands,
   ...linkingCommands,
   ...ownerCommands,
+  ...orderCommands,
   { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },
 ];
 

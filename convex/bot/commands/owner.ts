@@ -1,3 +1,4 @@
+import { charge } from "../../lib/limits/charges";
 import { recordAudit } from "../../lib/records/audit";
 import { dateTime, DAY } from "../../lib/time";
 import { internal } from "../../_generated/api";
@@ -53,6 +54,14 @@ export const ownerCommands: readonly Command[] = [
     access: "linked",
     binds: true,
     run: block,
+  },
+  {
+    name: "newid",
+    summary: "Put a new userId in the place of one that has leaked",
+    access: "linked",
+    binds: true,
+    inPlace: true,
+    run: replaceId,
   },
   answerNamed("approve", true),
   answerNamed("refuse", false),
@@ -118,6 +127,24 @@ async function freeze(ctx: MutationCtx, { sender }: Request): Promise<Outcome> {
   if (userId === null) return needsAccount("freeze");
   const isNew = await freezeAccount(ctx, userId, "chat");
   return { answer: isNew ? [] : notice("Your account is frozen already.") };
+}
+
+async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): Promise<Outcome> {
+  if (!isTap || argument !== "yes")
+    return {
+      answer: [
+        [{ bold: "🔁 A new userId?" }],
+        [
+          "The old one is nobody's from then on: programs and assistants that use it need the new one. What waits for your approval is void. Wallets, settings and keys stay.",
+        ],
+      ],
+      buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
+    };
+  return orReason(async () => {
+    await charge(ctx, "settings", { userId, address: null });
+    const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
+    return { answer: notice("Your userId is now ", { bold: replaced.userId }) };
+  });
 }
 
 async function block(ctx: MutationCtx, { userId }: Owned): Promise<Outcome> {

@@ -3,7 +3,7 @@ import { wellFormed } from "../text/strings";
 
 /**
  * The parts that models' answers are made of. Each is plain JSON of the kind it is in the answer, so that a schema can
- * tell it whole; what `lib/answers` has read is then brought into the form in which it is stored.
+ * tell it whole; then it brings what `lib/answers` has read into the form that is stored.
  */
 
 /** Nothing is worth more: what claims to be is a slip of units. */

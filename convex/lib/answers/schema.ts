@@ -28,7 +28,7 @@ const keywords = z.object({
   description: z.string().optional(),
 });
 
-/** @throws Error for a shape of which some part cannot be told: a transformation, a default, a union, a record. */
+/** @throws Error for a shape with a part that cannot be described: a transformation, a default, a union, a record. */
 export function wireSchema(shape: z.ZodType): ObjectSchema {
   const earlier = made.get(shape);
   if (earlier !== undefined) return earlier;

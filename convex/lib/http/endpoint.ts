@@ -23,6 +23,8 @@ export type Call = {
   requestId: string;
   /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
+  /** The `userId` as the request names it; `caller.userId`, and the input's, is the account that goes by it. */
+  named: string | undefined;
   /** Who is asking, for limits that are charged further in because a cached read is free. */
   caller: Caller;
 };
@@ -131,7 +133,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   return {
     ...described,
     hasPage: page !== undefined,
-    handle: async (ctx, request, requestId, notice) => {
+    handle: async (ctx, request, requestId, users) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
@@ -143,17 +145,22 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const caller: Caller = { ...userIdOf(parsed), ...shown, address, requestId };
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       if (limit !== undefined) await chargeAddress(ctx, limit, caller);
+      const named = caller.userId;
+      if (named !== undefined && users !== undefined) {
+        caller.userId = await users.accountOf(ctx, named);
+        if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
+      }
       if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
       if (caller.credential === "id" && isTokenWrong(head, caller)) {
         throw new AppError("unauthorized", "The token is not valid");
       }
       if (limit !== undefined) await chargeUser(ctx, limit, caller);
       for (const name of needs) required(name);
-      const call = { head, requestId, idempotencyKey, caller };
+      const call = { head, requestId, idempotencyKey, named, caller };
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media !== "application/json";
-      const told = asText || notice === undefined ? {} : await notice(ctx, caller);
+      const told = asText || users === undefined ? {} : await users.notice(ctx, caller);
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),

@@ -31,8 +31,7 @@ export async function readBody(request: Request): Promise<string> {
 }
 
 /**
- * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (nothing sent is `{}`), whatever the
- * content type says. Half characters, as clients make them who cut texts anywhere, become the replacement character.
+ * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its content type. Half characters, as clients make them who cut texts anywhere, become the replacement character.
  * @throws AppError `invalid_request` when the body is no JSON object.
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {

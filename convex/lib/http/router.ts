@@ -14,17 +14,22 @@ import { fieldsIn, templateOf } from "./paths";
 const METHODS = ["GET", "POST"] as const;
 export type Method = (typeof METHODS)[number];
 
-/** Fields that every JSON answer to a `userId` has besides its own, where there is something to tell its caller. */
-export type Notice = (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+/** What is known of a `userId` above this folder. */
+export type Users = {
+  /** The account that goes by it. @throws AppError `not_found` for one that is not good any more. */
+  accountOf: (ctx: ActionCtx, userId: string) => Promise<string>;
+  /** Fields that every JSON answer to it has besides its own, where there is something to tell its caller. */
+  notice: (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+};
 
 /** What answers at a path: an endpoint of `lib/http/endpoint`, as far as the router knows it. */
 export type Answering = {
   methods: readonly Method[];
   path: string;
-  handle: (ctx: ActionCtx, request: Request, requestId: string, notice?: Notice) => Promise<Response>;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, users?: Users) => Promise<Response>;
 };
 
-/** Loads the endpoints of which one answers. */
+/** Loads a domain's endpoints; one of them answers. */
 type Loader = () => Promise<readonly Answering[]>;
 
 /** By path and method, who answers. */
@@ -38,7 +43,7 @@ type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Recor
 export function mount(
   router: HttpRouter,
   routes: Routes,
-  { notice, failurePage }: { notice?: Notice; failurePage?: FailurePage } = {},
+  { users, failurePage }: { users?: Users; failurePage?: FailurePage } = {},
 ): void {
   const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
   /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
@@ -59,7 +64,7 @@ export function mount(
         ({ method }) => method === (request.method === "HEAD" ? "GET" : request.method),
       );
       if (path === undefined || one === undefined) return refuse(request, requestId, allowed(request));
-      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, notice);
+      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, users);
     });
   });
 

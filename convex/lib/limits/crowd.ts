@@ -31,7 +31,7 @@ const HELD_MS = 30 * SECOND;
 /** When to come back when there is no place. */
 const NO_PLACE_MS = 5 * SECOND;
 
-/** Why somebody has no place: they hold what they may of what is left, or there is none left. */
+/** Why somebody has no place: they hold their share of what is left, or nothing is left. */
 const vNoPlace = v.union(v.literal("own"), v.literal("full"));
 type NoPlace = Infer<typeof vNoPlace>;
 

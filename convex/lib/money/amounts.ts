@@ -23,7 +23,7 @@ export function formatUnits(amount: bigint, decimals: number): string {
   return fraction === "" ? whole : `${whole}.${fraction}`;
 }
 
-/** A decimal in USD ("99.50") in micro-USD, the unit in which limits are kept. */
+/** A decimal in USD ("99.50") in micro-USD, the unit of limits. */
 export function microUsd(decimal: string): bigint {
   const [whole = "0", fraction = ""] = decimal.split(".");
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));

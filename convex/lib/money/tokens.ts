@@ -1,13 +1,13 @@
 /** How people write a token. */
 
-/** What the coins that everything here speaks of are called in words, the first of which the news use. */
+/** Names of the coins that everything here speaks of; the news use the first. */
 export const COIN_NAMES = {
   BTC: ["Bitcoin"],
   ETH: ["Ethereum", "Ether"],
   SOL: ["Solana"],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;
 
-/** Those coins, in the order in which they are told. */
+/** Those coins, in the order in which they are shown. */
 export const MAJORS = ["BTC", "ETH", "SOL"] as const satisfies readonly (keyof typeof COIN_NAMES)[];
 
 export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {

@@ -1,10 +1,5 @@
-import type {
-  ArgsArrayForOptionalValidator,
-  ArgsArrayToObject,
-  RegisteredAction,
-  ReturnValueForOptionalValidator,
-} from "convex/server";
-import { type GenericValidator, type PropertyValidators } from "convex/values";
+import type { RegisteredAction } from "convex/server";
+import { v, type ObjectType, type PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
 import { internalAction, type ActionCtx } from "../../_generated/server";
 import { change } from "../changes";
@@ -35,24 +30,20 @@ export function counted<Given extends unknown[], Value>(
   };
 }
 
-/** An internal action that asks a provider, counted. Declared like any other. */
-export function providerAction<
-  Args extends PropertyValidators | GenericValidator,
-  Returns extends GenericValidator,
-  Value extends ReturnValueForOptionalValidator<Returns>,
-  Given extends ArgsArrayForOptionalValidator<Args>,
->(definition: {
-  args: Args;
-  returns: Returns;
-  handler: (ctx: ActionCtx, ...given: Given) => Value;
-}): RegisteredAction<"internal", ArgsArrayToObject<Given>, Value>;
-export function providerAction(definition: {
-  args: PropertyValidators | GenericValidator;
-  returns: GenericValidator;
-  handler: (ctx: ActionCtx, given: Record<string, unknown>) => unknown;
-}) {
-  const { args, returns, handler } = definition;
-  return internalAction({ args, returns, handler: counted(handler) });
+/** An internal action that asks a provider, counted, and answers nothing: its mutations keep what comes of it. */
+export function providerAction<Args extends PropertyValidators>(
+  args: Args,
+  work: (ctx: ActionCtx, given: ObjectType<Args>) => Promise<void>,
+): RegisteredAction<"internal", ObjectType<Args>, Promise<null>>;
+export function providerAction(
+  args: PropertyValidators,
+  work: (ctx: ActionCtx, given: Record<string, unknown>) => Promise<void>,
+) {
+  const handler = counted(async (ctx, given: Record<string, unknown>): Promise<null> => {
+    await work(ctx, given);
+    return null;
+  });
+  return internalAction({ args, returns: v.null(), handler });
 }
 
 async function store(ctx: ActionCtx): Promise<void> {

@@ -8,8 +8,7 @@ import { SECOND, sleep } from "../time";
 import { together } from "./together";
 
 /**
- * Turns to ask the public sources. Where turns are rare, one caller's wait for one another first, at the source's own pace: no
- * more than one of them stands in the queue that is everybody's.
+ * Turns to ask the public sources. Where turns are rare, one caller's wait for one another first, at the source's own pace: at most one of them stands in everybody's queue.
  */
 
 const vTurn = v.object({

@@ -26,6 +26,7 @@ export type AuditEvent = {
     | "recipient added"
     | "recipient removed"
     | "delivery changed"
+    | "userId replaced"
     | "link dropped"
     | "API key made"
     | "API key revoked"

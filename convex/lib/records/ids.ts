@@ -72,7 +72,7 @@ const USUAL =
   "550e8400-e29b-41d4-a716-446655440000 f47ac10b-58cc-4372-a567-0e02b2c3d479 abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
   "local-user-4f8kq2zt7xw9 3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7 " +
   "user password wallet telegram admin test demo default customer account crypto bitcoin ethereum secret random ";
-/** The commonest pairs of letters, of which words of English and its neighbours are made. */
+/** The commonest pairs of letters in words of English and languages near it. */
 const PAIRS = new Set(
   (
     "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le sa si ar ve ra ld " +

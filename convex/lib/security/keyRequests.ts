@@ -20,7 +20,7 @@ const SECRET = new RegExp(
 /** Wanting it handed over. */
 const ASKING =
   /\b(?:give|show|tell|send|reveal|export|print|display|provide|share|gets?|fetch|return|dump|leak|output|need|want|read|list|copy|see|view|retrieve|recover|back ?up|extract|decrypt|expose|disclose|hand|email|download|access|write|type|spell|repeat|reply|respond|include|encode|know)\b/g;
-/** Between the wish and the secret: the wish is for something else, in which a secret occurs. */
+/** Between the wish and the secret: the wish is for something else that mentions a secret. */
 const INDIRECT =
   /\b(?:what|how|why|when|whether|about|on|explain\w*|definition|define|differen\w*|meaning|mean|tips|advice|ways?|news|hacks?|thefts?|caused|due|because|by|from|after|involving|stolen|leaked|lost)\b/;
 /** After the secret: it is part of another thing. */

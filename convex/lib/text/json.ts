@@ -38,7 +38,7 @@ const MAX_CANDIDATES = 50;
 /**
  * The JSON value in a language model's answer: the whole text, or the longest balanced object or array in it, whatever
  * fence and prose (and citations such as "[1]") stand around it.
- * @returns The parsed value, or `undefined` when there is none (a truncated one is none).
+ * @returns The parsed value, or `undefined` when there is none; a truncated one does not count.
  */
 export function extractJson(text: string): unknown {
   const whole = tryParse(text);

@@ -1,5 +1,5 @@
 import type { RegisteredAction } from "convex/server";
-import { v, type ObjectType, type PropertyValidators } from "convex/values";
+import type { ObjectType, PropertyValidators } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { failureOf, messageOf } from "../errors";
@@ -23,10 +23,9 @@ export function worker(
   args: PropertyValidators,
   work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Said>,
 ) {
-  return providerAction({
-    args: { ...args, job: vJob },
-    returns: v.null(),
-    handler: async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }): Promise<null> => {
+  return providerAction(
+    { ...args, job: vJob },
+    async (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => {
       const { job } = given;
       try {
         if ((await work(ctx, given)) === "over")
@@ -34,9 +33,8 @@ export function worker(
       } catch (thrown) {
         await ctx.runMutation(internal.lib.work.turns.fail, { job, ...reasonOf(thrown, job) });
       }
-      return null;
     },
-  });
+  );
 }
 
 function reasonOf(thrown: unknown, { workId }: Job): Omit<Failure, "isLast"> {

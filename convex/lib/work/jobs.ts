@@ -20,7 +20,7 @@ import { admit, fill, LEASE_MS, valuesOf, type Opened, type Place } from "./lane
 export const vJob = v.object({ workId: v.id("work"), attempt: v.number() });
 export type Job = Infer<typeof vJob>;
 
-/** What a mutation is told of an attempt that failed, beside arguments of its own. */
+/** What a mutation learns of an attempt that failed, beside arguments of its own. */
 export const vFailure = {
   error: v.string(),
   /** As in `lib/errors`; absent where nobody expected it, so that the error's words are for the operator alone. */

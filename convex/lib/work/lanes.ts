@@ -23,7 +23,7 @@ const PLACES = 4;
 /** The most that one lane runs at once. */
 const MOST = 2;
 /**
- * Requests that may wait in a lane, of which an owner has a tenth at most of what is left (`lib/limits/shares`). Work that was
+ * How many requests may wait in a lane; an owner may have a tenth of what is left (`lib/limits/shares`). Work that was
  * accepted earlier always may, and takes no place from requests.
  */
 const DEPTH = 40;

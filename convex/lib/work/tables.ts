@@ -3,7 +3,7 @@ import { v } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import type { RecordsOf } from "../records/records";
 
-/** Whose model calls wait in a lane of their own, in the order in which a free place is given away. */
+/** Who has a lane for model calls, in the order in which they get free places. */
 export const MODEL_LANES = ["service", "paid", "signedIn", "anonymous"] as const;
 /** `messages`: the messenger's calls, with places of their own. */
 export const vLane = literals(...MODEL_LANES, "messages");

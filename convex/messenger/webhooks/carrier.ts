@@ -4,7 +4,6 @@ import { messageOf } from "../../lib/errors";
 import { providerAction } from "../../lib/outside/providerCalls";
 import { open } from "../../lib/security/seals";
 import { SECOND, sleep } from "../../lib/time";
-import { v } from "convex/values";
 import { postWebhook, type PostOutcome } from "../../providers/webhooks";
 import type { Holder, Result, Try } from "./posts";
 import { secretSeal } from "./rows";
@@ -16,32 +15,28 @@ const GATHERED_MS = SECOND / 10;
 const WORKS_FOR_MS = 40 * SECOND;
 
 /** Posts what is due to webhooks. */
-export const carry = providerAction({
-  args: {},
-  returns: v.null(),
-  handler: async (ctx) => {
-    const until = Date.now() + WORKS_FOR_MS;
-    const underWay = new Map<Id<"webhookPosts">, { holder: Holder; done: Promise<void> }>();
-    const results: Result[] = [];
-    for (;;) {
-      const held = [...underWay.values()].map(({ holder }) => holder);
-      const tries: Try[] =
-        Date.now() < until ? await ctx.runMutation(internal.messenger.webhooks.posts.claim, { held }) : [];
-      for (const one of tries) {
-        const { postId, try: number, webhookId, host, proven, quick } = one;
-        const begunAt = Date.now();
-        const done = outcomeOf(one).then((outcome) => {
-          results.push({ postId, try: number, ms: Date.now() - begunAt, outcome });
-          underWay.delete(postId);
-        });
-        underWay.set(postId, { holder: { webhookId, host, proven, quick }, done });
-      }
-      if (underWay.size === 0) return null;
-      await Promise.race([...underWay.values()].map(({ done }) => done));
-      if (underWay.size > 0) await sleep(GATHERED_MS);
-      await ctx.runMutation(internal.messenger.webhooks.posts.mark, { results: results.splice(0) });
+export const carry = providerAction({}, async (ctx) => {
+  const until = Date.now() + WORKS_FOR_MS;
+  const underWay = new Map<Id<"webhookPosts">, { holder: Holder; done: Promise<void> }>();
+  const results: Result[] = [];
+  for (;;) {
+    const held = [...underWay.values()].map(({ holder }) => holder);
+    const tries: Try[] =
+      Date.now() < until ? await ctx.runMutation(internal.messenger.webhooks.posts.claim, { held }) : [];
+    for (const one of tries) {
+      const { postId, try: number, webhookId, host, proven, quick } = one;
+      const begunAt = Date.now();
+      const done = outcomeOf(one).then((outcome) => {
+        results.push({ postId, try: number, ms: Date.now() - begunAt, outcome });
+        underWay.delete(postId);
+      });
+      underWay.set(postId, { holder: { webhookId, host, proven, quick }, done });
     }
-  },
+    if (underWay.size === 0) return;
+    await Promise.race([...underWay.values()].map(({ done }) => done));
+    if (underWay.size > 0) await sleep(GATHERED_MS);
+    await ctx.runMutation(internal.messenger.webhooks.posts.mark, { results: results.splice(0) });
+  }
 });
 
 async function outcomeOf(one: Try): Promise<PostOutcome> {

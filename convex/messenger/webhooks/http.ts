@@ -50,7 +50,7 @@ const example = {
   problem: null,
 };
 
-/** Webhooks say who is told, so a `userId` with an owner is judged as for that. */
+/** Webhooks are a delivery setting, so a `userId` with an owner is judged as for those. */
 const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
 
 const list: MountedEndpoint = endpoint({

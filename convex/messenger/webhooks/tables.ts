@@ -5,7 +5,7 @@ import { made, ofUser, type RecordsOf } from "../../lib/records/records";
 
 /** What everybody may be told of. */
 export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
-/** What only the user is told of whose it is. */
+/** Events that only their own user gets. */
 export const OWN_EVENTS = ["report.ready", "alert.fired", "alert.ending", "transaction.ended"] as const;
 export const EVENTS = [...PUBLIC_EVENTS, ...OWN_EVENTS] as const;
 

@@ -14,46 +14,40 @@ import { vCheck, type Check, type Finding } from "./model";
  * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
  * asked again later; nothing here is lost with this action.
  */
-export const check = providerAction({
-  args: { checks: v.array(vCheck) },
-  returns: v.null(),
-  handler: async (ctx, { checks }) => {
-    const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
-    if (sought.length === 0) return null;
-    const later: Check[] = [];
-    try {
-      const { head, sightings } = await sightTransfers(
-        sought.map(({ txHash, seenIn }) => ({
-          txHash: asHex(txHash),
-          ...(seenIn === undefined ? {} : { seenIn }),
-        })),
-        asAddress(required("PLATFORM_WALLET_ADDRESS")),
-      );
-      for (const [i, { hintId, attempt }] of sought.entries()) {
-        const finding = findingOf(sightings[i], head);
-        if (finding === null) {
-          later.push({ hintId, attempt });
-          continue;
-        }
-        try {
-          let next: number | null = 0;
-          while (next !== null) {
-            const piece: Piece = { hintId, attempt, finding, next };
-            next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
-          }
-        } catch (error) {
-          log.error("deposits.unexpected", { hintId, error: messageOf(error) });
-          later.push({ hintId, attempt });
-        }
+export const check = providerAction({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
+  const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
+  if (sought.length === 0) return;
+  const later: Check[] = [];
+  try {
+    const { head, sightings } = await sightTransfers(
+      sought.map(({ txHash, seenIn }) => ({
+        txHash: asHex(txHash),
+        ...(seenIn === undefined ? {} : { seenIn }),
+      })),
+      asAddress(required("PLATFORM_WALLET_ADDRESS")),
+    );
+    for (const [i, { hintId, attempt }] of sought.entries()) {
+      const finding = findingOf(sightings[i], head);
+      if (finding === null) {
+        later.push({ hintId, attempt });
+        continue;
       }
-    } catch (error) {
-      log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
-      later.push(...sought.map(({ hintId, attempt }) => ({ hintId, attempt })));
+      try {
+        let next: number | null = 0;
+        while (next !== null) {
+          const piece: Piece = { hintId, attempt, finding, next };
+          next = await ctx.runMutation(internal.payments.deposits.checks.reconcile, piece);
+        }
+      } catch (error) {
+        log.error("deposits.unexpected", { hintId, error: messageOf(error) });
+        later.push({ hintId, attempt });
+      }
     }
-    if (later.length > 0)
-      await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
-    return null;
-  },
+  } catch (error) {
+    log.warn("deposits.chain unknown", { count: sought.length, error: messageOf(error) });
+    later.push(...sought.map(({ hintId, attempt }) => ({ hintId, attempt })));
+  }
+  if (later.length > 0) await ctx.runMutation(internal.payments.deposits.checks.postpone, { checks: later });
 });
 
 type Piece = Check & { finding: Finding; next: number };

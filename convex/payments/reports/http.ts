@@ -11,6 +11,7 @@ import type { Caller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
 import { once } from "../../lib/once";
 import { bodyInput, parseInput } from "../../lib/http/request";
+import { accountOf } from "../../users/access";
 import {
   readingsExample,
   readingsShape,
@@ -66,7 +67,8 @@ const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToke
 /** Why a body that nobody has paid for yet, and which may be anything, would buy nothing; `null` where it may. */
 async function problemOf(ctx: ActionCtx, body: string, caller: Caller): Promise<string | null> {
   try {
-    const { token } = parseInput(input, bodyInput(body));
+    const { token, userId } = parseInput(input, bodyInput(body));
+    if (userId !== undefined) await accountOf(ctx, userId);
     const { listingOf, unknownToken } = await listing();
     const found = token === undefined ? null : await listingOf(ctx, token, caller);
     return found?.kind === "unknown" ? unknownToken(found.symbol) : null;

@@ -68,7 +68,7 @@ async function counted(request: Promise<Response>): Promise<Response> {
   }
 }
 
-/** Whether what answers at an address does so as a token does. What fails to answer is none: it may be a person's wallet. */
+/** Whether what stands at an address answers as a token does. What fails to answer is none: it may be a person's wallet. */
 export async function isToken(address: Address): Promise<boolean> {
   return readContract(chainClient(), { address, abi: erc20Abi, functionName: "totalSupply" }).then(
     () => true,

@@ -58,7 +58,7 @@ export type Venue = {
   /** `depth`: what the question adds to the page. */
   book: { page: Page; depth: string; shape: () => z.ZodType<Book> };
 };
-/** The path at which anybody can read the like. */
+/** The path where anybody can read the same figures. */
 type Page = (symbol: string) => string;
 
 /** A decimal as the exchanges write it in JSON text. */

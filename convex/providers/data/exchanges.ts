@@ -50,7 +50,7 @@ export async function askDay(
 
 export type Told<Value> = {
   source: Venue["source"];
-  /** Where anybody can read the like. */
+  /** Where anybody can read the same figures. */
   url: string;
   value: Value;
 };

@@ -55,7 +55,7 @@ export async function payForCollection(
   if (prepaid !== undefined) await giveBack(ctx, payer, prepaid);
   const stage = { payer, amounts: stageCost() };
   try {
-    // In a transaction of its own, of which nothing stays where it fails.
+    // In a transaction of its own: where it fails, nothing of it stays.
     const next: Prepaid = await ctx.runMutation(internal.lib.budget.ledger.prepay, stage);
     return { payer: "shift", prepaid: less(next, cost) };
   } catch (error) {

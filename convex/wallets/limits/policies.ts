@@ -63,6 +63,8 @@ export type Limits = {
 const BPS = 10_000n;
 /** So much may be sent to an address that is not on the owner's list: 50 USD. */
 const UNLISTED_MOST = 50_000_000n;
+/** So much is moved in 24 hours by what is begun in the owner's chat, and nothing of it to an address off the list: 100 USD. */
+const CHAT_DAILY = 100_000_000n;
 
 /** Whether the value of a transfer has to be known at all. */
 export function needValue({ perTransfer, rolling, unlisted }: Limits): boolean {
@@ -114,7 +116,7 @@ async function unlistedOf(
   if ((await walletAt(ctx, toAddress))?.userId === userId) return null;
   const listed = await listedOf(ctx, userId, toAddress);
   if (listed !== null && listed.countsFrom <= now) return null;
-  return { most: UNLISTED_MOST, countsFrom: listed?.countsFrom ?? null };
+  return { most: permit.by === "chat" ? 0n : UNLISTED_MOST, countsFrom: listed?.countsFrom ?? null };
 }
 
 type Bound = Pick<Limit, "measure" | "most" | "address" | "about" | "countedBps">;
@@ -130,6 +132,8 @@ async function bounds(
   if (perDay !== null) found.push({ ...own, measure: "moved", most: perDay, about: "" });
   if (permit.by === "id")
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
+  if (permit.by === "chat")
+    found.push({ ...own, measure: "byChat", most: CHAT_DAILY, about: " that are begun in the chat" });
   const { key } = permit;
   if (key !== undefined && key.daily !== null) {
     const address = `key:${key.id}`;
@@ -206,15 +210,16 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
       : `This swap, which by its terms may lose ${cents(countedOf(value, passed))} USD,`;
   const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
   // Beyond its owner's cap an open account is as a guarded one.
-  return measure === "byId"
+  return measure === "byId" || measure === "byChat"
     ? new AppError("forbidden", `${said}. Beyond it an order needs ${TOKEN}`)
     : new AppError("invalid_request", said);
 }
 
 function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): string {
-  const what = `A send above ${usd(most)} USD needs a recipient on the owner's list`;
+  const which = most === 0n ? "A send that is begun in the chat" : `A send above ${usd(most)} USD`;
+  const what = `${which} needs a recipient on the owner's list`;
   if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
-  return `${what}, and this one is not: its owner adds it in the web application (account/recipients:add), or approves the send in the linked chat`;
+  return `${what}, and this one is not: its owner adds it in the web application (account/recipients:add), or ${most === 0n ? `orders the send with ${TOKEN}` : "approves the send in the linked chat"}`;
 }
 
 /** How much is free now, and when how much is free again. */

@@ -1,12 +1,12 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
-import { rowsBy, rowsByBoth } from "../../lib/records/rows";
+import { rowsByBoth } from "../../lib/records/rows";
 import { usedUp } from "../../lib/limits/refusals";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
 import { approvingLink } from "../../messenger/model";
 import { changeDelivery } from "../../messenger/owners";
-import { APPROVED } from "../../users/access";
+import { APPROVED, CHAT } from "../../users/access";
 import { rulesOf } from "../../users/levels";
 import { openTransaction, pauseOf } from "../transactions/model";
 import type { Wish } from "./tables";
@@ -51,6 +51,7 @@ export async function openOf(ctx: QueryCtx, userId: string, now: number): Promis
 export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Promise<Standing> {
   if (row.state !== "open") return row.state;
   if (row.expiresAt <= now) return "expired";
+  if (!(await isWaitedFor(ctx, row))) return "void";
   const { version, isFrozen } = await rulesOf(ctx, row.userId);
   if (isFrozen || version !== row.policyVersion) return "void";
   if ((await approvingLink(ctx, row.userId, now))?._id !== row.linkId) return "void";
@@ -58,9 +59,17 @@ export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Pro
   return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
 }
 
+/** Whether its end is still to come here: not so for what an import has put back after its answer (`tables.ts`). */
+async function isWaitedFor(ctx: QueryCtx, { closing }: Approval): Promise<boolean> {
+  if (closing === undefined) return false;
+  return (await ctx.db.system.get("_scheduled_functions", closing))?.state.kind === "pending";
+}
+
 /** @throws AppError `rate_limited` where the owner is asked enough. */
 export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
-  const asked = await rowsBy(ctx.db.query("approvals"), "userId", userId).order("desc").take(MOST_A_DAY);
+  const asked = await rowsByBoth(ctx.db.query("approvals"), "userId", userId, "begun", undefined)
+    .order("desc")
+    .take(MOST_A_DAY);
   const refused = asked.filter(({ state, decidedAt = 0 }) => state === "refused" && decidedAt > now - HOUR);
   const last = Math.max(...refused.map(({ decidedAt = 0 }) => decidedAt));
   const quota = (name: string, most: number, windowMs: number, againAt: number) =>
@@ -70,7 +79,7 @@ export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number):
   const [first] = asked.slice(MOST_A_DAY - 1);
   if (first !== undefined && first._creationTime > now - DAY)
     throw quota("what the owner is asked in a day", MOST_A_DAY, DAY, first._creationTime + DAY);
-  const open = await openOf(ctx, userId, now);
+  const open = (await openOf(ctx, userId, now)).filter(({ begun }) => begun === undefined);
   if (open.length >= MOST_OPEN)
     throw quota("what the owner is asked at a time", MOST_OPEN, ASKED_MS, open.at(-1)?.expiresAt ?? now);
 }
@@ -93,7 +102,8 @@ export async function decide(
   const now = Date.now();
   const standing = await standingOf(ctx, approval, now);
   if (standing !== "awaiting_approval") return { approval, standing };
-  const ended = isYes ? await begun(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
+  if (approval.closing !== undefined) await ctx.scheduler.cancel(approval.closing);
+  const ended = isYes ? await carriedOn(ctx, approval) : ({ state: "refused" } satisfies Partial<Approval>);
   await ctx.db.patch("approvals", approval._id, { ...ended, decidedAt: now, wish: unsealed(approval.wish) });
   return { approval: { ...approval, ...ended }, standing: ended.state };
 }
@@ -105,9 +115,15 @@ export function unsealed(wish: Wish): Wish {
   return rest;
 }
 
+const BY_TAP = { source: "web", permit: APPROVED } as const;
+const IN_CHAT = { source: "telegram", permit: CHAT } as const;
+
 type Begun = { state: "approved" | "failed"; transactionId?: Id<"transactions">; error?: string };
 
-async function begun(ctx: MutationCtx, { userId, wish, idempotencyKey }: Approval): Promise<Begun> {
+async function carriedOn(
+  ctx: MutationCtx,
+  { userId, wish, idempotencyKey, begun }: Approval,
+): Promise<Begun> {
   if (wish.kind === "delivery") {
     const { kind: _kind, botTag: _tag, botId: _id, ...changes } = wish;
     await changeDelivery(ctx, userId, changes);
@@ -119,7 +135,8 @@ async function begun(ctx: MutationCtx, { userId, wish, idempotencyKey }: Approva
   try {
     const transactionId = await openTransaction(ctx, {
       ...{ userId, walletId, request, idempotencyKey, minBuyAmount, mostFee },
-      ...{ source: "web", permit: APPROVED, address: null },
+      ...(begun === "chat" ? IN_CHAT : BY_TAP),
+      address: null,
       value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
     });
     return { state: "approved", transactionId };

@@ -28,6 +28,7 @@ type Facts = {
   movedUsd: string | null;
   /** The wallet that pays. */
   payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
+  begun: Doc<"approvals">["begun"];
 };
 
 function amountOf(amount: string, token: Symbol): string {
@@ -59,11 +60,11 @@ function wishWords(wish: Wish): string {
 /** The question. */
 export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
   return [
-    [{ bold: "🔐 Your approval is asked for" }],
+    [{ bold: facts.begun === "chat" ? "🔐 Your order" : "🔐 Your approval is asked for" }],
     [wishWords(wish)],
     ...(wish.kind === "order" ? orderLines(wish.request, facts) : []),
     [
-      `Somebody who knows your userId has asked for this. Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
+      `${facts.begun === "chat" ? "" : "Somebody who knows your userId has asked for this. "}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
     ],
   ];
 }

@@ -13,7 +13,7 @@ import { NO_WALLET, type WalletKind } from "../model";
 import { shortfallOf } from "../transactions/states";
 import type { TransactionRequest, TransactionState } from "../transactions/tables";
 import { askOwner } from "./asking";
-import type { Wish } from "./tables";
+import type { OrderWish } from "./tables";
 
 /** An order from its endpoint to its answer: carried out, asked of its owner, or only rehearsed. For actions. */
 
@@ -93,7 +93,7 @@ async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: nu
   const wish = { kind: "order" as const, walletId: wallet.walletId, request };
   const { idempotencyKey } = call;
   const answer = await askOwner(ctx, { userId, wish, idempotencyKey, keyHash: call.caller.keyHash }, () =>
-    foundFor(ctx, order, wallet),
+    foundFor(ctx, { ...wallet, userId, request, caller: call.caller, asked: "approval" }),
   );
   if (answer.transactionId === null) return { waits: answer };
   const { settle } = await desk();
@@ -107,16 +107,29 @@ async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: nu
  * What the owner is shown, as a rehearsal finds it.
  * @throws AppError for what would be refused whatever the owner says.
  */
-async function foundFor(ctx: ActionCtx, { userId, request, call }: Order, { walletId, address }: Wallet) {
+export async function foundFor(
+  ctx: ActionCtx,
+  {
+    userId,
+    walletId,
+    address,
+    request,
+    caller,
+    asked,
+  }: Pick<Order, "userId" | "request"> &
+    Pick<Wallet, "walletId" | "address"> & {
+      caller: Pick<Call["caller"], "address" | "keyHash">;
+      asked: "approval" | "chat";
+    },
+) {
   const { rehearse } = await rehearsals();
-  const { caller } = call;
   const payer = { userId, walletId, address };
-  const found = await rehearse(ctx, { payer, request, caller, isAsked: true });
+  const found = await rehearse(ctx, { payer, request, caller, asked });
   const { refusal, valueMicroUsd, valueUsd, swap } = found;
   if (refusal !== null && refusal.status !== 202 && refusal.code !== null)
     throw new AppError(refusal.code, refusal.error);
   const mostFee = found.mostFee === null ? null : feeFor(found.mostFee);
-  const wish: Wish = {
+  const wish: OrderWish = {
     ...{ kind: "order", walletId, request },
     ...(valueMicroUsd === null ? {} : { valueMicroUsd }),
     ...(swap === null ? {} : { minBuyAmount: swap.minBuyAmount }),
@@ -189,7 +202,7 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
     async () => {
       const { rehearse } = await rehearsals();
       const payer = { userId, walletId, address };
-      return rehearse(ctx, { payer, request, caller: call.caller, isAsked: false });
+      return rehearse(ctx, { payer, request, caller: call.caller });
     },
     refuseCrowd,
     "moving",

@@ -77,10 +77,10 @@ const send: MountedEndpoint = endpoint({
     const request = { kind: "send" as const, token, toAddress, amount };
     if (dryRun) {
       const { outcome } = await rehearse(ctx, { userId, from, request, call });
-      return { ...outcome, token, toAddress, amount, ...warned(userId) };
+      return { ...outcome, token, toAddress, amount, ...warned(call.named) };
     }
     const done = await carryOut(ctx, { userId, from, request, call });
-    const told = { token, toAddress, amount, ...warned(userId, call.idempotencyKey) };
+    const told = { token, toAddress, amount, ...warned(call.named, call.idempotencyKey) };
     if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
     return { ...done.outcome, ...told };
   },
@@ -165,18 +165,18 @@ const swap: MountedEndpoint = endpoint({
     const request = { kind: "swap" as const, ...swap, ...(acceptUnpriced ? { acceptUnpriced } : {}) };
     if (dryRun) {
       const { outcome, quoted } = await rehearse(ctx, { userId, from: "custody", request, call });
-      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(userId) };
+      return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(call.named) };
     }
     const done = await carryOut(ctx, { userId, from: "custody", request, call });
     if (done.waits !== null) {
-      const told = { fromToken, toToken, sellAmount: amount, ...warned(userId, call.idempotencyKey) };
+      const told = { fromToken, toToken, sellAmount: amount, ...warned(call.named, call.idempotencyKey) };
       return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
     }
     const { outcome, view } = done;
     if (view.terms === undefined) throw new Error("A signed swap has its terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
-    return { ...outcome, fromToken, toToken, ...told, ...warned(userId, call.idempotencyKey) };
+    return { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };
   },
 });
 
@@ -217,7 +217,7 @@ const transaction: MountedEndpoint = endpoint({
     explorerUrl,
     ...weakId,
   }),
-  handler: async (ctx, { userId, txHash }, { caller }) => {
+  handler: async (ctx, { userId, txHash }, { caller, named }) => {
     await refuseGuessing(ctx, "miss", caller, txHash);
     const view = await ctx.runQuery(internal.wallets.transactions.orders.byHash, { userId, txHash });
     if (view === null || view.request.kind === "settlement" || view.request.kind === "anchor") {
@@ -234,7 +234,7 @@ const transaction: MountedEndpoint = endpoint({
       ...traded,
       ...(minedAs === undefined ? {} : { minedAs }),
       explorerUrl: EXPLORER + (minedAs ?? txHash),
-      ...warned(userId),
+      ...warned(named),
     };
   },
 });

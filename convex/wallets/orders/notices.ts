@@ -3,6 +3,7 @@ import { enqueueCard, linkedChat } from "../../messenger/model";
 import { FREEZE } from "../../messenger/owners";
 import { byWalletId } from "../model";
 import { byId } from "../transactions/model";
+import { shortfallOf } from "../transactions/states";
 import { requestWords } from "./cards";
 import { change } from "../../lib/changes";
 
@@ -29,3 +30,21 @@ export const tell = change(
     });
   },
 );
+
+/** Tells the account what has become of an order that was begun there. */
+export const ended = change({ transactionId: v.id("transactions") }, async (ctx, { transactionId }) => {
+  const row = await byId(ctx, transactionId);
+  const { userId, request, state, txHash, minedAs = txHash } = row;
+  const chatId = await linkedChat(ctx, userId);
+  if (chatId === null) return;
+  const fault = state === "failed" ? (row.error ?? "It has failed") : shortfallOf(row);
+  const lines = [
+    requestWords(request, undefined),
+    ...(fault === null ? [] : [fault]),
+    ...(minedAs === undefined ? [] : [`Transaction ${minedAs}`]),
+  ];
+  await enqueueCard(ctx, {
+    ...{ userId, chatId, bot: "default", kind: "order" },
+    paragraphs: [[{ bold: fault === null ? "✅ Done" : "⚠️ Not done" }], ...lines.map((line) => [line])],
+  });
+});

@@ -8,7 +8,7 @@ import { AppError } from "../../lib/errors";
 import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import { approvingLink, enqueueCard, linkOf } from "../../messenger/model";
-import { APPROVED, verdictNow } from "../../users/access";
+import { APPROVED, verdictNow, type Permit } from "../../users/access";
 import { levelRowOf, rulesOf } from "../../users/levels";
 import { FROZEN } from "../permits";
 import { limitsOf, refusalOf } from "../limits/policies";
@@ -26,7 +26,7 @@ import {
 import { byWalletId } from "../model";
 import { questionButtons, questionCard, vFound } from "./cards";
 import { recipientOf } from "./recipients";
-import { vWish, type Wish } from "./tables";
+import { vWish, type OrderWish, type Wish } from "./tables";
 
 /** Asking an owner, and how that stands, for actions. */
 
@@ -109,7 +109,7 @@ export const propose = internalMutation({
       );
     const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
     if (isFrozen) throw new AppError("paused", FROZEN);
-    const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, now) : null;
+    const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, APPROVED, now) : null;
     await refuseTooMany(ctx, userId, now);
     return shown(ctx, await ask(ctx, { userId, wish, account, policyVersion, key, found, movedUsd }), now);
   },
@@ -125,14 +125,15 @@ async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
 const NOBODY_TO_ASK =
   "This order needs its owner, and no messenger account is linked where they could be asked";
 
-/** Whether the limits let an order through that its owner approves. @returns What has moved in 24 hours, decimal USD. */
-async function judged(
+/** Whether the limits let an order through that its owner taps. @returns What has moved in 24 hours, decimal USD. */
+export async function judged(
   ctx: QueryCtx,
   userId: string,
-  { request, valueMicroUsd }: Extract<Wish, { kind: "order" }>,
+  { request, valueMicroUsd }: OrderWish,
+  permit: Permit,
   now: number,
 ): Promise<string | null> {
-  const limits = await limitsOf(ctx, { userId, permit: APPROVED, address: null, request }, now);
+  const limits = await limitsOf(ctx, { userId, permit, address: null, request }, now);
   const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
   const refusal = pauseOf() ?? refusalOf(limits, value);
   if (refusal !== null) throw refusal;
@@ -140,45 +141,52 @@ async function judged(
   return moved === undefined ? null : formatUnits(moved.used / 10_000n, 2);
 }
 
-async function ask(
+type Question = {
+  userId: string;
+  wish: Wish;
+  account: Doc<"messengerLinks">;
+  policyVersion: number;
+  key: string;
+  found: Infer<typeof vFound> | null;
+  movedUsd: string | null;
+  begun?: "chat";
+};
+
+/** Sends the question. */
+async function ask(ctx: MutationCtx, question: Question): Promise<Doc<"approvals">> {
+  const { id, paragraphs, buttons } = await write(ctx, question);
+  const { userId, account } = question;
+  const card = await enqueueCard(ctx, {
+    ...{ userId, chatId: account.messengerId, bot: "default", kind: "approval" },
+    ...{ paragraphs, buttons },
+  });
+  await ctx.db.patch("approvals", id, { card });
+  const row = await ctx.db.get("approvals", id);
+  if (row === null) throw new AppError("internal", "The approval is gone");
+  return row;
+}
+
+/** Writes a question down. @returns The card with it. */
+export async function write(
   ctx: MutationCtx,
-  {
-    userId,
-    wish,
-    account: { _id: linkId, messengerId },
-    policyVersion,
-    key: idempotencyKey,
-    found,
-    movedUsd,
-  }: {
-    userId: string;
-    wish: Wish;
-    account: Doc<"messengerLinks">;
-    policyVersion: number;
-    key: string;
-    found: Infer<typeof vFound> | null;
-    movedUsd: string | null;
-  },
-): Promise<Doc<"approvals">> {
+  { userId, wish, account, policyVersion, key: idempotencyKey, found, movedUsd, begun }: Question,
+) {
+  const { _id: linkId, messengerId } = account;
   const now = Date.now();
   const expiresAt = now + ASKED_MS;
   const payer = wish.kind === "order" ? await byWalletId(ctx, wish.walletId) : null;
   const recipient = await recipientOf(ctx, userId, wish, now);
   const id = await ctx.db.insert("approvals", {
     ...{ userId, linkId, messengerId, wish, idempotencyKey, policyVersion, expiresAt },
+    ...(begun === undefined ? {} : { begun }),
     state: "open",
   });
-  const card = await enqueueCard(ctx, {
-    ...{ userId, chatId: messengerId, bot: "default", kind: "approval" },
-    paragraphs: questionCard(wish, { found, recipient, movedUsd, payer }, expiresAt),
-    buttons: questionButtons(id),
+  const closing = await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, {
+    approvalId: id,
   });
-  await ctx.db.patch("approvals", id, { card });
-  if (wish.kind === "delivery")
-    await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, { approvalId: id });
-  const row = await ctx.db.get("approvals", id);
-  if (row === null) throw new AppError("internal", "The approval is gone");
-  return row;
+  await ctx.db.patch("approvals", id, { closing });
+  const paragraphs = questionCard(wish, { found, recipient, movedUsd, payer, begun }, expiresAt);
+  return { id, paragraphs, buttons: questionButtons(id) };
 }
 
 /** Takes the sealed token off a question that nobody has answered. */

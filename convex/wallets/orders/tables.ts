@@ -28,6 +28,7 @@ export const vWish = v.union(
   }),
 );
 export type Wish = Infer<typeof vWish>;
+export type OrderWish = Extract<Wish, { kind: "order" }>;
 
 export const orderTables = {
   /**
@@ -40,6 +41,8 @@ export const orderTables = {
     linkId: v.id("messengerLinks"),
     messengerId: v.string(),
     wish: vWish,
+    /** Where it was begun, if not by somebody who has named the `userId` alone: then the tap is no approval of another's wish. */
+    begun: v.optional(v.literal("chat")),
     /** By which a repeat finds it. */
     idempotencyKey: v.string(),
     /** Under which rules of the owner's it was asked (`users/levels`): under others it is void. */
@@ -48,13 +51,16 @@ export const orderTables = {
     state: literals("open", "approved", "refused", "failed"),
     card: v.optional(v.id("messages")),
     expiresAt: v.number(),
+    /**
+     * What ends it with its time, and is called off by its end. No backup holds what is scheduled: a question that was put
+     * back by one, and has had its answer since, or was asked in another deployment, has none that waits, and is void.
+     */
+    closing: v.optional(v.id("_scheduled_functions")),
     decidedAt: v.optional(v.number()),
     transactionId: v.optional(v.id("transactions")),
     error: v.optional(v.string()),
   })
-    // Those of the last day, by when they were asked.
-    // eslint-disable-next-line @convex-dev/no-duplicate-indexes
-    .index("by_userId", ["userId"])
+    .index("by_userId_and_begun", ["userId", "begun"])
     .index("by_userId_and_idempotencyKey", ["userId", "idempotencyKey"])
     .index("by_userId_and_state", ["userId", "state"]),
 };
@@ -62,7 +68,7 @@ export const orderTables = {
 export const orderRecords: RecordsOf<typeof orderTables> = {
   approvals: {
     keep: "why something was signed",
-    ownedBy: { rows: ofUser("by_userId"), section: "approvals", onDeletion: "stay" },
+    ownedBy: { rows: ofUser("by_userId_and_begun"), section: "approvals", onDeletion: "stay" },
     withheld: ["wish"],
   },
 };

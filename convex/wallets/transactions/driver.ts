@@ -19,17 +19,8 @@ const RESOLVE_PAUSE_MS = SECOND;
  * Works through one wallet's transactions, one after another: the one owner of its next nonce. Whatever fails before
  * the signature ends the request with a reason; behind the signature only the chain decides.
  */
-export const drive = providerAction({
-  args: { walletId: v.string(), driver: v.number() },
-  returns: v.null(),
-  handler: async (ctx, term) => {
-    await serve(
-      ctx,
-      term,
-      await ctx.runMutation(internal.wallets.transactions.progress.queue.nextWork, term),
-    );
-    return null;
-  },
+export const drive = providerAction({ walletId: v.string(), driver: v.number() }, async (ctx, term) => {
+  await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.progress.queue.nextWork, term));
 });
 
 /**

@@ -150,7 +150,8 @@ export async function openTransaction(
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   if (permit.by === "owner" || permit.by === "approval") await noteRecipient(ctx, wallet, request);
-  if (permit.by !== "approval" && permit.by !== "unclaimed")
+  // What was tapped is told by its card.
+  if (permit.by !== "approval" && permit.by !== "chat" && permit.by !== "unclaimed")
     await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.tell, {
       transactionId,
       way: wayOf(order),

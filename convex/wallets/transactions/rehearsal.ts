@@ -73,13 +73,13 @@ type SwapRehearsal = {
 
 /**
  * @property caller Who asks.
- * @property isAsked Whether its owner is asked.
+ * @property asked That it is to be put to its owner, and where it was begun.
  */
 type Wanted = {
   payer: Payer;
   request: OrderRequest;
   caller: Pick<Caller, "address" | "keyHash">;
-  isAsked: boolean;
+  asked?: "approval" | "chat";
 };
 
 /** What 0x's API says of a swap whose gas it does not know. */
@@ -89,11 +89,12 @@ const USUAL_SWAP_GAS = 300_000n;
 const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repeat(65)}`]);
 
 export const rehearse = counted(
-  async (ctx: ActionCtx, { payer, request, caller, isAsked }: Wanted): Promise<Rehearsal> => {
+  async (ctx: ActionCtx, { payer, request, caller, asked }: Wanted): Promise<Rehearsal> => {
     const token = request.kind === "send" ? request.token : request.fromToken;
     const micro = await valueOf(ctx, { token, amount: request.amount });
     const standing = await ctx.runQuery(internal.wallets.transactions.standing.of, {
-      ...{ userId: payer.userId, request, caller: caller.address, isAsked, now: Date.now() },
+      ...{ userId: payer.userId, request, caller: caller.address, now: Date.now() },
+      ...(asked === undefined ? {} : { asked }),
       ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),
       ...(micro === null ? {} : { valueMicroUsd: micro }),
     });

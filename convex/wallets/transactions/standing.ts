@@ -1,9 +1,10 @@
 import { v } from "convex/values";
+import { literals } from "convex-helpers/validators";
 import { internalQuery } from "../../_generated/server";
 import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";
 import { approvingLink } from "../../messenger/model";
-import { APPROVED, verdictNow } from "../../users/access";
+import { APPROVED, CHAT, verdictNow } from "../../users/access";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, pauseOf } from "./model";
 import { vRequest } from "./tables";
@@ -50,18 +51,20 @@ export const of = internalQuery({
     now: v.number(),
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
-    /** It is put to its owner: what holds is what holds for an approval. */
-    isAsked: v.optional(v.boolean()),
+    /** It is put to its owner: what holds is what holds for an approval, or for what is begun in the chat. */
+    asked: v.optional(literals("approval", "chat")),
     keyHash: v.optional(v.string()),
   },
   returns: vStanding,
-  handler: async (ctx, { userId, request, caller, now, valueMicroUsd, isAsked: isPut = false, keyHash }) => {
+  handler: async (ctx, { userId, request, caller, now, valueMicroUsd, asked, keyHash }) => {
     const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
     // A caller who is not allowed sees the owner's limits, which an approval has as well.
-    const permit = verdict.kind === "allowed" && !isPut ? verdict : APPROVED;
+    const owners = asked === "chat" ? CHAT : APPROVED;
+    const permit = verdict.kind === "allowed" && asked === undefined ? verdict : owners;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);
     const value = valueMicroUsd === undefined ? null : BigInt(valueMicroUsd);
-    const isAsked = isPut || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
+    const isAsked =
+      asked !== undefined || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
     const ruled = verdict.kind === "allowed" || isAsked ? null : verdict;
     const told = ruled ?? failureOf(pauseOf() ?? refusalOf(limits, value));
     const { perTransfer, rolling } = limits;

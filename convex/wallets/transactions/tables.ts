@@ -69,8 +69,8 @@ const permissionFields = {
   walletId: v.string(),
   /** Whose wallet it is, "" for a service account's. */
   userId: v.string(),
-  /** What its caller had shown. */
-  by: v.union(vCredential, v.literal("approval"), v.literal("repair")),
+  /** What whoever asked for it had shown. */
+  by: v.union(vCredential, v.literal("approval"), v.literal("chat"), v.literal("repair")),
   request: vRequest,
   /** Of a swap that its owner has seen: the least that it may bring. Digits. */
   minBuyAmount: v.optional(v.string()),

@@ -13,7 +13,7 @@ import { vReported } from "../tables";
  * same: it succeeded, when the alert says, and moved the token and about the amount. A hash of another chain never is.
  */
 
-/** How long after each fruitless check the next one is; behind the last there is none. */
+/** How long after each fruitless check the next one is; after the last there is none. */
 const NEXT_CHECK_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE];
 /** Transactions per round trip. */
 const BATCH = 30;

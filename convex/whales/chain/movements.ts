@@ -66,7 +66,7 @@ function handedOn(transfers: readonly Transfer[]): Transfer[] {
       if (into.to !== out.from || endOf(into.to) !== into.to || amount === 0n) continue;
       into.amount -= amount;
       out.amount -= amount;
-      // The one that is used up gives its position: it does so once, and the other may keep a rest.
+      // The one that is used up gives its position: it moves once, and the other may keep a rest.
       const { position } = out.amount === 0n ? out : into;
       joined.push({ coin: into.coin, from: into.from, to: out.to, amount, position });
     }

@@ -1,4 +1,3 @@
-import { v } from "convex/values";
 import { internal } from "../../../_generated/api";
 import type { Doc, Id } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
@@ -18,13 +17,8 @@ import { isOpen, nonceAfter } from "../states";
 
 const TAKEN = "Another transaction took this one's place";
 
-export const check = providerAction({
-  args: ofTransaction,
-  returns: v.null(),
-  handler: async (ctx, { transactionId }) => {
-    await follow(ctx, transactionId, { mends: true });
-    return null;
-  },
+export const check = providerAction(ofTransaction, async (ctx, { transactionId }) => {
+  await follow(ctx, transactionId, { mends: true });
 });
 
 /**

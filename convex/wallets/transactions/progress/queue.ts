@@ -18,7 +18,7 @@ import {
 import { DRIVER_LEASE_MS, isHandedOut } from "../states";
 import { vSwapTerms, vTransaction } from "../tables";
 
-/** A wallet's transactions in the order in which its driver takes them. */
+/** A wallet's transactions, in its driver's order. */
 
 /** A driver's term. */
 export type Term = { walletId: string; driver: number };

@@ -4,6 +4,7 @@ import { internal } from "../../../_generated/api";
 import type { Doc } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
 import { AppError } from "../../../lib/errors";
+import { log } from "../../../lib/log";
 import { UPSTREAM } from "../../../providers/chain/client";
 import type { Preparation, Transaction } from "../../../providers/chain/preparation";
 import { broadcast, saysAgain, type Broadcast } from "../../../providers/chain/transactions";
@@ -22,24 +23,47 @@ import { nonceAfter } from "../states";
 /** A call, and everything it needs from the chain. */
 type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call: Transaction };
 
+type Account = {
+  walletId: string;
+  next: number;
+  /** Whether the account may have signed elsewhere: so much is believed when the chain says it twice. */
+  isNew?: boolean;
+  /** Whether its key may be in use elsewhere at all. A user's is here alone. */
+  isShared: boolean;
+  /** What to say when the chain names a nonce that cannot be. */
+  unlikely: string;
+};
+
 /**
  * Gives an account's call its next nonce, which is only taken when the bytes are stored. For actions.
  * @param next The next nonce as far as this service has given them out.
- * @param isNew Whether the account may have signed elsewhere: a jump this large is believed when the chain says it twice.
- * @param unlikely What to say when the chain names a nonce that cannot be.
- * @throws AppError `upstream`
+ * @throws AppError `upstream`; `paused` for a user's wallet that the chain knows more of than this service.
  */
 async function nextBytes(
   ctx: ActionCtx,
   { address, preparation, gas, call }: Unsigned,
-  { walletId, next, isNew, unlikely }: { walletId: string; next: number; isNew: boolean; unlikely: string },
+  { walletId, next, isNew = false, isShared, unlikely }: Account,
 ): Promise<Bytes> {
   const { mined, fees } = preparation;
+  if (mined > next && !isShared) throw await aheadOf(address, mined, unlikely);
   const nonce = nonceAfter(mined, next) ?? (isNew && (await saysAgain(address, mined)) ? mined : null);
   if (nonce === null) throw new AppError("upstream", unlikely);
   // What was mined and is not any more would hold up all that comes behind it.
   if (mined < nonce) await mendGap(ctx, { walletId, address, mined, only: "ended" });
   return { nonce, gas, fees, call };
+}
+
+/**
+ * The chain knows transactions of a user's wallet that this service does not: it was set back to a backup, and what it
+ * believes of the wallet's orders and limits is too old to sign by.
+ */
+async function aheadOf(address: Address, mined: number, unlikely: string): Promise<AppError> {
+  if (!(await saysAgain(address, mined))) return new AppError("upstream", unlikely);
+  log.error("wallets.behind the chain", { address, mined });
+  return new AppError(
+    "paused",
+    "The chain knows transactions of this wallet that this service does not: nothing is signed until the operator has read it back",
+  );
 }
 
 /** Signs for a wallet's driver, under the order's permission: the order's own call, or the approval that it needs first. */
@@ -50,7 +74,7 @@ export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<
   const { preparation, gas, mostFee, transaction: call } = plan;
   const address = asAddress(transaction.address);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
-  const account = { walletId, next: plan.nextNonce ?? 0, isNew: false, unlikely };
+  const account = { walletId, next: plan.nextNonce ?? 0, isShared: false, unlikely };
   const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);
   const least = plan.terms === undefined ? undefined : BigInt(plan.terms.minBuyAmount);
   return {
@@ -65,7 +89,10 @@ export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned
   const walletId = serviceWalletId(role, unsigned.address);
   const given = await ctx.runQuery(internal.wallets.transactions.progress.nonces.next, { walletId });
   const unlikely = `${UPSTREAM} reports transactions that the ${role} has not made: nothing was signed`;
-  return signAsService(walletId, await nextBytes(ctx, unsigned, { walletId, ...given, unlikely }));
+  return signAsService(
+    walletId,
+    await nextBytes(ctx, unsigned, { walletId, ...given, isShared: true, unlikely }),
+  );
 }
 
 type Outgoing = Pick<Doc<"transactions">, "_id" | "rawTransaction" | "replacement">;

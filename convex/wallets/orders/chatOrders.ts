@@ -1,0 +1,42 @@
+import { v } from "convex/values";
+import { parse } from "convex-helpers/validators";
+import { internalMutation } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
+import { vButton, vSpan } from "../../messenger/format";
+import { approvingLink } from "../../messenger/model";
+import { CHAT, TOKEN } from "../../users/access";
+import { levelOf, rulesOf } from "../../users/levels";
+import { FROZEN } from "../permits";
+import { askedWith } from "./approvals";
+import { vFound } from "./cards";
+import { judged, write } from "./proposals";
+import { vWish } from "./tables";
+
+/**
+ * Orders that are begun in the owner's chat. They wait for the tap as what others ask for does, in the same table and under
+ * the same rules; and as whoever has the chat gives both the order and the tap, they move little (`CHAT`).
+ */
+
+/** Writes an order down, once for a key. @returns The card to show; `null` where it was written before. */
+export const propose = internalMutation({
+  args: { userId: v.string(), messengerId: v.string(), wish: vWish, key: v.string(), found: vFound },
+  returns: v.union(
+    v.object({ paragraphs: v.array(v.array(vSpan)), buttons: v.array(v.array(vButton)) }),
+    v.null(),
+  ),
+  handler: async (ctx, { userId, messengerId, wish, key, found }) => {
+    if (wish.kind !== "order" || (await askedWith(ctx, userId, key)) !== null) return null;
+    const now = Date.now();
+    const account = await approvingLink(ctx, userId, now);
+    if (account?.messengerId !== messengerId)
+      throw new AppError("forbidden", "This account does not order anything for that user");
+    if ((await levelOf(ctx, userId, now)).level === "closed")
+      throw new AppError("forbidden", `Your account is closed: an order needs ${TOKEN}`);
+    const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
+    if (isFrozen) throw new AppError("paused", FROZEN);
+    const movedUsd = await judged(ctx, userId, wish, CHAT, now);
+    const question = { userId, wish, account, policyVersion, key, found, movedUsd, begun: "chat" as const };
+    const { paragraphs, buttons } = await write(ctx, question);
+    return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
+  },
+});

@@ -1,0 +1,142 @@
+import { expect, test as base } from "vitest";
+import { api } from "../../convex/_generated/api";
+import { chain, useChain, usdcOf } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { cards, createOwnersApp, owner, say, tap } from "./support";
+
+/** From one end to the other: what people and those who rob them live through, by the sums of docs/security.md. */
+
+useChain();
+
+const test = base.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => {
+    await use(createOwnersApp(chain));
+    closeApp();
+  },
+});
+
+const RICH = { ETH: 10n ** 18n, USDC: 9_000_000_000n };
+
+const send = (userId: string, toAddress: string, dollars: number, fields: object = {}) => ({
+  ...{ userId, token: "USDC", amount: String(dollars * 1_000_000), toAddress },
+  ...fields,
+});
+
+/** The two hours after which an address on the list counts are over. */
+const count = (app: WalletApp) =>
+  app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("socialRecipients").collect())
+      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
+  });
+
+test("a trading script has a key, which is stolen: it takes 100 USD by bad prices, and nothing else, until it is revoked", async ({
+  app,
+}) => {
+  const { userId, browser } = await owner(app, RICH);
+  const { key, keyId } = await browser.mutation(api.account.keys.create, {
+    name: "script",
+    scopes: ["trade"],
+  });
+  const headers = { Authorization: `Bearer ${key}` };
+  const swap = (dollars: number) =>
+    app.post(
+      "/mcp/defi/swap",
+      { userId, fromToken: "USDC", toToken: "DAI", amount: String(dollars * 1_000_000), slippageBps: 1_000 },
+      { headers },
+    );
+  expect((await swap(900)).body.success).toBe(true);
+  // The thief has it now: 11 % of 900 USD count, and no more than 100 USD may ever be lost in a day.
+  const again = await swap(900);
+  expect([again.status, again.body.error]).toEqual([400, expect.stringContaining("what swaps may lose")]);
+  const thiefs = freshAddress();
+  for (const [path, body] of [
+    ["/mcp/defi/send", send(userId, thiefs, 1)],
+    ["/user/messenger", { userId, messengerChatId: "666" }],
+    ["/webhooks", { userId, url: "https://example.com/hook" }],
+  ] as const)
+    expect([path, (await app.post(path, body, { headers })).status]).toEqual([path, 403]);
+  await browser.mutation(api.account.keys.revoke, { keyId });
+  expect((await swap(1)).status).toBe(401);
+  expect(await usdcOf(thiefs)).toBe(0n);
+});
+
+test("a new recipient: the assistant is refused by a refusal, paid by a tap, and known two hours later", async ({
+  app,
+}) => {
+  const { userId } = await owner(app, RICH);
+  const landlord = freshAddress();
+  const order = (idempotencyKey: string) =>
+    app.post("/mcp/defi/send", send(userId, landlord, 600, { idempotencyKey }));
+  expect(await order("first")).toMatchObject({
+    status: 202,
+    body: {
+      ...{ success: false, status: "awaiting_approval", idempotencyKey: "first" },
+      ...{ approvalId: expect.any(String), expiresAt: expect.any(String), amount: "600000000" },
+      error: expect.stringMatching(/^Waiting for your approval in the chat/),
+    },
+  });
+  await tap(app, "✖ Refuse");
+  expect((await order("first")).body.error).toBe("The owner has refused this");
+  const asked = await order("second");
+  expect((await cards(app)).at(-1)?.text).toContain("New: it is not on your list");
+  const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
+  expect((await app.get(follow)).body.status).toBe("awaiting_approval");
+  await tap(app, "✅ Approve");
+  expect((await app.get(follow)).body).toMatchObject({ status: "approved", kind: "send" });
+  expect((await order("second")).body).toMatchObject({ success: true, status: "confirmed" });
+  await count(app);
+  await order("third");
+  expect((await cards(app)).at(-1)?.text).toContain("On your list since");
+  expect(await usdcOf(landlord)).toBe(600_000_000n);
+});
+
+test("a lost phone: its finder moves 100 USD to the list at most, and the owner, signed in, ends that", async ({
+  app,
+}) => {
+  const { userId, browser } = await owner(app, RICH);
+  const friend = freshAddress();
+  await browser.mutation(api.account.recipients.add, { address: friend });
+  await count(app);
+  const finders = freshAddress();
+  await say(app, `/send 50 USDC to ${finders}`);
+  for (const dollars of [90, 90]) {
+    await say(app, `/send ${dollars} USDC to ${friend}`);
+    await tap(app, "✅ Approve");
+  }
+  await app.settle();
+  await say(app, "/unfreeze");
+  expect([await usdcOf(finders), await usdcOf(friend)]).toEqual([0n, 90_000_000n]);
+  await browser.mutation(api.account.freezes.freeze, {});
+  await say(app, `/send 1 USDC to ${friend}`);
+  expect((await cards(app)).at(-1)?.text).toContain("frozen");
+  const order = await app.post("/mcp/defi/send", send(userId, friend, 1), { as: "person-42" });
+  expect(order.status).toBe(503);
+  await browser.mutation(api.account.freezes.unfreeze, {});
+  await browser.mutation(api.messenger.linking.unlink, {});
+  await say(app, `/send 1 USDC to ${friend}`);
+  expect((await cards(app)).at(-1)?.text).toContain("needs your account");
+  expect((await app.post("/mcp/defi/send", send(userId, friend, 1), { as: "person-42" })).status).toBe(200);
+});
+
+test("a plain client calls itself alice, has no owner and no token, and everything works as the contract says", async ({
+  app,
+}) => {
+  const address = await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  const to = freshAddress();
+  const wrong = { headers: { Authorization: "Bearer not-a-token" } };
+  const sent = await app.post("/mcp/defi/send", send("alice", to, 25), wrong);
+  expect(sent).toMatchObject({ status: 200, body: { success: true, status: "confirmed" } });
+  const swapped = await app.post("/mcp/defi/swap", {
+    ...{ userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "100000000" },
+  });
+  expect(swapped).toMatchObject({ status: 200, body: { success: true } });
+  expect((await app.post("/user/messenger", { userId: "alice", messengerChatId: "5" })).body).toMatchObject({
+    success: true,
+  });
+  const { body } = await app.get("/mcp/wallet/balance?userId=alice");
+  expect(body).not.toHaveProperty("owner");
+  expect((await app.get("/mcp/defi/portfolio?userId=alice")).body.address).toBe(address);
+  expect(await usdcOf(to)).toBe(25_000_000n);
+  expect(await app.rows("approvals")).toEqual([]);
+});
