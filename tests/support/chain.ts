@@ -40,7 +40,8 @@ export async function beforehand(
 ): Promise<void> {
   const nonce = await clientOf(on).getTransactionCount({ address: from });
   await on.rpc("anvil_impersonateAccount", [from]);
-  const hashes = await Promise.all(calls.map((call) => on.rpc("eth_sendTransaction", [{ from, ...call }])));
+  const hashes: unknown[] = [];
+  for (const call of calls) hashes.push(await on.rpc("eth_sendTransaction", [{ from, ...call }]));
   await until(async () => {
     const receipts = await Promise.all(hashes.map((one) => on.rpc("eth_getTransactionReceipt", [one])));
     return receipts.every((receipt) => receipt !== null);

@@ -8,7 +8,7 @@ import { intercept, onChain } from "../support/outside";
 useChain();
 
 const ETHER = 10n ** 18n;
-const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]+$/i)]);
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]+$/)]);
 const plenty = {
   ETH: 2n * ETHER,
   USDC: 5_000_000_000n,
