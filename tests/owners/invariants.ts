@@ -122,7 +122,6 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
   return { ...made, account: (short: string) => `${name}${short}` };
 }
 
-type Account = Awaited<ReturnType<typeof accountOf>>;
 type Moved = { at: number; usd: number; by: string; id: Id<"transactions"> };
 
 async function play(app: App, name: string, isOwned: boolean, steps: readonly Step[], racers: number) {
