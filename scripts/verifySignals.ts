@@ -158,8 +158,6 @@ type Closed = z.output<typeof closedShape>;
 type Compared = z.output<typeof comparedShape>;
 type Status = z.output<typeof status>;
 type Head = z.output<typeof headShape>;
-type DayEvent = Extract<Event, { content: { day: string } }>;
-
 type DayEventOfPerson = Exclude<PersonEvent, { kind: "begun" }>;
 
 function isOfDay<One extends Event | PersonEvent>(

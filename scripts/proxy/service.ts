@@ -208,7 +208,8 @@ function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer);
-      reject(signal.reason);
+      const reason: unknown = signal.reason;
+      reject(reason instanceof Error ? reason : new Error("The call was called off"));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener("abort", stop);

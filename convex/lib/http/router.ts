@@ -143,9 +143,9 @@ async function asPage(failed: Response, requestId: string, page: FailurePage): P
   const { value, headers } = await page({ status, message });
   const more = ["Retry-After", "Allow"].flatMap((name) => {
     const kept = failed.headers.get(name);
-    return kept === null ? [] : [[name, kept]];
+    return kept === null ? [] : [[name, kept] as const];
   });
-  const own = { ...headers, ...PRIVATE, Vary: "Accept", ...Object.fromEntries(more) };
+  const own = { ...headers, ...PRIVATE, Vary: "Accept", ...Object.fromEntries<string>(more) };
   return respond(status, "text/html", value, requestId, own);
 }
 

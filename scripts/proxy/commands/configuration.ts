@@ -94,17 +94,18 @@ function edited(text: string, { file, key, name }: Place, server: Record<string,
 
   const own = started.safeParse(servers.data[name]);
   const { env, ...rest } = server;
+  const newEnv = fields.optional().parse(env);
   const ownEnv = fields.safeParse(own.data?.["env"]);
   const expected = own.success
-    ? { ...own.data, ...rest, ...(env === undefined ? {} : { env: { ...ownEnv.data, ...Object(env) } }) }
+    ? { ...own.data, ...rest, ...(newEnv === undefined ? {} : { env: { ...ownEnv.data, ...newEnv } }) }
     : server;
   if (isDeepStrictEqual(servers.data[name], expected)) return text;
   if (!own.success)
     set(before[key] === null ? [key] : [key, name], before[key] === null ? { [name]: server } : server);
   else {
     for (const [field, value] of Object.entries(rest)) set([key, name, field], value);
-    if (env !== undefined && !ownEnv.success) set([key, name, "env"], env);
-    else for (const [field, value] of Object.entries(Object(env))) set([key, name, "env", field], value);
+    if (newEnv !== undefined && !ownEnv.success) set([key, name, "env"], newEnv);
+    else for (const [field, value] of Object.entries(newEnv ?? {})) set([key, name, "env", field], value);
   }
   // Whatever the text was like, a client has to read from it what it read before, and this server.
   const after = { ...before, [key]: { ...servers.data, [name]: expected } };

@@ -45,7 +45,10 @@ export async function install(words: readonly string[], builtIn: BuiltIn): Promi
     return;
   }
   const { changed, backup } = await enter({ file, key: client.key, name: SERVER_NAME }, server);
-  if (!changed) return void console.log(`${file} has ${SERVER_NAME} already: nothing was changed.`);
+  if (!changed) {
+    console.log(`${file} has ${SERVER_NAME} already: nothing was changed.`);
+    return;
+  }
   console.log(`${file} now has ${SERVER_NAME}.${backup === null ? "" : ` As it was before: ${backup}`}`);
   console.log("Restart the client to use it.");
 }
