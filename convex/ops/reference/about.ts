@@ -13,7 +13,7 @@ export const about = {
       'A failure is `{"error": "what was wrong"}` with the status that fits. An unknown path is 404; another method is 405, with the allowed ones in `Allow`. Every answer comes within 28 seconds and has its own `X-Request-Id`: tell it when something went wrong.',
       "What costs the service something is counted against a quota of the caller's address and one of the user. Such an answer says in `RateLimit-Policy` how much may be asked for (`q`) and in how many seconds a used-up quota fills again (`w`), and in `RateLimit` what is left (`r`) and in how many seconds it is whole again (`t`); 429 names what is used up, and `Retry-After` when to come back. What the providers may cost the service in a day is bounded too: callers who are not signed in are refused first. Of whatever callers share, one address or signed-in user takes at most a tenth of what is left.",
     ].join("\n\n"),
-    license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    license: { name: "All rights reserved", identifier: "LicenseRef-UNLICENSED" },
   },
   /** By the tag's name, in the list of domains. */
   tags: {

@@ -94,7 +94,7 @@ function edited(text: string, { file, key, name }: Place, server: Record<string,
 
   const own = started.safeParse(servers.data[name]);
   const { env, ...rest } = server;
-  const newEnv = fields.optional().parse(env);
+  const newEnv = env === undefined ? undefined : fields.parse(env);
   const ownEnv = fields.safeParse(own.data?.["env"]);
   const expected = own.success
     ? { ...own.data, ...rest, ...(newEnv === undefined ? {} : { env: { ...ownEnv.data, ...newEnv } }) }
