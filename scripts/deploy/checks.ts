@@ -6,17 +6,17 @@ import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
 /** The code of the bundle without source maps, in bytes. The platform's own limit is 32 MiB, with what is embedded. */
-export const SIZE_BUDGET = 3_350_000;
+export const SIZE_BUDGET = 3_420_000;
 
 /** Files that travel as modules, in bytes together: they are loaded by what draws pictures or hands out the reference, and by nothing else. */
-export const EMBEDDED_BUDGET = 1_560_000;
+export const EMBEDDED_BUDGET = 1_563_000;
 const EMBEDDED = ["pictures/rendererBytes.js", "pictures/fontBytes.js", "ops/reference/written.js"];
 const DRAWING = "pictures/png.js";
 
 /** The router, evaluated for every request with all it imports, in bytes. */
 export const HTTP_BUDGET = 120_000;
 /** A domain's endpoints, evaluated beside it when one of them is asked for: what a few handlers need is loaded by them. */
-export const ENDPOINTS_BUDGET = 450_000;
+export const ENDPOINTS_BUDGET = 454_000;
 const ENDPOINTS = /\/(?:h|\w+H)ttp\.js$/;
 
 /** The platform gives up the analysis of a push after so long, in ms. */
