@@ -29,9 +29,8 @@ import { whaleEndpoints } from "./whales/http";
  * `http.ts` has their paths.
  */
 
-/** By domain; the names are the tags of the API document. */
-export const domains: Record<string, MountedEndpoint[]> = {
-  pages: pageEndpoints,
+/** What the API document offers, by domain; the names are its tags. */
+export const offered: Record<string, MountedEndpoint[]> = {
   market: marketEndpoints,
   prices: priceEndpoints,
   chat: chatEndpoints,
@@ -44,8 +43,14 @@ export const domains: Record<string, MountedEndpoint[]> = {
   messenger: [...messengerEndpoints, ...linkingEndpoints, ...botEndpoints],
   wallets: [...walletEndpoints, ...transactionEndpoints, ...approvalEndpoints],
   social: socialEndpoints,
-  compat: [...compatEndpoints, ...compatMessengerEndpoints],
   service: [...opsEndpoints, ...referenceEndpoints],
+};
+
+/** With what the reference page alone tells: the pages for people, and the names that earlier clients call. */
+export const domains: Record<string, MountedEndpoint[]> = {
+  pages: pageEndpoints,
+  ...offered,
+  compat: [...compatEndpoints, ...compatMessengerEndpoints],
 };
 
 export const endpoints = Object.values(domains).flat();

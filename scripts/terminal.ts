@@ -67,14 +67,17 @@ function wrap(line: string, width: number): string[] {
 }
 
 function visible(html: string): string {
-  return unescape(html.replace(/<\/?b>/g, ""));
+  return unescape(html.replace(/<\/?(?:b|code)>/g, ""));
 }
 
 function styled(html: string): string {
   return unescape(
     isTerminal
-      ? html.replaceAll("<b>", "\u001b[1m").replaceAll("</b>", "\u001b[0m")
-      : html.replace(/<\/?b>/g, ""),
+      ? html
+          .replaceAll("<b>", "\u001b[1m")
+          .replaceAll("</b>", "\u001b[0m")
+          .replace(/<\/?code>/g, "")
+      : html.replace(/<\/?(?:b|code)>/g, ""),
   );
 }
 

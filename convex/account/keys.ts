@@ -118,6 +118,11 @@ export const revoke = mutation({
     await ctx.db.patch("apiKeys", keyId, { revokedAt: Date.now() });
     await changeRules(ctx, userId);
     await recordAudit(ctx, { actor: userId, action: "API key revoked", subject: keyId });
+    const paragraphs = [
+      [{ bold: "🔑 A key of your account is revoked" }],
+      [`${row.name} opens nothing any more.`],
+    ];
+    await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
     return null;
   },
 });

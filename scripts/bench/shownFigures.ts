@@ -2,17 +2,8 @@ import type { Source } from "../../convex/evidence/text/sources";
 
 /** Reads the figures of a settled text again, without the code that printed them: what a careful reader would check. */
 
-export type ShownFigure = {
-  text: string;
-  /** The word before it, in small letters. */
-  before: string;
-  value: number;
-  /** What one in its last place is worth. */
-  place: number;
-  /** The numbers of the bracket right behind it, and what else that says; `null` without one. */
-  ids: number[] | null;
-  label: string;
-};
+/** `ids`: the numbers of the bracket right behind it, `null` without one; `place`: what one in its last place is worth. */
+type ShownFigure = ReturnType<typeof shownFigures>[number];
 
 const SCALES: readonly [pattern: RegExp, times: number][] = [
   [/^(?:T\b|Bio\.|billones|万亿|兆|tri\b|trillion)/, 1e12],
@@ -23,7 +14,7 @@ const SCALES: readonly [pattern: RegExp, times: number][] = [
 ];
 
 /** Every figure outside quotations and brackets; lengths of time and "of the 50" are none. */
-export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
+export function shownFigures(text: string, point: "." | ",") {
   const brackets: { ids: number[]; label: string }[] = [];
   const open = text
     .replace(/\[(\d+(?:, \d+)*(?:[:;] [^\]]*)?)\]/g, (_whole, told: string) => {
@@ -36,17 +27,14 @@ export function shownFigures(text: string, point: "." | ","): ShownFigure[] {
     .replace(/^\s*\d{1,2}[.)]\s/gm, " ");
   return Array.from(
     open.matchAll(/[−-]?\d(?:[\d.,]|[\u00A0\u202F](?=\d{3}))*(?<=\d)/g),
-    ({ 0: told, index }): ShownFigure[] => {
+    ({ 0: told, index }) => {
       const behind = open.slice(index + told.length);
       if (/^[-\s]?(?:h\b|hours?|Stunden|horas|heures|小时|days?)/.test(behind) || /^50$/.test(told))
         return [];
       const scale = behind.trimStart();
       const [, times = 1] = SCALES.find(([pattern]) => pattern.test(scale)) ?? [];
-      const decimal = told
-        .replace("−", "-")
-        .replace(/\s/g, "")
-        .replaceAll(point === "." ? "," : ".", "")
-        .replace(",", ".");
+      const bare = told.replace("−", "-").replace(/\s/g, "");
+      const decimal = bare.replaceAll(point === "." ? "," : ".", "").replace(",", ".");
       const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
       // Between the figure and its bracket stands its unit alone, or figures that share it.
       const hasUnit =

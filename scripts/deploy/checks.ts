@@ -9,7 +9,7 @@ import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./r
 export const SIZE_BUDGET = 3_420_000;
 
 /** Files that travel as modules, in bytes together: they are loaded by what draws pictures or hands out the reference, and by nothing else. */
-export const EMBEDDED_BUDGET = 1_563_000;
+export const EMBEDDED_BUDGET = 1_570_000;
 const EMBEDDED = ["pictures/rendererBytes.js", "pictures/fontBytes.js", "ops/reference/written.js"];
 const DRAWING = "pictures/png.js";
 

@@ -1,5 +1,5 @@
 import openapiTypes, { astToString } from "openapi-typescript";
-import { domains } from "../../convex/endpoints";
+import { offered } from "../../convex/endpoints";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { openApi } from "../reference/document";
 import { shared } from "../reference/shared";
@@ -57,7 +57,7 @@ export function clientFiles({
 
 /** The document's types. Of the spellings that a field accepts they tell the proper one: an editor completes by that. */
 export async function apiTypes(): Promise<string> {
-  const whole = openApi(domains, packageFile.config.serviceUrl);
+  const whole = openApi(offered, packageFile.config.serviceUrl);
   const { paths, components } = whole;
   const proper: OpenApi = {
     ...whole,

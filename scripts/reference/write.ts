@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "fflate";
-import { domains } from "../../convex/endpoints";
+import { domains, offered } from "../../convex/endpoints";
 import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
@@ -13,10 +13,9 @@ import { shared } from "./shared";
 
 /** The document, the page and the text for models of a deployment at this address, with the headers of its pages. */
 export function reference(address: string) {
-  const document = openApi(domains, address);
-  const { book: pages, headers } = book(document);
+  const { book: pages, headers } = book(openApi(domains, address));
   const texts = {
-    document: JSON.stringify(shared(document)),
+    document: JSON.stringify(shared(openApi(offered, address))),
     page: JSON.stringify(pages),
     llms: llmsText(domains, address),
   };

@@ -82,7 +82,7 @@ describe("the bot", () => {
     app.standins.fail("llm", { mode: "reply", content, schema: "chat" });
     const answers = await say(app, "/ask How is Bitcoin?", { answers: 2 });
     expect(answers.at(-1)).toMatch(
-      /Bitcoin is at \$1\d\d,\d{3} \[1: now\]\. It will reach \$420,000 \[model\]\./,
+      /Bitcoin is at \$1\d\d,\d{3} <a href="https:\/\/www\.coingecko\.com\/[^"]+">\[1: now\]<\/a>\. It will reach \$420,000 \[model\]\./,
     );
   });
 

@@ -16,6 +16,7 @@ import { random, type Random } from "../../scripts/standins/random";
 import { clientOf } from "../chain/support";
 import { until } from "../support/waiting";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { beforehand } from "../support/chain";
 import { closeApp } from "../support/world";
 import { hostileTokenAbi, place, puppetCall, puppetRun, register, type Step } from "./contracts";
 import { lie, redirect, type SentQuote } from "./quotes";
@@ -208,19 +209,11 @@ function puppetry(quote: SentQuote, { owner, fromToken, toToken, amount }: Order
 async function careless(app: WalletApp, chain: Chain, userId: string): Promise<Address> {
   const amounts = Object.fromEntries(SYMBOLS.map((symbol) => [symbol, 10_000n * ONE[symbol]]));
   const owner = await app.fundedWallet(userId, amounts);
-  await chain.rpc("anvil_impersonateAccount", [owner]);
-  const hashes: string[] = [];
-  for (const token of Object.values(TOKENS)) {
-    for (const spender of [PERMIT2, PUPPET]) {
-      const args = [maxUint256 / 2n] as const;
-      const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, ...args] });
-      hashes.push(hex.parse(await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }])));
-    }
-  }
-  await until(async () => {
-    const receipts = await Promise.all(hashes.map((one) => chain.rpc("eth_getTransactionReceipt", [one])));
-    return receipts.every((receipt) => receipt !== null);
-  });
+  const spenders = [PERMIT2, PUPPET].map((spender) =>
+    encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, maxUint256 / 2n] }),
+  );
+  const calls = Object.values(TOKENS).flatMap((to) => spenders.map((data) => ({ to, data })));
+  await beforehand(chain, owner, calls);
   return owner;
 }
 

@@ -4,7 +4,6 @@ import * as z from "zod";
 import type { Chain } from "../../scripts/chain";
 import { NATIVE, PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf, transferTo } from "../chain/support";
-import { until } from "../support/waiting";
 import { createWalletApp, startTestChain, type WalletApp } from "../support/walletApp";
 import { place, puppetCall, puppetRun, register, type Step } from "./contracts";
 import "./meta";
@@ -12,7 +11,7 @@ import { playDishonestSwaps } from "./dishonestSwaps";
 import { lie, redirect, type SentQuote } from "./quotes";
 import { actionsAbi } from "../../scripts/chain/abis";
 import { callOf, giveAway, readCall, writeCall } from "./settlerCalls";
-import { test } from "../support/chain";
+import { beforehand, test } from "../support/chain";
 import { intercept } from "../support/outside";
 import { answering } from "../support/rpc";
 
@@ -56,10 +55,8 @@ const sendAll = (to: Address): Hex =>
 
 /** An allowance that the wallet's owner gave once. */
 async function allow(owner: Address, token: Address, spender: Address, amount = maxUint256): Promise<void> {
-  await chain.rpc("anvil_impersonateAccount", [owner]);
   const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
-  const hash = hex.parse(await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }]));
-  await until(async () => (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null);
+  await beforehand(chain, owner, [{ to: token, data }]);
 }
 
 async function world(env: Record<string, string> = {}) {

@@ -42,10 +42,10 @@ describe("a promotion", () => {
 
   test("needs more where more arms are compared: the best of several seems better sooner", async () => {
     const app = createApp({ now: EIGHT, env: ARMS });
-    await shown(app, 32, 0.15);
+    await shown(app, 20, 0.15);
     await shown(app, 40, 0, { arm: "gpt-5-mini@signal-2", against: CHAMPION });
     await shown(app, 40, 0, { arm: "gpt-5-mini@signal-3", against: CHAMPION });
-    await expect(promote(app, { arm: CHALLENGER })).rejects.toThrow(/over 32 days, 60 is needed/);
+    await expect(promote(app, { arm: CHALLENGER })).rejects.toThrow(/over 20 days, 60 is needed/);
   });
 
   test("has the daily signals written by the promoted model and prompt, and stands in the record", async () => {

@@ -74,7 +74,7 @@ describe("the price of what is approved", () => {
     await app.post("/mcp/defi/swap", swap, { headers: { "Idempotency-Key": "s" } });
     const card = await newest(app);
     const least = Number(/for at least ([\d.]+) DAI/.exec(card)?.[1]);
-    const cost = Number(/costs at most ([\d.]+) %/.exec(card)?.[1]);
+    const cost = Number(/costs at most ([\d.]+)\s%/.exec(card)?.[1]);
     expect(least).toBeGreaterThanOrEqual(96.8);
     expect(cost).toBeGreaterThan(2.9);
     expect(Math.abs(100 - least - cost)).toBeLessThan(0.2);

@@ -1,7 +1,7 @@
 import { describe, expect, test as base } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { orderIn } from "../../convex/bot/commands/orders";
-import { SECRET, updateOf } from "../bot/support";
+import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { chain, useChain, usdcOf } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
@@ -137,6 +137,23 @@ describe("an order in the chat", () => {
       { headers: { "X-Telegram-Bot-Api-Secret-Token": SECRET } },
     );
     expect(await newest(app)).toContain("forwarded");
+    for (const text of [
+      ...[`/swap@${BOT_NAME} 25 USDC to DAI`, `/send@${BOT_NAME} 25 USDC to ${freshAddress()}`],
+      `/approve@${BOT_NAME} x`,
+    ]) {
+      await say(app, text, undefined, GROUP);
+      expect([text, await newest(app, GROUP)]).toEqual([
+        text,
+        expect.stringContaining("I answer that in a private chat only"),
+      ]);
+    }
+    const toldInGroup = (await cards(app, GROUP)).length;
+    // Without the bot's name it is not meant for it, and with it plain words are a question.
+    for (const text of ["/swap 25 USDC to DAI", "swap 25 USDC to DAI"])
+      await say(app, text, undefined, GROUP);
+    expect(await cards(app, GROUP)).toHaveLength(toldInGroup);
+    await say(app, `@${BOT_NAME} swap 25 USDC to DAI`, undefined, GROUP);
+    expect(await app.rows("approvals")).toEqual([]);
     await browser.mutation(api.account.levels.set, { level: "closed" });
     await say(app, "/swap 25 USDC to DAI");
     expect(await newest(app)).toContain("closed");

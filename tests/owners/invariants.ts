@@ -6,6 +6,7 @@ import { bind } from "../../convex/account/ownership";
 import { dropLink, endFreeze, freezeAccount, linkOwner, noteLink } from "../../convex/messenger/owners";
 import { approvingLink, linkOf } from "../../convex/messenger/model";
 import { levelOf, levelRowOf, limitsIn } from "../../convex/users/levels";
+import { byWalletId } from "../../convex/wallets/model";
 import { decide } from "../../convex/wallets/orders/approvals";
 import { createBotApp } from "../bot/support";
 import type { App } from "../support/app";
@@ -122,7 +123,6 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
   return { ...made, account: (short: string) => `${name}${short}` };
 }
 
-type Account = Awaited<ReturnType<typeof accountOf>>;
 type Moved = { at: number; usd: number; by: string; id: Id<"transactions"> };
 
 async function play(app: App, name: string, isOwned: boolean, steps: readonly Step[], racers: number) {
@@ -274,7 +274,9 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
             () => false,
           );
         const nonce = signed.size;
-        const bytes = { walletId, driver: 1, nonce, rawTransaction: "0x", txHash: `0x${name}${nonce}` };
+        // Each signature renews the lease: an order that comes after its end has begun another term.
+        const driver = await t.run(async (ctx) => (await byWalletId(ctx, walletId)).driver ?? 0);
+        const bytes = { walletId, driver, nonce, rawTransaction: "0x", txHash: `0x${name}${nonce}` };
         const stored = await t
           .mutation(internal.wallets.transactions.progress.queue.storeSigned, {
             ...{ transactionId: row._id, signed: bytes },

@@ -118,7 +118,9 @@ describe("a key", () => {
     expect(await app.rows("permissions")).toHaveLength(60);
   });
 
-  test("is shown once, stored as a hash, listed with its last use, and told of", async ({ app }) => {
+  test("is shown once, stored as a hash, listed with its last use, and told of, as is its end", async ({
+    app,
+  }) => {
     const { userId, browser } = await owner(app);
     const { key, keyId } = await made(browser, { scopes: ["read"] });
     await app.get(`/mcp/wallet/balance?userId=${userId}`, bearer(key));
@@ -134,6 +136,15 @@ describe("a key", () => {
       ),
     );
     expect(JSON.stringify(everything)).not.toContain(key);
+    await browser.mutation(api.account.keys.revoke, { keyId });
+    expect((await cards(app)).at(-1)?.text).toContain("my script opens nothing any more");
+    const { address } = await browser.mutation(api.account.recipients.add, { address: freshAddress() });
+    await browser.mutation(api.account.recipients.remove, { address });
+    const [added, removed] = (await cards(app)).slice(-2).map(({ text }) => text);
+    expect([added, removed]).toEqual([
+      expect.stringContaining("new recipient"),
+      expect.stringContaining(`off your list</b>\n\n${address}`),
+    ]);
     const wrong: Wish[] = [{ scopes: [] }, { scopes: ["read"], name: "<b>" }, { scopes: ["read"], days: 0 }];
     for (const wish of wrong)
       await expect(made(browser, wish)).rejects.toMatchObject({ data: { code: "invalid_request" } });

@@ -73,8 +73,8 @@ async function tapOn(
   });
 }
 
-export async function say(app: WalletApp, text: string, from = ALICE) {
-  await deliverTo(app, updateOf(text, { from }));
+export async function say(app: WalletApp, text: string, from = ALICE, chat = from) {
+  await deliverTo(app, updateOf(text, { from, chat }));
 }
 
 async function deliverTo(app: Pick<WalletApp, "post" | "settle">, update: unknown) {

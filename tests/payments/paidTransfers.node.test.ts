@@ -74,7 +74,7 @@ describe("without a proof", () => {
         error: "Payment required",
         resource: {
           url: expect.stringMatching(/\/agent\/research\/paid$/),
-          description: DESCRIPTION,
+          description: `${DESCRIPTION}; GET with ?preview=1 is free`,
           mimeType: "application/json",
           serviceName: expect.any(String),
           tags: expect.any(Array),

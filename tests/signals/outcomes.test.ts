@@ -45,7 +45,9 @@ describe("the outcome tracker", () => {
     expect(await totals(app)).toEqual([
       ["ALL", 1, 1, 0, 0],
       ["BTC", 1, 0, 0, 1],
+      ["BUY", 1, 1, 0, 0],
       ["ETH", 0, 1, 0, -1],
+      ["calm", 1, 1, 0, 0],
     ]);
   });
 

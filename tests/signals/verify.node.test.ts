@@ -63,11 +63,13 @@ const server = createServer((request, response) => {
       ? { addresses: [], anchors: [] }
       : url.pathname === "/signals/proof"
         ? { events: events.slice(after, after + limit), head }
-        : url.pathname === "/signals/shadow"
-          ? { events: [], head: null, arms: [], writer: "m@signal-2" }
-          : url.pathname === "/health"
-            ? { time: new Date(FIRST + DAYS * 24 * 60 * MINUTE).toISOString() }
-            : { signals: page, stats: stats?.[token === "BTC" || token === "ETH" ? token : "ALL"] };
+        : url.pathname === "/records/proof"
+          ? { events: [], head: null, count: 0 }
+          : url.pathname === "/signals/shadow"
+            ? { events: [], head: null, arms: [], writer: "m@signal-2" }
+            : url.pathname === "/health"
+              ? { time: new Date(FIRST + DAYS * 24 * 60 * MINUTE).toISOString() }
+              : { signals: page, stats: stats?.[token === "BTC" || token === "ETH" ? token : "ALL"] };
   response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
 });
 let url: string;

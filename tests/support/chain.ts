@@ -1,8 +1,9 @@
-import { getAddress, type Address } from "viem";
+import { getAddress, type Address, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, test as base } from "vitest";
 import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../chain/support";
+import { until } from "./waiting";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
 import type { WorldOptions } from "./world";
 
@@ -27,6 +28,26 @@ export function useChain(): void {
 /** Wei of an account. */
 export const etherOf = (of: string): Promise<bigint> =>
   clientOf(chain).getBalance({ address: getAddress(of) });
+
+/**
+ * Has an account send what it sent before this service had its key, such as an allowance: its nonce is what it was, since a
+ * wallet whose chain knows more than its rows signs nothing.
+ */
+export async function beforehand(
+  on: Chain,
+  from: Address,
+  calls: readonly { to: Address; data: Hex }[],
+): Promise<void> {
+  const nonce = await clientOf(on).getTransactionCount({ address: from });
+  await on.rpc("anvil_impersonateAccount", [from]);
+  const hashes: unknown[] = [];
+  for (const call of calls) hashes.push(await on.rpc("eth_sendTransaction", [{ from, ...call }]));
+  await until(async () => {
+    const receipts = await Promise.all(hashes.map((one) => on.rpc("eth_getTransactionReceipt", [one])));
+    return receipts.every((receipt) => receipt !== null);
+  });
+  await on.rpc("anvil_setNonce", [from, `0x${nonce.toString(16)}`]);
+}
 
 /** How many of an account's transactions are mined. */
 export const nonceOf = (of: string): Promise<number> =>

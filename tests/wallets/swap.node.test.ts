@@ -1,14 +1,14 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { until } from "../support/waiting";
-import { chain, useChain, test } from "../support/chain";
+import { beforehand, chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept, onChain } from "../support/outside";
 
 useChain();
 
 const ETHER = 10n ** 18n;
-const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]+$/)]);
 const plenty = {
   ETH: 2n * ETHER,
   USDC: 5_000_000_000n,
@@ -40,9 +40,7 @@ async function allowance(owner: string, token: `0x${string}`): Promise<bigint> {
 async function allow(owner: string, token: `0x${string}`, amount: bigint): Promise<void> {
   const word = (value: bigint) => value.toString(16).padStart(64, "0");
   const data = `0x095ea7b3${chain.addresses.permit2.slice(2).toLowerCase().padStart(64, "0")}${word(amount)}`;
-  await chain.rpc("anvil_impersonateAccount", [owner]);
-  await chain.rpc("eth_sendTransaction", [{ from: owner, to: token, data }]);
-  await chain.miner.look();
+  await beforehand(chain, hex.parse(owner), [{ to: token, data: hex.parse(data) }]);
   expect(await allowance(owner, token)).toBe(amount);
 }
 

@@ -149,17 +149,19 @@ export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
 
 /**
  * Whether a figure only repeats a number in what facts are called: "of the 50 largest" of its sentence's, and a time over
- * which anything is measured, for each bracket says its own; or a place that a fact has, in words.
+ * which anything is measured, for each bracket says its own; or a place, or all of the majors, as a fact has it.
  * @param named What is known of who is named before it.
  * @param shown The facts whose figures stand before it: of fifty coins as many did not rise as are left.
  */
 export function isAside(
-  { unit, readings: [said], start, end }: Figure,
+  { unit, text: written, readings: [said], start, end }: Figure,
   text: string,
   { told, named, shown, known }: Record<"told" | "named" | "shown" | "known", readonly Source[]>,
 ): boolean {
   const { value = Number.NaN } = said ?? {};
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
+  if (unit === "order" && /majors?/i.test(written))
+    return told.every((one) => one.about?.kind !== "majorsRising" || one.value === value);
   if (unit === "order") return [...told, ...named].some((one) => one.value === value && isPlace(one));
   if (unit === "hours")
     return AHEAD_BEFORE.test(before) || wordingsOf(known).some(({ hours }) => hours === value);

@@ -124,11 +124,13 @@ function readFigures(rest: string, read: Read, { named, before }: Context, desk:
   const isSummed = SUMMED.test(rest);
   const known = [...desk.ledger.facts.values()];
   const others = isUncited || figures.length === 0 ? [] : comparedIn(read, known);
+  const ends = isUncited ? [] : told.flatMap((change) => endsOf(change, known));
   for (const figure of figures) {
     const { start, end, unit } = figure;
     const subject = mentions.findLast((one) => one.end <= start)?.subject ?? named;
     const own = known.filter(({ about }) => about?.subject === subject);
-    const near = isUncited ? (subject === "" ? told : own) : inOrder([...told, ...before], figure, read);
+    const cited = [...told, ...before, ...ends];
+    const near = isUncited ? (subject === "" ? told : own) : inOrder(cited, figure, read);
     const made = adopted(figure, { facts: near, others, isSummed, isUncited });
     const facts = { told, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
     if ((made === null || unit === "none") && isAside(figure, rest, facts)) continue;
@@ -147,6 +149,15 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
   const behind = pieces.find(({ isSlot, start }) => !isSlot && start >= end)?.sides.flat() ?? [];
   const isBehind = ({ id }: Source) => behind.includes(id);
   return [...new Set([...facts.filter(isBehind), ...facts])];
+}
+
+/** A change's line says what it is from and to: the facts that have these. */
+function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): Source[] {
+  if (change === null || change.since === null || of !== "percent") return [];
+  return known.filter(({ about, unit }) => {
+    const isSame = about?.subject === change.subject && about.kind === change.kind;
+    return isSame && (about.since === null || (about.since === change.since && unit !== "percent"));
+  });
 }
 
 /** What a sentence may compare its facts with, besides: the same of the coins that it names, and the prices of its own. */

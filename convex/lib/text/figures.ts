@@ -1,4 +1,5 @@
 import {
+  ALL_MAJORS,
   MULTIPLES,
   LARGEST,
   LONGER,
@@ -103,7 +104,7 @@ const ANY_UNIT = `(?:${UNITS.map(({ list }, index) => `(?<u${index}>${list})`).j
 const ANY_SCALE = `(?:${SCALES.map(({ list }, index) => `(?<s${index}>${list})`).join("|")})${END}`;
 
 const SIGN =
-  "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
+  "(?<![\\p{L}\\p{N}.)\\]}%])[+-]|(?<=\\p{Script=Hiragana})[+-]|(?<!\\p{L})(?:[Pp]lus|[Mm]inus|negative|menos|moins|más)\\s|负|マイナス";
 const FRONT =
   "(?<money>US\\$|(?<!\\p{L})USD|(?<!R)\\$)|(?<other>R\\$|[€£¥₿]|(?<!\\p{L})(?:EUR|GBP|JPY|CNY|CHF|AUD|CAD))|(?<percent>百分之)|" +
   "(?<place>[#№第]|(?<!\\p{L})(?:No\\.|Nr\\.|[Nn]umber|[Rr]ank|Platz|place|puesto|rang|posição|posición)\\s?#?)";
@@ -130,6 +131,7 @@ const SAYS: readonly (readonly [group: string, unit: Written])[] = [
   ...UNITS.map(({ unit }, index) => [`u${index}`, unit] as const),
   ...([
     ["ticker", "coins"],
+    ...SCALES.map((_one, index) => [`s${index}`, "none"] as const),
     ["number", "none"],
     ["count", "none"],
   ] as const),
@@ -180,13 +182,14 @@ const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_EN
 const COUNTED =
   `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
   `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
+  `(?<=perfect )(?:${KNOWN})|` +
   "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
 /** A multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = words(
-  `${UNREAD}|(?<nth>(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
+  `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
     `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
     `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|` +
-    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_UNIT}|成|割)|(?<count>${COUNTED})|(?:${ALONE})`,
+    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))|(?<count>${COUNTED})|(?:${ALONE})`,
 );
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
@@ -205,6 +208,7 @@ const SPELT = [
     value,
     pattern: new RegExp(`^(?:une? |um )?(?:${list})(?:[ -]a)?[ -]?$`, "iu"),
   })),
+  ...ALL_MAJORS.map(({ times: value, list }) => ({ value, pattern: new RegExp(list, "iu") })),
   ...PLACES.map(({ times: value, list }) => ({
     value,
     pattern: new RegExp(`^(?:${list})[ -]?(?:${LARGEST})`, "iu"),

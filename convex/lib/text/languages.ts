@@ -26,7 +26,7 @@ export const UNITS = rowsOf({
   "times 1":
     "(?:to[- ]|:)1(?![\\d.,:]*\\d|\\s?%)|to[- ]one|x|×|times|[- ]?fold|-?mal|-?fach\\p{L}*|fois|veces|vezes|倍",
   "money 1":
-    "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|d[óo]lares|d[óo]lar|美元|米?ドル|доллар\\p{L}*",
+    "\\$(?!\\s?\\d)|USD[CT]?|US[- ]?[Dd]ollars?|[Dd]ollars?|bucks?|d[óo]lares|d[óo]lar|美元|米?ドル|доллар\\p{L}*",
   "money 0.01": "¢|(?:US )?cents?",
   "gwei 1": "[Gg]wei",
   [`hours ${1 / 60}`]: "min(?:ute)?s?|Minuten?|minutos?|分钟|分間",
@@ -130,21 +130,30 @@ export const NUMBER_ENDS =
   "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
+/** How many of the majors rose, where it is told of all of them. */
+const MAJORS =
+  "(?:all(?: of)?(?: the)?(?: three)?|every|each(?: of the)?(?: three)?) majors?(?: (?:coins?|is|are|was|were|has|have|all)){0,2} ";
+export const ALL_MAJORS = rowsOf({ "order 3": `${MAJORS}(?:${UP})`, "order 0": `${MAJORS}(?:${DOWN})` });
+
 /** What one amount is of another, in a word. */
 export const MULTIPLES = rowsOf({
   "times 2": "twice|double(?= (?:that|its|the|of))|doppelt(?= so)|el doble|le double|o dobro|两倍",
   "times 3": "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍",
   "times 4": "quadruple(?= (?:that|its|the|of))|四倍",
   "times 0.5":
-    "half(?= (?:the (?:coins|majors|market|top|\\uE000)|of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
-  [`times ${1 / 3}`]: "(?:a|one)[- ]third(?= of)|ein Drittel|un tercio|un tiers|um terço|三分之一",
+    "half(?= (?:the (?:coins|majors|market|top|\\uE000)|of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|(?<=by )half(?! (?:an?|of)(?!\\p{L}))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+  [`times ${1 / 3}`]:
+    "(?:a|one)[- ]third(?= of)|(?<=by )a third|ein Drittel|un tercio|un tiers|um terço|三分之一",
   [`times ${2 / 3}`]: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
-  "times 0.25": "(?:a|one)[- ]quarter(?= of)|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
+  "times 0.25":
+    "(?:a|one)[- ]quarter(?= of)|(?<=by )a quarter|ein Viertel|un cuarto|un quart(?= d)|um quarto|四分之一",
   "times 0.75": "three[- ]quarters|drei Viertel|tres cuartos|trois quarts|três quartos|四分之三",
-  "times 0.2": "(?:a|one)[- ]fifth(?= of)|ein Fünftel|un quinto|un cinquième|um quinto|五分之一",
-  "times 0.1": "(?:a|one)[- ]tenth(?= of)|ein Zehntel|una décima|un dixième|um décimo|十分之一",
+  "times 0.2":
+    "(?:a|one)[- ]fifth(?= of)|(?<=by )a fifth|ein Fünftel|un quinto|un cinquième|um quinto|五分之一",
+  "times 0.1":
+    "(?:a|one)[- ]tenth(?= of)|(?<=by )a tenth|ein Zehntel|una décima|un dixième|um décimo|十分之一",
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|by (?:half|a (?:third|quarter|fifth|tenth)(?! of))|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
-  "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻倍|翻番|减半|減半|倍増|半減";
+  "(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻了?[一两几]?[番倍]|减半|減半|腰斩|倍増|半減|半値|倍に(?=な|増|膨)";

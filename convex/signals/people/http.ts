@@ -82,6 +82,7 @@ const mine: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/records/mine",
   summary: "The caller's own arms, ended ones too.",
+  description: "Listed or not: others see an arm among /records from 30 outcomes on.",
   needs: [],
   limit: "settings",
   errors,
@@ -138,7 +139,9 @@ const propose: MountedEndpoint = endpoint({
 const end: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/records/end",
-  summary: "Ends an arm of the caller's own for good; what it has proposed goes on and stays.",
+  summary: "Ends an arm of the caller's own for good.",
+  description:
+    "What it has proposed goes on to its outcome and stays on its record. An ended arm counts among the caller's ten.",
   needs: [],
   limit: "settings",
   errors: { ...errors, not_found: "The caller has no such arm.", conflict: "It has ended already." },

@@ -1,22 +1,25 @@
+import type { Report } from "./reports";
 import { random, type Random } from "../../../scripts/standins/random";
 
 /** Plain figures of a text, altered as a careless or lying writer would: in the form they had. */
 
-export type Altered = { text: string; figure: string };
+export type Altered = Report & { figure: string };
 
 /** With a unit before or behind; digits of slots, citations, quotations and lengths of time are none. */
 const FIGURE =
   /(?:US\$ ?|\$ ?)\d[\d.,\s]*\d|\d[\d.,]*\d?(?=\s?(?:%|percent|Prozent|bps|gwei|\$|dollars?|dólares|Dollar|美元|[万亿]|mil(?:lones|hões)|milli|Mio|Mrd))/g;
 const FACTORS = [0.1, 0.31, 0.5, 0.8, 0.9, 0.94, 1.06, 1.13, 1.4, 2, 3.7, 10] as const;
 
-/** The text with one of its figures altered, for each figure `times` times. */
-export function alteredTexts(text: string, seed: string, times: number): Altered[] {
-  const chance = random("alterations", seed);
+/** A report with one of its figures altered, for each figure `times` times. */
+export function alteredOf(report: Report, times: number): Altered[] {
+  const { text, name } = report;
+  const chance = random("alterations", name);
   const open = text.replace(/\[[^\]]*\]|\{[^}]*\}|[“«„][^”»“]*[”»“]/g, (part) => "_".repeat(part.length));
   return [...open.matchAll(FIGURE)].flatMap(({ 0: told, index }) =>
-    Array.from({ length: times }, () => alteredFigure(told, chance))
-      .filter((figure) => figure !== told)
-      .map((figure) => ({ figure, text: text.slice(0, index) + figure + text.slice(index + told.length) })),
+    Array.from({ length: times }, () => alteredFigure(told, chance)).flatMap((figure) => {
+      const altered = text.slice(0, index) + figure + text.slice(index + told.length);
+      return figure === told ? [] : [{ ...report, figure, text: altered }];
+    }),
   );
 }
 
@@ -35,9 +38,10 @@ function alteredFigure(told: string, chance: Random): string {
 
 const SLIPS = 0.1;
 
-/** The text of a writer that slips: some citations are missing, some are another fact's. */
-export function slipped(text: string, seed: string): string {
-  const chance = random("slips", seed);
-  const all = text.match(/\[f\d+\]/g) ?? [];
-  return text.replace(/\[f\d+\]/g, (own) => (chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all])));
+/** A report of a writer that slips: some citations are missing, some are another fact's. */
+export function slipped(report: Report): Report {
+  const chance = random("slips", report.name);
+  const all = report.text.match(/\[f\d+\]/g) ?? [];
+  const slip = (own: string) => (chance.between(0, 1) > SLIPS ? own : chance.pick(["", ...all]));
+  return { ...report, text: report.text.replace(/\[f\d+\]/g, slip) };
 }

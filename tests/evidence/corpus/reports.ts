@@ -22,17 +22,9 @@ export function partsOf(file: string): { title: string; text: string }[] {
   });
 }
 
-const SOURCES: readonly (readonly [kinds: RegExp, source: string])[] = [
-  [/^(?:lastTrade|day|high|low|bid|ask|spread)/, "Coinbase"],
-  [/^(?:funding|openInterest)/, "Hyperliquid"],
-  [/^stablecoin/, "DefiLlama"],
-  [/^(?:usdc|block|baseFee)/, "Base, read over RPC"],
-  [/^headline/, "markets.example, found by GDELT"],
-];
-
 export function factOf(subject: string, kind: Kind, value: number | string, observedAt: number): Fact[] {
-  const source = SOURCES.find(([kinds]) => kinds.test(kind))?.[1] ?? "CoinGecko";
-  return factsOf({ subject, observedAt, source, url: "https://example.org/figures" }, { [kind]: value });
+  const by = { subject, observedAt, source: "CoinGecko", url: "https://example.org/figures" };
+  return factsOf(by, { [kind]: value });
 }
 
 /** What a line of a scene tells: `BTC: price 97250.5; change24h 3.21`. */
@@ -70,24 +62,22 @@ function sceneOf({ title, text }: { title: string; text: string }): [string, Sce
   return [name, { at, brief, keys, ledger }];
 }
 
+const MOODS = ["bullish", "bearish", "neutral"] as const;
+
 /** The coins besides the majors, and what a model says of the mood: `mood: SOL bearish 8 Words. ETH …`. */
 function readingsIn(facts: readonly Fact[], text: string, at: number) {
-  const others = new Set(
-    facts.filter(({ kind }) => /^(?:price|change24h)$/.test(kind)).map((one) => one.subject),
-  );
-  const movers = [...others].map((symbol) => ({
-    symbol,
-    price: 0,
-    change24h: 0,
-    source: "coingecko" as const,
-  }));
-  const [, moods = ""] = /^mood: (.*)$/m.exec(text) ?? [];
-  const tokens = [...moods.matchAll(/([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/g)].flatMap(
-    ([, token = "", word, buzz, narrative = ""]) =>
-      (["bullish", "bearish", "neutral"] as const)
-        .filter((mood) => mood === word)
-        .map((sentiment) => ({ token, sentiment, buzz: Number(buzz), narrative })),
-  );
+  const others = new Set(facts.flatMap((one) => (/^(?:price|change24h)$/.test(one.kind) ? one.subject : [])));
+  const none = { price: 0, change24h: 0, source: "coingecko" } as const;
+  const movers = Array.from(others, (symbol) => ({ ...none, symbol }));
+  const moods = text.matchAll(/(?<=^mood: .*)([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/gm);
+  const tokens = [...moods].map(([, token = "", word, buzz, narrative = ""]) => {
+    return {
+      token,
+      sentiment: MOODS.find((mood) => mood === word) ?? "neutral",
+      buzz: Number(buzz),
+      narrative,
+    };
+  });
   const output = { overall: "The mood is as the coins say.", tokens, degraded: false, citations: [] };
   const sentiment = tokens.length === 0 ? [] : [{ at, output }];
   return { persistent: [], movers, market: null, sentiment, onchain: [], cycles: 0 };
@@ -120,51 +110,40 @@ export function numbered(text: string, { keys }: Scene): string {
 }
 
 /** A whole report, or a paragraph of one. */
-export type Report = { name: string; language: string; scene: Scene; point: "." | ","; text: string };
+export type Report = { name: string; scene: Scene; point: "." | ","; text: string };
 
-function reportOf(language: string, scene: string, name: string, text: string): Report {
-  const found = sceneNamed(scene);
+/** @param of `en up`, or `en-up`: its language and its scene. */
+function reportOf(of: string, name: string, text: string): Report {
+  const [language = "", scene = ""] = of.split(/[ -]/);
   const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
-  return {
-    name: `${language} ${scene}, ${name}`,
-    language,
-    scene: found,
-    point,
-    text: numbered(text, found),
-  };
+  const found = sceneNamed(scene);
+  return { name: `${language} ${scene}, ${name}`, scene: found, point, text: numbered(text, found) };
 }
 
-/** Each by one hand, as it was written. */
-const reportsIn = (file: string): Report[] =>
-  partsOf(file).map(({ title, text }, index) => {
-    const [language = "", scene = ""] = title.split(" ");
-    return reportOf(language, scene, `${file} ${index}`, text);
-  });
-
-const FILES = ["en-up", "en-down", "de-up", "es-up", "fr-down", "pt-up", "zh-down"] as const;
+/** Paragraphs by their subject; and whole reports, each by one hand, as it was written. */
+const FILES = ["en-up", "en-down", "de-up", "es-up", "fr-down", "pt-up", "zh-down"];
+const WHOLE = ["reports", "heldout", "blind", "second"];
 
 export function writings(): Report[] {
-  const paragraphs = FILES.flatMap((file) => {
-    const [language = "", scene = ""] = file.split("-");
-    return partsOf(file).map(({ title, text }, at) => reportOf(language, scene, `${title} ${at}`, text));
-  });
-  return [...paragraphs, ...["reports", "heldout", "blind", "second"].flatMap(reportsIn)];
+  return [...FILES, ...WHOLE].flatMap((file) =>
+    partsOf(file).map(({ title, text }, at) =>
+      FILES.includes(file) ? reportOf(file, `${title} ${at}`, text) : reportOf(title, `${file} ${at}`, text),
+    ),
+  );
 }
 
 /** Whole reports, put together of a paragraph on each subject, no two alike. */
 export function mixtures(each = 18): Report[] {
   return FILES.flatMap((file) => {
-    const [language = "", scene = ""] = file.split("-");
     const parts = partsOf(file);
-    const subjects = [...new Set(parts.map(({ title }) => title))];
+    const titles = [...new Set(parts.map(({ title }) => title))];
+    const subjects = titles.map((one) => parts.filter(({ title }) => title === one));
     return Array.from({ length: each }, (_, index) => {
-      const texts = subjects.map((subject, place) => {
-        const own = parts.filter(({ title }) => title === subject);
-        // A prime step through all mixtures meets none twice.
-        const hand = Math.floor(((index + 1) * 7_919) / own.length ** place) % own.length;
-        return own[hand]?.text ?? "";
+      // A prime step through all mixtures meets none twice.
+      const texts = subjects.map((own, place) => {
+        return own[Math.floor(((index + 1) * 7_919) / own.length ** place) % own.length]?.text ?? "";
       });
-      return reportOf(language, scene, `mixture ${index}`, texts.join("\n\n"));
+      return reportOf(file, `mixture ${index}`, texts.join("\n\n"));
     });
   });
 }
