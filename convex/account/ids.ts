@@ -41,7 +41,7 @@ async function replaceId(ctx: MutationCtx, userId: string): Promise<{ userId: st
   await tellEverywhere(ctx, {
     ...{ userId, kind: "level", buttons: FREEZE },
     paragraphs: [
-      [{ bold: "🔁 Your account has a new userId" }],
+      [{ bold: "🔁 Your account has a new id" }],
       [
         "The old one is nobody's from now on. Programs and assistants that use it need the new one, which you see signed in; your keys go on.",
       ],
