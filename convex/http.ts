@@ -1,7 +1,7 @@
 import { httpRouter } from "convex/server";
 import { idNotice } from "./account/idNotices";
 import { mount, type Routes } from "./lib/http/router";
-import { accountOf } from "./users/access";
+import { accountOf } from "./users/names";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>

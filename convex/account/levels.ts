@@ -179,7 +179,7 @@ function card(setting: LevelSetting, from: number | null): Paragraph[] {
     closed:
       "closed: without your token nobody orders, changes where your cards go, sees your holdings, or starts or stops research",
     guarded: "guarded: orders, and where your cards go, need your token or your tap",
-    open: `open: whoever knows your userId may move up to ${capUsd ?? "0"} USD in 24 hours`,
+    open: `open: whoever knows your account id may move up to ${capUsd ?? "0"} USD in 24 hours`,
   }[level];
   return [
     [{ bold: "🔐 Your account has other rules" }],

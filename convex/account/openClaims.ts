@@ -67,9 +67,9 @@ export async function openClaim(
     userId,
     kind: "claim",
     paragraphs: [
-      [{ bold: "🔐 Somebody wants to own your userId" }],
+      [{ bold: "🔐 Somebody wants to own your account id" }],
       [
-        `A signed-in user has claimed the userId that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
+        `A signed-in user has claimed the account id that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
       ],
       [
         "If that is not you: contest it before then, in the web application (account/pendingClaims:contest) or with the operator, by this code: ",

@@ -74,7 +74,7 @@ export const own = internalMutation({
       const dueAt = await openClaim(ctx, { userId, tokenIdentifier, keep: [] });
       return {
         isOwned: false,
-        words: `This userId could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
+        words: `This account id could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
       };
     }
     await bind(ctx, tokenIdentifier, userId, []);

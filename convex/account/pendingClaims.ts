@@ -38,7 +38,7 @@ export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, {
     userId,
     kind: "claim",
     paragraphs: [
-      [{ bold: "🔐 Your userId has an owner now" }],
+      [{ bold: "🔐 Your account id has an owner now" }],
       ["The claim of two days ago has taken effect: from now on its wallet is its owner's."],
     ],
   });
@@ -90,6 +90,6 @@ async function end(
   const event = { actor, action: `claim ${state}` as const, subject: _id };
   await recordAudit(ctx, { ...event, ...(detail === undefined ? {} : { detail }) });
   if (state === "done") return;
-  const paragraphs = [[{ bold: "🔐 The claim of your userId has ended" }], ["It stays as it was."]];
+  const paragraphs = [[{ bold: "🔐 The claim of your account id has ended" }], ["It stays as it was."]];
   await tellEverywhere(ctx, { userId, kind: "claim", paragraphs });
 }

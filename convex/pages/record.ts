@@ -110,7 +110,9 @@ function headline(
   const fall =
     risk.maxDrawdown === null
       ? html`none yet<small>it says little before 30 trades</small>`
-      : html`${signed(-risk.maxDrawdown.percent)}<small>the deepest so far, in percentage points</small>`;
+      : html`${signed(-risk.maxDrawdown.percent)}<small
+            >from the highest sum to the lowest after it, in points</small
+          >`;
   const ended = html`${wins} won<small
       >${losses} lost, ${expired}
       expired${holds === 0 ? "" : ` (${holds} without a position)`}${
@@ -121,7 +123,7 @@ function headline(
     ["Excess over chance", excess],
     ["Ended", ended],
     ["Average trade", average],
-    ["Drawdown of the sum", fall],
+    ["Worst losing stretch", fall],
   ] as const;
   return html`<p class="note">${summary}</p>
     <p>

@@ -2,17 +2,16 @@ import { v, type Infer } from "convex/values";
 import { literals } from "convex-helpers/validators";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
-import { internalQuery, mutation, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
-import { charge } from "../lib/limits/charges";
 import { vCredential, type Caller, type Credential } from "../lib/limits/callers";
 import { dateTime } from "../lib/time";
 import { keyOf } from "./keys";
 import { levelOf, type Standing } from "./levels";
 import { ownerOf, requireUser } from "./model";
-import { accountNamed, nameOf } from "./names";
+import { nameOf } from "./names";
 import { vLevel, vScope } from "./tables";
 
 /**
@@ -236,36 +235,4 @@ export const mine = internalQuery({
   args: {},
   returns: v.string(),
   handler: async (ctx) => (await requireUser(ctx)).userId,
-});
-
-/**
- * The account that goes by the `userId` of a request, for whatever is asked of it. For actions.
- * @throws AppError `not_found` for one in whose place its owner has put another.
- */
-export async function accountOf(ctx: ActionCtx, name: string): Promise<string> {
-  const userId: string | null = await ctx.runQuery(internal.users.access.account, { name });
-  if (userId === null)
-    throw new AppError("not_found", "There is no such userId: its owner has put another in its place");
-  return userId;
-}
-
-export const account = internalQuery({
-  args: { name: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: (ctx, { name }) => accountNamed(ctx, name),
-});
-
-/**
- * Puts a new `userId` in the place of the caller's, for one that has leaked. From then on the old one is nobody's, for good:
- * whatever names it is 404. Everything that the account has stays, its keys too; what waits for the owner's approval is void.
- * @throws AppError `unauthorized`, `not_found` before their first sign-in, `rate_limited`.
- */
-export const replaceUserId = mutation({
-  args: {},
-  returns: v.object({ userId: v.string() }),
-  handler: async (ctx): Promise<{ userId: string }> => {
-    const { userId } = await requireUser(ctx);
-    await charge(ctx, "settings", { userId, address: null });
-    return ctx.runMutation(internal.account.ids.replace, { userId });
-  },
 });

@@ -1,12 +1,14 @@
+import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
+import { internal } from "../_generated/api";
+import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { AppError } from "../lib/errors";
 import { rowsByBoth } from "../lib/records/rows";
-import { newUserId } from "./model";
 
 /**
  * The id by which callers name an account. All rows keep the one that it began with; its owner puts another in its place where
- * that one has leaked, and from then on whoever names the old one names nobody. Plain functions.
+ * that one has leaked, and from then on whoever names the old one names nobody. Every request asks for it: this imports next to nothing.
  */
 
 /** The account that goes by a `userId`; `null` where its owner has put another id in its place. */
@@ -21,16 +23,24 @@ export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
   return (await presentOf(ctx, userId))?.name ?? userId;
 }
 
-/** Puts a new id in the place of the one that an account goes by. */
-export async function replaceName(ctx: MutationCtx, userId: string): Promise<Doc<"userNames">> {
-  const before = await presentOf(ctx, userId);
-  if (before !== null) await ctx.db.patch("userNames", before._id, { replacedAt: Date.now() });
-  const id = await ctx.db.insert("userNames", { userId, name: newUserId() });
-  const row = await ctx.db.get("userNames", id);
-  if (row === null) throw new Error("What was inserted is there");
-  return row;
+/**
+ * The account that goes by the `userId` of a request, for whatever is asked of it. For actions.
+ * @throws AppError `not_found` for one in whose place its owner has put another.
+ */
+export async function accountOf(ctx: ActionCtx, name: string): Promise<string> {
+  const userId: string | null = await ctx.runQuery(internal.users.names.account, { name });
+  if (userId === null)
+    throw new AppError("not_found", "There is no such userId: its owner has put another in its place");
+  return userId;
 }
 
-function presentOf(ctx: QueryCtx, userId: string): Promise<Doc<"userNames"> | null> {
+export const account = internalQuery({
+  args: { name: v.string() },
+  returns: v.union(v.string(), v.null()),
+  handler: (ctx, { name }) => accountNamed(ctx, name),
+});
+
+/** The row of the id that an account goes by; `null` for the one that it began with. */
+export function presentOf(ctx: QueryCtx, userId: string): Promise<Doc<"userNames"> | null> {
   return rowsByBoth(ctx.db.query("userNames"), "userId", userId, "replacedAt", undefined).unique();
 }

@@ -10,7 +10,7 @@ const MEDIAN_BUDGET = 207_500;
 const NAMED: Readonly<Record<string, number>> = {
   "account/recovery.js": 455_000,
   "account/pendingClaims.js": 455_000,
-  "account/ownership.js": 440_000,
+  "account/ownership.js": 444_000,
   "account/ownerLinks.js": 455_000,
   "account/deletion.js": 355_000,
   "account/export.js": 355_000,
@@ -20,8 +20,8 @@ const NAMED: Readonly<Record<string, number>> = {
   "alerts/app.js": 335_000,
   "alerts/history/replays.js": 315_000,
   "signals/recaps/reviews.js": 315_000,
-  "bot/jobs.js": 495_000,
-  "bot/updates.js": 495_000,
+  "bot/jobs.js": 502_500,
+  "bot/updates.js": 501_500,
 };
 
 export type Transactions = { path: string; total: number; loaded: readonly string[] };

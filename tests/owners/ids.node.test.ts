@@ -58,9 +58,9 @@ describe("a userId that was replaced", () => {
     const { key } = await browser.mutation(api.account.keys.create, { name: "bot", scopes: ["withdraw"] });
     const waiting = await app.post("/mcp/defi/send", send(userId, { idempotencyKey: "w" }));
     expect(waiting.status).toBe(202);
-    const replaced = await browser.mutation(api.users.access.replaceUserId, {});
+    const replaced = await browser.mutation(api.account.ids.replaceUserId, {});
     expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
-    expect((await cards(app)).at(-1)?.text).toContain("Your account has a new userId");
+    expect((await cards(app)).at(-1)?.text).toContain("Your account has a new id");
     for (const request of requests(userId)) {
       const { status, body } = await ask(app, request);
       expect([request[0], status, body]).toEqual([

@@ -50,14 +50,14 @@ export const ownerCommands: readonly Command[] = [
   },
   {
     name: "block",
-    summary: "For 24 hours, refuse orders that come by your userId alone",
+    summary: "For 24 hours, refuse orders that come by your account id alone",
     access: "linked",
     binds: true,
     run: block,
   },
   {
     name: "newid",
-    summary: "Put a new userId in the place of one that has leaked",
+    summary: "Put a new account id in the place of one that has leaked",
     access: "linked",
     binds: true,
     inPlace: true,
@@ -85,9 +85,9 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
       [address === null ? "There is no wallet yet." : { code: address }],
       [`Its account is called ${pseudonym}.`],
       [
-        "If you tap Own, this chat decides: orders by the userId alone wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
+        "If you tap Own, this chat decides: orders by the account id alone wait for your tap, and nobody else can own it. Tap it only for a wallet that you, or a tool of yours, have made.",
       ],
-      ...(isWeak ? [["Its userId could be guessed, so it is yours 48 hours after your tap."]] : []),
+      ...(isWeak ? [["Its id could be guessed, so it is yours 48 hours after your tap."]] : []),
     ],
     buttons: [[{ text: "🔐 Own", command: `own ${code}` }]],
   };
@@ -133,7 +133,7 @@ async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): 
   if (!isTap || argument !== "yes")
     return {
       answer: [
-        [{ bold: "🔁 A new userId?" }],
+        [{ bold: "🔁 A new account id?" }],
         [
           "The old one is nobody's from then on: programs and assistants that use it need the new one. What waits for your approval is void. Wallets, settings and keys stay.",
         ],
@@ -143,7 +143,7 @@ async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): 
   return orReason(async () => {
     await charge(ctx, "settings", { userId, address: null });
     const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
-    return { answer: notice("Your userId is now ", { bold: replaced.userId }) };
+    return { answer: notice("Your account id is now ", { bold: replaced.userId }) };
   });
 }
 
@@ -153,7 +153,7 @@ async function block(ctx: MutationCtx, { userId }: Owned): Promise<Outcome> {
   await recordAudit(ctx, { actor: userId, action: "orders blocked", subject: "chat" });
   return {
     answer: notice(
-      `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your userId alone. What you were asked is void.`,
+      `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your account id alone. What you were asked is void.`,
     ),
   };
 }

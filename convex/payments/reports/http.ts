@@ -11,7 +11,7 @@ import type { Caller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
 import { once } from "../../lib/once";
 import { bodyInput, parseInput } from "../../lib/http/request";
-import { accountOf } from "../../users/access";
+import { accountOf } from "../../users/names";
 import {
   readingsExample,
   readingsShape,

@@ -64,7 +64,7 @@ export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Parag
     [wishWords(wish)],
     ...(wish.kind === "order" ? orderLines(wish.request, facts) : []),
     [
-      `${facts.begun === "chat" ? "" : "Somebody who knows your userId has asked for this. "}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
+      `${facts.begun === "chat" ? "" : "Somebody who knows your account id has asked for this. "}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
     ],
   ];
 }

@@ -164,7 +164,7 @@ export async function openTransaction(
 function wayOf({ source, permit: { by, key } }: Pick<Order, "source" | "permit">): string {
   if (source === "x") return "by a post of yours";
   if (key !== undefined) return `with your key ${key.name}`;
-  return by === "id" ? "by your userId alone" : "with your token";
+  return by === "id" ? "by your account id alone" : "with your token";
 }
 
 /**
