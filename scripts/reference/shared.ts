@@ -236,8 +236,8 @@ function failureName(status: string): string {
 
 /** What answers in a schema is called as that. */
 function schemaName({ content }: Answer): string {
-  const [media] = Object.values(content);
-  return media?.schema.$ref?.split("/").at(-1) ?? "Page";
+  const [[kind, media] = []] = Object.entries(content);
+  return media?.schema.$ref?.split("/").at(-1) ?? (kind === "application/json" ? "Terms" : "Page");
 }
 
 function titled(word: string): string {

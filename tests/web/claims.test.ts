@@ -141,7 +141,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     expect(told).toEqual({ userId: WEAK, found: null, pendingUntil: now + 48 * HOUR });
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "7",
-      text: expect.stringContaining("claimed the userId"),
+      text: expect.stringContaining("claimed the account id"),
     });
     expect(code).not.toBe("");
     expect(JSON.stringify(await app.rows("pendingClaims"))).not.toContain(code);
@@ -239,7 +239,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     expect(toldOf("new messenger settings")).toHaveLength(1);
     await claim(app, "mallory", WEAK);
     await app.pass(5 * 60_000, { cronsRun: false });
-    expect(toldOf("claimed the userId")).toHaveLength(1);
+    expect(toldOf("claimed the account id")).toHaveLength(1);
   });
 
   test("is told to the chats that the id had before, which heard of their replacement too", async ({
@@ -274,7 +274,9 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
       .cards()
       .slice(before)
       .filter(({ chatId }) => chatId === "7");
-    expect(told).toMatchObject([{ botToken: OWN_BOT, text: expect.stringContaining("claimed the userId") }]);
+    expect(told).toMatchObject([
+      { botToken: OWN_BOT, text: expect.stringContaining("claimed the account id") },
+    ]);
     const [, code] = /<b>([2-9A-HJ-NP-Z]{12})<\/b>/.exec(told[0]?.text ?? "") ?? [];
     await app.t.mutation(api.account.pendingClaims.contest, { userId: WEAK, code: code ?? "" });
     expect(await app.rows("pendingClaims")).toMatchObject([{ state: "contested" }]);

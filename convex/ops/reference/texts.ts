@@ -58,7 +58,7 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
 
 /** What crawlers may read: pages and references, not what is asked by `userId` or costs something. */
 function robots(): string {
-  const closed = ["/mcp/", "/agent/", "/alerts", "/user/", "/messenger/"];
+  const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
   return ["User-agent: *", ...closed.map((path) => `Disallow: ${path}`), "Allow: /", ""].join("\n");
 }
 

@@ -106,7 +106,7 @@ const getTokenData = tool({
   name: "get_token_data",
   title: "Token figures",
   description:
-    "Live figures of one token and an answer to a question about it. question is a token name or ticker (SOL), or a question that names one; several tokens take a call each. Prices, market cap and volume are in USD, the change is percent over 24 hours.",
+    "Live figures of one token and an answer to a question about it. question is a token name or ticker (SOL), or a question that names one. Prices, market cap and volume are in USD, the change is percent over 24 hours.",
   endpoint: { method: "POST", path: "/mcp/token" },
   hints: reads("live"),
   repeats: "freely",

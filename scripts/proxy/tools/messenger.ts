@@ -7,7 +7,7 @@ const setTelegram = tool({
   name: "set_telegram",
   title: "Set up the messenger bot",
   description:
-    "Sets where the user's reports and alerts go: their own bot (messengerBotToken, also telegramBotToken), their chat (messengerChatId, also telegramChatId), or both; what is left out stays, an empty text clears. Overwrites the earlier setting. The bot token is sealed and never shown again.",
+    "Sets where the user's reports and alerts go: their own bot (messengerBotToken, also telegramBotToken), their chat (messengerChatId, also telegramChatId), or both; what is left out stays, an empty text clears. The bot token is sealed and never shown again.",
   endpoint: { method: "POST", path: "/user/messenger" },
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   repeats: "keyed",

@@ -141,7 +141,7 @@ const getResearchReport = tool({
   name: "get_research_report",
   title: "Latest research report",
   description:
-    "The latest report that a research shift wrote on the token, whoever's shift it was; with jobId (from start_research or get_research_status) that shift's latest, which is the way to reports on the whole market.",
+    "The latest report that a research shift wrote on the token, from any user's shift; with jobId (from start_research or get_research_status) that shift's latest, which is the way to reports on the whole market.",
   endpoint: { method: "GET", path: "/mcp/research/report" },
   hints: reads("stored"),
   repeats: "freely",

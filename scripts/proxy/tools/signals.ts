@@ -58,7 +58,7 @@ function deliveryLine(messengerSent: z.output<typeof delivery>): string | null {
 const getLatestSignal = tool({
   name: "get_latest_signal",
   title: "Latest trading signal",
-  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, and a confidence from 0 to 100 as the model states it and as its record calibrates it; null where there is none yet. ${CARD} Information, not financial advice.`,
+  description: `The latest 1-hour trading signal of BTC, ETH or (without token) both: BUY, SELL or HOLD with entry (the measured price at issue), two targets and stop loss in USD, and a confidence from 0 to 100 stated and calibrated; null where there is none yet. ${CARD} Information, not financial advice.`,
   endpoint: { method: "POST", path: "/mcp/signals/latest" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
@@ -79,7 +79,7 @@ const getSignalHistory = tool({
   name: "get_signal_history",
   title: "Signal history",
   description:
-    "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: n, the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out; days is a window back from now, such as 14, with up to 100 of its signals.",
+    "Trading signals, newest first, of BTC, ETH or (without token) both, and what the whole record shows: n, the excess over the chance of the signals' own levels in points with its interval, and PnL in percent before and after costs. limit is 1 to 100, 10 when left out; days is a window back from now, such as 14.",
   endpoint: { method: "GET", path: "/mcp/signals/history" },
   hints: reads("stored"),
   repeats: "freely",
@@ -217,7 +217,7 @@ const DIRECTION_MARKS: Record<string, string> = { bullish: "ðŸŸ¢", bearish: "ðŸ”
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones the service has read on Base itself; agent-reported ones are a language model's word, verified where the transaction on Base says the same. ${CARD}`,
+  description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones the service read on Base itself; agent-reported ones are a language model's word, verified where the transaction says the same. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",
