@@ -1,6 +1,6 @@
 import { settle } from "../../convex/evidence/text/settlement";
 import { alteredOf, slipped, type Altered } from "../../tests/evidence/corpus/alterations";
-import { mixtures, writings, type Report } from "../../tests/evidence/corpus/reports";
+import { writings, type Report } from "../../tests/evidence/corpus/reports";
 import { kept, wordsOf } from "./keptWords";
 import type { Progress } from "./progress";
 import { isTrue, shownFigures } from "./shownFigures";
@@ -9,23 +9,18 @@ import { figure, type Table } from "./table";
 /** What becomes of a writer's sentences: of true ones, of slips, and of figures that were altered. */
 export const question = "Do true reports stay whole, and is a false figure ever shown?";
 
-const REPORTS = 200;
-
 export function run(progress: Progress): Promise<Table> {
-  const each = Math.ceil(REPORTS / 7);
-  progress(`${figure(REPORTS)} reports`);
-  const reports = mixtures(each).slice(0, REPORTS);
   const texts = writings();
+  progress(`${figure(texts.length)} texts`);
   const rows = [
-    ["written by one hand", countsOf(texts)],
-    ["drawn from several", countsOf(reports)],
-    ["with slips", countsOf(reports.map(slipped))],
+    ["as written", countsOf(texts)],
+    ["with slips", countsOf(texts.map(slipped))],
     ["with an altered figure", countsOf(texts.flatMap((one) => alteredOf(one, 1)))],
   ] as const;
   const share = (part: number, whole: number) => `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
   return Promise.resolve({
     inputs: [
-      "Texts written by hand from prompts, in seven languages, with slots and with figures and citations, and reports whose paragraphs are drawn from them.",
+      "Texts written by hand from prompts, in seven languages, with slots and with figures and citations.",
       "Slips: a tenth of the citations are missing or another's. Altered: one figure of a text, by 6 % to ten times, in the form it had.",
       "A figure is false that its bracket does not bear out. Of whole true texts the targets are: no false figure, 98 % of the words, 0.2 second questions.",
     ],

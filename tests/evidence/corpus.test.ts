@@ -2,14 +2,12 @@ import { describe, expect, test } from "vitest";
 import { countsOf, held } from "../../scripts/bench/figures";
 import { shownFigures } from "../../scripts/bench/shownFigures";
 import { alteredOf, slipped } from "./corpus/alterations";
-import { mixtures, numbered, partsOf, sceneNamed, writings } from "./corpus/reports";
+import { numbered, partsOf, sceneNamed, writings } from "./corpus/reports";
 
 /** A corpus written by hand, without a look at the code that reads it: true reports stay, and no false figure is shown. */
 
-describe.each([
-  ["written by one hand", writings()],
-  ["of several hands", mixtures()],
-] as const)("a true report %s", (_how, all) => {
+describe("a true report", () => {
+  const all = writings();
   const counts = countsOf(all);
 
   test("is one of at least a hundred, no two alike", () =>
@@ -29,7 +27,7 @@ test("an altered figure is shown nowhere but where another fact has it, or as a 
 });
 
 test("a writer that slips, with citations missing or another's, shows no false figure", () =>
-  expect(countsOf(mixtures().map(slipped)).falseShown).toEqual([]));
+  expect(countsOf(writings().map(slipped)).falseShown).toEqual([]));
 
 describe("a false sentence", () => {
   const all = ["falsehoods", "lies", "attacks"].flatMap(partsOf).flatMap(({ title, text }) => {

@@ -6,10 +6,6 @@ import { leftoverProblem, settle } from "../../convex/evidence/text/settlement";
 import { figuresIn } from "../../convex/lib/text/figures";
 import { amountIn, LOCALES, SCRIPTS, type Locale } from "../../convex/lib/text/locales";
 import { plain } from "../../convex/lib/text/sentences";
-import { describeBrief } from "../../convex/research/writing/brief";
-import { countWords } from "../../convex/research/writing/result";
-import { createMarket } from "../../scripts/standins/sources/market";
-import { researchResult } from "../../scripts/standins/gateway/research";
 import { factOf, numbered, partsOf, sceneNamed } from "./corpus/reports";
 
 /** Figures by form: what a writer may send, what readers see of it, and what nobody can make them see. */
@@ -52,24 +48,6 @@ test("a figure that no fact has is named by its place, and what is cited counts 
   const { leftovers } = settled(told, { kept });
   expect(leftoverProblem(leftovers)).toContain("at “I see $120,000 ahead.”: “$120,000” cites no fact");
   expect(kept).toHaveLength(2);
-});
-
-test("reports of the gateway's stand-in are kept whole, on any market", () => {
-  for (const [index, name] of "up down surge slide calm up down surge slide calm up down"
-    .split(" ")
-    .entries()) {
-    const { brief, at, ledger } = sceneNamed(name);
-    const seed = `figures ${index}`;
-    const prompt = `A report.\n\nEvidence:\n${describeBrief(brief)}`;
-    const result = researchResult(prompt, { seed, market: createMarket({ seed, now: () => at }), at });
-    const texts = [result.fullAnalysis, ...result.impacts.map(({ detail }) => detail)];
-    const all = texts.map((text) => settle(text, ledger, { kept: [], locale: "en" }));
-    const summary = settle(result.shortSummary, ledger, { isBare: true, locale: "en" });
-    expect([...all, summary].flatMap(({ leftovers }) => leftovers)).toEqual([]);
-    expect([...summary.text].length).toBeLessThanOrEqual(100);
-    const words = countWords(all[0]?.text ?? "");
-    expect(words >= 400 && words <= 600).toBe(true);
-  }
 });
 
 const size = fc.double({ min: 1e-3, max: 9e12, noNaN: true });

@@ -131,19 +131,3 @@ export function writings(): Report[] {
     ),
   );
 }
-
-/** Whole reports, put together of a paragraph on each subject, no two alike. */
-export function mixtures(each = 18): Report[] {
-  return FILES.flatMap((file) => {
-    const parts = partsOf(file);
-    const titles = [...new Set(parts.map(({ title }) => title))];
-    const subjects = titles.map((one) => parts.filter(({ title }) => title === one));
-    return Array.from({ length: each }, (_, index) => {
-      // A prime step through all mixtures meets none twice.
-      const texts = subjects.map((own, place) => {
-        return own[Math.floor(((index + 1) * 7_919) / own.length ** place) % own.length]?.text ?? "";
-      });
-      return reportOf(file, `mixture ${index}`, texts.join("\n\n"));
-    });
-  });
-}
