@@ -15,7 +15,10 @@ const CHUNK = 2_000;
 const OPEN_HOURS = 6;
 
 /** Inserts `count` closed shadow signals up to yesterday, and today's open ones. */
-export async function insertShadows({ t, clock }: World, count: number): Promise<void> {
+export async function insertShadows(
+  { t, clock }: { t: World["t"]; clock: Pick<World["clock"], "now"> },
+  count: number,
+): Promise<void> {
   const hour = Math.floor(clock.now() / HOUR) * HOUR;
   const today = Math.floor(clock.now() / DAY) * DAY;
   const slots = SHADOW_ARMS.flatMap((arm) => LAB_TOKENS.map((token) => ({ arm, token })));

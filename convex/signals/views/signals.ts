@@ -55,12 +55,12 @@ export function cutView(cut: string, totals: Totals, needed?: number): RecordCut
   return { cut, n, wins, losses, expired, trades, edge, averageAfterCostsPercent };
 }
 
-/** `calibrated 52.4% (n 41), chance of its levels 45%`; before there are 30 outcomes `no record yet`. */
+/** `calibrated 52.4% by 41 outcomes, chance of its levels 45%`; before there are 30 outcomes `no record yet`. */
 export function calibratedWords(signal: Signal): string {
   const { n, confidence } = signal.calibrated;
   const position = positionOf(signal);
   const chance = position === null ? "" : `, chance of its levels ${(100 * chanceOf(position)).toFixed(0)}%`;
-  return (n < RECORD_FROM ? `no record yet (n ${n})` : `calibrated ${confidence}% (n ${n})`) + chance;
+  return (n < RECORD_FROM ? "no record yet" : `calibrated ${confidence}% by ${n} outcomes`) + chance;
 }
 
 /** How the control arms of a trade ended. */
