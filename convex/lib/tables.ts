@@ -72,15 +72,17 @@ export const libTables = {
    * every action that asked one. Dies after two days.
    */
   providerCalls: defineTable({
-    provider: vProvider,
     /** Where its 5 minutes begin, epoch ms. */
     bucket: v.number(),
     /** Several rows count together, so that actions which end at the same time do not wait for one another. */
-    shard: v.number(),
-    calls: v.number(),
-    /** Of the calls. */
-    failures: v.number(),
-  }).index("by_bucket", ["bucket", "provider", "shard"]),
+    part: v.optional(v.number()),
+    counts: v.optional(v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }))),
+    /** On rows of earlier versions, of one provider each, for the two days that they live. */
+    provider: v.optional(vProvider),
+    shard: v.optional(v.number()),
+    calls: v.optional(v.number()),
+    failures: v.optional(v.number()),
+  }).index("by_bucket", ["bucket", "part"]),
 
   /**
    * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and after every call that may
