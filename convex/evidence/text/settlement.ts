@@ -12,6 +12,7 @@ import {
 } from "./brackets";
 import type { Ledger, Source } from "./sources";
 import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
+import { BLANK } from "../../lib/text/languages";
 import { localeOf, SCRIPTS } from "../../lib/text/locales";
 import { mentionsIn, type Mention } from "../../lib/money/names";
 import { linesOf, plain } from "../../lib/text/sentences";
@@ -237,7 +238,7 @@ function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read
 
 /** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
 function isJoined(between: string, one: Told, next: Told): boolean {
-  const words = between.replace(/\uE000/g, "");
+  const words = between.replaceAll(BLANK, "");
   if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
   const isPlain = one.sources.length === 1 && next.sources.length === 1;
   return isPlain && /^[^|;:,，、()]{1,12}$/u.test(words);

@@ -1,5 +1,6 @@
 import {
   ALL_MAJORS,
+  BLANK,
   MULTIPLES,
   LARGEST,
   LONGER,
@@ -27,9 +28,35 @@ type Found = Place & { text: string; groups: Groups };
 
 /** Where a pattern is found in a text, and what it found there. */
 export function foundIn(text: string, pattern: RegExp): Found[] {
-  return Array.from(text.matchAll(pattern), ({ 0: told, index: start, groups = {} }) => {
-    return { start, end: start + told.length, text: told, groups };
-  });
+  return Array.from(text.matchAll(pattern), foundOf);
+}
+
+function foundOf({ 0: text, index: start, groups = {} }: RegExpExecArray): Found {
+  return { start, end: start + text.length, text, groups };
+}
+
+/** As one pattern of all of them finds it; of such a size that one takes half a second to compile. */
+function foundInAny(text: string, patterns: readonly RegExp[]): Found[] {
+  const found: Found[] = [];
+  let end = 0;
+  let ahead = patterns.map((pattern) => ({ pattern, next: nextIn(text, pattern, end) }));
+  for (;;) {
+    const first = ahead
+      .flatMap(({ next }) => next ?? [])
+      .reduce<Found | null>((a, b) => (a === null || b.start < a.start ? b : a), null);
+    if (first === null) return found;
+    found.push(first);
+    end = first.end;
+    ahead = ahead.flatMap(({ pattern, next }) =>
+      next === null ? [] : { pattern, next: next.start < end ? nextIn(text, pattern, end) : next },
+    );
+  }
+}
+
+function nextIn(text: string, pattern: RegExp, from: number): Found | null {
+  pattern.lastIndex = from;
+  const next = pattern.exec(text);
+  return next === null ? null : foundOf(next);
 }
 
 /** What a figure may say, and what one in its last place is worth. */
@@ -51,9 +78,6 @@ export type Figure = Place & {
 const scaled = (readings: readonly Reading[], times: number): Reading[] =>
   readings.map(({ value, place }) => ({ value: value * times, place: place * times }));
 
-/** In the place of what is read already: no letter, no digit, no mark. */
-const BLANK = "\uE000";
-
 /** The text with some of its places out of the way, at their length. */
 export function without(text: string, places: readonly Place[]): string {
   return places.reduce(
@@ -68,9 +92,9 @@ export function without(text: string, places: readonly Place[]): string {
  */
 export function figuresIn(text: string, point: "." | ","): Figure[] {
   const figures: Figure[] = [];
-  for (const pattern of [IN_DIGITS, IN_WORDS, OTHER_DIGITS]) {
+  for (const patterns of [[IN_DIGITS], IN_WORDS, [OTHER_DIGITS]]) {
     const rest = without(text, figures);
-    figures.push(...foundIn(rest, pattern).map((found) => figureOf(rest, found, point)));
+    figures.push(...foundInAny(rest, patterns).map((found) => figureOf(rest, found, point)));
   }
   const sorted = figures.sort((a, b) => a.start - b.start);
   return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
@@ -184,15 +208,16 @@ const COUNTED =
   `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
   `(?<=perfect )(?:${KNOWN})|` +
   "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
-/** A multiple, a count, a number in words with its unit, or a unit alone. */
-const IN_WORDS = words(
-  `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
-    `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
-    // The number stands here once: with each of these ways to go on, the pattern would take six times as long to compile.
-    `${NUMBER}(?: (?:in|out of) (?:every )?${NUMBER}|[- ]to[- ]one| \\p{L}+ (?:for|to) (?:one|each|every)|[- ]?fold| straight| consecutive)|` +
-    `(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|` +
-    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))|(?<count>${COUNTED})|(?:${ALONE})`,
-);
+/** A place or a multiple, a count, a number in words with its unit, or a unit alone. */
+const IN_WORDS = [
+  `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))`,
+  `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?`,
+  `${NUMBER}(?: (?:in|out of) (?:every )?${NUMBER}|[- ]to[- ]one| \\p{L}+ (?:for|to) (?:one|each|every)|[- ]?fold| straight| consecutive)`,
+  `(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})`,
+  `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))`,
+  `(?<count>${COUNTED})`,
+  ALONE,
+].map(words);
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
