@@ -173,30 +173,24 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       })
       .catch(() => null);
   };
-  const permissions = () =>
-    t.run((ctx) =>
-      ctx.db
+  /** What stands, read at once: between two steps nothing changes. */
+  const read = () =>
+    t.run(async (ctx) => ({
+      permissions: await ctx.db
         .query("permissions")
         .withIndex("by_userId", (q) => q.eq("userId", userId))
         .collect(),
-    );
-  const transactions = () =>
-    t.run((ctx) =>
-      ctx.db
+      transactions: await ctx.db
         .query("transactions")
         .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId))
         .collect(),
-    );
-  const standing = () =>
-    t.run(async (ctx) => ({
-      row: await levelRowOf(ctx, userId),
-      now: await levelOf(ctx, userId, Date.now()),
+      rules: await levelRowOf(ctx, userId),
+      level: await levelOf(ctx, userId, Date.now()),
       approver: (await approvingLink(ctx, userId, Date.now()))?.messengerId ?? null,
     }));
+  let was = await read();
 
   for (const taken of steps) {
-    const before = await permissions();
-    const was = await standing();
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];
     let tapped: Doc<"approvals"> | null = null;
     switch (taken.do) {
@@ -238,8 +232,8 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           messengerId === row.messengerId &&
           !usedUp.has(row._id);
         const isTimely =
-          row.expiresAt > Date.now() && row.policyVersion === (was.row?.version ?? 0) && !isFrozen;
-        if ((await permissions()).length > before.length) {
+          row.expiresAt > Date.now() && row.policyVersion === (was.rules?.version ?? 0) && !isFrozen;
+        if ((await read()).permissions.length > was.permissions.length) {
           // 3: once, by the account that is linked now, in time, under the same rules, unfrozen.
           expect([may, isTimely]).toEqual([true, true]);
           usedUp.add(row._id);
@@ -262,10 +256,10 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       }
       case "sign": {
-        const prepared = (await transactions()).filter(({ state }) => state === "prepared").reverse();
+        const prepared = was.transactions.filter(({ state }) => state === "prepared").reverse();
         const row = prepared[taken.which];
         if (row?.permissionId === undefined) break;
-        const allowed = before.find(({ _id }) => _id === row.permissionId);
+        const allowed = was.permissions.find(({ _id }) => _id === row.permissionId);
         const opened = await t
           .query(internal.wallets.custody.envelopes.sealed, {
             ...{ permissionId: row.permissionId, isFirst: true, now: Date.now() },
@@ -285,7 +279,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           .catch(() => false);
         if (opened || stored) {
           // 5, 7: after a freeze, a revocation, a claim or any change no key opens and nothing is handed out first.
-          expect([isFrozen, allowed?.policyVersion]).toEqual([false, was.row?.version ?? 0]);
+          expect([isFrozen, allowed?.policyVersion]).toEqual([false, was.rules?.version ?? 0]);
           expect(allowed?.until ?? 0).toBeGreaterThan(Date.now());
           if (isClaimed) expect(allowed?.by).not.toBe("unclaimed");
         }
@@ -294,7 +288,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       }
       case "fail": {
-        const row = (await transactions()).filter(({ state }) => state === "prepared")[taken.which];
+        const row = was.transactions.filter(({ state }) => state === "prepared")[taken.which];
         if (row === undefined) break;
         // 2: given back at most once.
         for (const to of ["failed", "failed"] as const)
@@ -370,42 +364,29 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         await makeKey();
         break;
     }
-    await hold(taken, { before, was, tapped });
+    await hold(taken, tapped);
   }
 
   // 2: calls that race for what is left pass it by nothing.
   if (racers > 0 && keyId !== null && !isFrozen) {
-    const before = await permissions();
     await Promise.all(Array.from({ length: racers }, () => open("key", LISTED, 20)));
-    await hold(
-      { do: "order", by: "key", usd: 20, toAddress: LISTED },
-      { before, was: await standing(), tapped: null },
-    );
+    await hold({ do: "order", by: "key", usd: 20, toAddress: LISTED }, null);
   }
   return { moved: moved.length, asked: approvals.length, signed: signed.size, taps: usedUp.size };
 
-  async function hold(
-    taken: Step,
-    {
-      before,
-      was,
-      tapped,
-    }: {
-      before: readonly Doc<"permissions">[];
-      was: Awaited<ReturnType<typeof standing>>;
-      tapped: Doc<"approvals"> | null;
-    },
-  ) {
-    const all = await permissions();
-    const rows = await transactions();
+  async function hold(taken: Step, tapped: Doc<"approvals"> | null) {
+    const before = was;
+    was = await read();
+    const { permissions: all, transactions: rows } = was;
+    const known = new Set(before.permissions.map(({ _id }) => _id));
     // 1: one permission for each order, with its wallet and terms, written with it.
     expect(rows.map(({ permissionId }) => permissionId).sort()).toEqual(all.map(({ _id }) => _id).sort());
-    for (const fresh of all.filter(({ _id }) => before.every((known) => known._id !== _id))) {
+    for (const fresh of all.filter(({ _id }) => !known.has(_id))) {
       const row = rows.find(({ permissionId }) => permissionId === fresh._id);
       expect(row).toMatchObject({ walletId: fresh.walletId, userId, request: fresh.request });
       if (row === undefined || fresh.request.kind !== "send") continue;
       // 5: none while the account is frozen, and none under rules that are not the present ones.
-      expect([isFrozen, fresh.policyVersion]).toEqual([false, was.row?.version ?? 0]);
+      expect([isFrozen, fresh.policyVersion]).toEqual([false, before.rules?.version ?? 0]);
       // 4: what was begun in the chat is no approval, and what others ask for is not the chat's.
       if (fresh.by === "approval" || fresh.by === "chat")
         expect([taken.do, tapped?.begun]).toEqual(["tap", fresh.by === "chat" ? "chat" : undefined]);
@@ -443,11 +424,10 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       expect(mostIn24Hours(moved.filter((entry) => entry.by === by))).toBeLessThanOrEqual(most);
     // 6: what tightens holds at once, what loosens in two hours, and a freeze calls it off.
     if (!isClaimed) return;
-    const { now, row } = await standing();
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];
-    const { most, daily } = limitsIn(now);
-    expect({ level: now.level, most: Number(most) / USD, daily: Number(daily) / USD }).toEqual(rules);
-    expect(row?.frozenAt !== undefined).toBe(isFrozen);
+    const { most, daily } = limitsIn(was.level);
+    expect({ level: was.level.level, most: Number(most) / USD, daily: Number(daily) / USD }).toEqual(rules);
+    expect(was.rules?.frozenAt !== undefined).toBe(isFrozen);
   }
 }
 
