@@ -152,8 +152,9 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
   return [...new Set([...facts.filter(isBehind), ...facts])];
 }
 
-/** A change's line says what it is from and to: the facts that have these. */
+/** A change's line says what it is from and to, and a count's how much of all it is: the facts that have these. */
 function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): Source[] {
+  if (change?.kind === "rising") return known.filter(({ about }) => about?.kind === "risingShare");
   if (change === null || change.since === null || of !== "percent") return [];
   return known.filter(({ about, unit }) => {
     const isSame = about?.subject === change.subject && about.kind === change.kind;

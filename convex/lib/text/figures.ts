@@ -1,6 +1,8 @@
 import {
+  A_SCALE,
   ALL_MAJORS,
   BLANK,
+  EACH_DOLLAR,
   MULTIPLES,
   LARGEST,
   LONGER,
@@ -111,15 +113,26 @@ function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure
 }
 
 function figureOf(text: string, { start, end, text: told, groups }: Found, point: "." | ","): Figure {
-  const { sign = "", inner = "", number, ticker = null } = groups;
-  const [, unit = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
-  const times = TIMES.reduce((all, [group, by]) => (groups[group] === undefined ? all : all * by), 1);
+  const { sign = "", inner = "", number, ticker = null, multiple } = groups;
+  const [, said = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
+  const before = text.slice(Math.max(0, start - 40), start);
+  // "It tops that by a fifth" tells a gap; "two dollars for each dollar" a ratio.
+  const isGap =
+    multiple !== undefined &&
+    said === "times" &&
+    /(?<!\p{L})(?:by|um) (?:over |nearly |almost |gut |fast )?$/u.test(before);
+  const isRatio = told.endsWith("dollars") && EACH_DOLLAR.test(text);
+  const unit = isGap ? "percent" : isRatio ? "times" : said;
+  const times = TIMES.reduce(
+    (all, [group, by]) => (groups[group] === undefined ? all : all * by),
+    isGap ? 100 : 1,
+  );
   const readings = number === undefined ? inWords(groups) : inDigits(number, point);
-  const said = sign + inner;
+  const signs = sign + inner;
   return {
     ...{ start, end, text: told, unit, times, ticker, readings: scaled(readings, times) },
-    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
-    bound: boundOf(text.slice(Math.max(0, start - 40), start), text.slice(end)),
+    sign: signs === "" ? 0 : /\+|plus|más/i.test(signs) ? 1 : -1,
+    bound: boundOf(before, text.slice(end)),
   };
 }
 
@@ -151,6 +164,7 @@ const SAYS: readonly (readonly [group: string, unit: Written])[] = [
     ["cent", "percent"],
     ["point", "percent"],
     ["multiple", "times"],
+    ["part", "times"],
   ] as const),
   ...UNITS.map(({ unit }, index) => [`u${index}`, unit] as const),
   ...([
@@ -200,7 +214,7 @@ const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
   "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
-const KNOWN = READ.map(({ list }) => list).join("|");
+const KNOWN = `${READ.map(({ list }) => list).join("|")}|${A_SCALE}`;
 const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
 /** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
 const COUNTED =
@@ -212,7 +226,8 @@ const COUNTED =
 const IN_WORDS = [
   `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))`,
   `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?`,
-  `${NUMBER}(?: (?:in|out of) (?:every )?${NUMBER}|[- ]to[- ]one| \\p{L}+ (?:for|to) (?:one|each|every)|[- ]?fold| straight| consecutive)`,
+  `(?<part>${NUMBER}) (?:in|out of) (?:every )?(?<whole>${NUMBER})`,
+  `${NUMBER}(?: \\p{L}+ (?:for|to) (?:one|each|every)|[- ]?fold| straight| consecutive)`,
   `(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})`,
   `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))`,
   `(?<count>${COUNTED})`,
@@ -222,15 +237,21 @@ const IN_WORDS = [
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 /** A multiple in a word may be a tenth off, a small number half of one. */
-function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
+function inWords({ amount, count, ranked, nth, part, whole, ...groups }: Groups): Reading[] {
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
   if (multiple !== undefined) return [{ value: multiple, place: multiple / 5 }];
-  const told = amount ?? count ?? ranked ?? nth ?? "";
-  const value = SPELT.find(({ pattern }) => pattern.test(told))?.value;
-  return value === undefined ? [] : [{ value, place: Math.min(1, value / 2) }];
+  const value = spelt(amount ?? count ?? ranked ?? nth ?? part ?? "");
+  if (value === undefined) return [];
+  if (whole === undefined) return [{ value, place: Math.min(1, value / 2) }];
+  // "Four in five": the next that could be said is a fifth away.
+  const all = spelt(whole);
+  return all === undefined ? [] : [{ value: value / all, place: 1 / all }];
 }
 
+const spelt = (told: string): number | undefined => SPELT.find(({ pattern }) => pattern.test(told))?.value;
+
 const SPELT = [
+  { value: 1, pattern: /^an? $/i },
   ...[...READ, ...LONGER].map(({ times: value, list }) => ({
     value,
     pattern: new RegExp(`^(?:une? |um )?(?:${list})(?:[ -]a)?[ -]?$`, "iu"),

@@ -60,7 +60,7 @@ export const SCALES = rowsOf({
 
 /** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
 export const OVER =
-  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut(?= ein)|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
+  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
 export const UNDER =
   "under|below|less than|fewer than|at most|up to|south of|nearly|almost|just shy of|<|≤|unter|weniger als|höchstens|knapp|fast|menos de|por debajo de(?: los)?|casi|moins de|au-dessous de|sous|presque|abaixo d[eo]s?|quase|低于|不到|不足|近";
 export const OVER_BEHIND = "以上|を上回|超";
@@ -131,9 +131,13 @@ export const PLACES = countedFrom(2, [
   "segund[ao] terceir[ao] quart[ao] quint[ao] sext[ao] sétim[ao] oitav[ao] non[ao] décim[ao]",
 ]);
 export const LARGEST = "largest|biggest|most|größte\\p{L}*|meist\\p{L}*|mayor|más|plus|maior|mais";
+/** What comes to so many of another amount's for each dollar of that. */
+export const EACH_DOLLAR = /for (?:each|every|one) (?:US )?dollar/i;
+/** "A million" is one. */
+export const A_SCALE = "an?(?= (?:thousand|[mbtr]{1,2}illion))";
 /** Ends of longer ones. */
 export const NUMBER_ENDS =
-  "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
+  "teen|ty|hundred|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
 /** How many of the majors rose, where it is told of all of them. */
