@@ -442,7 +442,7 @@ const LEAST = -(5 / 9) - 1e-6;
 const LEAST_NET = -1 - 1e-6;
 /** The shares that are staked, and the most that is ever lost in a day: on days, and on differences of two. */
 type Terms = { stakes: readonly number[]; boldest: number };
-const TERMS: Terms = { stakes: [0.06, 0.15, 0.25, 0.4, 0.8, 1.2], boldest: 0.7 };
+const TERMS: Terms = { stakes: [0.1, 0.2, 0.3, 0.4, 0.8, 1.2], boldest: 0.7 };
 const OF_DIFFERENCES: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
 /** A difference of two excesses, scaled to lie within what an excess may be. */
 const SCALE = 5 / 9 / (1 + 5 / 9);

@@ -86,8 +86,9 @@ export function run(progress: Progress): Promise<Table> {
   });
   progress("how soon an edge is seen");
   const found = EDGES.map((edge) => {
-    const signals = signalsUntilFound({ histories: 1_000, days: 1_500, seed: 1 }, edge);
-    return `${figure(100 * edge)} points after ${figure(signals)} signals`;
+    const { median, within } = signalsUntilFound({ histories: HISTORIES, days: 1_500, seed: 1 }, edge);
+    const shares = [250, 730].map((signals) => `${figure(100 * within(signals))} %`).join(" and ");
+    return `${figure(100 * edge)} points after ${figure(median)} signals (within 250 and 730: ${shares})`;
   });
   return Promise.resolve({
     inputs: [
