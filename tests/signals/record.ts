@@ -8,7 +8,7 @@ import {
   type SignalEvent,
 } from "../../convex/signals/record/events";
 import { signalStats } from "../../convex/signals/statistics/shapes";
-import { publicSignal } from "../../convex/signals/views/shapes";
+import { publicSignal, recordCut } from "../../convex/signals/views/shapes";
 import type { App } from "../support/app";
 
 export const anchorsShape = z.object({ address: z.string(), anchors: z.array(anchorShape) });
@@ -18,6 +18,7 @@ const recordShape = z.object({
   head: chainHead.nullable(),
   signals: z.array(publicSignal),
   stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
+  cuts: z.array(recordCut).optional(),
 });
 export type SignalRecord = z.output<typeof recordShape>;
 
@@ -31,6 +32,7 @@ export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {
     head: proof.head,
     signals: all.signals,
     stats: { ALL: all.stats, BTC: btc.stats, ETH: eth.stats },
+    cuts: (await app.get("/record")).body.cuts,
   });
 }
 
