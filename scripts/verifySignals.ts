@@ -1791,7 +1791,7 @@ export async function anchorFindings(
       `The record was set back at ${new Date(time).toISOString()} (${reason}): ${lost} anchors are of events that it no longer has`,
     );
   found.fixed.sort((one, other) => one.since.getTime() - other.since.getTime());
-  datingFindings(events, found);
+  datingFindings(read, found);
   return found;
 }
 
@@ -1819,27 +1819,50 @@ function textOf(data: string): { sequence: number; hash: string } | null {
 }
 
 /** Block times against the times that signals tell: none is from after its anchor, and few ended before it. */
-function datingFindings(events: readonly Event[], found: AnchorFindings): void {
+function datingFindings({ events, people }: SignalRecord, found: AnchorFindings): void {
+  const fixedAt = (event: number) =>
+    found.fixed.find(({ sequence }) => sequence >= event)?.since.getTime() ?? Infinity;
+  const { closed, behind } = datedIn(events, nameOf, (one) => fixedAt(one.sequence), found.problems);
+  const words = `${behind} of ${closed} closed signals were in no anchor before their outcome`;
+  if (behind > BEHIND_FEW && behind > BEHIND_SHARE * closed)
+    found.problems.push(`${words}: they may have been written when it was known`);
+  else if (behind > 0) found.notes.push(words);
+  // Of people's signals the event dates that took the head of their chain in, up to an hour later: some may have ended by then.
+  const holders = events.filter((one) => one.kind === "people");
+  const heldAt = ({ sequence }: PersonEvent) =>
+    fixedAt(holders.find(({ content }) => content.peopleSequence >= sequence)?.sequence ?? Infinity);
+  for (const [arm, own] of byArm(people?.events ?? [])) {
+    const told = datedIn(own, personName, heldAt, found.problems);
+    if (told.behind > 0)
+      found.notes.push(
+        `${told.behind} of ${told.closed} closed signals of ${arm} were in no anchor before their outcome`,
+      );
+  }
+}
+
+/** How many signals have ended, and how many of them before they were anchored. Says which are told of after their anchor. */
+function datedIn<One extends Event | DayEventOfPerson>(
+  events: readonly One[],
+  name: (one: One) => string,
+  fixedAt: (one: One) => number,
+  problems: string[],
+): { closed: number; behind: number } {
   const told = storiesOf(events);
   let [closed, behind] = [0, 0];
   for (const one of events) {
     if (one.kind !== "issued") continue;
     const { generatedAt } = one.content;
-    const fixed = found.fixed.find(({ sequence }) => sequence >= one.sequence)?.since.getTime() ?? Infinity;
+    const fixed = fixedAt(one);
     if (Date.parse(generatedAt) > fixed + SKEW_MS)
-      found.problems.push(
-        `${nameOf(one)}: it tells ${generatedAt}, and was anchored before that, at ${new Date(fixed).toISOString()}`,
+      problems.push(
+        `${name(one)}: it tells ${generatedAt}, and was anchored before that, at ${new Date(fixed).toISOString()}`,
       );
     const closedAt = told.get(keyOf(one.content))?.closed?.closedAt;
     if (closedAt === undefined) continue;
     closed += 1;
     if (fixed > Date.parse(closedAt)) behind += 1;
   }
-  if (behind === 0) return;
-  const words = `${behind} of ${closed} closed signals were in no anchor before their outcome`;
-  if (behind > BEHIND_FEW && behind > BEHIND_SHARE * closed)
-    found.problems.push(`${words}: they may have been written when it was known`);
-  else found.notes.push(words);
+  return { closed, behind };
 }
 
 const BASE = 8453;

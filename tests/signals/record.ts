@@ -5,6 +5,7 @@ import {
   chainHead,
   signalEvent,
   type ChainHead,
+  type PersonEvent,
   type SignalEvent,
 } from "../../convex/signals/record/events";
 import { signalStats } from "../../convex/signals/statistics/shapes";
@@ -49,4 +50,16 @@ export function rechained(statements: readonly Statement[]): {
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };
+}
+
+/** The same of people's chain. */
+export function relinked(events: readonly PersonEvent[]): PersonEvent[] {
+  let head: ChainHead | null = null;
+  const linked: PersonEvent[] = [];
+  for (const one of events) {
+    const links = linksAfter(head, one);
+    linked.push({ ...one, ...links });
+    head = { sequence: links.sequence, hash: links.hash };
+  }
+  return linked;
 }
