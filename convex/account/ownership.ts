@@ -8,9 +8,10 @@ import { tablesOf, type Facts } from "../lib/records/records";
 import { records } from "../schema";
 import { changeRules } from "../users/levels";
 import { userOfAccount } from "../messenger/model";
+import { tellEverywhere } from "../messenger/notices";
 import { linkOwner } from "../messenger/owners";
 import { accountOfLogin, findUser, ownerOf, userOfToken } from "../users/model";
-import { accountNamed } from "../users/names";
+import { accountNamed, keepName } from "../users/names";
 import { walletOf } from "../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
 import { openClaim } from "./openClaims";
@@ -43,19 +44,21 @@ export const claim = internalMutation({
   returns: vClaimed,
   handler: async (ctx, { keep, ...args }) => {
     const { tokenIdentifier } = await requireIdentity(ctx);
-    const userId = await accountFrom(ctx, args.userId);
+    const name = userIdFrom(args.userId);
+    const userId = await accountFrom(ctx, name);
     const user = await findUser(ctx);
     if (user?.userId === userId) {
       await ctx.db.patch("users", user._id, { claimed: true });
-      return { userId: args.userId, found: await leftoversOf(ctx, userId), pendingUntil: null };
+      return { userId: name, found: await leftoversOf(ctx, userId), pendingUntil: null };
     }
     const refusal = await refusalOf(ctx, tokenIdentifier, userId);
     if (refusal !== null) throw new AppError("conflict", refusal);
     if (isGuessable(userId) && (await hasWallet(ctx, userId))) {
       const pendingUntil = await openClaim(ctx, { userId, tokenIdentifier, keep });
-      return { userId, found: null, pendingUntil };
+      return { userId: name, found: null, pendingUntil };
     }
-    return { userId, found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
+    await keepName(ctx, userId, name);
+    return { userId: name, found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
   },
 });
 
@@ -84,7 +87,10 @@ export async function refusalOf(
   return "This account already has credits, wallets, research, links, alerts or settings of its own";
 }
 
-/** Makes a `userId` a login's own, and ends what others may have set on it. @returns What that was, with what is kept. */
+/**
+ * Makes a `userId` a login's own, and ends what others may have set on it; the channels that it had hear of it.
+ * @returns What that was, with what is kept.
+ */
 export async function bind(
   ctx: MutationCtx,
   tokenIdentifier: string,
@@ -92,6 +98,13 @@ export async function bind(
   keep: readonly Leftover[],
 ): Promise<Infer<typeof vLeftovers>> {
   const found = await leftoversOf(ctx, userId);
+  await tellEverywhere(ctx, {
+    ...{ userId, kind: "claim" },
+    paragraphs: [
+      [{ bold: "🔐 Your account id has an owner now" }],
+      ["Somebody who knows it has made it theirs: from now on what it has is its owner's."],
+    ],
+  });
   await endLeftovers(ctx, userId, keep);
   // What was allowed while the id was nobody's, and is not signed yet, is void.
   await changeRules(ctx, userId);

@@ -34,14 +34,6 @@ export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, {
   const { tokenIdentifier, userId, keep } = claim;
   const refusal = await refusalOf(ctx, tokenIdentifier, userId);
   if (refusal !== null) return end(ctx, claim, "refused", refusal);
-  await tellEverywhere(ctx, {
-    userId,
-    kind: "claim",
-    paragraphs: [
-      [{ bold: "🔐 Your account id has an owner now" }],
-      ["The claim of two days ago has taken effect: from now on its wallet is its owner's."],
-    ],
-  });
   await bind(ctx, tokenIdentifier, userId, keep);
   await end(ctx, claim, "done");
 });

@@ -134,17 +134,12 @@ export async function dropLink(
 }
 
 /**
- * Stops everything that would be signed for an account's wallets, calls off what would loosen its rules, and tells it.
+ * Stops everything that would be signed for an account's wallets, calls off what would loosen its rules, and tells it. A freeze
+ * of what is frozen does so anew: it may be loosened, linked elsewhere or thawing since.
  * @param from By which way it was said.
- * @returns Whether it was not frozen before.
  */
-export async function freezeAccount(
-  ctx: MutationCtx,
-  userId: string,
-  from: "chat" | "token",
-): Promise<boolean> {
+export async function freezeAccount(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
   const row = await levelRowOf(ctx, userId);
-  if (row?.frozenAt !== undefined) return false;
   const now = Date.now();
   await restoreLink(ctx, userId, now);
   await changeRules(ctx, userId, {
@@ -153,7 +148,6 @@ export async function freezeAccount(
   });
   await recordAudit(ctx, { actor: userId, action: "account frozen", subject: from });
   await tellEverywhere(ctx, { userId, kind: "level", paragraphs: FROZEN });
-  return true;
 }
 
 /**

@@ -202,6 +202,21 @@ describe("a linked account that is replaced", () => {
     expect(await browser.query(api.account.freezes.mine, {})).toBeNull();
   });
 
+  test("is put back by a freeze of what is frozen already, which calls off what was loosened since", async ({
+    app,
+  }) => {
+    const { userId, browser } = await owner(app);
+    await say(app, "/freeze");
+    await browser.mutation(api.account.levels.set, { level: "guarded", dailyUsd: "9000" });
+    await browser.mutation(api.messenger.linking.unlink, {});
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    await say(app, `/connect ${code}`, 666);
+    await say(app, "/freeze");
+    expect(await newest(app)).toContain("Your account is frozen");
+    expect(await app.rows("messengerLinks")).toMatchObject([{ messengerId: "42", userId }]);
+    expect(await browser.query(api.account.levels.mine, {})).toMatchObject({ dailyUsd: "2000", next: null });
+  });
+
   test("ends what was asked when its user's data go", async ({ app }) => {
     const { userId, browser } = await owner(app);
     await app.post("/mcp/defi/send", send(userId));

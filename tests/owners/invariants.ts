@@ -123,7 +123,7 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
   return { ...made, account: (short: string) => `${name}${short}` };
 }
 
-type Moved = { at: number; usd: number; by: string; id: Id<"transactions"> };
+type Moved = { at: number; usd: number; by: string; isOwned: boolean; id: Id<"transactions"> };
 
 async function play(app: App, name: string, isOwned: boolean, steps: readonly Step[], racers: number) {
   const one = await accountOf(app, name, isOwned);
@@ -136,7 +136,6 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
   const moved: Moved[] = [];
   const usedUp = new Set<string>();
   const signed = new Set<string>();
-  let claimedAt = isOwned ? 0 : Infinity;
   // The rules, as they are to be.
   let rules = { level: "guarded", most: 1_000, daily: 2_000 };
   /** From when the stranger's address counts among the owner's recipients. */
@@ -144,6 +143,9 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
   let next: { from: number; rules: typeof rules } | null = null;
   let isFrozen = false;
   let orders = 0;
+  /** What was permitted before the owner's word has changed. */
+  const voided = new Set<Id<"permissions">>();
+  const voidAll = () => was.permissions.forEach(({ _id }) => voided.add(_id));
 
   if (isOwned) await makeKey();
   async function makeKey() {
@@ -174,30 +176,24 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       })
       .catch(() => null);
   };
-  const permissions = () =>
-    t.run((ctx) =>
-      ctx.db
+  /** What stands, read at once: between two steps nothing changes. */
+  const read = () =>
+    t.run(async (ctx) => ({
+      permissions: await ctx.db
         .query("permissions")
         .withIndex("by_userId", (q) => q.eq("userId", userId))
         .collect(),
-    );
-  const transactions = () =>
-    t.run((ctx) =>
-      ctx.db
+      transactions: await ctx.db
         .query("transactions")
         .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId))
         .collect(),
-    );
-  const standing = () =>
-    t.run(async (ctx) => ({
-      row: await levelRowOf(ctx, userId),
-      now: await levelOf(ctx, userId, Date.now()),
+      rules: await levelRowOf(ctx, userId),
+      level: await levelOf(ctx, userId, Date.now()),
       approver: (await approvingLink(ctx, userId, Date.now()))?.messengerId ?? null,
     }));
+  let was = await read();
 
   for (const taken of steps) {
-    const before = await permissions();
-    const was = await standing();
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];
     let tapped: Doc<"approvals"> | null = null;
     switch (taken.do) {
@@ -239,8 +235,8 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           messengerId === row.messengerId &&
           !usedUp.has(row._id);
         const isTimely =
-          row.expiresAt > Date.now() && row.policyVersion === (was.row?.version ?? 0) && !isFrozen;
-        if ((await permissions()).length > before.length) {
+          row.expiresAt > Date.now() && row.policyVersion === (was.rules?.version ?? 0) && !isFrozen;
+        if ((await read()).permissions.length > was.permissions.length) {
           // 3: once, by the account that is linked now, in time, under the same rules, unfrozen.
           expect([may, isTimely]).toEqual([true, true]);
           usedUp.add(row._id);
@@ -263,10 +259,10 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       }
       case "sign": {
-        const prepared = (await transactions()).filter(({ state }) => state === "prepared").reverse();
+        const prepared = was.transactions.filter(({ state }) => state === "prepared").reverse();
         const row = prepared[taken.which];
         if (row?.permissionId === undefined) break;
-        const allowed = before.find(({ _id }) => _id === row.permissionId);
+        const allowed = was.permissions.find(({ _id }) => _id === row.permissionId);
         const opened = await t
           .query(internal.wallets.custody.envelopes.sealed, {
             ...{ permissionId: row.permissionId, isFirst: true, now: Date.now() },
@@ -286,7 +282,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           .catch(() => false);
         if (opened || stored) {
           // 5, 7: after a freeze, a revocation, a claim or any change no key opens and nothing is handed out first.
-          expect([isFrozen, allowed?.policyVersion]).toEqual([false, was.row?.version ?? 0]);
+          expect([isFrozen, voided.has(row.permissionId)]).toEqual([false, false]);
           expect(allowed?.until ?? 0).toBeGreaterThan(Date.now());
           if (isClaimed) expect(allowed?.by).not.toBe("unclaimed");
         }
@@ -295,7 +291,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       }
       case "fail": {
-        const row = (await transactions()).filter(({ state }) => state === "prepared")[taken.which];
+        const row = was.transactions.filter(({ state }) => state === "prepared")[taken.which];
         if (row === undefined) break;
         // 2: given back at most once.
         for (const to of ["failed", "failed"] as const)
@@ -310,6 +306,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       case "freeze":
         if (!isClaimed) break;
+        voidAll();
         await t.run((ctx) => freezeAccount(ctx, userId, "chat"));
         [isFrozen, next] = [true, null];
         break;
@@ -325,6 +322,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           .mutation(api.account.levels.set, { level, mostUsd, dailyUsd })
           .catch(() => null);
         if (set === null) break;
+        voidAll();
         const wish = { level, most: Number(mostUsd), daily: Number(dailyUsd) };
         const held = {
           level: wish.level === "closed" || rules.level === "closed" ? "closed" : "guarded",
@@ -337,11 +335,13 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       }
       case "revoke":
         if (keyId === null) break;
+        voidAll();
         await one.browser.mutation(api.account.keys.revoke, { keyId });
         keyId = null;
         break;
       case "relink": {
         if (!isClaimed) break;
+        voidAll();
         await t.run(async (ctx) => {
           const link = await linkOf(ctx, userId);
           if (link !== null) await dropLink(ctx, link, "token");
@@ -366,47 +366,35 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       case "claim":
         if (isClaimed) break;
+        voidAll();
         await t.run(one.own);
-        [isClaimed, claimedAt] = [true, Date.now()];
+        isClaimed = true;
         await makeKey();
         break;
     }
-    await hold(taken, { before, was, tapped });
+    await hold(taken, tapped);
   }
 
   // 2: calls that race for what is left pass it by nothing.
   if (racers > 0 && keyId !== null && !isFrozen) {
-    const before = await permissions();
     await Promise.all(Array.from({ length: racers }, () => open("key", LISTED, 20)));
-    await hold(
-      { do: "order", by: "key", usd: 20, toAddress: LISTED },
-      { before, was: await standing(), tapped: null },
-    );
+    await hold({ do: "order", by: "key", usd: 20, toAddress: LISTED }, null);
   }
   return { moved: moved.length, asked: approvals.length, signed: signed.size, taps: usedUp.size };
 
-  async function hold(
-    taken: Step,
-    {
-      before,
-      was,
-      tapped,
-    }: {
-      before: readonly Doc<"permissions">[];
-      was: Awaited<ReturnType<typeof standing>>;
-      tapped: Doc<"approvals"> | null;
-    },
-  ) {
-    const all = await permissions();
-    const rows = await transactions();
+  async function hold(taken: Step, tapped: Doc<"approvals"> | null) {
+    const before = was;
+    was = await read();
+    const { permissions: all, transactions: rows } = was;
+    const known = new Set(before.permissions.map(({ _id }) => _id));
     // 1: one permission for each order, with its wallet and terms, written with it.
     expect(rows.map(({ permissionId }) => permissionId).sort()).toEqual(all.map(({ _id }) => _id).sort());
-    for (const fresh of all.filter(({ _id }) => before.every((known) => known._id !== _id))) {
+    for (const fresh of all.filter(({ _id }) => !known.has(_id))) {
       const row = rows.find(({ permissionId }) => permissionId === fresh._id);
       expect(row).toMatchObject({ walletId: fresh.walletId, userId, request: fresh.request });
       if (row === undefined || fresh.request.kind !== "send") continue;
       // 5: none while the account is frozen, and none under rules that are not the present ones.
-      expect([isFrozen, fresh.policyVersion]).toEqual([false, was.row?.version ?? 0]);
+      expect([isFrozen, fresh.policyVersion]).toEqual([false, before.rules?.version ?? 0]);
       // 4: what was begun in the chat is no approval, and what others ask for is not the chat's.
       if (fresh.by === "approval" || fresh.by === "chat")
         expect([taken.do, tapped?.begun]).toEqual(["tap", fresh.by === "chat" ? "chat" : undefined]);
@@ -415,7 +403,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       if (fresh.by === "chat") expect(isListed).toBe(true);
       expect(fresh.by === "unclaimed").toBe(!isClaimed);
       const dollars = Math.floor(Number(fresh.request.amount) / USD);
-      moved.push({ at: row.createdAt, usd: dollars, by: fresh.by, id: row._id });
+      moved.push({ at: row.createdAt, usd: dollars, by: fresh.by, isOwned: isClaimed, id: row._id });
       if (isClaimed) {
         expect(dollars).toBeLessThanOrEqual(rules.most);
         if (fresh.by === "owner" || fresh.by === "key") expect(dollars <= 50 || isListed).toBe(true);
@@ -429,7 +417,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
           .filter((entry) => entry.at > Date.now() - DAY && (by === undefined || entry.by === by))
           .reduce((sum, { usd: of }) => sum + of, 0);
       if (isClaimed) {
-        const since = moved.filter(({ at }) => at >= claimedAt && at > Date.now() - DAY);
+        const since = moved.filter((entry) => entry.isOwned && entry.at > Date.now() - DAY);
         expect(since.reduce((sum, { usd: of }) => sum + of, 0)).toBeLessThanOrEqual(rules.daily);
       }
       expect(lately("unclaimed")).toBeLessThanOrEqual(1_000);
@@ -444,11 +432,10 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       expect(mostIn24Hours(moved.filter((entry) => entry.by === by))).toBeLessThanOrEqual(most);
     // 6: what tightens holds at once, what loosens in two hours, and a freeze calls it off.
     if (!isClaimed) return;
-    const { now, row } = await standing();
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];
-    const { most, daily } = limitsIn(now);
-    expect({ level: now.level, most: Number(most) / USD, daily: Number(daily) / USD }).toEqual(rules);
-    expect(row?.frozenAt !== undefined).toBe(isFrozen);
+    const { most, daily } = limitsIn(was.level);
+    expect({ level: was.level.level, most: Number(most) / USD, daily: Number(daily) / USD }).toEqual(rules);
+    expect(was.rules?.frozenAt !== undefined).toBe(isFrozen);
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test as base } from "vitest";
 import { api } from "../../convex/_generated/api";
+import { hashed } from "../../convex/users/names";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
@@ -48,7 +49,7 @@ test("a person owns an assistant's wallet by a tap, and approves its first order
   await tap(app, "🔐 Own");
   expect(await newest(app)).toContain("It is yours");
   expect(await app.rows("messengerLinks")).toMatchObject([
-    { messengerId: "42", userId: LONG, confirmedAt: expect.any(Number) },
+    { messengerId: "42", userId: hashed(LONG), confirmedAt: expect.any(Number) },
   ]);
   // The id alone reads on, and moves nothing any more without the tap.
   expect((await app.get(`/mcp/wallet/balance?userId=${LONG}`)).body.usdc).toBe("1000");

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
-import { insertShadows, SHADOW_ARMS } from "../../scripts/bench/shadowRows";
-import { insertSignals } from "../../scripts/bench/signalRows";
+import { insertSignals } from "../support/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
+import { emptyTotals } from "../../convex/signals/statistics/totals";
 import { points, signed, usd } from "../../convex/lib/text/numbers";
 import type { App } from "../support/app";
 import {
@@ -114,7 +114,7 @@ describe("the record", () => {
 
 describe("a long record", () => {
   test("stays a small page, of which the newest is listed", async ({ app }) => {
-    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await insertSignals(app, 300);
     await app.t.run(async ({ db }) => {
       for (const token of ["BTC", "ETH"] as const) {
         for (let hour = 0; hour < 168; hour++) {
@@ -132,7 +132,7 @@ describe("a long record", () => {
   });
 
   test("lists each of its signals once, a page at a time", async ({ app }) => {
-    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await insertSignals(app, 300);
     for (const token of ["", "token=ETH&"]) {
       const seen: string[] = [];
       let link: string | undefined = `/record?${token}`;
@@ -151,10 +151,16 @@ describe("a long record", () => {
   });
 
   test("tells of the models that are tried out in words of its readers", async ({ app }) => {
-    await insertShadows({ t: app.t, clock: { now: () => Date.now() } }, 40);
+    const arms = ["model-1", "model-2"].map((model) => ({ arm: `${model}@signal-2`, model }));
+    await app.t.run(async ({ db }) => {
+      for (const one of arms) {
+        await db.insert("signalArms", { ...one, promptVersion: "signal-2", since: 0 });
+        await db.insert("signalTotals", { arm: one.arm, scope: "ALL", ...emptyTotals() });
+      }
+    });
     await issued(app, buy);
     const words = soundWords(await openPage(app, "/record"));
-    says(words, "What else could write the signals", ...SHADOW_ARMS);
+    says(words, "What else could write the signals", ...arms.map(({ arm }) => arm));
   });
 
   test("of one token says so, and leads to the other", async ({ app }) => {

@@ -247,7 +247,7 @@ describe("moving funds over HTTP", () => {
     await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
     const open = (as: Pick<App["t"], "mutation">, source: "web" | "telegram") =>
       as.mutation(internal.wallets.transactions.orders.open, {
-        userId,
+        userId: wallet?.userId ?? "",
         walletId: wallet?.walletId ?? "",
         request: { kind: "send", ...send },
         source,

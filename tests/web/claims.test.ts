@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import { hashed } from "../../convex/users/names";
 import { type App, test } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { browserOf } from "./support";
@@ -65,7 +66,11 @@ describe("a claim", () => {
     expect(await left(app)).toEqual({
       ...{ chat: null, bot: false, webhooks: ["ended"], alerts: ["off"], shifts: ["stopped"] },
     });
-    // The owner's own notices reach no chat of a stranger's.
+    // The chat that was set hears of the owner, and after that none of the owner's own notices.
+    await app.settle();
+    expect(app.cards().at(-1)).toMatchObject({
+      ...{ chatId: "666", text: expect.stringContaining("Your account id has an owner now") },
+    });
     const before = app.cards().length;
     await alice.mutation(api.account.levels.set, { level: "closed" });
     await app.settle();
@@ -300,7 +305,7 @@ describe("a claim of an id that could be guessed and has a wallet", () => {
     await claim(app, "carol", LONG);
     await app.pass(49 * HOUR, { cronsRun: false });
     expect((await app.rows("pendingClaims")).map(({ state }) => state)).toEqual(["withdrawn", "refused"]);
-    expect(await app.rows("users")).toMatchObject([{ userId: LONG }]);
+    expect(await app.rows("users")).toMatchObject([{ userId: hashed(LONG) }]);
     expect((await app.rows("auditEvents")).map(({ action }) => action)).toEqual(
       expect.arrayContaining(["claim opened", "claim withdrawn", "claim refused"]),
     );

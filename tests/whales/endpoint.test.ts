@@ -181,7 +181,7 @@ describe("the card", () => {
     };
     const card = alertCard({ window: "Last hour", at: START, alerts: [...alerts, small] });
     const text = card.flatMap((paragraph) => paragraph.map(spanText)).join("");
-    const shown = [...text.matchAll(/T\d+ \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
+    const shown = [...text.matchAll(/T\d+: \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);
     expect(Math.min(...shown)).toBe(16);
     expect(shown.slice(0, 15)).toEqual(shown.slice(0, 15).toSorted((a, b) => b - a));

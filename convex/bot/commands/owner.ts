@@ -125,8 +125,8 @@ function answerNamed(name: string, isYes: boolean): Command {
 async function freeze(ctx: MutationCtx, { sender }: Request): Promise<Outcome> {
   const userId = await userInSay(ctx, sender.messengerId, Date.now());
   if (userId === null) return needsAccount("freeze");
-  const isNew = await freezeAccount(ctx, userId, "chat");
-  return { answer: isNew ? [] : notice("Your account is frozen already.") };
+  await freezeAccount(ctx, userId, "chat");
+  return { answer: [] };
 }
 
 async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): Promise<Outcome> {

@@ -1,0 +1,132 @@
+import { expect, test as base } from "vitest";
+import { api, internal } from "../../convex/_generated/api";
+import { records } from "../../convex/schema";
+import { tablesOf } from "../../convex/lib/records/records";
+import { accountNamed } from "../../convex/users/names";
+import { useChain, chain } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
+import { closeApp } from "../support/world";
+import { browserOf } from "../web/support";
+import { cards, createOwnersApp, owner, say, tap } from "./support";
+
+/** Who has a copy of the database, and no key of the deployment's. */
+
+useChain();
+
+const test = base.extend<{ app: WalletApp }>({
+  app: async ({ task: _task }, use) => {
+    await use(createOwnersApp(chain, { MESSENGER_BOT_NAME: "service_bot", WEAK_ID_DAILY_USD: "500" }));
+    closeApp();
+  },
+});
+
+const RICH = { ETH: 10n ** 18n, USDC: 2_000_000_000n };
+const NOBODYS = "kq3vX9tLw2bTz7RfYh5MnP";
+const CLAIMED = "Wc8rT2mVx6pLz4NqYh7KdJ";
+const TAPPED = "Zb5nG9sQw3kFj7XrTv2MhC";
+
+const send = (userId: string, dollars = 25) => ({
+  ...{ userId, token: "USDC", amount: String(dollars * 1_000_000), toAddress: freshAddress() },
+});
+
+/** Every text in every row, whole and in pieces. */
+async function textsIn(app: WalletApp): Promise<Set<string>> {
+  const rows = await Promise.all(tablesOf(records).map((table) => app.rows(table)));
+  const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
+  const texts = new Set<string>();
+  const collect = (value: unknown): void => {
+    if (typeof value === "string")
+      for (const text of [value, ...value.split(/[^\w-]+/)]) if (text !== "") texts.add(text);
+    if (typeof value === "object" && value !== null)
+      for (const [key, inner] of Object.entries(value)) [key, inner].forEach(collect);
+  };
+  [rows, jobs].forEach(collect);
+  return texts;
+}
+
+test("no id, code or key in it moves money, but an id that anybody could guess: 500 USD a day", async ({
+  app,
+}) => {
+  await app.fundedWallet(NOBODYS, RICH);
+  await app.fundedWallet(CLAIMED, RICH);
+  await app.fundedWallet(TAPPED, RICH);
+  await app.fundedWallet("alice", RICH);
+  // Each leaves as many traces as it can.
+  for (const userId of [NOBODYS, CLAIMED, TAPPED, "alice"]) {
+    expect((await app.post("/mcp/defi/send", send(userId))).body).toMatchObject({ success: true });
+    await app.post("/user/messenger", { userId, messengerChatId: "5" });
+    await app.post("/mcp/research/start", { userId, token: "ETH" });
+    await app.post("/mcp/chat", { userId, question: "How is ETH?" });
+  }
+  const { browser } = await owner(app);
+  const { key } = await browser.mutation(api.account.keys.create, { name: "bot", scopes: ["withdraw"] });
+  await browserOf(app, "person-7").action(api.account.claims.claimUserId, { userId: CLAIMED });
+  const { body } = await app.post("/mcp/defi/connect", { userId: TAPPED });
+  const code = /own_\w+/.exec(String(body.ownerUrl))?.[0] ?? "";
+  await say(app, `/start ${code}`, 9);
+  const { body: open } = await app.post("/mcp/defi/connect", { userId: NOBODYS });
+  await app.settle();
+  const texts = await textsIn(app);
+  for (const secret of [NOBODYS, key, code, /own_\w+/.exec(String(open.ownerUrl))?.[0] ?? ""])
+    expect(Array.from(texts).filter((text) => text.includes(secret))).toEqual([]);
+  await tap(app, "🔐 Own", { from: 9, chat: 9 });
+  expect((await cards(app, 9)).at(-1)?.text).toContain("It is yours");
+  const moving: string[] = [];
+  for (const text of [...texts, ...(await textsIn(app))]) {
+    const userId = await app.t.run((ctx) => accountNamed(ctx, text));
+    if (userId === null) continue;
+    const wallet = await app.t.query(internal.wallets.wallets.find, { userId, kind: "custody" });
+    if (wallet === null) continue;
+    const may = app.t.query(internal.users.access.may, { userId, deed: "send", now: Date.now() });
+    if (await may.then(Boolean, () => false)) moving.push(text);
+  }
+  expect([...new Set(moving)]).toEqual(["alice"]);
+  // 25 USD have left it.
+  const taken = await app.post("/mcp/defi/send", send("alice", 475));
+  expect(taken.body).toMatchObject({ success: true });
+  const more = await app.post("/mcp/defi/send", send("alice", 1));
+  expect([more.status, more.body.error]).toEqual([400, expect.stringContaining("limit of 500 USD")]);
+  // Who knows the id goes on as before.
+  expect((await app.post("/mcp/defi/send", send(NOBODYS))).body).toMatchObject({ success: true });
+});
+
+test("an account's own name is nobody's until it has an owner", async ({ app }) => {
+  const address = await app.fundedWallet(NOBODYS, RICH);
+  const [wallet] = await app.rows("wallets");
+  const account = wallet?.userId ?? "";
+  expect(account).toMatch(/^acc_[0-9a-f]{64}$/);
+  expect((await app.post("/mcp/defi/send", send(account))).status).toBe(404);
+  expect((await app.get(`/mcp/defi/portfolio?userId=${account}`)).status).toBe(404);
+  const browser = browserOf(app, "person-7");
+  await browser.mutation(api.users.profile.signIn, {});
+  await expect(browser.action(api.account.claims.claimUserId, { userId: account })).rejects.toMatchObject({
+    data: { code: "not_found" },
+  });
+  expect(await browser.action(api.account.claims.claimUserId, { userId: NOBODYS })).toMatchObject({
+    userId: NOBODYS,
+  });
+  expect(await browser.query(api.users.profile.me, {})).toMatchObject({ userId: NOBODYS });
+  expect((await app.get(`/mcp/defi/portfolio?userId=${NOBODYS}`)).body).toMatchObject({ address });
+  const { userId } = await browser.mutation(api.account.ids.replaceUserId, {});
+  expect((await app.get(`/mcp/defi/portfolio?userId=${userId}`)).body).toMatchObject({ address });
+  for (const gone of [NOBODYS, account])
+    expect((await app.get(`/mcp/defi/portfolio?userId=${gone}`)).status).toBe(404);
+});
+
+test("a wallet of before ids were hashed stays its user's", async ({ app }) => {
+  const address = await app.fundedWallet(NOBODYS, RICH);
+  await app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("wallets").collect())
+      await ctx.db.patch("wallets", _id, { userId: NOBODYS });
+  });
+  expect((await app.post("/mcp/defi/connect", { userId: NOBODYS })).body).toMatchObject({
+    ...{ address, existing: true },
+  });
+});
+
+test("a chat that an id had before hears of its owner, whether its claim waits or not", async ({ app }) => {
+  await app.fundedWallet(NOBODYS, RICH);
+  await app.post("/user/messenger", { userId: NOBODYS, messengerChatId: "5" });
+  await browserOf(app, "person-7").action(api.account.claims.claimUserId, { userId: NOBODYS });
+  expect((await cards(app, 5)).at(-1)?.text).toContain("Your account id has an owner now");
+});
