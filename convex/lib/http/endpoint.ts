@@ -95,7 +95,7 @@ export type Endpoint<
   /** Counted once per request, before the handler. Leave out where only some requests cost something. */
   limit?: LimitName;
   /**
-   * Refuses who may not, behind the limit of the address and before that of the user.
+   * Refuses callers who may not ask: after the address's limit was counted, and before the user's is.
    * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
    */
   access?: (ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>;
