@@ -56,7 +56,7 @@ const step = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       do: fc.constant("wait" as const),
-      ms: fc.constantFrom(SECOND, SECOND, 5 * MINUTE, 11 * MINUTE, HOUR, 2 * HOUR, 25 * HOUR),
+      ms: fc.constantFrom(SECOND, SECOND, 5 * MINUTE, 11 * MINUTE, HOUR, 2 * HOUR, 13 * HOUR, 25 * HOUR),
     }),
   },
   {
