@@ -197,6 +197,7 @@ import type * as lib_time from "../lib/time.js";
 import type * as lib_work_desk from "../lib/work/desk.js";
 import type * as lib_work_jobs from "../lib/work/jobs.js";
 import type * as lib_work_lanes from "../lib/work/lanes.js";
+import type * as lib_work_queues from "../lib/work/queues.js";
 import type * as lib_work_tables from "../lib/work/tables.js";
 import type * as lib_work_turns from "../lib/work/turns.js";
 import type * as market_answers from "../market/answers.js";
@@ -785,6 +786,7 @@ declare const fullApi: ApiFromModules<{
   "lib/work/desk": typeof lib_work_desk;
   "lib/work/jobs": typeof lib_work_jobs;
   "lib/work/lanes": typeof lib_work_lanes;
+  "lib/work/queues": typeof lib_work_queues;
   "lib/work/tables": typeof lib_work_tables;
   "lib/work/turns": typeof lib_work_turns;
   "market/answers": typeof market_answers;

@@ -65,11 +65,14 @@ export async function beginRefresh(
 ): Promise<Ticket> {
   const now = Date.now();
   const row = found === undefined ? await findRefresh(ctx, key) : found;
-  if (row !== null && row.leaseUntil > now) return { key, attempt: row.attempt };
+  if (row !== null && leaseOf(row) > now) return { key, attempt: row.attempt };
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  const begun = { ...doneOf(row), key, attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
+  const begun = {
+    ...{ ...doneOf(row), key, attempt, beganAt: now, leaseUntil: now + leaseMs },
+    ...(restMs === REST_MS ? {} : { restMs }),
+  };
   if (row === null) await ctx.db.insert("refreshes", begun);
   else await ctx.db.replace("refreshes", row._id, begun);
   await start(attempt);
@@ -89,7 +92,7 @@ export async function takeRefresh(
 ): Promise<boolean> {
   const now = Date.now();
   const row = await findRefresh(ctx, key);
-  if (row === null || row.attempt !== attempt || row.leaseUntil <= now) return false;
+  if (row === null || row.attempt !== attempt || leaseOf(row) <= now) return false;
   await ctx.db.patch("refreshes", row._id, { leaseUntil: now + leaseMs });
   return true;
 }
@@ -124,19 +127,28 @@ export async function endRefresh(
   limitedUntil?: number,
 ): Promise<Doc<"refreshes"> | null> {
   const row = await findRefresh(ctx, key);
-  if (row === null || row.attempt !== attempt || row.leaseUntil === 0) return null;
+  if (row === null || row.attempt !== attempt || leaseOf(row) === 0) return null;
   await ctx.db.replace("refreshes", row._id, {
     key,
     attempt,
     beganAt: row.beganAt,
-    leaseUntil: 0,
-    restMs: row.restMs,
-    ...(failure === null ? { doneAt: Date.now() } : { ...doneOf(row), failure, failedAt: Date.now() }),
+    ...(failure === null
+      ? { doneAt: Date.now() }
+      : { ...doneOf(row), ...restOf(row), failure, failedAt: Date.now() }),
     ...(limitedUntil === undefined ? {} : { limitedUntil }),
   });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
   return row;
+}
+
+/** Epoch ms; 0 where no attempt runs. */
+function leaseOf({ leaseUntil = 0 }: Doc<"refreshes">): number {
+  return leaseUntil;
+}
+
+function restOf({ restMs }: Doc<"refreshes">): { restMs?: number } {
+  return restMs === undefined ? {} : { restMs };
 }
 
 function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
@@ -219,8 +231,8 @@ export const outcome = internalQuery({
 
 async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outcome> {
   const row = await findRefresh(ctx, key);
-  if (row === null || row.leaseUntil !== 0 || row.attempt < attempt) return { state: "running" };
-  const { failure, failedAt = 0, restMs, limitedUntil } = row;
+  if (row === null || leaseOf(row) !== 0 || row.attempt < attempt) return { state: "running" };
+  const { failure, failedAt = 0, restMs = REST_MS, limitedUntil } = row;
   if (failure === undefined) return { state: "done" };
   const limited = limitedUntil === undefined ? {} : { limitedUntil };
   return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };

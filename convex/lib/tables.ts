@@ -43,8 +43,8 @@ export const libTables = {
     attempt: v.number(),
     /** When the latest attempt began, epoch ms. */
     beganAt: v.number(),
-    /** Epoch ms until which the running attempt owns the key; 0 when none runs. */
-    leaseUntil: v.number(),
+    /** Epoch ms until which the running attempt owns the key; absent when none runs, 0 on rows of earlier versions. */
+    leaseUntil: v.optional(v.number()),
     /** Epoch ms: when the latest result was stored; absent on rows of earlier versions. */
     doneAt: v.optional(v.number()),
     /** Why the latest attempt failed; absent after a success. */
@@ -53,8 +53,8 @@ export const libTables = {
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
-    /** For this many ms after that no new attempt begins. */
-    restMs: v.number(),
+    /** For this many ms after that no new attempt begins, where it is not as long as usual. */
+    restMs: v.optional(v.number()),
   })
     .index("by_key", ["key"])
     .index("by_beganAt", ["beganAt"]),
@@ -72,15 +72,17 @@ export const libTables = {
    * every action that asked one. Dies after two days.
    */
   providerCalls: defineTable({
-    provider: vProvider,
     /** Where its 5 minutes begin, epoch ms. */
     bucket: v.number(),
     /** Several rows count together, so that actions which end at the same time do not wait for one another. */
-    shard: v.number(),
-    calls: v.number(),
-    /** Of the calls. */
-    failures: v.number(),
-  }).index("by_bucket", ["bucket", "provider", "shard"]),
+    part: v.optional(v.number()),
+    counts: v.optional(v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }))),
+    /** On rows of earlier versions, of one provider each, for the two days that they live. */
+    provider: v.optional(vProvider),
+    shard: v.optional(v.number()),
+    calls: v.optional(v.number()),
+    failures: v.optional(v.number()),
+  }).index("by_bucket", ["bucket", "part"]),
 
   /**
    * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and after every call that may
@@ -172,7 +174,7 @@ export const libRecords: RecordsOf<typeof libTables> = {
       days: 1,
       why: "nobody waits for an attempt of yesterday",
       aged: older("beganAt"),
-      ended: (row, before) => row.leaseUntil < before,
+      ended: ({ leaseUntil = 0 }, before) => leaseUntil < before,
     },
   },
   cronRuns: { keep: "one row per cron" },

@@ -1,6 +1,7 @@
 import { v } from "convex/values";
 import { rowsBy } from "../lib/records/rows";
 import { ownRows } from "../users/lists";
+import { deliveryOf } from "./model";
 import { researchTables, vReport } from "./tables";
 
 /** Research as the web application shows it. */
@@ -30,6 +31,8 @@ export const shifts = ownRows(
 );
 
 /** The user's reports, newest first. */
-export const reports = ownRows(vReport.omit("userId"), (db, userId) =>
-  rowsBy(db.query("reports"), "userId", userId),
+export const reports = ownRows(
+  vReport.omit("userId"),
+  (db, userId) => rowsBy(db.query("reports"), "userId", userId),
+  async (row, ctx) => ({ ...row, ...(await deliveryOf(ctx, row)) }),
 );

@@ -117,7 +117,14 @@ function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">)
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
 }
 
-/** Why a report did not reach the messenger, as answers tell it. */
-export function undeliveredBy(messengerError: string | undefined): { deliveryProblem?: string } {
-  return messengerError === undefined ? {} : { deliveryProblem: messengerError };
+/** What became of a report's card, as answers tell it. */
+export async function deliveryOf(
+  ctx: Pick<QueryCtx, "db">,
+  { _id, jobId, messengerSent, messengerError }: Doc<"reports">,
+): Promise<{ messengerSent: boolean; deliveryProblem?: string }> {
+  const deliveries = (await ctx.db.get("shifts", jobId))?.deliveries ?? [];
+  const { sent, error } = deliveries.find(({ reportId }) => reportId === _id) ?? {
+    ...{ sent: messengerSent ?? false, error: messengerError },
+  };
+  return { messengerSent: sent, ...(error === undefined ? {} : { deliveryProblem: error }) };
 }

@@ -24,7 +24,7 @@ import {
   MAX_ACTIVE,
   MAX_ACTIVE_BY_ID,
   shiftTopic,
-  undeliveredBy,
+  deliveryOf,
 } from "./model";
 import { vShiftStatus } from "./stored";
 import { giveBackRest } from "./reports/stages";
@@ -212,17 +212,21 @@ export const status = internalQuery({
       lastJob: ended === null ? null : shownEnd(ended),
       activeJobs: active.map(shownShift),
       deliveryProblem: await deliveryProblemOf(ctx, userId),
-      recentReports: reports.map(({ type, generatedAt, result, messengerSent, messengerError }) => ({
-        type,
-        generatedAt: iso(generatedAt),
-        outlook: result.marketOutlook,
-        summary: withoutCitations(result.shortSummary),
-        messengerSent,
-        ...undeliveredBy(messengerError),
-      })),
+      recentReports: await Promise.all(reports.map((report) => shownReport(ctx, report))),
     };
   },
 });
+
+async function shownReport(ctx: QueryCtx, report: Doc<"reports">) {
+  const { type, generatedAt, result } = report;
+  return {
+    type,
+    generatedAt: iso(generatedAt),
+    outlook: result.marketOutlook,
+    summary: withoutCitations(result.shortSummary),
+    ...(await deliveryOf(ctx, report)),
+  };
+}
 
 function shownShift({ _id: jobId, token, startedAt, stopsAt }: Doc<"shifts">) {
   return { jobId, token: token ?? null, startedAt: iso(startedAt), stopsAt: iso(stopsAt) };

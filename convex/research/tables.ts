@@ -7,6 +7,14 @@ import type { DatabaseWriter } from "../_generated/server";
 import { vMarketOutput, vResult, vReportKind, vSentimentOutput, vSourcesKept, vSourceStates } from "./shapes";
 import { vOnchainOutput } from "./stored";
 
+/** What the messenger made of a report's card. */
+const vDelivery = v.object({
+  reportId: v.id("reports"),
+  sent: v.boolean(),
+  /** Why it did not take it. */
+  error: v.optional(v.string()),
+});
+
 export const researchTables = {
   /**
    * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
@@ -40,6 +48,8 @@ export const researchTables = {
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
+    /** What became of its reports' cards: a report is long, and is not written again for that. */
+    deliveries: v.optional(v.array(vDelivery)),
     /** Whether its user was signed in, whose work then waits apart from strangers'. */
     signedIn: v.optional(v.boolean()),
     /** Whose part of the day's budget its stages are taken from. Absent on those that were paid for whole. */
@@ -123,8 +133,8 @@ export const researchTables = {
     type: v.union(v.literal("interim"), v.literal("final")),
     generatedAt: v.number(),
     result: vResult,
-    messengerSent: v.boolean(),
-    /** Why the messenger did not take it. */
+    /** On rows of earlier versions; the shift tells it of the others. */
+    messengerSent: v.optional(v.boolean()),
     messengerError: v.optional(v.string()),
     /** "" for a shift over the whole market. */
     jobToken: v.string(),
@@ -167,10 +177,12 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
 }
 
 /** What of a report is how it came about. */
-export const INWARD = ["messengerError", "synthesisId", "runId"] as const;
+const INWARD = ["messengerError", "synthesisId", "runId"] as const;
 
 /** A report as its readers see it. */
-export const vReport = researchTables.reports.validator.omit(...INWARD).extend({ _id: v.id("reports") });
+export const vReport = researchTables.reports.validator
+  .omit(...INWARD)
+  .extend({ _id: v.id("reports"), messengerSent: v.boolean() });
 
 export const researchRecords: RecordsOf<typeof researchTables> = {
   reports: {

@@ -25,12 +25,12 @@ type Pages<Row> = {
 export function ownRows<Row extends object, Shown extends Record<string, Value | undefined>>(
   vShown: VObject<Shown, PropertyValidators>,
   rows: (db: QueryCtx["db"], userId: string) => Pages<Row>,
-  named?: (row: Row) => object,
+  named?: (row: Row, ctx: QueryCtx) => object | Promise<object>,
 ): RegisteredQuery<"public", { paginationOpts: PaginationOptions }, Promise<PaginationResult<Shown>>>;
 export function ownRows(
   vShown: VObject<Record<string, Value | undefined>, PropertyValidators>,
   rows: (db: QueryCtx["db"], userId: string) => Pages<object>,
-  named: (row: object) => object = (row) => row,
+  named: (row: object, ctx: QueryCtx) => object | Promise<object> = (row) => row,
 ) {
   return query({
     args: { paginationOpts: paginationOptsValidator },
@@ -38,7 +38,8 @@ export function ownRows(
     handler: async (ctx, { paginationOpts }) => {
       const { userId } = await requireUser(ctx);
       const found = await rows(ctx.db, userId).order("desc").paginate(paginationOpts);
-      return { ...found, page: found.page.map((row) => parse(vShown, named(row))) };
+      const page = await Promise.all(found.page.map(async (row) => parse(vShown, await named(row, ctx))));
+      return { ...found, page };
     },
   });
 }

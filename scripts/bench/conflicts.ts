@@ -64,7 +64,7 @@ export async function run(progress: Progress): Promise<Table> {
       missed.length === 0 ? "Within the target." : "NOT WITHIN THE TARGET",
     ],
     next: {
-      question: "Retries by the table whose rows had changed",
+      question: "Which functions ran again, over which table's rows",
       inputs: [],
       columns: ["", ...MEAN_MS.map((mean) => `${mean} ms`)],
       rows: tables.map((table) => [table, ...counted.map(({ by }) => figure(by.get(table) ?? 0))]),

@@ -5,7 +5,7 @@ import path from "node:path";
 import { PortInUseError } from "../sockets/listener";
 import { real } from "../real";
 import { CHAIN_ID } from "./addresses";
-import { lockOf } from "./stateFile";
+import { lockOf, SAVING_MS } from "./stateFile";
 
 /** The process of the EVM node. */
 
@@ -23,15 +23,13 @@ export type Anvil = {
 };
 
 const HOST = "127.0.0.1";
-/** How long the node gets to save its state. */
-const GRACE_MS = 10_000;
 /** States kept for calls at past blocks and for reorganisations. More would be written to the user's home, for ever. */
 const KEPT_STATES = 50;
 
 /**
  * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
  * vanishes, even by SIGKILL, the pipe ends, and the node is told to stop and saves. The first argument, when not
- * empty, is the lock: a named pipe that is open as long as the node lives.
+ * empty, is the lock: a named pipe that is open as long as the node lives. A file beside it says that the node is ending.
  */
 const GUARD = `
 lock=$1; shift
@@ -39,16 +37,17 @@ exec 3<&0
 if [ -n "$lock" ]; then
   [ -p "$lock" ] || mkfifo "$lock" 2>/dev/null
   [ -p "$lock" ] && exec 4<>"$lock"
+  rm -f "$lock.ending"
 fi
 "$@" 3<&- &
 node=$!
-{ while read -r line <&3; do :; done; kill -TERM "$node" 2>/dev/null; } 4<&- &
+{ while read -r line <&3; do :; done; [ -z "$lock" ] || : > "$lock.ending"; kill -TERM "$node" 2>/dev/null; } 4<&- &
 watcher=$!
 trap 'kill -TERM "$node" 2>/dev/null' TERM INT HUP
 wait "$node"; status=$?
 while kill -0 "$node" 2>/dev/null; do wait "$node"; status=$?; done
 kill "$watcher" 2>/dev/null
-[ -z "$lock" ] || rm -f "$lock"
+[ -z "$lock" ] || rm -f "$lock" "$lock.ending"
 exit "$status"`;
 
 /**
@@ -121,7 +120,7 @@ export async function startAnvil(options: {
       else child.kill();
       const timer = real.setTimeout(() => {
         process.kill(guarded ? -group : group, "SIGKILL");
-      }, GRACE_MS);
+      }, SAVING_MS);
       await exited;
       real.clearTimeout(timer);
     },

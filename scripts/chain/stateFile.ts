@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { copyFile, open, readFile, rename, rm } from "node:fs/promises";
+import { access, copyFile, open, readFile, rename, rm } from "node:fs/promises";
 import { real } from "../real";
 
 /** The file a chain is kept in. The node writes it in place when it ends, and refuses to start from half of one. */
@@ -7,8 +7,10 @@ import { real } from "../real";
 /** A kept chain that cannot be used, with what to do about it. */
 export class ChainStateError extends Error {}
 
-/** A node whose host was killed has this long to save and end. */
-const RELEASE_MS = 5_000;
+/** How long a node that is ending may take to save. A busy machine is slow, and a save that is cut short is lost. */
+export const SAVING_MS = 60_000;
+/** A node whose host was killed has this long to notice. */
+const NOTICE_MS = 5_000;
 const LOOK_MS = 25;
 
 /**
@@ -58,9 +60,14 @@ export function lockOf(file: string): string {
 }
 
 async function released(file: string): Promise<void> {
-  const until = performance.now() + RELEASE_MS;
-  while (await isHeld(lockOf(file))) {
-    if (performance.now() > until) {
+  const lock = lockOf(file);
+  const since = performance.now();
+  while (await isHeld(lock)) {
+    const isEnding = await access(`${lock}.ending`).then(
+      () => true,
+      () => false,
+    );
+    if (performance.now() - since > (isEnding ? SAVING_MS : NOTICE_MS)) {
       throw new ChainStateError(
         `${file} is in use: stop the other stack, or set LOCAL_STATE_DIR to another directory.`,
       );

@@ -47,11 +47,13 @@ type Mutation<T, R> = {
   isPatient: boolean;
   /** Whose waits for another try it is. */
   work: Work;
+  /** The function, as in `market/snapshots:begin`. */
+  name: string;
 };
 
 /** All transactions of one application with its components, and what they have committed. */
 export class Commits {
-  /** What became of transactions: for benches. `by` names the table whose changes were conflicts. */
+  /** What became of transactions: for benches. `by` names the function that ran again, and the table whose changes were why. */
   readonly conflicts = { mutations: 0, retries: 0, failures: 0, by: new Map<string, number>() };
   readonly #turns = new Lock();
   /** Seeded, as all that a run of transactions depends on. */
@@ -107,7 +109,7 @@ export class Commits {
   }
 
   /** Null for a conflict; without contention the next run, which nothing can overlap, comes at once. */
-  async #tried<T, R>({ run, finish }: Mutation<T, R>, since: number): Promise<{ result: R } | null> {
+  async #tried<T, R>({ run, finish, name }: Mutation<T, R>, since: number): Promise<{ result: R } | null> {
     for (let before = since; ; before = this.#sequence) {
       const transaction = this.#begin();
       const outcome = await outcomeOf(() => run(transaction));
@@ -117,7 +119,7 @@ export class Commits {
         this.#commit(transaction);
         return { result };
       }
-      this.#note(conflict);
+      this.#note(name, conflict);
       if (this.options.contention !== null) return null;
     }
   }
@@ -158,10 +160,10 @@ export class Commits {
     return null;
   }
 
-  #note({ component, table }: Change): void {
-    const name = component === "" ? table : `${component}/${table}`;
+  #note(name: string, { component, table }: Change): void {
+    const by = `${name} over ${component === "" ? table : `${component}/${table}`}`;
     this.conflicts.retries += 1;
-    this.conflicts.by.set(name, (this.conflicts.by.get(name) ?? 0) + 1);
+    this.conflicts.by.set(by, (this.conflicts.by.get(by) ?? 0) + 1);
   }
 }
 

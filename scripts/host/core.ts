@@ -225,6 +225,7 @@ export class Core {
         },
         isPatient: finishes !== undefined,
         work,
+        name: path.udfPath,
       }),
     );
   }

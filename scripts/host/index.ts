@@ -70,6 +70,7 @@ export function createHost(options: HostOptions): Host {
           finish: resultOf,
           isPatient: false,
           work,
+          name: path.udfPath,
         });
       }),
     fetch: (path, init, caller = {}) =>

@@ -38,7 +38,8 @@ const MAX_LINE_CHARS = 10_000_000;
 
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-const requestId = z.union([z.string(), z.number()]);
+/** A number that JavaScript would round could not be answered under its own name. */
+const requestId = z.union([z.string(), z.int()]);
 type Id = z.output<typeof requestId>;
 
 const message = z.record(z.string(), z.unknown());
@@ -88,7 +89,7 @@ export function serve(input: Readable, output: Writable, handle: Handler): (reas
     const identified = requestId.safeParse(id);
     if (identified.success) return answered(identified.data, parsed.data);
     if (id !== undefined || method === undefined) {
-      return unidentified(INVALID_REQUEST, "A request has a method, and a string or a number as id");
+      return unidentified(INVALID_REQUEST, "A request has a method, and a string or a whole number as id");
     }
     const cancelled = cancellation.safeParse(parsed.data);
     if (cancelled.success) underWay.get(cancelled.data.params.requestId)?.abort();

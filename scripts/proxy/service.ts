@@ -31,6 +31,8 @@ export class ServiceError extends Error {
   }
 }
 
+/** The service's own errors are shorter; another one's would fill the assistant's context. */
+const MOST_ERROR_CHARS = 2_000;
 const PAUSE_MS = 250;
 /** Statuses of a service or gateway that is restarting, overloaded, or was failed by another. */
 const PASSING = [502, 503];
@@ -151,7 +153,8 @@ function bodyOf({ status, text, retryAfter }: Response): unknown {
   if (told.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
     // A readable failure of the service may have come after the signature, too, and a 408 from what stands before it.
-    throw new ServiceError(told.data.error + wait, status >= 500 || status === 408, passing);
+    const error = told.data.error.slice(0, MOST_ERROR_CHARS);
+    throw new ServiceError(error + wait, status >= 500 || status === 408, passing);
   }
   throw new ServiceError(
     `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,

@@ -1,10 +1,13 @@
-import { spawn } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
+import { promisify } from "node:util";
 import { toHex } from "viem";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { startAnvil } from "../../scripts/chain/anvil";
+import { lockOf, prepareStateFile } from "../../scripts/chain/stateFile";
 import { PortInUseError } from "../../scripts/sockets/listener";
 import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./restarting";
 import { run } from "../stack/processes";
@@ -38,6 +41,25 @@ test("prices are fresh after a long time off", async () => {
   now += 7 * 86_400;
   const chain = await start({ clock: () => now });
   expect(await ageOfPrice(chain, now)).toBeLessThan(HEARTBEAT);
+});
+
+test("a node that is ending is waited for while it saves, and one that goes on is not", async () => {
+  const lock = lockOf(stateFile());
+  await mkdir(path.dirname(lock), { recursive: true });
+  await promisify(execFile)("mkfifo", [lock]);
+  const node = await open(lock, constants.O_RDWR);
+  onTestFinished(() => node.close().catch(() => undefined));
+  let looks = 0;
+  // Each look at the clock is ten seconds later.
+  vi.spyOn(performance, "now").mockImplementation(() => 10_000 * looks++);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await expect(prepareStateFile(stateFile(), () => undefined)).rejects.toThrow("is in use");
+  looks = 0;
+  await writeFile(`${lock}.ending`, "");
+  const ready = prepareStateFile(stateFile(), () => undefined);
+  await until(() => looks >= 3);
+  await node.close();
+  expect(await ready).toBe(false);
 });
 
 test("a damaged state is replaced by the last good one, and without one the chain starts afresh", async () => {

@@ -25,11 +25,9 @@ describe.each(partsOf("sentences"))("a sentence $title", ({ title, text }) => {
 });
 
 const HOW: Readonly<Record<string, object>> = {
-  ...{
-    "without brackets": { isBare: true },
-    marked: { left: "mark" },
-    "without citations": { isUncited: true },
-  },
+  "without brackets": { isBare: true },
+  marked: { left: "mark" },
+  "without citations": { isUncited: true },
 };
 
 /** Two lines each: what a writer wrote, and what readers see. */

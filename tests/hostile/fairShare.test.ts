@@ -116,12 +116,12 @@ describe("one caller's quick successions", () => {
   });
 
   test("of questions spend a tenth of strangers' budget at most", async () => {
-    const app = createApp({ env: { DAILY_BUDGET_USD: "2" } });
+    const app = createApp({ env: { DAILY_BUDGET_USD: "0.5" } });
     await takeAll(app, "chat", stranger(1));
     expect((await kinds.chat(app, stranger(1))).body.error).toMatch(
       /^Your part, a tenth of what is left, of today's budget of the LLM gateway for callers who are not signed in is used up: it is restored at /,
     );
-    expect(await spentBy(app, "anonymous", "llm")).toBeLessThan(0.081);
+    expect(await spentBy(app, "anonymous", "llm")).toBeLessThan(0.021);
     expect((await kinds.chat(app, stranger(2))).status).toBe(200);
     expect((await kinds.chat(app, account(1))).status).toBe(200);
   });
@@ -203,7 +203,7 @@ describe.each([
   });
 
   test("the next five of each are answered in chat", async ({ task }) => {
-    const app = createApp({ env: { DAILY_BUDGET_USD: "1" } });
+    const app = createApp({ env: { DAILY_BUDGET_USD: "0.3" } });
     let asked = 5;
     for (let n = 0; n < 20; n++) asked += (await takeAll(app, "chat", callerOf(n))) + 1;
     for (let n = 20; n < 25; n++) expect((await kinds.chat(app, callerOf(n))).status).toBe(200);
@@ -232,11 +232,11 @@ const wants: Record<
         init,
       ),
   },
-  // Twenty that take so many use up their common window as well; how much one alone may take is told above.
-  wallet: { times: 12, ask: kinds.wallet },
-  setting: { times: 12, ask: kinds.setting },
+  // Ten that take so many use up their common window as well; how much one alone may take is told above.
+  wallet: { times: 24, ask: kinds.wallet },
+  setting: { times: 24, ask: kinds.setting },
   link: {
-    times: 22,
+    times: 44,
     ask: (app, { init }) =>
       app.post("/messenger/connect", { linkToken: `GUESS${turn++}`, messengerId: "123456789" }, init),
   },
@@ -265,11 +265,11 @@ const generous = test.extend<{ settings: AppSettings }>({
 });
 
 generous(
-  "after 20 addresses and 20 accounts that want everything at once, the next five of each are served all of it",
+  "after 10 addresses and 10 accounts that want everything at once, the next five of each are served all of it",
   async ({ app }) => {
     app.standins.fail("llm", { mode: "slow", ms: 2_000 });
-    const crowd = Array.from({ length: 20 }, (_, n) => [stranger(n), account(n)]).flat();
-    const newcomers = Array.from({ length: 5 }, (_, n) => [stranger(20 + n), account(20 + n)]).flat();
+    const crowd = Array.from({ length: 10 }, (_, n) => [stranger(n), account(n)]).flat();
+    const newcomers = Array.from({ length: 5 }, (_, n) => [stranger(10 + n), account(10 + n)]).flat();
     for (const caller of [...crowd, ...newcomers])
       await app.post(
         "/mcp/defi/connect",
@@ -278,7 +278,7 @@ generous(
       );
     const refused = new Set<string>();
     for (const caller of crowd) {
-      const told = await wantAll(app, caller, caller.name.startsWith("stranger") ? 31 : 6);
+      const told = await wantAll(app, caller, caller.name.startsWith("stranger") ? 44 : 6);
       for (const [kind, statuses] of Object.entries(told)) if (statuses.includes(429)) refused.add(kind);
     }
     const sharedOut = ["chat", "research", "order", "wallet", "setting", "link"];

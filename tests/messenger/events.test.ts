@@ -117,6 +117,9 @@ describe("a webhook that asks for signals", () => {
     expect(posted.length).toBeGreaterThan(0);
     for (const { headers } of posted) expect(ids).toContain(headers.get("webhook-id"));
     expect((await read(app, "nobody-asked")).events).toEqual([]);
+    expect((await app.get("/webhooks/events?userId=a-bot&since=2026-01-05")).body).toEqual({
+      error: "since must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z",
+    });
     await wait(app, 4 * DAY);
     await app.pass(2 * MINUTE);
     isUp = true;

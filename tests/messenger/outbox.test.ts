@@ -146,7 +146,8 @@ describe("where a card goes", () => {
       ["skipped", error],
       ["skipped", error],
     ]);
-    expect((await app.rows("reports"))[0]).toMatchObject({ messengerSent: false, messengerError: error });
+    expect(await app.rows("reports")).toHaveLength(1);
+    expect((await app.rows("shifts"))[0]?.deliveries).toMatchObject([{ sent: false, error }]);
   });
 });
 
@@ -168,10 +169,11 @@ describe("a messenger that fails", () => {
       });
     }
     expect(messages.map(({ postponements }) => postponements)).toEqual(messages.map(() => 0));
-    expect((await app.rows("reports"))[0]).toMatchObject({
-      messengerSent: false,
-      messengerError: "Forbidden: bot was blocked by the user",
-    });
+    const [report] = await app.rows("reports");
+    const error = "Forbidden: bot was blocked by the user";
+    expect((await app.rows("shifts"))[0]?.deliveries).toEqual([
+      { reportId: report?._id, sent: false, error },
+    ]);
   });
 
   test("with 429 is tried again when it says, not before", async ({ app }) => {

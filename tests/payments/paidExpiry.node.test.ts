@@ -45,7 +45,6 @@ test("a facilitator that has taken the dollar and lost the answer leaves the pay
   });
   const again = async () => {
     await expireLeases(app);
-    await app.settle();
     const { status, body } = await buy(app, header);
     return [status, body.reason ?? body.error];
   };

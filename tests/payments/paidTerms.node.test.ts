@@ -73,11 +73,12 @@ describe("whoever looks without paying", () => {
       const none = await preview(query);
       expect([none.status, none.body["error"]]).toEqual([
         404,
-        `There is no report on ${named} to preview yet: a paid one is written when it is bought`,
+        `There is no report on ${named} to preview yet. A paid one is written when it is bought, and nothing is paid for a token that no source knows`,
       ]);
     }
     expect((await preview("&token=%00")).status).toBe(400);
-    expect((await app.get(`${PATH}?preview=maybe`)).status).toBe(400);
+    for (const other of ["maybe", "0", ""])
+      expect((await app.get(`${PATH}?preview=${other}`)).status).toBe(402);
     expect(asked(app)).toBe(0);
     const free = z
       .object({

@@ -140,6 +140,7 @@ describe("the protocol", () => {
       { jsonrpc: "2.0", id: 6 },
       ping(null),
       "7",
+      JSON.stringify(ping(7)).replace("7", "9007199254740993"),
     );
     const lines = stdout
       .trimEnd()
@@ -151,7 +152,7 @@ describe("the protocol", () => {
       error: { code, message: expect.any(String) },
     });
     const pong = (id: number | string) => ({ jsonrpc: "2.0", id, result: {} });
-    expect(lines).toHaveLength(9);
+    expect(lines).toHaveLength(10);
     expect(lines).toEqual(
       expect.arrayContaining([
         [pong(1), failure(-32600), pong("two")],
@@ -160,7 +161,7 @@ describe("the protocol", () => {
         failure(-32602, 4),
         failure(-32600, 5),
         failure(-32600, 6),
-        // To what has no id that could be repeated: [], an id that is null, and a number.
+        // To what has no id that could be repeated: [], an id that is null or would be rounded, and a number.
         failure(-32600),
       ]),
     );

@@ -221,6 +221,8 @@ describe("a call that has a card delivered", () => {
 
 describe("a failure", () => {
   test("is told in the service's own words", async () => {
+    service.answers(json(400, { error: "x".repeat(300_000) }));
+    expect(textOf(await proxy.call("get_market_data")).length).toBeLessThan(2_100);
     service.answers(json(404, { error: "No wallet was found for this user: connect first" }));
     const result = await proxy.call("get_wallet_balance", { userId: "u" });
     expect(result).toMatchObject({ isError: true });

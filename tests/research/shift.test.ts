@@ -124,6 +124,9 @@ describe("a research shift", () => {
       ["interim", 60],
       ["final", 96],
     ]);
+    expect((await app.rows("shifts"))[0]?.deliveries).toEqual(
+      reports.map(({ _id: reportId }) => ({ reportId, sent: true })),
+    );
     const runs = await app.rows("agentRuns");
     for (const [i, report] of reports.entries()) {
       expect(report).toMatchObject({
@@ -131,7 +134,6 @@ describe("a research shift", () => {
         userId: ALICE,
         jobToken: "SOL",
         jobStartedAt: startedAt,
-        messengerSent: true,
       });
       expect(report.result.sources?.length).toBeGreaterThan(15);
       expect(report.result.checked).toMatchObject({ removed: 0 });

@@ -24,7 +24,7 @@ export function leasesOf(app: World): Promise<Leases> {
     const refreshes = await db.query("refreshes").collect();
     return new Map([
       ...work.flatMap(({ _id, state, at }): [string, number][] => (state === "running" ? [[_id, at]] : [])),
-      ...refreshes.flatMap(({ _id, leaseUntil }): [string, number][] =>
+      ...refreshes.flatMap(({ _id, leaseUntil = 0 }): [string, number][] =>
         leaseUntil > 0 ? [[_id, leaseUntil]] : [],
       ),
     ]);

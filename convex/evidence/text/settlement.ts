@@ -12,6 +12,7 @@ import {
 } from "./brackets";
 import type { Ledger, Source } from "./sources";
 import { figuresIn, foundIn, without, type Figure, type Place } from "../../lib/text/figures";
+import { BLANK } from "../../lib/text/languages";
 import { localeOf, SCRIPTS } from "../../lib/text/locales";
 import { mentionsIn, type Mention } from "../../lib/money/names";
 import { linesOf, plain } from "../../lib/text/sentences";
@@ -46,7 +47,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
     const before: Source[] = [];
     const told = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
-      const isRemoved = read.left.length > 0 && how.left !== "mark";
+      const isRemoved = (read.left.length > 0 && how.left !== "mark") || !isBound(read, how);
       named = read.mentions.at(-1)?.subject ?? named;
       before.push(...read.told);
       settled.sentences += 1;
@@ -106,6 +107,11 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   return read;
 }
 
+/** Whether a sentence says what a text may: anything, or something of a fact by its number. */
+function isBound({ pieces, open }: Read, { bound }: How): boolean {
+  return bound === undefined || (pieces.length > 0 && !bound.refused.test(open));
+}
+
 /** What a slot asks for, and what a citation cites that is no fact. */
 function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void {
   const { start, end, sides, isSlot } = piece;
@@ -151,8 +157,9 @@ function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): S
   return [...new Set([...facts.filter(isBehind), ...facts])];
 }
 
-/** A change's line says what it is from and to: the facts that have these. */
+/** A change's line says what it is from and to, and a count's how much of all it is: the facts that have these. */
 function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): Source[] {
+  if (change?.kind === "rising") return known.filter(({ about }) => about?.kind === "risingShare");
   if (change === null || change.since === null || of !== "percent") return [];
   return known.filter(({ about, unit }) => {
     const isSame = about?.subject === change.subject && about.kind === change.kind;
@@ -237,7 +244,7 @@ function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read
 
 /** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
 function isJoined(between: string, one: Told, next: Told): boolean {
-  const words = between.replace(/\uE000/g, "");
+  const words = between.replaceAll(BLANK, "");
   if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
   const isPlain = one.sources.length === 1 && next.sources.length === 1;
   return isPlain && /^[^|;:,，、()]{1,12}$/u.test(words);

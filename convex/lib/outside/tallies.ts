@@ -13,26 +13,25 @@ export const vNoted = v.object({
 });
 
 const BUCKET_MS = 5 * MINUTE;
-/** So many rows share a provider's 5 minutes: actions that end together rarely write the same one. */
-const SHARDS = 8;
-/** The most rows that an hour can have: 13 buckets (the oldest in part) of all providers. */
-const HOUR_OF_ROWS = 13 * vProvider.members.length * SHARDS;
+/** So many rows share 5 minutes: actions that end together rarely write the same one. */
+const PARTS = 32;
+/** The most rows that an hour can have: 13 buckets, the oldest in part. */
+const HOUR_OF_ROWS = 13 * PARTS;
 
 export async function keepNoted(ctx: MutationCtx, { counts, spent: costs }: Noted): Promise<void> {
-  const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
-  const shard = Math.floor(Math.random() * SHARDS);
-  for (const { provider, calls, failures } of counts) {
-    const row = await ctx.db
-      .query("providerCalls")
-      .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("provider", provider).eq("shard", shard))
-      .unique();
-    if (row === null) await ctx.db.insert("providerCalls", { bucket, provider, shard, calls, failures });
-    else {
-      const sum = { calls: row.calls + calls, failures: row.failures + failures };
-      await ctx.db.patch("providerCalls", row._id, sum);
-    }
-  }
+  if (counts.length > 0) await count(ctx, counts);
   for (const { micros, ...of } of costs) await addSpent(ctx, { ...of, shard: anyShard() }, micros);
+}
+
+async function count(ctx: MutationCtx, counts: readonly Count[]): Promise<void> {
+  const bucket = Math.floor(Date.now() / BUCKET_MS) * BUCKET_MS;
+  const part = Math.floor(Math.random() * PARTS);
+  const row = await ctx.db
+    .query("providerCalls")
+    .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("part", part))
+    .unique();
+  if (row === null) await ctx.db.insert("providerCalls", { bucket, part, counts: [...counts] });
+  else await ctx.db.patch("providerCalls", row._id, { counts: summed([...(row.counts ?? []), ...counts]) });
 }
 
 /** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
@@ -41,8 +40,12 @@ export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count
     .query("providerCalls")
     .withIndex("by_bucket", (q) => q.gt("bucket", now - HOUR - BUCKET_MS))
     .take(HOUR_OF_ROWS);
+  return summed(rows.flatMap(({ counts = [] }) => counts));
+}
+
+function summed(counts: readonly Count[]): Count[] {
   const sums = new Map<Provider, Count>();
-  for (const { provider, calls, failures } of rows) {
+  for (const { provider, calls, failures } of counts) {
     const sum = sums.get(provider) ?? { provider, calls: 0, failures: 0 };
     sums.set(provider, { provider, calls: sum.calls + calls, failures: sum.failures + failures });
   }

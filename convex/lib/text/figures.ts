@@ -1,5 +1,8 @@
 import {
+  A_SCALE,
   ALL_MAJORS,
+  BLANK,
+  EACH_DOLLAR,
   MULTIPLES,
   LARGEST,
   LONGER,
@@ -27,9 +30,35 @@ type Found = Place & { text: string; groups: Groups };
 
 /** Where a pattern is found in a text, and what it found there. */
 export function foundIn(text: string, pattern: RegExp): Found[] {
-  return Array.from(text.matchAll(pattern), ({ 0: told, index: start, groups = {} }) => {
-    return { start, end: start + told.length, text: told, groups };
-  });
+  return Array.from(text.matchAll(pattern), foundOf);
+}
+
+function foundOf({ 0: text, index: start, groups = {} }: RegExpExecArray): Found {
+  return { start, end: start + text.length, text, groups };
+}
+
+/** As one pattern of all of them finds it; of such a size that one takes half a second to compile. */
+function foundInAny(text: string, patterns: readonly RegExp[]): Found[] {
+  const found: Found[] = [];
+  let end = 0;
+  let ahead = patterns.map((pattern) => ({ pattern, next: nextIn(text, pattern, end) }));
+  for (;;) {
+    const first = ahead
+      .flatMap(({ next }) => next ?? [])
+      .reduce<Found | null>((a, b) => (a === null || b.start < a.start ? b : a), null);
+    if (first === null) return found;
+    found.push(first);
+    end = first.end;
+    ahead = ahead.flatMap(({ pattern, next }) =>
+      next === null ? [] : { pattern, next: next.start < end ? nextIn(text, pattern, end) : next },
+    );
+  }
+}
+
+function nextIn(text: string, pattern: RegExp, from: number): Found | null {
+  pattern.lastIndex = from;
+  const next = pattern.exec(text);
+  return next === null ? null : foundOf(next);
 }
 
 /** What a figure may say, and what one in its last place is worth. */
@@ -51,9 +80,6 @@ export type Figure = Place & {
 const scaled = (readings: readonly Reading[], times: number): Reading[] =>
   readings.map(({ value, place }) => ({ value: value * times, place: place * times }));
 
-/** In the place of what is read already: no letter, no digit, no mark. */
-const BLANK = "\uE000";
-
 /** The text with some of its places out of the way, at their length. */
 export function without(text: string, places: readonly Place[]): string {
   return places.reduce(
@@ -68,9 +94,9 @@ export function without(text: string, places: readonly Place[]): string {
  */
 export function figuresIn(text: string, point: "." | ","): Figure[] {
   const figures: Figure[] = [];
-  for (const pattern of [IN_DIGITS, IN_WORDS, OTHER_DIGITS]) {
+  for (const patterns of [[IN_DIGITS], IN_WORDS, [OTHER_DIGITS]]) {
     const rest = without(text, figures);
-    figures.push(...foundIn(rest, pattern).map((found) => figureOf(rest, found, point)));
+    figures.push(...foundInAny(rest, patterns).map((found) => figureOf(rest, found, point)));
   }
   const sorted = figures.sort((a, b) => a.start - b.start);
   return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
@@ -87,15 +113,26 @@ function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure
 }
 
 function figureOf(text: string, { start, end, text: told, groups }: Found, point: "." | ","): Figure {
-  const { sign = "", inner = "", number, ticker = null } = groups;
-  const [, unit = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
-  const times = TIMES.reduce((all, [group, by]) => (groups[group] === undefined ? all : all * by), 1);
+  const { sign = "", inner = "", number, ticker = null, multiple } = groups;
+  const [, said = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
+  const before = text.slice(Math.max(0, start - 40), start);
+  // "It tops that by a fifth" tells a gap; "two dollars for each dollar" a ratio.
+  const isGap =
+    multiple !== undefined &&
+    said === "times" &&
+    /(?<!\p{L})(?:by|um) (?:over |nearly |almost |gut |fast )?$/u.test(before);
+  const isRatio = told.endsWith("dollars") && EACH_DOLLAR.test(text);
+  const unit = isGap ? "percent" : isRatio ? "times" : said;
+  const times = TIMES.reduce(
+    (all, [group, by]) => (groups[group] === undefined ? all : all * by),
+    isGap ? 100 : 1,
+  );
   const readings = number === undefined ? inWords(groups) : inDigits(number, point);
-  const said = sign + inner;
+  const signs = sign + inner;
   return {
     ...{ start, end, text: told, unit, times, ticker, readings: scaled(readings, times) },
-    sign: said === "" ? 0 : /\+|plus|más/i.test(said) ? 1 : -1,
-    bound: boundOf(text.slice(Math.max(0, start - 40), start), text.slice(end)),
+    sign: signs === "" ? 0 : /\+|plus|más/i.test(signs) ? 1 : -1,
+    bound: boundOf(before, text.slice(end)),
   };
 }
 
@@ -127,6 +164,7 @@ const SAYS: readonly (readonly [group: string, unit: Written])[] = [
     ["cent", "percent"],
     ["point", "percent"],
     ["multiple", "times"],
+    ["part", "times"],
   ] as const),
   ...UNITS.map(({ unit }, index) => [`u${index}`, unit] as const),
   ...([
@@ -176,7 +214,7 @@ const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "
 /** Whatever is before a unit that only stands behind numbers says one. */
 const ALONE =
   "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
-const KNOWN = READ.map(({ list }) => list).join("|");
+const KNOWN = `${READ.map(({ list }) => list).join("|")}|${A_SCALE}`;
 const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
 /** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
 const COUNTED =
@@ -184,26 +222,36 @@ const COUNTED =
   `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
   `(?<=perfect )(?:${KNOWN})|` +
   "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
-/** A multiple, a count, a number in words with its unit, or a unit alone. */
-const IN_WORDS = words(
-  `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))|` +
-    `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?|` +
-    `${NUMBER} (?:in|out of) (?:every )?${NUMBER}|${NUMBER}[- ]to[- ]one|${NUMBER} \\p{L}+ (?:for|to) (?:one|each|every)|${NUMBER}(?:[- ]?fold| straight| consecutive)|(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})|` +
-    `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))|(?<count>${COUNTED})|(?:${ALONE})`,
-);
+/** A place or a multiple, a count, a number in words with its unit, or a unit alone. */
+const IN_WORDS = [
+  `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))`,
+  `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?`,
+  `(?<part>${NUMBER}) (?:in|out of) (?:every )?(?<whole>${NUMBER})`,
+  `${NUMBER}(?: \\p{L}+ (?:for|to) (?:one|each|every)|[- ]?fold| straight| consecutive)`,
+  `(?<=(?:number|no\\.|rank|Platz|puesto|rang|posição) )(?<ranked>${NUMBER})`,
+  `(?<amount>(?:${NUMBER}[ -](?:(?:and|et|y|e|und) )?(?:a )?){1,5}|[零〇一二两三四五六七八九十百千万亿億兆点]{1,12}\\s?)(?:${ANY_SCALE} ?)?(?:${ANY_UNIT}|成|割|(?<=[mbr]illions? ?|Millionen ?|Milliarden ?))`,
+  `(?<count>${COUNTED})`,
+  ALONE,
+].map(words);
 /** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 /** A multiple in a word may be a tenth off, a small number half of one. */
-function inWords({ amount, count, ranked, nth, ...groups }: Groups): Reading[] {
+function inWords({ amount, count, ranked, nth, part, whole, ...groups }: Groups): Reading[] {
   const multiple = MULTIPLES.find((_one, index) => groups[`m${index}`] !== undefined)?.times;
   if (multiple !== undefined) return [{ value: multiple, place: multiple / 5 }];
-  const told = amount ?? count ?? ranked ?? nth ?? "";
-  const value = SPELT.find(({ pattern }) => pattern.test(told))?.value;
-  return value === undefined ? [] : [{ value, place: Math.min(1, value / 2) }];
+  const value = spelt(amount ?? count ?? ranked ?? nth ?? part ?? "");
+  if (value === undefined) return [];
+  if (whole === undefined) return [{ value, place: Math.min(1, value / 2) }];
+  // "Four in five": the next that could be said is a fifth away.
+  const all = spelt(whole);
+  return all === undefined ? [] : [{ value: value / all, place: 1 / all }];
 }
 
+const spelt = (told: string): number | undefined => SPELT.find(({ pattern }) => pattern.test(told))?.value;
+
 const SPELT = [
+  { value: 1, pattern: /^an? $/i },
   ...[...READ, ...LONGER].map(({ times: value, list }) => ({
     value,
     pattern: new RegExp(`^(?:une? |um )?(?:${list})(?:[ -]a)?[ -]?$`, "iu"),

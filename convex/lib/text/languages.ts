@@ -3,6 +3,12 @@
  * sign too many, a question back), never truth. Pure.
  */
 
+/**
+ * In the place of what is read already: no letter, no digit, no mark, and in no writer's text. It is a character of Latin-1:
+ * patterns are compiled once more, at ten times the cost, for texts with others.
+ */
+export const BLANK = "\u00AD";
+
 /** In what a figure may be written; `order` is a place in words. */
 const WRITTEN = [
   ...(["percent", "times", "money", "gwei", "hours", "place", "order", "coins", "other", "none"] as const),
@@ -54,7 +60,7 @@ export const SCALES = rowsOf({
 
 /** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
 export const OVER =
-  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut(?= ein)|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
+  "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
 export const UNDER =
   "under|below|less than|fewer than|at most|up to|south of|nearly|almost|just shy of|<|≤|unter|weniger als|höchstens|knapp|fast|menos de|por debajo de(?: los)?|casi|moins de|au-dessous de|sous|presque|abaixo d[eo]s?|quase|低于|不到|不足|近";
 export const OVER_BEHIND = "以上|を上回|超";
@@ -125,9 +131,13 @@ export const PLACES = countedFrom(2, [
   "segund[ao] terceir[ao] quart[ao] quint[ao] sext[ao] sétim[ao] oitav[ao] non[ao] décim[ao]",
 ]);
 export const LARGEST = "largest|biggest|most|größte\\p{L}*|meist\\p{L}*|mayor|más|plus|maior|mais";
+/** What comes to so many of another amount's for each dollar of that. */
+export const EACH_DOLLAR = /for (?:each|every|one) (?:US )?dollar/i;
+/** "A million" is one. */
+export const A_SCALE = "an?(?= (?:thousand|[mbtr]{1,2}illion))";
 /** Ends of longer ones. */
 export const NUMBER_ENDS =
-  "teen|ty|hundred|thousand|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
+  "teen|ty|hundred|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
 /** How many of the majors rose, where it is told of all of them. */
@@ -140,8 +150,7 @@ export const MULTIPLES = rowsOf({
   "times 2": "twice|double(?= (?:that|its|the|of))|doppelt(?= so)|el doble|le double|o dobro|两倍",
   "times 3": "triple(?= (?:that|its|the|of))|el triple|le triple|o triplo|三倍",
   "times 4": "quadruple(?= (?:that|its|the|of))|四倍",
-  "times 0.5":
-    "half(?= (?:the (?:coins|majors|market|top|\\uE000)|of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|\\uE000))|its|their|that|as))|(?<=by )half(?! (?:an?|of)(?!\\p{L}))|die Hälfte|la mitad|la moitié|a metade|一半|半分",
+  "times 0.5": `half(?= (?:the (?:coins|majors|market|top|${BLANK})|of (?:all|its|their|that|the (?:\\d+|coins|supply|market|book|${BLANK}))|its|their|that|as))|(?<=by )half(?! (?:an?|of)(?!\\p{L}))|die Hälfte|la mitad|la moitié|a metade|一半|半分`,
   [`times ${1 / 3}`]:
     "(?:a|one)[- ]third(?= of)|(?<=by )a third|ein Drittel|un tercio|un tiers|um terço|三分之一",
   [`times ${2 / 3}`]: "two[- ]thirds|zwei Drittel|dos tercios|deux tiers|dois terços|三分之二",
@@ -155,5 +164,5 @@ export const MULTIPLES = rowsOf({
 });
 /** What says one besides, and is not read: no figure can take its place. */
 export const UNREAD =
-  "(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:\uE000|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|" +
+  `(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:${BLANK}|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|` +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻了?[一两几]?[番倍]|减半|減半|腰斩|倍増|半減|半値|倍に(?=な|増|膨)";

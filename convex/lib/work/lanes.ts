@@ -1,5 +1,6 @@
 import { makeFunctionReference } from "convex/server";
 import type { Infer, Value } from "convex/values";
+import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError } from "../errors";
@@ -62,20 +63,27 @@ export function placeOf(caller: Caller): Place {
 export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
   const { _id, lane, owner, request } = row;
   if (lane === undefined) return start(ctx, row);
-  const first = await firstOf(ctx, lane);
-  if (first === null && mayStart(lane, await runningBeside(ctx, lane))) return start(ctx, row);
+  // Read as it was a moment ago: all who come and go in a busy lane would else wait for one another.
+  const queue: { first: number; own: number } | null = await ctx.runQuery(
+    internal.lib.work.queues.standing,
+    { lane, owner },
+    { useStaleSnapshot: true },
+  );
+  if (queue === null && (await mayBegin(ctx, lane))) return start(ctx, row);
   // What has been accepted once takes no place from requests.
   const isNew = request === true && row.attempt === 0;
   if (isNew) await refuseFull(ctx, lane, owner);
-  const last = await ctx.db
-    .query("work")
-    .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
-    .order("desc")
-    .first();
   // Whoever has nothing waiting comes after those who have as little, and before everybody's second.
-  const turn = Math.max(first?.turn ?? 0, (last?.turn ?? -1) + 1);
+  const turn = queue === null ? 0 : Math.max(queue.first, queue.own + 1);
   const asked = isNew ? { request } : { request: undefined };
   await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });
+  // Whoever seemed to wait before it may have been served since, and the last place given back with nobody to look for.
+  if (queue !== null) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
+}
+
+/** Whether there is a place and nobody waits for it. Where this is not so, whoever gives one back looks who waits. */
+async function mayBegin(ctx: MutationCtx, lane: Lane): Promise<boolean> {
+  return (await firstOf(ctx, lane)) === null && mayStart(lane, await runningBeside(ctx, lane));
 }
 
 /** Gives free places to whose turn it is, where one of a lane has become free. */

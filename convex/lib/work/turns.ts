@@ -1,4 +1,5 @@
 import { omit } from "convex-helpers";
+import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { type QueryCtx } from "../../_generated/server";
 import { change } from "../changes";
@@ -6,7 +7,8 @@ import { dueWork } from "../cronRuns";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
-import { admit, fill } from "./lanes";
+import { fill } from "./lanes";
+import { vLane } from "./tables";
 
 /** What happens to work between its attempts. */
 
@@ -33,22 +35,36 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
 });
 
 /**
- * Takes up what was lost with a server: attempts that ended without a word or whose lease has run out, and rests that
- * nobody has ended.
+ * Has that taken up which was lost with a server: attempts that ended without a word or whose lease has run out, and rests
+ * that nobody has ended. Each in a transaction of its own, so that one which others are at holds up none.
  */
 export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
   for (const row of await firstBy(ctx, "running")) {
-    if (await isLost(ctx, row, now)) await failed(ctx, row, INTERRUPTED, "lost");
+    const job = { workId: row._id, attempt: row.attempt };
+    if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.turns.lose, { job });
   }
-  for (const row of await firstBy(ctx, "resting")) {
-    if (row.at < now - MINUTE) await admit(ctx, row);
+  for (const { _id: workId, attempt, at } of await firstBy(ctx, "resting")) {
+    if (at >= now - MINUTE) continue;
+    await ctx.scheduler.runAfter(0, internal.lib.work.turns.goOn, { job: { workId, attempt } });
   }
-  await fill(ctx, "service");
-  await fill(ctx, "messages");
+  const waiting = await firstBy(ctx, "waiting");
+  const lanes = new Set(waiting.map(({ lane }) => (lane === "messages" ? lane : "service")));
+  for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 });
 
-async function firstBy(ctx: QueryCtx, state: "running" | "resting"): Promise<Doc<"work">[]> {
+/** An attempt was lost. */
+export const lose = change({ job: vJob }, async (ctx, { job }) => {
+  const row = await underWay(ctx, job);
+  if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
+});
+
+/** Gives free places to who waits: whoever was to do so may have been lost. */
+export const fillFree = change({ lane: vLane }, async (ctx, { lane }) => {
+  await fill(ctx, lane);
+});
+
+async function firstBy(ctx: QueryCtx, state: "running" | "resting" | "waiting"): Promise<Doc<"work">[]> {
   return ctx.db
     .query("work")
     .withIndex("by_state_and_at", (q) => q.eq("state", state))

@@ -34,7 +34,8 @@ const eventShape = z.object({
     .describe("docs/webhooks.md shows it for each type"),
 });
 
-const since = absentWhenEmpty(z.iso.datetime({ offset: true })).describe(
+const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";
+const since = absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
   "ISO 8601; 7 days ago where it is left out, which is the earliest.",
 );
 const from = (time: string | undefined) => (time === undefined ? 0 : Date.parse(time));

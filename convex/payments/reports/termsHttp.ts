@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { AppError } from "../../lib/errors";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { EXAMPLE_TIME } from "../../lib/http/examples";
-import { absentWhenEmpty, optionalToken } from "../../lib/http/input";
+import { optionalToken } from "../../lib/http/input";
 import { parseInput } from "../../lib/http/request";
 import { withoutCitations } from "../../lib/text/strings";
 import { iso } from "../../lib/time";
@@ -42,7 +42,7 @@ export const terms: MountedEndpoint = endpoint({
   },
   input: z.object({
     token: z.string().optional().describe("As of a POST; only a preview looks at it."),
-    preview: absentWhenEmpty(z.enum(["1", "true"], "must be 1")).describe("1 for a preview."),
+    preview: z.string().optional().describe("1 for a preview; anything else asks for the terms."),
   }),
   returns: z.object({
     preview: z.object({
@@ -56,7 +56,7 @@ export const terms: MountedEndpoint = endpoint({
     price: z.object({ amount: z.literal(PRICE_SHOWN), asset: z.literal("USDC"), network: z.literal("base") }),
   }),
   handler: async (ctx, { token: asked, preview }) => {
-    if (preview === undefined) throw await paymentRequired(ctx);
+    if (preview !== "1" && preview !== "true") throw await paymentRequired(ctx);
     const { token = "" } = parseInput(ofToken, { token: asked });
     const [report, snapshot] = await Promise.all([
       ctx.runQuery(internal.research.reports.publications.latest, { token }),
@@ -69,7 +69,7 @@ export const terms: MountedEndpoint = endpoint({
     const [newest] = found;
     if (newest === undefined) {
       const on = token === "" ? "the whole market" : token;
-      const error = `There is no report on ${on} to preview yet: a paid one is written when it is bought`;
+      const error = `There is no report on ${on} to preview yet. A paid one is written when it is bought, and nothing is paid for a token that no source knows`;
       throw new AppError("not_found", error);
     }
     const { shortSummary, marketOutlook: outlook, sources, checked } = newest.result;

@@ -1,4 +1,4 @@
-import { omit } from "convex-helpers";
+import { parse } from "convex-helpers/validators";
 import { createFunctionHandle } from "convex/server";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
@@ -13,10 +13,10 @@ import { tellOwner } from "../../messenger/webhooks/events";
 import { recordRun } from "../../runs/model";
 import { reportCard } from "./cards";
 import { nextCheckpoint } from "./checkpoints";
-import { holdersOfShift, shiftTopic, undeliveredBy } from "../model";
+import { holdersOfShift, shiftTopic, deliveryOf } from "../model";
 import type { ReportKind } from "../shapes";
 import { afterReport, giveBackRest } from "./stages";
-import { INWARD, vReport } from "../tables";
+import { vReport } from "../tables";
 import type { Written } from "../writing/writer";
 
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
@@ -75,7 +75,6 @@ async function storeReport(
     type,
     generatedAt: now,
     result,
-    messengerSent: false,
     jobToken: shift.focus,
     jobStartedAt: shift.startedAt,
     synthesisId: synthesis._id,
@@ -107,7 +106,7 @@ async function storeReport(
       result,
     }),
     ...(kind === "final" ? { picture: { handle: drawn, subject: shift._id } } : {}),
-    onSettled: { handle, subject: reportId },
+    onSettled: { handle, subject: `${reportId} ${shift._id}` },
   });
 }
 
@@ -143,13 +142,21 @@ async function advance(
   });
 }
 
-/** The outbox's word about a report's card. */
+/** The outbox's word about a report's card; of cards of earlier versions the subject is the report alone. */
 export const delivered = change(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent, error }) => {
-    const reportId = ctx.db.normalizeId("reports", subject);
-    if (reportId === null || (await ctx.db.get("reports", reportId)) === null) return;
-    await ctx.db.patch("reports", reportId, { messengerSent: sent, messengerError: error });
+    const [report = "", by] = subject.split(" ");
+    const reportId = ctx.db.normalizeId("reports", report);
+    if (reportId === null) return;
+    const shiftId = ctx.db.normalizeId("shifts", by ?? (await ctx.db.get("reports", reportId))?.jobId ?? "");
+    const shift = shiftId === null ? null : await ctx.db.get("shifts", shiftId);
+    if (shift === null) return;
+    const deliveries = [
+      ...(shift.deliveries ?? []),
+      { reportId, sent, ...(error === undefined ? {} : { error }) },
+    ];
+    await ctx.db.patch("shifts", shift._id, { deliveries });
   },
 );
 
@@ -160,7 +167,7 @@ export const latest = internalQuery({
   handler: async (ctx, { token, jobId: shift }) => {
     const row = shift === undefined ? await latestOn(ctx, token ?? "") : await latestOf(ctx, shift);
     if (row === null || (token !== undefined && row.jobToken !== token)) return null;
-    return { ...omit(row, ["_creationTime", ...INWARD]), ...undeliveredBy(row.messengerError) };
+    return { ...parse(vReport, { ...row, messengerSent: false }), ...(await deliveryOf(ctx, row)) };
   },
 });
 

@@ -10,6 +10,7 @@ import { MOST_FEE } from "../../lib/money/base";
 import { once } from "../../lib/once";
 import { SECOND } from "../../lib/time";
 import { NO_WALLET, type WalletKind } from "../model";
+import type { OrderingWallet } from "../transactions/orders";
 import { shortfallOf } from "../transactions/states";
 import type { TransactionRequest, TransactionState } from "../transactions/tables";
 import { askOwner } from "./asking";
@@ -39,7 +40,7 @@ async function walletFor(
   ctx: ActionCtx,
   { userId, from, request, call }: Order,
   { isRehearsal }: { isRehearsal: boolean },
-) {
+): Promise<OrderingWallet> {
   const { caller, idempotencyKey } = call;
   const wallet = await ctx.runQuery(internal.wallets.transactions.orders.wallet, {
     ...{ userId, kind: from, isRehearsal, request, caller: caller.address, now: Date.now() },
@@ -49,8 +50,6 @@ async function walletFor(
   if (wallet === null) throw new AppError("not_found", NO_WALLET + (await otherWallet(ctx, userId, from)));
   return wallet;
 }
-
-type Wallet = Awaited<ReturnType<typeof walletFor>>;
 
 /**
  * Opens a transaction and waits for its outcome; asks the owner first where that is theirs to say.
@@ -77,7 +76,7 @@ export async function carryOut(ctx: ActionCtx, order: Order) {
   );
 }
 
-async function ordered(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: number) {
+async function ordered(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number) {
   const { seeThrough } = await desk();
   const { userId, request, call } = order;
   const { idempotencyKey, requestId } = call;
@@ -88,7 +87,7 @@ async function ordered(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: 
 }
 
 /** Asks the owner; what they have approved has its outcome, as far as there is time for it. */
-async function asked(ctx: ActionCtx, order: Order, wallet: Wallet, startedAt: number) {
+async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number) {
   const { userId, request, call } = order;
   const wish = { kind: "order" as const, walletId: wallet.walletId, request };
   const { idempotencyKey } = call;
@@ -117,7 +116,7 @@ export async function foundFor(
     caller,
     asked,
   }: Pick<Order, "userId" | "request"> &
-    Pick<Wallet, "walletId" | "address"> & {
+    Pick<OrderingWallet, "walletId" | "address"> & {
       caller: Pick<Call["caller"], "address" | "keyHash">;
       asked: "approval" | "chat";
     },

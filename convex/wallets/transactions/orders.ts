@@ -1,4 +1,4 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/records/rows";
 import { AppError } from "../../lib/errors";
@@ -69,6 +69,21 @@ export const byHash = internalQuery({
     rowsByBoth(ctx.db.query("transactions"), "userId", userId, "txHash", txHash).first(),
 });
 
+const vOrderingWallet = v.object({
+  walletId: v.string(),
+  address: v.string(),
+  /** The idempotency key was used before: then nothing new will be moved. */
+  isRepeat: v.boolean(),
+  /** A limit asks what the order is worth. */
+  isLimited: v.boolean(),
+  /** The owner has to be asked. */
+  isAsked: v.boolean(),
+  /** The owner can be asked for what their rules refuse of this caller: beyond their cap, or to a new recipient. */
+  isAskedBeyond: v.boolean(),
+});
+/** The wallet that would pay for an order, and what its owner has to be asked. */
+export type OrderingWallet = Infer<typeof vOrderingWallet>;
+
 /**
  * The wallet that an order is about, for whoever may move it, or see it where the order is only rehearsed; `null` where
  * there is none.
@@ -86,21 +101,7 @@ export const wallet = internalQuery({
     keyHash: v.optional(v.string()),
     now: v.number(),
   },
-  returns: v.union(
-    v.object({
-      walletId: v.string(),
-      address: v.string(),
-      /** The idempotency key was used before: then nothing new will be moved. */
-      isRepeat: v.boolean(),
-      /** A limit asks what the order is worth. */
-      isLimited: v.boolean(),
-      /** The owner has to be asked. */
-      isAsked: v.boolean(),
-      /** The owner can be asked for what their rules refuse of this caller: beyond their cap, or to a new recipient. */
-      isAskedBeyond: v.boolean(),
-    }),
-    v.null(),
-  ),
+  returns: v.union(vOrderingWallet, v.null()),
   handler: async (ctx, { userId, kind, idempotencyKey, isRehearsal, request, caller, keyHash, now }) => {
     const verdict = await verdictNow(ctx, userId, isRehearsal ? "holdings" : deedOf(request), now, keyHash);
     const hasChat = (await approvingLink(ctx, userId, now)) !== null;

@@ -71,12 +71,8 @@ function readingsIn(facts: readonly Fact[], text: string, at: number) {
   const movers = Array.from(others, (symbol) => ({ ...none, symbol }));
   const moods = text.matchAll(/(?<=^mood: .*)([A-Z]+) ([a-z]+) (\d+) ([^.]+\.)/gm);
   const tokens = [...moods].map(([, token = "", word, buzz, narrative = ""]) => {
-    return {
-      token,
-      sentiment: MOODS.find((mood) => mood === word) ?? "neutral",
-      buzz: Number(buzz),
-      narrative,
-    };
+    const sentiment = MOODS.find((mood) => mood === word) ?? "neutral";
+    return { token, sentiment, buzz: Number(buzz), narrative };
   });
   const output = { overall: "The mood is as the coins say.", tokens, degraded: false, citations: [] };
   const sentiment = tokens.length === 0 ? [] : [{ at, output }];
@@ -112,22 +108,17 @@ export function numbered(text: string, { keys }: Scene): string {
 /** A whole report, or a paragraph of one. */
 export type Report = { name: string; scene: Scene; point: "." | ","; text: string };
 
-/** @param of `en up`, or `en-up`: its language and its scene. */
-function reportOf(of: string, name: string, text: string): Report {
-  const [language = "", scene = ""] = of.split(/[ -]/);
-  const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
-  const found = sceneNamed(scene);
-  return { name: `${language} ${scene}, ${name}`, scene: found, point, text: numbered(text, found) };
-}
-
 /** Paragraphs by their subject; and whole reports, each by one hand, as it was written. */
-const FILES = ["en-up", "en-down", "de-up", "es-up", "fr-down", "pt-up", "zh-down"];
-const WHOLE = ["reports", "heldout", "blind", "second"];
+const FILES = ["paragraphs", "reports", "heldout", "blind", "second"];
 
+/** Each part is titled with its language and its scene. */
 export function writings(): Report[] {
-  return [...FILES, ...WHOLE].flatMap((file) =>
-    partsOf(file).map(({ title, text }, at) =>
-      FILES.includes(file) ? reportOf(file, `${title} ${at}`, text) : reportOf(title, `${file} ${at}`, text),
-    ),
+  return FILES.flatMap((file) =>
+    partsOf(file).map(({ title, text }, at) => {
+      const [language = "", named = ""] = title.split(" ");
+      const scene = sceneNamed(named);
+      const point = /^(?:de|es|fr|pt)$/.test(language) ? "," : ".";
+      return { name: `${title}, ${file} ${at}`, scene, point, text: numbered(text, scene) };
+    }),
   );
 }

@@ -1,0 +1,22 @@
+import { v } from "convex/values";
+import { internalQuery } from "../../_generated/server";
+import { vLane } from "./tables";
+
+/** Who waits in a lane, in turns: the first of all, and the last of an owner's (-1 where none waits). `null` where nobody does. */
+export const standing = internalQuery({
+  args: { lane: vLane, owner: v.string() },
+  returns: v.union(v.object({ first: v.number(), own: v.number() }), v.null()),
+  handler: async (ctx, { lane, owner }) => {
+    const first = await ctx.db
+      .query("work")
+      .withIndex("by_turn", (q) => q.eq("lane", lane).eq("state", "waiting"))
+      .first();
+    if (first === null) return null;
+    const own = await ctx.db
+      .query("work")
+      .withIndex("by_owner", (q) => q.eq("lane", lane).eq("state", "waiting").eq("owner", owner))
+      .order("desc")
+      .first();
+    return { first: first.turn, own: own?.turn ?? -1 };
+  },
+});
