@@ -74,7 +74,7 @@ const at = z.iso.datetime();
 
 const issuedShape = z.looseObject({
   ...{ ...issue, ...ofDay, timeframe: z.string(), reasoning: z.string() },
-  ...{ coin: side.nullable(), momentum: side.nullable() },
+  ...{ coin: side.nullable(), momentum: side.nullable(), volatility: z.number().nullable().optional() },
 });
 const closedShape = z.looseObject({ ...ending, ...ofDay });
 const comparedShape = z.looseObject({
@@ -125,10 +125,13 @@ const personEvent = z.discriminatedUnion("kind", [
   z.object({ ...link, kind: z.literal("closed"), content: closedShape.extend(ofArm) }),
   z.object({ ...link, kind: z.literal("compared"), content: comparedShape.extend(ofArm) }),
 ]);
+/** A part of a record, as a deployment shows it. */
+const cutShape = z.looseObject({ cut: z.string(), n: z.int() });
 const peopleRecord = z.object({
   ...{ events: z.array(personEvent), head: headShape },
   /** What the deployment shows of each arm. */
   stats: z.record(z.string(), z.unknown()),
+  cuts: z.record(z.string(), z.array(cutShape)).optional(),
 });
 const shadowRecord = z.object({
   ...{ writer: z.string(), events: z.array(shadowEvent), head: headShape },
@@ -142,6 +145,7 @@ const recordShape = z.object({
   signals: z.array(z.looseObject({ token: z.string(), generatedAt: z.iso.datetime() })),
   /** What the deployment shows of all this. */
   stats: z.object({ BTC: z.unknown(), ETH: z.unknown(), ALL: z.unknown() }).optional(),
+  cuts: z.array(cutShape).optional(),
   /** Where it says that it was anchored. */
   anchors: z.array(account).optional(),
   shadow: shadowRecord.optional(),
@@ -442,7 +446,7 @@ const LEAST = -(5 / 9) - 1e-6;
 const LEAST_NET = -1 - 1e-6;
 /** The shares that are staked, and the most that is ever lost in a day: on days, and on differences of two. */
 type Terms = { stakes: readonly number[]; boldest: number };
-const TERMS: Terms = { stakes: [0.06, 0.15, 0.25, 0.4, 0.8, 1.2], boldest: 0.7 };
+const TERMS: Terms = { stakes: [0.1, 0.2, 0.3, 0.4, 0.8, 1.2], boldest: 0.7 };
 const OF_DIFFERENCES: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
 /** A difference of two excesses, scaled to lie within what an excess may be. */
 const SCALE = 5 / 9 / (1 + 5 / 9);
@@ -915,7 +919,7 @@ function nameOf(one: Event): string {
 
 /** What a record tells that cannot be, whatever the market did; empty where all fits together. */
 export function problemsOfRecord(record: unknown, published?: string): string[] {
-  const { events, head, signals, stats } = readRecord(record, "the record");
+  const { events, head, signals, stats, cuts } = readRecord(record, "the record");
   const isKnown = published === undefined || events.some((one) => one.hash === published);
   return [
     ...chainProblems(events, head, nameOf),
@@ -926,6 +930,7 @@ export function problemsOfRecord(record: unknown, published?: string): string[] 
     ...dailyCalibrations(events).problems,
     ...shownProblems(events, signals),
     ...statisticsProblems(events, stats),
+    ...cutFindings(events, cuts).problems.map((cut) => `The part “${cut}” does not follow from the events`),
   ];
 }
 
@@ -1156,14 +1161,19 @@ function scoredIn(stats: unknown): number {
   return told.success ? told.data.calibration.logScore.n : 0;
 }
 
-/** @param isCounted Of a person's arm the days that count; a daily one's count when each token has its end. */
+/**
+ * @param scope All, a token's, or a part of them.
+ * @param isCounted Of a person's arm the days that count; a daily one's count when each token has its end.
+ */
 function statisticsIn(
   events: readonly (Event | DayEventOfPerson)[],
-  scope: "BTC" | "ETH" | "ALL",
+  scope: "BTC" | "ETH" | "ALL" | ((issued: Issued) => boolean),
   isCounted?: (day: string) => boolean,
 ) {
   const told = storiesOf(events);
-  const isIn = ({ token }: { token: string }) => scope === "ALL" || token === scope;
+  const isOf = ({ token }: { token: string }) =>
+    typeof scope === "function" || scope === "ALL" || token === scope;
+  const isIn = (issued: Issued) => isOf(issued) && (typeof scope !== "function" || scope(issued));
   const past = events.flatMap((one): Past[] => {
     const issued = isOfDay(one) ? told.get(keyOf(one.content))?.issued : undefined;
     if (one.kind !== "closed" || issued === undefined || !isIn(issued)) return [];
@@ -1182,12 +1192,54 @@ function statisticsIn(
   const counted = days
     .filter((day) => (isCounted?.(day) ?? true) && TOKENS.every((token) => isWhole(keyOf({ token, day }))))
     .map((day) =>
-      TOKENS.filter((token) => isIn({ token })).flatMap((token) => {
-        return tradeOf(told.get(keyOf({ token, day })) ?? {}) ?? [];
+      TOKENS.flatMap((token) => {
+        const story = told.get(keyOf({ token, day })) ?? {};
+        return story.issued !== undefined && isIn(story.issued) ? (tradeOf(story) ?? []) : [];
       }),
     );
   const places = isCounted === undefined ? undefined : TOKENS.length;
-  return statisticsOf(past, refusals.filter(isIn).length, counted, places);
+  return statisticsOf(past, refusals.filter(isOf).length, counted, places);
+}
+
+/** How far the price had moved, percent a year. */
+const REGIMES: Record<string, (volatility: number) => boolean> = {
+  calm: (volatility) => volatility < 35,
+  usual: (volatility) => volatility >= 35 && volatility < 65,
+  wild: (volatility) => volatility >= 65,
+};
+
+/** Which signals a part of a record is of: a side's, those of a price that moved so far, or one model's with one prompt. */
+function isInCut(cut: string): (issued: Issued) => boolean {
+  if (cut === "BUY" || cut === "SELL") return ({ signal }) => signal === cut;
+  const isRegime = REGIMES[cut];
+  return isRegime === undefined
+    ? ({ model, promptVersion }) => `${model}@${promptVersion}` === cut
+    : ({ volatility }) => typeof volatility === "number" && isRegime(volatility);
+}
+
+/** The parts that are shown against the events: which do not follow from them, and which are told of fewer, or of others. */
+function cutFindings(
+  events: readonly (Event | DayEventOfPerson)[],
+  cuts: readonly z.output<typeof cutShape>[] = [],
+  isCounted?: (day: string) => boolean,
+): { problems: string[]; later: string[] } {
+  const found: { problems: string[]; later: string[] } = { problems: [], later: [] };
+  const isTold = events.every(({ kind, content }) => kind !== "issued" || "volatility" in content);
+  for (const { cut, ...shown } of cuts) {
+    const isRegime = Object.hasOwn(REGIMES, cut);
+    const { afterCosts, ...told } = statisticsIn(events, isInCut(cut), isCounted);
+    const { n, wins, losses, expired, trades, edge } = told;
+    const averageAfterCostsPercent = afterCosts.expectancyPercent;
+    const due = { n, wins, losses, expired, trades, edge, averageAfterCostsPercent };
+    const wrong = differences(shown, due).filter(
+      (path) => isCounted === undefined || path !== "edge.verdict",
+    );
+    if (wrong.length === 0) continue;
+    // A deployment shows parts since it keeps them, and events tell how far the price had moved since they do.
+    const isLater = shown.n < n || (isRegime && !isTold);
+    (isLater ? found.later : found.problems).push(cut);
+  }
+  return found;
 }
 
 /** A signal is closed by now, whoever could price it: 12 hours after its issue, and a margin. */
@@ -1483,7 +1535,7 @@ function problemsOfPeople(
   main: readonly Event[],
   now: number,
 ): string[] {
-  const { events, head, stats } = people;
+  const { events, head, stats, cuts = {} } = people;
   const problems = [...chainProblems(events, head, personName), ...personStoryProblems(events, now)];
   for (const one of main) {
     if (one.kind !== "people") continue;
@@ -1495,9 +1547,11 @@ function problemsOfPeople(
     const shown = stats[arm];
     // A tick counts the days that are over, some of which it may not have come to.
     const isShown = Array.from({ length: LATE_DAYS + 1 }).some((_, late) => {
-      const due = statisticsIn(own, "ALL", (day) => Date.parse(day) + (late + 1) * DAY <= now);
+      const isCounted = (day: string) => Date.parse(day) + (late + 1) * DAY <= now;
+      const due = statisticsIn(own, "ALL", isCounted);
       // What they need to read better grows with the arms of an owner, whom nobody sees from outside.
-      return differences(shown, due).every((path) => path === "edge.verdict" || path === "summary");
+      const isSame = differences(shown, due).every((path) => path === "edge.verdict" || path === "summary");
+      return isSame && cutFindings(own, cuts[arm], isCounted).problems.length === 0;
     });
     if (!isShown) problems.push(`The statistics shown for ${arm} do not follow from its events`);
   }
@@ -1737,7 +1791,7 @@ export async function anchorFindings(
       `The record was set back at ${new Date(time).toISOString()} (${reason}): ${lost} anchors are of events that it no longer has`,
     );
   found.fixed.sort((one, other) => one.since.getTime() - other.since.getTime());
-  datingFindings(events, found);
+  datingFindings(read, found);
   return found;
 }
 
@@ -1765,27 +1819,50 @@ function textOf(data: string): { sequence: number; hash: string } | null {
 }
 
 /** Block times against the times that signals tell: none is from after its anchor, and few ended before it. */
-function datingFindings(events: readonly Event[], found: AnchorFindings): void {
+function datingFindings({ events, people }: SignalRecord, found: AnchorFindings): void {
+  const fixedAt = (event: number) =>
+    found.fixed.find(({ sequence }) => sequence >= event)?.since.getTime() ?? Infinity;
+  const { closed, behind } = datedIn(events, nameOf, (one) => fixedAt(one.sequence), found.problems);
+  const words = `${behind} of ${closed} closed signals were in no anchor before their outcome`;
+  if (behind > BEHIND_FEW && behind > BEHIND_SHARE * closed)
+    found.problems.push(`${words}: they may have been written when it was known`);
+  else if (behind > 0) found.notes.push(words);
+  // Of people's signals the event dates that took the head of their chain in, up to an hour later: some may have ended by then.
+  const holders = events.filter((one) => one.kind === "people");
+  const heldAt = ({ sequence }: PersonEvent) =>
+    fixedAt(holders.find(({ content }) => content.peopleSequence >= sequence)?.sequence ?? Infinity);
+  for (const [arm, own] of byArm(people?.events ?? [])) {
+    const told = datedIn(own, personName, heldAt, found.problems);
+    if (told.behind > 0)
+      found.notes.push(
+        `${told.behind} of ${told.closed} closed signals of ${arm} were in no anchor before their outcome`,
+      );
+  }
+}
+
+/** How many signals have ended, and how many of them before they were anchored. Says which are told of after their anchor. */
+function datedIn<One extends Event | DayEventOfPerson>(
+  events: readonly One[],
+  name: (one: One) => string,
+  fixedAt: (one: One) => number,
+  problems: string[],
+): { closed: number; behind: number } {
   const told = storiesOf(events);
   let [closed, behind] = [0, 0];
   for (const one of events) {
     if (one.kind !== "issued") continue;
     const { generatedAt } = one.content;
-    const fixed = found.fixed.find(({ sequence }) => sequence >= one.sequence)?.since.getTime() ?? Infinity;
+    const fixed = fixedAt(one);
     if (Date.parse(generatedAt) > fixed + SKEW_MS)
-      found.problems.push(
-        `${nameOf(one)}: it tells ${generatedAt}, and was anchored before that, at ${new Date(fixed).toISOString()}`,
+      problems.push(
+        `${name(one)}: it tells ${generatedAt}, and was anchored before that, at ${new Date(fixed).toISOString()}`,
       );
     const closedAt = told.get(keyOf(one.content))?.closed?.closedAt;
     if (closedAt === undefined) continue;
     closed += 1;
     if (fixed > Date.parse(closedAt)) behind += 1;
   }
-  if (behind === 0) return;
-  const words = `${behind} of ${closed} closed signals were in no anchor before their outcome`;
-  if (behind > BEHIND_FEW && behind > BEHIND_SHARE * closed)
-    found.problems.push(`${words}: they may have been written when it was known`);
-  else found.notes.push(words);
+  return { closed, behind };
 }
 
 const BASE = 8453;
@@ -1932,7 +2009,7 @@ const READINGS = 5;
 const page = z.looseObject({ events: z.array(event), head: headShape });
 const shadowPage = z.looseObject({ events: z.array(shadowEvent), head: headShape });
 const peoplePage = z.looseObject({ events: z.array(personEvent), head: headShape });
-const ownPage = z.looseObject({ stats: z.unknown() });
+const recordPage = z.looseObject({ stats: z.unknown(), cuts: z.array(cutShape) });
 const anchorPage = z.object({ addresses: z.array(z.string()), anchors: z.array(anchor) });
 const historyPage = z.object({ signals: recordShape.shape.signals, stats: z.unknown() });
 
@@ -1987,8 +2064,11 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
     const both = await read("/mcp/signals/history?limit=1", historyPage);
     const shadows = await all("/signals/shadow", shadowPage);
     const { events: told, last: end } = await all("/records/proof", peoplePage);
-    const stats: Record<string, unknown> = {};
-    for (const arm of byArm(told).keys()) stats[arm] = (await read(`/record/${arm}`, ownPage)).stats;
+    const own: [string, z.output<typeof recordPage>][] = [];
+    for (const arm of byArm(told).keys()) own.push([arm, await read(`/record/${arm}`, recordPage)]);
+    const stats = Object.fromEntries(own.map(([arm, shown]) => [arm, shown.stats]));
+    const cuts = Object.fromEntries(own.map(([arm, shown]) => [arm, shown.cuts]));
+    const { cuts: parts } = await read("/record", recordPage);
     const anchors = await anchorsOf();
     const { head } = last;
     if ((await read("/signals/proof?limit=1", page)).head?.hash !== head?.hash) continue;
@@ -1996,8 +2076,9 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
     const record = {
       ...{ events, head, signals: [...btc.signals, ...eth.signals], anchors },
       stats: { BTC: btc.stats, ETH: eth.stats, ALL: both.stats },
+      cuts: parts,
       shadow: { ...shadows.last, events: shadows.events },
-      people: { events: told, head: end.head, stats },
+      people: { events: told, head: end.head, stats, cuts },
       // The clock of a stack that runs faster is ahead. One that is told to be behind is not believed.
       readAt: Math.max(Date.now(), Date.parse(time)),
     };
@@ -2086,6 +2167,14 @@ export async function verify(
     scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n
   )
     found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
+  const later = cutFindings(events, read.cuts).later;
+  if (read.cuts === undefined) found.unchecked.push("the parts of the record: the record does not hold them");
+  else if (later.length > 0)
+    found.unchecked.push(`the parts ${later.join(", ")}: the deployment began to keep them later`);
+  else if (read.cuts.some(({ cut }) => Object.hasOwn(REGIMES, cut)))
+    found.unchecked.push(
+      "how far the price had moved before each issue: its parts are by what the events tell",
+    );
   const others = dailyCalibrations(events).others + shadowCalibrations(shadow?.events ?? []).others;
   if (others > 0)
     found.unchecked.push(`${others} calibrated confidences: they were made as earlier versions did`);

@@ -120,7 +120,8 @@ const connect: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller, named }) => {
     const wallet = await own(ctx, userId, "custody", caller);
-    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, { userId });
+    const asked = { userId, named: named ?? userId };
+    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, asked);
     return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(named) };
   },
 });

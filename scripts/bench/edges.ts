@@ -7,6 +7,7 @@ import {
   positionOf,
   problemsOf,
   type Ending,
+  type Levels,
   type Position,
 } from "../../convex/signals/trade/rules";
 import type { Progress } from "./progress";
@@ -85,8 +86,9 @@ export function run(progress: Progress): Promise<Table> {
   });
   progress("how soon an edge is seen");
   const found = EDGES.map((edge) => {
-    const signals = signalsUntilFound({ histories: 1_000, days: 1_500, seed: 1 }, edge);
-    return `${figure(100 * edge)} points after ${figure(signals)} signals`;
+    const { median, within } = signalsUntilFound({ histories: HISTORIES, days: 1_500, seed: 1 }, edge);
+    const shares = [250, 730].map((signals) => `${figure(100 * within(signals))} %`).join(" and ");
+    return `${figure(100 * edge)} points after ${figure(median)} signals (within 250 and 730: ${shares})`;
   });
   return Promise.resolve({
     inputs: [
@@ -136,43 +138,52 @@ const LENGTHS = [
   ...Array.from({ length: 18 }, () => 1_200),
 ];
 
+/** How the signals of one day ended, one of each token. */
 function dayOf(setting: Setting, bits: () => number): (Ending & { position: Position })[] {
   const share = () => (bits() >>> 0) / 2 ** 32;
   const [side, other] = share() < 0.5 ? ([1, -1] as const) : ([-1, 1] as const);
   const sides = [side, setting.together || share() < 0.5 ? side : other] as const;
   const isPatchy = share() < setting.gaps;
-  const normal = normals(share);
-  const paths = pathsOf(setting, normal, share);
-  return sides.map((one, token) => endOf(setting, one, paths[token] ?? [], isPatchy ? share : null));
+  const candles = candlesOf(setting, normals(share), share);
+  const [before, after] = [candles.next().value, candles.next().value];
+  if (before === undefined || after === undefined) throw new Error("A path has a minute of issue");
+  const trades = [tradeOf(setting, sides[0], after[0]), tradeOf(setting, sides[1], after[1])] as const;
+  const see = (trade: Trade, candle: Stretch) => {
+    if (!trade.isOver && (!isPatchy || share() > 1 / 3)) follow(trade, candle);
+  };
+  see(trades[0], joined(before[0], after[0]));
+  see(trades[1], joined(before[1], after[1]));
+  for (const candle of candles) {
+    see(trades[0], candle[0]);
+    see(trades[1], candle[1]);
+    if (trades[0].isOver && trades[1].isOver) break;
+  }
+  return trades.map(endOf);
 }
 
+type Pair<One> = readonly [One, One];
+
 /** Two prices that move together: the minute of issue before and after the issue, then candles. */
-function pathsOf(
+function* candlesOf(
   { volatility, drift, answerS }: Setting,
   normal: () => number,
   share: () => number,
-): Stretch[][] {
+): Generator<Pair<Stretch>, undefined> {
   const perSecond = volatility / Math.sqrt(YEAR_S);
-  const paths: Stretch[][] = [[], []];
-  const at = [0, 0];
-  const move = (seconds: number, from: number) => {
-    const common = normal();
-    for (const [token, path] of paths.entries()) {
-      const step = perSecond * Math.sqrt(seconds);
-      const before = at[token] ?? 0;
-      const own = 0.8 * common + 0.6 * normal();
-      const after = before + step * own + ((drift - volatility ** 2 / 2) * seconds) / YEAR_S;
-      at[token] = after;
-      path.push(candleOf(before, after, { step, from, seconds, share }));
-    }
-  };
   const until = Math.min(59, answerS);
+  let at: Pair<number> = [0, 0];
   let from = START;
   for (const seconds of [until, 60 - until, ...LENGTHS]) {
-    move(seconds, from);
+    const step = perSecond * Math.sqrt(seconds);
+    const common = normal();
+    const next = (before: number) =>
+      before + step * (0.8 * common + 0.6 * normal()) + ((drift - volatility ** 2 / 2) * seconds) / YEAR_S;
+    const after = [next(at[0]), next(at[1])] as const;
+    const move = { step, from, seconds, share };
+    yield [candleOf(at[0], after[0], move), candleOf(at[1], after[1], move)];
+    at = after;
     from += seconds * SECOND;
   }
-  return paths;
 }
 
 type Move = { step: number; from: number; seconds: number; share: () => number };
@@ -192,38 +203,57 @@ function candleOf(before: number, after: number, { step, from, seconds, share }:
   };
 }
 
-/** How the signal ended, as the service tells it. @throws Error where its rules would not have let it be issued. */
-function endOf(
-  { reward, risk, costBps }: Setting,
-  side: 1 | -1,
-  path: readonly Stretch[],
-  missing: (() => number) | null,
-): Ending & { position: Position } {
-  const [before, after, ...rest] = path;
-  if (before === undefined || after === undefined) throw new Error("A path has a minute of issue");
+function joined(before: Stretch, after: Stretch): Stretch {
+  return {
+    from: before.from,
+    to: after.to,
+    open: before.open,
+    high: Math.max(before.high, after.high),
+    low: Math.min(before.low, after.low),
+    close: after.close,
+    by: "candle",
+  };
+}
+
+/** A signal, the candles of it that are to be had, and whether a level lies in them: what comes behind changes nothing. */
+type Trade = {
+  levels: Levels;
+  position: Position;
+  generatedAt: number;
+  seen: Stretch[];
+  isOver: boolean;
+};
+
+/** A signal issued between two parts of a minute. @throws Error where the service's rules would not have let it be issued. */
+function tradeOf({ reward, risk, costBps }: Setting, side: 1 | -1, after: Stretch): Trade {
   const entry = after.open;
   const levels = {
     signal: side === 1 ? ("BUY" as const) : ("SELL" as const),
-    ...{ entry, tp1: entry * (1 + side * reward), tp2: entry * (1 + side * reward) },
+    entry,
+    tp1: entry * (1 + side * reward),
+    tp2: entry * (1 + side * reward),
     sl: entry * (1 - side * risk),
   };
   const problem = problemsOf({ ...levels, confidence: 50 }, { priceUsd: entry, costBps });
   const position = positionOf(entered(levels, { priceUsd: entry, costBps }));
   if (problem !== null || position === null) throw new Error(problem ?? "It takes no position");
-  const generatedAt = after.from;
-  const minute: Stretch = {
-    ...{ from: START, to: START + MINUTE, by: "candle" },
-    ...{ open: before.open, close: after.close },
-    high: Math.max(before.high, after.high),
-    low: Math.min(before.low, after.low),
-  };
-  const seen = [minute, ...rest];
+  return { levels, position, generatedAt: after.from, seen: [], isOver: false };
+}
+
+function follow(trade: Trade, candle: Stretch): void {
+  const { sl, tp1 } = trade.position;
+  trade.seen.push(candle);
+  // Of the minute of issue not all counts.
+  if (candle.from < trade.generatedAt) return;
+  trade.isOver = candle.low <= Math.min(sl, tp1) || candle.high >= Math.max(sl, tp1);
+}
+
+/** How it ended, as the service tells it. */
+function endOf({ levels, position, generatedAt, seen }: Trade): Ending & { position: Position } {
+  const expiresAt = generatedAt + LIFETIME_MS;
   const outcome = outcomeOf(
-    { ...levels, generatedAt, expiresAt: generatedAt + LIFETIME_MS },
-    {
-      seen: missing === null ? seen : seen.filter(() => missing() > 1 / 3),
-      ...{ since: generatedAt, earlierGaps: 0, now: generatedAt + 3 * LIFETIME_MS },
-    },
+    { ...levels, generatedAt, expiresAt },
+    { seen, since: generatedAt, earlierGaps: 0, now: expiresAt + 2 * LIFETIME_MS },
   );
   if (outcome === null) throw new Error("It is long over");
   return { ...outcome, position };

@@ -73,10 +73,14 @@ function scored({ reward, risk, at, long, short }: Walk): Scored {
 }
 
 /**
- * How many signals half of the records take to read "better than chance" with an edge, both tokens on one side.
+ * How many signals records with an edge take to read "better than chance", both tokens on one side.
  * @param edge In shares of 1, planted by knowing the better side of both now and then.
+ * @returns The median, and the share of records that read so within a number of signals.
  */
-export function signalsUntilFound({ histories, days, seed }: Rounds, edge: number): number {
+export function signalsUntilFound(
+  { histories, days, seed }: Rounds,
+  edge: number,
+): { median: number; within: (signals: number) => number } {
   const bits = bitsFrom(seed);
   const sumsOf = () => {
     const scores = dayOf(bits);
@@ -94,7 +98,10 @@ export function signalsUntilFound({ histories, days, seed }: Rounds, edge: numbe
     }
     return Infinity;
   });
-  return found.sort((a, b) => a - b)[Math.floor(histories / 2)] ?? Infinity;
+  return {
+    median: found.sort((a, b) => a - b)[Math.floor(histories / 2)] ?? Infinity,
+    within: (signals) => found.filter((one) => one <= signals).length / histories,
+  };
 }
 
 /** So many days tell what knowing the better side is worth. */

@@ -2,14 +2,15 @@ import { toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { expect } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
+import { api, internal } from "../../convex/_generated/api";
 import { GENESIS, linksAfter, readAnchor } from "../../convex/signals/record/chain";
-import type { ChainHead } from "../../convex/signals/record/events";
+import { chainHead, personEvent, type ChainHead } from "../../convex/signals/record/events";
 import { DEV_MNEMONIC } from "../../scripts/chain/addresses";
 import { anchorFindings, chainReader } from "../../scripts/verifySignals";
 import { chain, test, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
-import { anchorsShape, recordOf } from "./record";
+import { browserOf } from "../web/support";
+import { anchorsShape, rechained, recordOf, relinked } from "./record";
 import { buy } from "./support";
 
 /** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
@@ -151,6 +152,49 @@ test("a signal is anchored when it is issued, whatever was anchored that day; wh
   await lengthen(app, 1);
   await anchor(app);
   expect(await sequences()).toEqual([1, 2]);
+});
+
+test("what people proposed is anchored with the head of their chain, and cannot be told otherwise since", async () => {
+  const other = accountOf(9);
+  const app = createWalletApp(chain, { env: { ANCHOR_PRIVATE_KEY: other.key } });
+  const alice = browserOf(app, "alice");
+  await alice.mutation(api.users.profile.signIn, {});
+  const { arm } = await alice.mutation(api.signals.people.app.make, { name: "night-owl" });
+  const { price: priceUsd } = app.standins.market.coin("BTC");
+  const wish = { token: "BTC", signal: "BUY", tp1: 1.02 * priceUsd, sl: 0.98 * priceUsd } as const;
+  await alice.action(api.signals.people.desk.propose, { ...wish, arm, confidence: 60 });
+  await anchor(app);
+  const { anchors } = await told(app);
+  const record = await recordOf(app);
+  expect(record.events.map(({ kind }) => kind)).toEqual(["people"]);
+  expect(anchors.map(({ sequence }) => sequence)).toEqual([1]);
+
+  const proof = z.object({ events: z.array(personEvent), head: chainHead });
+  const people = { ...proof.parse((await app.get("/records/proof")).body), stats: {} };
+  const reader = await chainReader(chain.url);
+  const shown = { ...record, people, anchors: [{ address: other.address, anchors }] };
+  const found = await anchorFindings(shown, [other.address], reader);
+  expect([found.problems, found.fixed.map(({ sequence }) => sequence)]).toEqual([[], [1]]);
+
+  // Told otherwise, with right hashes, and the record's event made to fit.
+  const later = new Date(Date.now() + 3_600_000).toISOString();
+  const events = relinked(
+    people.events.map((one) =>
+      one.kind === "issued" ? { ...one, content: { ...one.content, generatedAt: later } } : one,
+    ),
+  );
+  const retold = { ...people, events, head: events.at(-1) ?? null };
+  const untouched = await anchorFindings({ ...shown, people: retold }, [other.address], reader);
+  expect(untouched.problems.join()).toMatch(/issued arm-.*tells .* and was anchored before that/);
+  const fitting = rechained(
+    record.events.map((one) =>
+      one.kind === "people" && retold.head !== null
+        ? { ...one, content: { ...one.content, peopleHash: retold.head.hash } }
+        : one,
+    ),
+  );
+  const rewritten = await anchorFindings({ ...shown, ...fitting, people: retold }, [other.address], reader);
+  expect(rewritten.problems.join()).toContain("history was rewritten");
 });
 
 test("a deployment that was set back says so before it anchors again", async () => {

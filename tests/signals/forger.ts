@@ -12,7 +12,8 @@ import { dayTradeOf, statisticsOf } from "../../convex/signals/statistics/figure
 import { addClosed, emptyTotals } from "../../convex/signals/statistics/totals";
 import { coinFlip } from "../../convex/signals/trade/controls";
 import { chanceOf, leastExcess, positionOf } from "../../convex/signals/trade/rules";
-import { signalView } from "../../convex/signals/views/signals";
+import { CUTS, scopesOf } from "../../convex/signals/record/model";
+import { cutView, signalView } from "../../convex/signals/views/signals";
 import type { SignalRecord } from "./record";
 
 /**
@@ -26,16 +27,35 @@ export function forged(statements: readonly Statement[]): SignalRecord {
   const events = linked(statements);
   const last = events.at(-1);
   const signals = storiesOf(events).map(rowOf);
+  const statsOf = (isIn: (row: Pick<Signal, "token">) => boolean) =>
+    statisticsOf(totalsOf(events, signals, isIn));
+  const writers = new Set(signals.map(writerOf));
+  const cuts = [
+    ...CUTS.map((cut) => ({ cut, isIn: (row: Signal) => scopesOf({ ...row, desk: "daily" }).includes(cut) })),
+    ...[...writers].map((cut) => ({ cut, isIn: (row: Signal) => writerOf(row) === cut })),
+  ];
   return {
     events,
     head: last === undefined ? null : { sequence: last.sequence, hash: last.hash },
     signals: signals.map(signalView),
     stats: {
-      BTC: statsOf(events, signals, "BTC"),
-      ETH: statsOf(events, signals, "ETH"),
-      ALL: statsOf(events, signals, "ALL"),
+      BTC: statsOf(({ token }) => token === "BTC"),
+      ETH: statsOf(({ token }) => token === "ETH"),
+      ALL: statsOf(() => true),
     },
+    cuts: cuts
+      .map(({ cut, isIn }) =>
+        cutView(
+          cut,
+          totalsOf(events, signals.filter(isIn), () => true),
+        ),
+      )
+      .filter(({ n }) => n > 0),
   };
+}
+
+function writerOf({ model, promptVersion }: Signal): string {
+  return `${model}@${promptVersion}`;
 }
 
 function linked(statements: readonly Statement[]): SignalEvent[] {
@@ -88,6 +108,7 @@ export function rowOf({ issued, closed, compared }: Told): Signal {
       n: issued.calibrationOutcomes,
     },
     ...{ coin: issued.coin, momentum: issued.momentum, status: "PENDING" },
+    ...(typeof issued.volatility === "number" ? { volatility: issued.volatility } : {}),
   };
   if (closed === undefined) return row;
   const { status, exitPrice, pnlPercent, decidedBy, gapMinutes, inDoubt = false } = closed;
@@ -100,7 +121,11 @@ export function rowOf({ issued, closed, compared }: Told): Signal {
   return { ...ended, closedAt, compared: { ...controls, mirrorGapMinutes, decidedBy: by } };
 }
 
-function statsOf(events: readonly SignalEvent[], signals: readonly Signal[], scope: "BTC" | "ETH" | "ALL") {
+function totalsOf(
+  events: readonly SignalEvent[],
+  signals: readonly Signal[],
+  isOf: (row: Pick<Signal, "token">) => boolean,
+) {
   let totals = emptyTotals();
   const rowIn = ({ token, day }: { token: string; day: string }) =>
     signals.find((one) => one.token === token && one.slot === Date.parse(day));
@@ -108,7 +133,7 @@ function statsOf(events: readonly SignalEvent[], signals: readonly Signal[], sco
   for (const event of events) {
     if (!isOfDay(event)) continue;
     const { token, day } = event.content;
-    const isIn = scope === "ALL" || token === scope;
+    const isIn = isOf({ token });
     const row = rowIn(event.content);
     const known = days.get(day) ?? { over: 0, rows: [] };
     if (event.kind === "refused") {
@@ -139,5 +164,5 @@ function statsOf(events: readonly SignalEvent[], signals: readonly Signal[], sco
     if (over < 2 || trades.length === 0) continue;
     totals = { ...totals, arms: addDayOfTrades(totals.arms, trades) };
   }
-  return statisticsOf(totals);
+  return totals;
 }

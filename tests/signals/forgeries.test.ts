@@ -24,13 +24,16 @@ type Whole = SignalRecord & {
 let honest: Whole;
 let market: Market;
 
-/** What both tokens do 20 minutes after the issue, day by day; `null`: the model proposes nothing usable. */
-const DAYS = [
+/**
+ * What both tokens do 20 minutes after the issue, day by day; `null`: the model proposes nothing usable. `jump`: for some hours of
+ * the night before the price stood elsewhere.
+ */
+const DAYS: { proposal: object | null; BTC: number; ETH: number; jump?: number }[] = [
   { proposal: buy, BTC: 101, ETH: 99 },
   { proposal: buy, BTC: 98.5, ETH: 98.5 },
-  { proposal: sell, BTC: 98.9, ETH: 101.4 },
+  { proposal: sell, BTC: 98.9, ETH: 101.4, jump: 106 },
   { proposal: null, BTC: 100, ETH: 100 },
-  { proposal: buy, BTC: 100.4, ETH: 99.6 },
+  { proposal: buy, BTC: 100.4, ETH: 99.6, jump: 103 },
   { proposal: hold, BTC: 101.5, ETH: 99 },
   { proposal: sell, BTC: 101.2, ETH: 101.2 },
   { proposal: buy, BTC: 101.1, ETH: 101.1 },
@@ -39,7 +42,7 @@ const DAYS = [
 beforeAll(async () => {
   const app = createApp({ now: EIGHT });
   const known: Record<string, Minute[]> = { BTC: [], ETH: [] };
-  for (const { proposal, BTC, ETH } of DAYS) {
+  for (const [index, { proposal, BTC, ETH }] of DAYS.entries()) {
     const start = Date.now();
     await issued(app, proposal ?? "Nothing today.");
     await wait(app, start + 20 * MINUTE - Date.now());
@@ -51,6 +54,13 @@ beforeAll(async () => {
     const venue = venueMarket(app.standins.env("http://providers.test")["EVIDENCE_API_URL"] ?? "");
     for (const [token, minutes] of Object.entries(known)) {
       minutes.push(...(await venue(token, start - 10 * MINUTE, start + 6 * HOUR + MINUTE)));
+    }
+    const jump = DAYS[index + 1]?.jump;
+    if (jump !== undefined) {
+      await wait(app, start + 16 * HOUR - Date.now());
+      marketAt(app, { BTC: jump, ETH: jump });
+      await wait(app, 3 * HOUR);
+      marketAt(app, { BTC: 100, ETH: 100 });
     }
     await wait(app, start + DAY - Date.now());
   }
@@ -330,11 +340,39 @@ const FORGERIES: [name: string, record: () => Whole, found: RegExp][] = [
     },
     /statistics shown for ALL do not follow from the events: edge.afterCosts.eValue/,
   ],
+  [
+    "parts that are prettier than the events",
+    () => {
+      const record = structuredClone(honest);
+      const wild = record.cuts?.find(({ cut }) => cut === "wild");
+      if (wild !== undefined) wild.wins += 1;
+      return record;
+    },
+    /The part “wild” does not follow from the events/,
+  ],
+  [
+    "losers told as of another model",
+    () =>
+      retold((event, all) =>
+        event.kind === "issued" && isLost(event, all)
+          ? [{ ...event, content: { ...event.content, model: "z" } }]
+          : [event],
+      ),
+    /no event tells/,
+  ],
 ];
 
 test("an honest record holds, and it is told what was not looked at", async () => {
   expect(new Set(honest.signals.map((one) => one.status))).toEqual(new Set(["WIN", "LOSS", "EXPIRED"]));
-  expect(forged(honest.events).stats).toEqual(honest.stats);
+  expect(forged(honest.events)).toMatchObject({ stats: honest.stats, cuts: honest.cuts });
+  expect(honest.cuts?.map(({ cut, n, trades }) => [cut, n, trades])).toEqual([
+    ["BUY", 8, 8],
+    ["SELL", 4, 4],
+    ["calm", 8, 8],
+    ["usual", 4, 2],
+    ["wild", 2, 2],
+    [expect.stringMatching(/@signal-2$/), 14, 12],
+  ]);
   const found = await verify(honest, {
     market,
     chain: anchored(honest),
@@ -343,7 +381,10 @@ test("an honest record holds, and it is told what was not looked at", async () =
   });
   expect(found.problems).toEqual([]);
   expect(found.notes).toEqual(["14 entries and outcomes are those of the market's minutes"]);
-  expect(found.unchecked).toEqual([expect.stringMatching(/which model wrote a signal/)]);
+  expect(found.unchecked).toEqual([
+    expect.stringMatching(/how far the price had moved/),
+    expect.stringMatching(/which model wrote a signal/),
+  ]);
   const alone = await verify(honest, {});
   expect(alone.problems).toEqual([]);
   expect(alone.unchecked.join("\n")).toMatch(

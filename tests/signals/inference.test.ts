@@ -19,7 +19,7 @@ const days = fc.array(day, { maxLength: 120 });
 const blocksOf = (all: readonly number[]) => all.reduce((blocks, x) => addDay(blocks, x), NO_BLOCKS);
 const seenOf = (all: readonly number[]) => ({ least: blocksOf(all), most: blocksOf(all) });
 
-const STAKES = [0.06, 0.15, 0.25, 0.4, 0.8, 1.2];
+const STAKES = [0.1, 0.2, 0.3, 0.4, 0.8, 1.2];
 
 /** The definition, from every day at once: the remainder's integral summed by Simpson's rule. */
 function wealth(all: readonly number[], m: number, sign: 1 | -1): number {

@@ -2,12 +2,11 @@ import { describe, expect } from "vitest";
 import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import { ownRecord } from "../../convex/pages/shapes";
-import { linksAfter } from "../../convex/signals/record/chain";
-import { personEvent, type ChainHead, type PersonEvent } from "../../convex/signals/record/events";
+import { personEvent, type PersonEvent } from "../../convex/signals/record/events";
 import { verify } from "../../scripts/verifySignals";
 import type { App } from "../support/app";
 import { browserOf } from "../web/support";
-import { recordOf } from "./record";
+import { recordOf, relinked } from "./record";
 import { DAY, events, HOUR, marketAt, MINUTE, test, wait, work } from "./support";
 
 /** Arms of signed-in users: what they propose is measured, ended, counted and chained as the service's own, and stays. */
@@ -44,14 +43,21 @@ const chainOf = async (app: App) =>
 
 /** The verifier passes it as it is told, and nothing that is told otherwise. */
 async function verified(app: App, arm: string): Promise<void> {
-  const [told, { stats }, record] = [await chainOf(app), await recordAt(app, arm), await recordOf(app)];
-  const problems = async (events: PersonEvent[], shown: unknown, holding = record.events) => {
-    const people = { events, head: events.at(-1) ?? null, stats: { [arm]: shown } };
-    const whole = { ...record, events: holding, people, readAt: Date.now() };
+  const [told, { stats, cuts: parts }, record] = [
+    await chainOf(app),
+    await recordAt(app, arm),
+    await recordOf(app),
+  ];
+  const problems = async (events: PersonEvent[], shown: unknown, cuts = parts) => {
+    const people = { events, head: events.at(-1) ?? null, stats: { [arm]: shown }, cuts: { [arm]: cuts } };
+    const whole = { ...record, people, readAt: Date.now() };
     return (await verify(whole, {})).problems.join("\n");
   };
   expect(await problems(told, stats)).toBe("");
   expect(await problems(told, { ...stats, wins: 2 })).toContain(`statistics shown for ${arm}`);
+  expect(parts.map(({ cut, n }) => [cut, n])).toEqual([["BUY", 1]]);
+  const prettier = parts.map((part) => ({ ...part, averageAfterCostsPercent: 9 }));
+  expect(await problems(told, stats, prettier)).toContain(`statistics shown for ${arm}`);
   // A chain that was made anew fits itself, and not the record that holds its head.
   const without = (...kinds: string[]) => relinked(told.filter(({ kind }) => !kinds.includes(kind)));
   expect(await problems(without("closed", "compared"), stats)).toContain("never closed and compared");
@@ -62,17 +68,6 @@ async function verified(app: App, arm: string): Promise<void> {
     return one.kind === "closed" ? { ...one, content: { ...one.content, ...end } } : one;
   });
   expect(await problems(relinked(lost), stats)).toContain("do not follow from its events");
-}
-
-function relinked(events: readonly PersonEvent[]): PersonEvent[] {
-  let head: ChainHead | null = null;
-  const linked: PersonEvent[] = [];
-  for (const one of events) {
-    const links = linksAfter(head, one);
-    linked.push({ ...one, ...links });
-    head = { sequence: links.sequence, hash: links.hash };
-  }
-  return linked;
 }
 
 describe("a proposal", () => {

@@ -5,10 +5,11 @@ import {
   chainHead,
   signalEvent,
   type ChainHead,
+  type PersonEvent,
   type SignalEvent,
 } from "../../convex/signals/record/events";
 import { signalStats } from "../../convex/signals/statistics/shapes";
-import { publicSignal } from "../../convex/signals/views/shapes";
+import { publicSignal, recordCut } from "../../convex/signals/views/shapes";
 import type { App } from "../support/app";
 
 export const anchorsShape = z.object({ address: z.string(), anchors: z.array(anchorShape) });
@@ -18,6 +19,7 @@ const recordShape = z.object({
   head: chainHead.nullable(),
   signals: z.array(publicSignal),
   stats: z.object({ BTC: signalStats, ETH: signalStats, ALL: signalStats }).optional(),
+  cuts: z.array(recordCut).optional(),
 });
 export type SignalRecord = z.output<typeof recordShape>;
 
@@ -31,6 +33,7 @@ export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {
     head: proof.head,
     signals: all.signals,
     stats: { ALL: all.stats, BTC: btc.stats, ETH: eth.stats },
+    cuts: (await app.get("/record")).body.cuts,
   });
 }
 
@@ -47,4 +50,16 @@ export function rechained(statements: readonly Statement[]): {
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };
+}
+
+/** The same of people's chain. */
+export function relinked(events: readonly PersonEvent[]): PersonEvent[] {
+  let head: ChainHead | null = null;
+  const linked: PersonEvent[] = [];
+  for (const one of events) {
+    const links = linksAfter(head, one);
+    linked.push({ ...one, ...links });
+    head = { sequence: links.sequence, hash: links.hash };
+  }
+  return linked;
 }

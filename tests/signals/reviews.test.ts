@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
-import type { App } from "../support/app";
-import { buy, issued, marketAt, MINUTE, test, track, wait } from "./support";
+import * as z from "zod";
+import { createApp, type App } from "../support/app";
+import { buy, EIGHT, HOUR, issued, marketAt, MINUTE, test, track, wait } from "./support";
 
 /** What a model writes about the signals: results are the record's, and every other figure is left out or marked. */
 
@@ -46,12 +47,35 @@ describe("a day's review", () => {
     expect(body.review).toBe("Wins 1, losses 1, expired 0.");
   });
 
-  test("is called a view on the card", async ({ app }) => {
+  test.each([
+    "Profit is certain.",
+    "This method beats the market, and you cannot lose with it.",
+    "Nobody has ever lost money here. 稳赚不赔。 Buy now!",
+    "The desk won {f1}, and profit is guaranteed.",
+    "With {f1} won, every trade of tomorrow will win.",
+  ])("keeps nothing that no fact bears, nor a promise beside one: %s", async (words) => {
+    const app = createApp({ now: EIGHT });
+    await decided(app);
+    const body = await review(app, `The desk won {f1} and lost {f2}. ${words}`);
+    expect(body.review).toBe("The desk won 1 and lost 1.");
+  });
+
+  test("is called a view on the card, beside what the whole record says", async ({ app }) => {
     await decided(app);
     await app.get("/mcp/signals/recap");
     await app.post("/user/messenger", { userId: "alice-6f1c0a9e2b", messengerChatId: "11" });
-    await app.get("/mcp/signals/recap?userId=alice-6f1c0a9e2b");
-    expect(app.cards().at(-1)?.text).toContain("<b>Review</b>, a model's view");
+    const told = async () => {
+      await app.get("/mcp/signals/recap?userId=alice-6f1c0a9e2b");
+      return app.cards().at(-1)?.text;
+    };
+    expect(await told()).toContain("No day of trades is over yet.");
+    expect(await told()).toContain("<b>Review</b>, a model's view");
+    await wait(app, 6 * HOUR);
+    await track(app);
+    const { body } = await app.get("/mcp/signals/history");
+    const { stats } = z.object({ stats: z.object({ summary: z.string() }) }).parse(body);
+    expect(stats.summary).toMatch(/^2 trades: .* a coin flip .* Too early to call it anything\.$/);
+    expect((await told())?.replaceAll("\u202f", " ")).toContain(stats.summary);
   });
 });
 

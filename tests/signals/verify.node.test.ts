@@ -39,7 +39,7 @@ const statements = Array.from({ length: DAYS }, (_, index) => index).flatMap((in
 });
 // Events are told in the order of issue.
 const MORE_THAN_A_PAGE = statements.length;
-const { events, head, signals, stats } = forged(statements);
+const { events, head, signals, stats, cuts } = forged(statements);
 /** A minute of each that a price was seen in, and those until the expiry. */
 const minutes = Array.from({ length: DAYS }, (_, index) => index).flatMap((index) =>
   Array.from({ length: 365 }, (_, minute) => [
@@ -69,7 +69,9 @@ const server = createServer((request, response) => {
             ? { events: [], head: null, arms: [], writer: "m@signal-2" }
             : url.pathname === "/health"
               ? { time: new Date(FIRST + DAYS * 24 * 60 * MINUTE).toISOString() }
-              : { signals: page, stats: stats?.[token === "BTC" || token === "ETH" ? token : "ALL"] };
+              : url.pathname === "/record"
+                ? { stats: stats?.ALL, cuts }
+                : { signals: page, stats: stats?.[token === "BTC" || token === "ETH" ? token : "ALL"] };
   response.setHeader("Content-Type", "application/json").end(JSON.stringify(body));
 });
 let url: string;

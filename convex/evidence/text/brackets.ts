@@ -21,6 +21,8 @@ export type How = {
   locale?: Locale;
   /** A text without citations: any fact of who was named last may be a figure's. */
   isUncited?: boolean;
+  /** A sentence says something of a fact, by its number, and nothing that is refused. */
+  bound?: { refused: RegExp };
   /** What becomes of a figure that no fact has: its sentence gives way to facts, or the figure is marked as a model's. */
   left?: "facts" | "mark";
 };

@@ -47,7 +47,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
     const before: Source[] = [];
     const told = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
-      const isRemoved = read.left.length > 0 && how.left !== "mark";
+      const isRemoved = (read.left.length > 0 && how.left !== "mark") || !isBound(read, how);
       named = read.mentions.at(-1)?.subject ?? named;
       before.push(...read.told);
       settled.sentences += 1;
@@ -105,6 +105,11 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   const why = ({ first }: Item) => `${first.says}: it went the other way`;
   read.left.push(...contrary.map((item) => ({ ...placed(item), why: why(item) })));
   return read;
+}
+
+/** Whether a sentence says what a text may: anything, or something of a fact by its number. */
+function isBound({ pieces, open }: Read, { bound }: How): boolean {
+  return bound === undefined || (pieces.length > 0 && !bound.refused.test(open));
 }
 
 /** What a slot asks for, and what a citation cites that is no fact. */

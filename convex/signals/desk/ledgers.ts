@@ -73,7 +73,11 @@ export function weekLedger(recap: Week, now: number): Ledger {
   return ledgerWith([...recordFacts(recap, now), ...facts], words, now);
 }
 
-const REVIEW = { isBare: true } as const;
+/** What nobody knows of trades to come, whatever those that have ended came to. */
+const PROMISES =
+  /\b(?:certain(?:ly|ty)?|guarant\w+|assur\w+|surely|sure (?:thing|profit|win)|risk-?free|promis\w+|(?:can(?:'|’)?t|cannot|never|nobody|no one)\b.*\blos\w+|will|always|tomorrow)\b/i;
+
+const REVIEW = { isBare: true, bound: { refused: PROMISES } } as const;
 
 /** What is wrong with the figures of a review, in words for the model; `null` when nothing is. */
 export function reviewProblem(review: string, ledger: Ledger): string | null {

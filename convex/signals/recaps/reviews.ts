@@ -8,8 +8,9 @@ import { vTicket, type Ticket } from "../../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { enqueueRequestedCard } from "../../messenger/notices";
-import { signalsOfDay } from "../record/model";
-import { vSignal, type Signal } from "../record/tables";
+import { signalsOfDay, totalsOf } from "../record/model";
+import { DAILY, vSignal, type Signal } from "../record/tables";
+import { statisticsOf } from "../statistics/figures";
 import { recapCard } from "../views/cards";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
@@ -69,7 +70,8 @@ export const sendRecap = internalMutation({
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { day, userId }) => {
     const { signals, review } = await readDay(ctx, day);
-    const paragraphs = recapCard(day, signals, review);
+    const { summary } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+    const paragraphs = recapCard(day, signals, { review, summary });
     return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });

@@ -29,9 +29,10 @@ export function issueEntry(
 type Circumstances = { refusedDays: number; gapMinutes: number };
 
 export function issuedContent(signal: AnySignal, circumstances: Circumstances) {
-  const { model, coin, momentum, reasoning } = signal;
+  const { model, coin, momentum, reasoning, volatility = null } = signal;
   const about = circumstancesOf({ ...signal, ...circumstances });
-  return { ...about, ...issuedFacts(signal), model, timeframe: "1h" as const, coin, momentum, reasoning };
+  const told = { model, timeframe: "1h" as const, coin, momentum, reasoning, volatility };
+  return { ...about, ...issuedFacts(signal), ...told };
 }
 
 function issuedFacts({ signal, ...held }: AnySignal) {

@@ -42,6 +42,8 @@ const issuedContent = z.strictObject({
   /** Outcomes that the calibration was learned from. */
   calibrationOutcomes: z.int().nonnegative(),
   costBps: z.number().nonnegative(),
+  /** How far the price had moved, percent a year; `null`: not known. Absent: from before this was told. */
+  volatility: z.number().nullable().exactOptional(),
   /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
   coin: side.nullable(),
   momentum: side.nullable(),
@@ -132,7 +134,7 @@ export const shadowSlot = {
 /** As of a daily signal, without what stands beside those; calibrated by the arm's own outcomes before it. */
 const shadowIssued = issuedContent
   .omit({ day: true, refusedDays: true, gapMinutes: true, timeframe: true })
-  .omit({ coin: true, momentum: true, reasoning: true })
+  .omit({ volatility: true, coin: true, momentum: true, reasoning: true })
   .extend({ ...shadowSlot, model: z.string() });
 
 const shadowClosed = closedContent

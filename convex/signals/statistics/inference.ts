@@ -41,7 +41,7 @@ export type Seen = { least: Blocks; most: Blocks };
  * smaller.
  */
 type Terms = { stakes: readonly number[]; boldest: number };
-const TERMS: Terms = { stakes: [0.06, 0.15, 0.25, 0.4, 0.8, 1.2], boldest: 0.7 };
+const TERMS: Terms = { stakes: [0.1, 0.2, 0.3, 0.4, 0.8, 1.2], boldest: 0.7 };
 /** Differences are scaled to lie where an excess does, so that what is staked on them is more: as much as the bound allows. */
 export const DIFFERENCE_TERMS: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
 

@@ -84,7 +84,7 @@ export function outcomeOf(
   const position = positionOf(signal);
   const path = withinLife(signal, position, seen).filter(({ to }) => to > since || since === generatedAt);
   const gapsUntil = (end: number) => earlierGaps + uncoveredMinutes(seen, since, end);
-  const touch = position === null ? null : firstTouch(position, path);
+  const touch = position === null ? null : firstTouch(position, path, generatedAt);
   if (touch !== null) {
     const closedAt = Math.max(touch.at, generatedAt);
     return {
@@ -116,39 +116,39 @@ export function outcomeOf(
   };
 }
 
-type Walked = Stretch & { isOfIssue: boolean };
-
 /** What of the stretches lies in the signal's life, in order. */
 function withinLife(
   { generatedAt, expiresAt }: { generatedAt: number; expiresAt: number },
   position: Position | null,
   seen: readonly Stretch[],
-) {
+): Stretch[] {
   return seen
-    .flatMap((one): Walked[] => {
+    .flatMap((one) => {
       if (one.to < generatedAt || one.from > expiresAt) return [];
-      const isOfIssue = one.from < generatedAt;
-      if (one.to <= expiresAt) return [{ ...(isOfIssue ? ofIssue(one, position) : one), isOfIssue }];
-      return isOfIssue ? [] : [{ ...point(one.from, one.open, one.by), isOfIssue }];
+      if (one.from >= generatedAt) return one.to <= expiresAt ? one : point(one.from, one.open, one.by);
+      return one.to <= expiresAt ? ofIssue(one, position) : [];
     })
     .toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
 /** The candle in which the signal was issued: its close, and how far it went against the position. */
-function ofIssue({ to, high, low, close, by }: Stretch, position: Position | null): Stretch {
-  const told = point(to, close, by);
-  if (position === null) return told;
-  return position.signal === "BUY" ? { ...told, low } : { ...told, high };
+function ofIssue(one: Stretch, position: Position | null): Stretch {
+  const { close } = one;
+  const high = position?.signal === "SELL" ? one.high : close;
+  const low = position?.signal === "BUY" ? one.low : close;
+  return { ...one, open: close, high, low };
 }
 
-function firstTouch({ signal, tp1, sl }: Position, path: readonly Walked[]) {
-  for (const { from, high, low, by, isOfIssue } of path) {
+function firstTouch({ signal, tp1, sl }: Position, path: readonly Stretch[], generatedAt: number) {
+  for (const { from, to, high, low, by } of path) {
     const stopped = signal === "BUY" ? low <= sl : high >= sl;
     const won = signal === "BUY" ? high >= tp1 : low <= tp1;
+    const isOfIssue = from < generatedAt;
     // Before the issue its candle may have touched the stop, too.
     const inDoubt = won || isOfIssue;
-    if (stopped) return { status: "LOSS" as const, level: sl, at: isOfIssue ? 0 : from, by, inDoubt };
-    if (won) return { status: "WIN" as const, level: tp1, at: from, by, inDoubt: false };
+    if (stopped) return { status: "LOSS" as const, level: sl, at: from, by, inDoubt };
+    // Of the candle of issue its close has won.
+    if (won) return { status: "WIN" as const, level: tp1, at: isOfIssue ? to : from, by, inDoubt: false };
   }
   return null;
 }

@@ -41,8 +41,12 @@ export function latestCard(signals: readonly Signal[], head: PublishedHead | nul
   ];
 }
 
-/** A day's record. */
-export function recapCard(day: string, signals: readonly Signal[], review: string | null): Paragraph[] {
+/** A day's record, and what the whole one shows. */
+export function recapCard(
+  day: string,
+  signals: readonly Signal[],
+  { review, summary }: { review: string | null; summary: string },
+): Paragraph[] {
   return [
     [{ bold: `🗓 Daily recap · ${day}` }],
     standingLines(standingOf(signals)),
@@ -54,6 +58,7 @@ export function recapCard(day: string, signals: readonly Signal[], review: strin
           { bold: `${signal.token} ${signal.signal}` },
           ` at ${dollars(signal.entry)} · ${ending(signal)}`,
         ]),
+    [{ bold: "Whole record" }, `\n${summary}`],
     ...reviewLines(review),
   ];
 }

@@ -66,23 +66,26 @@ export function signalReview(prompt: string, { seed }: Scene): { review: string 
   const slot = (fact: ToldFact | undefined) => (fact === undefined ? "none" : `{f${fact.id}}`);
   const span = /Review of the (day|week)/.exec(prompt)?.[1] ?? "day";
   const chance = random(seed, "review", prompt);
+  const cite = (fact: ToldFact | undefined) => (fact === undefined ? "" : ` [f${fact.id}]`);
   const opening =
     wins + losses === 0
-      ? `Nothing has been decided in this simulated ${span}.`
+      ? `Nothing has been decided in this simulated ${span}`
       : wins > losses
-        ? `A good ${span} on the simulated market: targets were reached more often than stops.`
+        ? `A good ${span} on the simulated market: targets were reached more often than stops`
         : wins === losses
-          ? `An even ${span} on the simulated market: as many targets as stops.`
-          : `A hard ${span} on the simulated market: stops were hit more often than targets.`;
+          ? `An even ${span} on the simulated market: as many targets as stops`
+          : `A hard ${span} on the simulated market: stops were hit more often than targets`;
   const counts =
     `The record shows ${slot(won)} won, ${slot(lost)} lost and ${slot(expired)} expired` +
     ((pending?.value ?? 0) === 0 ? "" : `, with ${slot(pending)} still open`);
   const closing = chance.pick([
-    "One period proves little: judge the method by its whole record.",
-    "The stops did their work; the size of the moves did the rest.",
-    "Entries near the live price kept the results close to the plan.",
+    "One period proves little: judge the method by its whole record",
+    "The stops did their work; the size of the moves did the rest",
+    "Entries near the live price kept the results close to the plan",
   ]);
-  return { review: `${opening} ${counts}, for a result of ${slot(total)} in all. ${closing}` };
+  return {
+    review: `${opening}${cite(won)}. ${counts}, for a result of ${slot(total)} in all. ${closing}${cite(total)}.`,
+  };
 }
 
 function cents(value: number): number {
