@@ -23,7 +23,6 @@ export default {
     ...new Set(commands),
     "convex/**/*.ts",
     "scripts/bundled.mjs",
-    "scripts/load/bare/*.ts",
     // Processes of their own.
     "tests/chain/host.ts",
     "tests/faults/rounds/main.ts",
@@ -35,7 +34,7 @@ export default {
   ignoreIssues: {
     "*.config.ts": ["exports"],
     "scripts/bundled.mjs": ["exports"],
-    "{convex/_generated,scripts/load/bare,tests/host/app}/**": ["exports", "types"],
+    "{convex/_generated,tests/host/app}/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },
   // The kit's client imports openapi-fetch, and exists when it is built.

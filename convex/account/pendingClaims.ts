@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import { internalQuery, mutation, type MutationCtx } from "../_generated/server";
+import { mutation, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { OPERATOR, recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
@@ -9,23 +9,12 @@ import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 import { userIdByAddress } from "../wallets/model";
 import { bind, refusalOf } from "./ownership";
-import { openClaimOf } from "./openClaims";
+import { openClaimOf } from "./waitingClaims";
 
 /**
  * Claims of userIds that could be guessed and have a wallet: 48 hours in which the id stays nobody's, and whoever was there
  * before can contest.
  */
-
-/** The claim of a `userId` that waits, until `dueAt` (epoch ms), and whether the id was told; `null` where none does. */
-export const pending = internalQuery({
-  args: { userId: v.string() },
-  returns: v.union(v.object({ dueAt: v.number(), told: v.boolean() }), v.null()),
-  handler: async (ctx, { userId }) => {
-    const claim = await openClaimOf(ctx, userId);
-    // What was opened by an earlier version does not say: what is set for the id now was there.
-    return claim === null ? null : { dueAt: claim.dueAt, told: claim.told ?? true };
-  },
-});
 
 /** Makes the id the claimer's once its time has come, where both are still free. Runs by itself. */
 export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, { claimId }) => {

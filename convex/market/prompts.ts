@@ -48,7 +48,7 @@ export function marketShape(focus: string) {
 /** The market's as the model gives them. */
 export type AskedMarketFigures = z.output<typeof marketFigures> & { focus?: AskedFigures | null | undefined };
 
-export const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
+const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
 
 /** @param live Live prices, in one line. */
 export function snapshotQuestion(focus: string, nowIso: string, live: string | null) {

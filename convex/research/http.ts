@@ -23,7 +23,7 @@ import { payerOf } from "../lib/budget/payers";
 import { readThrough } from "../lib/readThrough";
 import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
-import { assertMay, credentialShown } from "../users/access";
+import { assertMay } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import type { Result, SourceStates } from "./shapes";
@@ -71,7 +71,7 @@ const UNSURE = "The token was named in words while the sources that know whose n
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
-  access: credentialShown,
+  access: "shown",
   summary:
     "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 where a source was missing.",
   description:

@@ -4,26 +4,18 @@ import { failed, Misuse } from "../misuse";
 import { bold, dim, nextStep } from "../terminal";
 import { keepMeasurements } from "./capacity";
 import * as conflicts from "./conflicts";
-import * as documents from "./documents";
 import * as edges from "./edges";
 import * as figures from "./figures";
 import * as platform from "./platform";
 import { createProgress } from "./progress";
-import * as signals from "./signals";
 import { rendered, type Bench, type Table } from "./table";
-import * as upstreamCalls from "./upstreamCalls";
-import * as whales from "./whales";
 
 /** `npm run bench`: measures the service on the local host, question by question. */
 
 /** In the order they are asked. */
 const QUESTIONS: Record<string, Bench> = {
-  upstreamCalls,
-  documents,
   figures,
-  signals,
   conflicts,
-  whales,
   platform,
   edges,
 };
@@ -66,7 +58,9 @@ for (const [index, name] of names.entries()) {
   console.log(dim(`\n  npm run bench -- ${name}, ${seconds.toFixed(0)} s`));
 }
 console.log(
-  json ? JSON.stringify(answers, null, 2) : nextStep("npm run load shows the service under a mixed load"),
+  json
+    ? JSON.stringify(answers, null, 2)
+    : nextStep("npm run bench -- platform shows what the platform bills"),
 );
 
 function orderOf(): { names: string[]; json: boolean; write: boolean } {

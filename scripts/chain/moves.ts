@@ -10,10 +10,10 @@ const CBBTC: Address = "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf";
 
 const CONTRACTS = { ...TOKENS, CBBTC } as const;
 
-export type Coin = keyof typeof CONTRACTS | "ETH";
+type Coin = keyof typeof CONTRACTS | "ETH";
 
 /** The amount in the coin's smallest unit. */
-export type Move = { coin: Coin; from: Address; to: Address; amount: bigint };
+type Move = { coin: Coin; from: Address; to: Address; amount: bigint };
 
 export type Moves = {
   /** Sends each in a transaction of its own, and mines them together. @returns Their hashes, in order. */

@@ -56,7 +56,7 @@ function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
 const OWNER: JsonSchema = {
   type: "object",
   description:
-    "This userId has an owner, a signed-in user: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
+    "This userId has an owner: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
   properties: { level: { type: "string", enum: ["closed", "guarded", "open"] satisfies Level[] } },
   required: ["level"],
   additionalProperties: false,

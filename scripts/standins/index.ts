@@ -19,7 +19,6 @@ import { createSwap } from "./swap/api";
 import { createTickers, tickerOf } from "./sources/tickers";
 
 export type { Fault, Provider } from "./control";
-export type { SentRequest } from "./records";
 
 export type Standins = {
   /** The simulated market all of them tell of. */

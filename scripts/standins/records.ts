@@ -4,7 +4,7 @@ import type { Keyboard } from "./messenger/keyboard";
 import type { Photo } from "./messenger/photo";
 import { PROVIDERS, type Provider } from "./control";
 
-export type SentRequest = {
+type SentRequest = {
   method: string;
   path: string;
   /** The query, where there was one. */

@@ -131,4 +131,21 @@ describe("a piece of work", () => {
       { numRuns: 40 },
     );
   });
+
+  test("that comes behind others who wait in a lane where nobody works any more begins with them", async () => {
+    const { did, modules } = room();
+    const app = createApp({ replaced: modules });
+    const job: Job = { happenings: [], attempts: 1, lane: "messages" };
+    did.push(...[job, job].map((one) => ({ job: one, runs: 0, stored: 0, told: [], late: 0 })));
+    const place = { lane: "messages", owner: "one", request: false } as const;
+    await app.t.run(async (ctx) => {
+      await open(ctx, names.answer, { index: 0 }, { place });
+      for (const { _id } of await ctx.db.query("work").collect())
+        await ctx.db.patch("work", _id, { state: "waiting", attempt: 0 });
+    });
+    await app.t.run((ctx) => open(ctx, names.answer, { index: 1 }, { place }));
+    await app.settle(3);
+    expect(did.map(({ stored }) => stored)).toEqual([1, 1]);
+    expect(await app.rows("work")).toEqual([]);
+  });
 });

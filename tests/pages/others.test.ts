@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { insertShifts } from "../../scripts/bench/documentRows";
+import { insertShifts } from "../support/shiftRows";
 import { research, serviceStatus, whales } from "../../convex/pages/shapes";
 import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
 import { serviceHealth } from "../../convex/ops/shapes";
@@ -10,7 +10,7 @@ import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from 
 /** Research, whales and the status. */
 
 async function reportOn(app: App, jobToken: string, shortSummary: string): Promise<void> {
-  await insertShifts({ t: app.t, clock: { now: () => Date.now() } }, 1);
+  await insertShifts(app, 1);
   await app.t.run(async ({ db }) => {
     const report = await db.query("reports").order("desc").first();
     if (report === null) throw new Error("A report was inserted");

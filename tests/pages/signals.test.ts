@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { insertSignals } from "../../scripts/bench/signalRows";
+import { insertSignals } from "../support/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
 import { points, signed, usd } from "../../convex/lib/text/numbers";
 import type { App } from "../support/app";
@@ -109,7 +109,7 @@ describe("the record", () => {
 
 describe("a long record", () => {
   test("stays a small page, of which the newest is listed", async ({ app }) => {
-    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await insertSignals(app, 300);
     await app.t.run(async ({ db }) => {
       for (const token of ["BTC", "ETH"] as const) {
         for (let hour = 0; hour < 168; hour++) {

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { insertSignals } from "../../scripts/bench/signalRows";
+import { insertSignals } from "../support/signalRows";
 import { record } from "../../convex/pages/shapes";
 import { createApp, type App } from "../support/app";
 import { replace } from "../support/world";
@@ -81,7 +81,7 @@ describe("what was told", () => {
   );
 
   test("stays in the curve when it moves out of the newest hundred signals", async ({ app }) => {
-    await insertSignals({ t: app.t, clock: { now: () => Date.now() } }, 300);
+    await insertSignals(app, 300);
     const curve = async () => record.parse((await app.get("/record")).body);
     const before = await curve();
     expect(before.equity.at(-1)?.sumPercent).toBeCloseTo(before.stats.afterCosts.totalPnlPercent, 5);

@@ -12,7 +12,6 @@ const COMMANDS = [
     "demo",
     "doctor/main",
     "doctor/replay",
-    "load/main",
     "pictures/embed",
   ],
   ...["screenshots", "stack/fund", "stack/main", "stack/token", "verifySignals", "verifyWhales"],
@@ -37,7 +36,7 @@ const TELLING = [
     "doctor/main",
     "doctor/replay",
   ],
-  ...["env/push", "load/main", "screenshots", "stack/fund", "stack/main", "stack/token", "verifySignals"],
+  ...["env/push", "screenshots", "stack/fund", "stack/main", "stack/token", "verifySignals"],
   "verifyWhales",
 ];
 

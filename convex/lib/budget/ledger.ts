@@ -14,7 +14,8 @@ import { log } from "../log";
 import { quotaHeaders, type Quota } from "../limits/quotas";
 import { rowsBy } from "../records/rows";
 import { addTo, countFor, mayHave } from "../limits/shares";
-import { noteSpent } from "../outside/notes";
+import { noteAgain, noteSpent, takeNoted } from "../outside/notes";
+import { keepNoted, vNoted } from "../outside/tallies";
 import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/spending";
 import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
@@ -95,9 +96,12 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
           counted = cost;
           if (more === 0) return;
           const amount = { payer, provider, micros: more, ...held };
+          // Stored beside it: a mutation of its own would be another call.
+          const noted = takeNoted();
           try {
-            await ctx.runMutation(internal.lib.budget.ledger.settle, amount);
+            await ctx.runMutation(internal.lib.budget.ledger.settle, { ...amount, noted });
           } catch (error) {
+            noteAgain(noted);
             // What has been answered is not lost for its price: the amount held stands.
             log.error("budget.unsettled", { provider, message: messageOf(error) });
           }
@@ -117,9 +121,13 @@ export const hold = internalMutation({
   },
 });
 
-export const settle = change({ ...vAmount, ...vHeld.fields }, async (ctx, { micros, payer, ...held }) => {
-  await settleNow(ctx, payer, held, micros);
-});
+export const settle = change(
+  { ...vAmount, ...vHeld.fields, noted: vNoted },
+  async (ctx, { micros, payer, noted, ...held }) => {
+    await settleNow(ctx, payer, held, micros);
+    await keepNoted(ctx, noted);
+  },
+);
 
 async function settleNow(
   ctx: MutationCtx,

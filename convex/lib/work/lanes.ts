@@ -77,6 +77,8 @@ export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
   const turn = queue === null ? 0 : Math.max(queue.first, queue.own + 1);
   const asked = isNew ? { request } : { request: undefined };
   await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });
+  // Whoever seemed to wait before it may have been served since, and the last place given back with nobody to look for.
+  if (queue !== null) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 }
 
 /** Whether there is a place and nobody waits for it. Where this is not so, whoever gives one back looks who waits. */

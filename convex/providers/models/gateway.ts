@@ -135,14 +135,14 @@ async function request(
     const hold = await prompt.purse.hold("llm", dearest);
     try {
       const completion = await requestOnce(prompt, format, signal);
-      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
       noteCall("llm", false);
+      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
       return completion;
     } catch (error) {
       const { failure, retryAfterMs } = classify(error, signal);
-      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
       // Without a key nobody was asked; who names the part that is not understood is in health.
       if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
+      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
       await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }

@@ -29,7 +29,7 @@ export const onchainShape = z.object({
     .describe("at most 12, most important first; empty when there is none"),
 });
 
-export const ONCHAIN_SCHEMA_NAME = "onchain_signals";
+const ONCHAIN_SCHEMA_NAME = "onchain_signals";
 
 export function onchainQuestion(focus: string, nowIso: string) {
   return {

@@ -10,23 +10,19 @@ import {
   type Totals,
 } from "../../convex/signals/statistics/totals";
 import { delivered } from "../../convex/signals/trade/rules";
-import type { World } from "./world";
+import type { App } from "./app";
 
-/** Rows for `signals.ts`: a record of closed signals with its events and totals, today's open ones, whale alerts. */
+/** A record of closed signals with its events and totals, today's open ones, whale alerts. */
 
-/** A world, or a test's application, and its clock. */
-type Place = { t: World["t"]; clock: Pick<World["clock"], "now"> };
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
-/** Rows per transaction; the platform's limit is 16,000 documents. */
-const CHUNK = 2_000;
 const TOKENS = ["BTC", "ETH"] as const;
 const ALERTS_AN_HOUR = 5;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Inserts `count` closed signals, one a token and day up to yesterday, and today's two, which are open. */
-export async function insertSignals({ t, clock }: Place, count: number): Promise<void> {
-  const today = Math.floor(clock.now() / DAY) * DAY;
+export async function insertSignals({ t }: App, count: number): Promise<void> {
+  const today = Math.floor(Date.now() / DAY) * DAY;
   const totals: Record<"BTC" | "ETH" | "ALL", Totals> = {
     BTC: emptyTotals(),
     ETH: emptyTotals(),
@@ -34,51 +30,45 @@ export async function insertSignals({ t, clock }: Place, count: number): Promise
   };
   let sequence = 0;
   let before: DayTrade[] = [];
-  for (let first = 0; first < count; first += CHUNK) {
-    await t.run(async ({ db }) => {
-      for (let i = first; i < Math.min(first + CHUNK, count); i++) {
-        const token = TOKENS[i % 2] ?? "BTC";
-        const row = closedSignal(token, today - (Math.floor((count - i - 1) / 2) + 1) * DAY, i);
-        await db.insert("signals", row.signal);
-        await db.insert("signalEvents", closedEvent(row.signal, ++sequence));
-        totals[token] = addClosed(totals[token], row.closed);
-        totals.ALL = addClosed(totals.ALL, row.closed);
-        const trade = dayTradeOf(row.signal);
-        if (trade === null) throw new Error("A closed trade has its controls");
-        const day = [...(i % 2 === 0 ? [] : before), trade];
-        before = day;
-        totals[token] = { ...totals[token], arms: addDayOfTrades(totals[token].arms, [trade]) };
-        if (i % 2 === 0) continue;
-        totals.ALL = { ...totals.ALL, arms: addDayOfTrades(totals.ALL.arms, day) };
-        await db.insert("signalDays", { desk: "daily", day: dayOf(row.signal.slot) });
-      }
-    });
-  }
+  await t.run(async ({ db }) => {
+    for (let i = 0; i < count; i++) {
+      const token = TOKENS[i % 2] ?? "BTC";
+      const row = closedSignal(token, today - (Math.floor((count - i - 1) / 2) + 1) * DAY, i);
+      await db.insert("signals", row.signal);
+      await db.insert("signalEvents", closedEvent(row.signal, ++sequence));
+      totals[token] = addClosed(totals[token], row.closed);
+      totals.ALL = addClosed(totals.ALL, row.closed);
+      const trade = dayTradeOf(row.signal);
+      if (trade === null) throw new Error("A closed trade has its controls");
+      const day = [...(i % 2 === 0 ? [] : before), trade];
+      before = day;
+      totals[token] = { ...totals[token], arms: addDayOfTrades(totals[token].arms, [trade]) };
+      if (i % 2 === 0) continue;
+      totals.ALL = { ...totals.ALL, arms: addDayOfTrades(totals.ALL.arms, day) };
+      await db.insert("signalDays", { desk: "daily", day: dayOf(row.signal.slot) });
+    }
+  });
   await t.run(async ({ db }) => {
     for (const scope of ["BTC", "ETH", "ALL"] as const) {
       await db.insert("signalTotals", { arm: "daily", scope, ...totals[scope] });
     }
-    for (const token of TOKENS) await db.insert("signals", issued(token, clock.now() - HOUR));
+    for (const token of TOKENS) await db.insert("signals", issued(token, Date.now() - HOUR));
   });
 }
 
 /** Inserts `count` whale alerts, five an hour up to now. */
-export async function insertAlerts({ t, clock }: World, count: number): Promise<void> {
-  const now = clock.now();
-  for (let first = 0; first < count; first += CHUNK) {
-    await t.run(async ({ db }) => {
-      const watchId = await db.insert("whaleWatches", {
-        ...{ hour: first, state: "done", startedAt: now, polls: 3 },
+export async function insertAlerts({ t }: App, count: number): Promise<void> {
+  const now = Date.now();
+  await t.run(async ({ db }) => {
+    const watchId = await db.insert("whaleWatches", { hour: 0, state: "done", startedAt: now, polls: 3 });
+    for (let i = 0; i < count; i++) {
+      await db.insert("whaleAlerts", {
+        ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
+        ...{ description: "A large transfer.", detectedAt: now - (i * HOUR) / ALERTS_AN_HOUR, watchId },
+        ...{ messengerSent: true, verified: false, checks: 0, checkAt: NEVER },
       });
-      for (let i = first; i < Math.min(first + CHUNK, count); i++) {
-        await db.insert("whaleAlerts", {
-          ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
-          ...{ description: "A large transfer.", detectedAt: now - (i * HOUR) / ALERTS_AN_HOUR, watchId },
-          ...{ messengerSent: true, verified: false, checks: 0, checkAt: NEVER },
-        });
-      }
-    });
-  }
+    }
+  });
 }
 
 function issued(token: "BTC" | "ETH", generatedAt: number): Fields<"signals"> {

@@ -1,3 +1,0 @@
-import { defineSchema } from "convex/server";
-
-export default defineSchema({});
