@@ -51,7 +51,7 @@ export const DECISIVE = 20;
 /** @throws RangeError for what no day can come to. */
 export function addDay(blocks: Blocks, excess: number, floor = LEAST_EXCESS): Blocks {
   if (!(excess >= floor && excess <= GREATEST_EXCESS)) {
-    throw new RangeError(`A day's excess over chance lies between ${floor} and ${GREATEST_EXCESS}`);
+    throw new RangeError(`A day's excess over chance must lie between ${floor} and ${GREATEST_EXCESS}`);
   }
   const { days, sum, squares, cubes, fourths } = blocks;
   return {
