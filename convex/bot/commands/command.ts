@@ -16,6 +16,8 @@ export type Request = {
   argument: string;
   /** Whether a button said it: what is armed or ended by a tap is not by words. */
   isTap: boolean;
+  /** Whether what it needed was fetched for it: it is answered with what there is. */
+  isLate: boolean;
 };
 
 /**
