@@ -6,7 +6,7 @@ import type { Fact } from "../../evidence/tables";
 import { sourceName } from "../../lib/publicSources";
 import { dollars } from "../../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../../lib/time";
-import { symbolIn } from "../../lib/money/tokens";
+import { isMajor, symbolIn } from "../../lib/money/tokens";
 import { lastObservation } from "../../alerts/history/observations";
 import { COIN } from "../../alerts/language/grammar";
 import { lineOf } from "../../alerts/language/wordings";
@@ -65,8 +65,8 @@ function alertButton({ token, priceUsd }: Known, text: string, factor: number): 
 }
 
 /**
- * A coin's price, by its symbol or name as it was written; `null` where no such coin has one. Where no list of coins was ever
- * collected, it is, and `text` is answered then.
+ * A coin's price, by its symbol or name as it was written; `null` where no such coin has one. Of a major
+ * coin that nobody has asked for before it is taken first, and `text` is answered then.
  */
 export async function priceOutcome(
   ctx: MutationCtx,
@@ -81,9 +81,9 @@ export async function priceOutcome(
   if (!COIN.test(token)) return null;
   const known = await knownPrice(ctx, token, facts);
   if (known === null)
-    return facts.length > 0 || isLate
-      ? null
-      : { answer: [], later: { kind: "prices", tokens: [token], text } };
+    return isMajor(token) && !isLate
+      ? { answer: [], later: { kind: "prices", tokens: [token], text } }
+      : null;
   const answer: Paragraph[] = [[{ bold: line(known) }, `\n${dateTime(known.observedAt)} (${known.source})`]];
   const [above, below] = [
     alertButton(known, `Alert at ${signed(5, 0)}`, 1.05),
