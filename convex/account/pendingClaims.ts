@@ -39,7 +39,7 @@ export const contest = mutation({
   handler: async (ctx, { userId, code }) => {
     const claim = await getOneFrom(ctx.db, "pendingClaims", "by_codeHash", codeHash(code));
     if (claim?.state !== "open" || claim.userId !== userId)
-      throw new AppError("not_found", "No claim of this userId waits that this code contests");
+      throw new AppError("not_found", "This code contests no claim of this userId");
     return end(ctx, claim, "contested");
   },
 });

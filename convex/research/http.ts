@@ -274,7 +274,7 @@ const report: MountedEndpoint = endpoint({
   },
 });
 
-/** Who asks for a report that there is not learns where one is written for them, in words: also a person behind a tool. */
+/** Tells a caller, or a person behind a tool, where to have a report written that is not there yet. */
 function sold(token = ""): string {
   const wallet = optional("PLATFORM_WALLET_ADDRESS");
   if (wallet === undefined) return "";

@@ -20,7 +20,7 @@ export const question = "What does the service cost on the platform, and is that
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MB = 1e6;
 /** Convex's own code, which every module evaluates. */
-const EMPTY = /^\/\/ node_modules\/convex\/dist\/esm\/index\.js$/m;
+const EMPTY = /^\/\/ \S*node_modules\/convex\/dist\/esm\/index\.js$/m;
 const MODEL_MS = 20_000;
 const IDLE_HOURS = 24;
 /** The median of so many evaluations is a module's time. */

@@ -72,17 +72,19 @@ describe("the weekly recap", () => {
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
     expect(text).toContain(
-      "Wins 1 · losses 1 · expired 2\nTotal PnL <b>+1.00 %</b>, after costs +0.40 % · n 4 · 12.5 points above chance a trade",
+      "Won 1 · lost 1 · expired 2\n4 trades: <b>+0.40 % after costs</b>, +1.00 % before · 12.5 points above chance a trade",
     );
-    expect(text).toContain("Average +0.25 % · best +1.00 % · worst −1.00 %");
+    expect(text).toContain("Before costs, as below: average +0.25 % · best +1.00 % · worst −1.00 %");
     expect(text).toContain(
       "<b>Mon</b> · BTC 🟢 ✅ won +1.00 % · ETH 🟢 ❌ lost −1.00 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50 %",
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
     expect(text).toMatch(
-      /<b>Whole record<\/b> · 4 trades, 2 days\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet/,
+      /<b>Whole record<\/b> · 4 trades, 2 days\n4 trades: \+0\.40.% after costs; a coin flip .*%\. Too early to call it anything\.\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet\nBetting on it made \d\.\d\d of 1 after costs, \d\.\d\d before: 20 each would count/,
     );
-    expect(text).toMatch(/<b>Review<\/b>, a model's view\n[^]*🔗 Record 12: [0-9a-f]{64}$/u);
+    expect(text).toMatch(
+      /<b>Review<\/b>, a model's view\n[^]*🔗 Record 12: [0-9a-f]{64}\n4 of 4 closed signals in no anchor before their outcome$/u,
+    );
   });
 
   test("is stored and sent once however often it runs, late on Monday for last week", async ({ app }) => {

@@ -38,7 +38,7 @@ export type CallerClass = "signedIn" | "anonymous";
 /** A provider that bills by the call. */
 export type Billed = Infer<typeof vBilled>;
 
-/** What a class of callers may spend of a provider's budget; who is not here is not refused. */
+/** What a class of callers may spend of a provider's budget; a class that is not here is never refused. */
 const SHARES: Partial<Record<Class, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
 /** From here on whoever watches is told: of a provider's budget, or of a class of callers' share in it. */
 export const NEARLY_USED = 0.8;
@@ -79,7 +79,7 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
     hold: async (provider, micros) => {
       const { class: of } = named(payer);
       let counted = 0;
-      // Who is never refused need not ask: what it cost is stored with all else that its action notes.
+      // A class that is never refused need not ask: the cost is stored with what its action notes.
       if (SHARES[of] === undefined)
         return {
           settle: (cost) => {

@@ -95,8 +95,8 @@ export type Endpoint<
   /** Counted once per request, before the handler. Leave out where only some requests cost something. */
   limit?: LimitName;
   /**
-   * Refuses who may not, behind the limit of the address and before that of the user. `shown`: nobody, but asks what the
-   * caller has shown of who they are, by which the user's limit is counted.
+   * Refuses callers who may not ask: after the address's limit was counted, and before the user's is. `shown` refuses
+   * nobody, but finds what the caller has shown of who they are: the user's limit is counted by that.
    * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
    */
   access?: "shown" | ((ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>);

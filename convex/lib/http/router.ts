@@ -45,7 +45,7 @@ type Loader = () => Promise<readonly Answering[]>;
 /** By path and method, who answers. */
 export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
 
-/** A failure as a page, for who looks with a browser. */
+/** A failure as a page, for a browser. */
 export type Failing = { status: number; message: string };
 type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
 

@@ -1,15 +1,17 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import { sourceName } from "../../lib/publicSources";
-import { points, signed } from "../../lib/text/numbers";
+import { percent, points, signed } from "../../lib/text/numbers";
 import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
 import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
+import { afterCosts } from "../trade/rules";
 import { standingOf, verdictWords } from "../statistics/figures";
-import type { Edge, Standing } from "../statistics/shapes";
+import { DECISIVE } from "../statistics/inference";
+import type { SignalStats, Standing } from "../statistics/shapes";
 import { calibratedWords, signalId } from "./signals";
 
 /** The messenger's cards of signals. */
@@ -45,7 +47,7 @@ export function latestCard(signals: readonly Signal[], head: PublishedHead | nul
 export function recapCard(
   day: string,
   signals: readonly Signal[],
-  { review, summary }: { review: string | null; summary: string },
+  { review, whole }: { review: string | null; whole: WholeRecord },
 ): Paragraph[] {
   return [
     [{ bold: `🗓 Daily recap · ${day}` }],
@@ -58,7 +60,7 @@ export function recapCard(
           { bold: `${signal.token} ${signal.signal}` },
           ` at ${dollars(signal.entry)} · ${ending(signal)}`,
         ]),
-    [{ bold: "Whole record" }, `\n${summary}`],
+    recordLines(whole),
     ...reviewLines(review),
   ];
 }
@@ -67,19 +69,14 @@ export function recapCard(
 export function weekCard(
   week: string,
   recap: Week,
-  {
-    review,
-    summary,
-    edge,
-    head,
-  }: { review: string | null; summary: string; edge: Edge; head: PublishedHead | null },
+  { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
   const spread =
     averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
       ? ""
-      : `\nAverage ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
+      : `\nBefore costs, as below: average ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
     [...standingLines(recap), spread],
@@ -88,21 +85,28 @@ export function weekCard(
       { bold: weekday(day) },
       ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
     ]),
-    [...edgeLines(edge), `\n${summary}`],
+    recordLines(whole),
     ...reviewLines(review),
     ...headLine(head),
   ];
 }
 
-/** `2.1 points above chance in 180 trades (90 days), −3.0 to +7.4: not distinguishable from chance`. */
-export function edgeLines({ trades, days, excessPoints, afterCosts, ...edge }: Edge): Span[] {
-  const { lowPoints, highPoints, verdict } = edge;
-  if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
+/**
+ * What the whole record shows: first what a person understands, then `2.1 points above chance (−3.0 to +7.4), −8.0 after costs:
+ * not distinguishable from chance`, and what betting on it has made.
+ */
+export function recordLines({ summary, edge }: WholeRecord): Span[] {
+  const { trades, days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
+  const title = { bold: "Whole record" };
+  if (excessPoints === null) return [title, `\n${summary}`];
   return [
-    { bold: "Whole record" },
-    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    title,
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${summary}`,
+    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    `\nBetting on it made ${afterCosts.eValue.toFixed(2)} of 1 after costs, ${eValue.toFixed(2)} before: ${DECISIVE} each would count`,
   ];
 }
+type WholeRecord = Pick<SignalStats, "summary" | "edge">;
 
 function levelLines(signal: Signal): Span[] {
   const { entry, tp1, tp2, sl, price } = signal;
@@ -116,17 +120,18 @@ function levelLines(signal: Signal): Span[] {
     { bold: title },
     ` · confidence ${signal.confidence}%, ${calibratedWords(signal)}`,
     levels,
-    `\nPrice at issue by ${sourceName(price.source)} · costs ${signed(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];
 }
 
-/** `✅ won +1.20 %`, `⏳ open`, `⌛ expired without a price`. */
-function ending({
+/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
+export function ending({
   status,
   pnlPercent,
   exitPrice,
-}: Pick<Signal, "status" | "pnlPercent" | "exitPrice">): string {
-  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(pnlPercent)}`;
+  costBps,
+}: Pick<Signal, "status" | "pnlPercent" | "exitPrice" | "costBps">): string {
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(afterCosts(pnlPercent, costBps))}`;
   return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
 }
 
@@ -135,9 +140,14 @@ function standingLines(standing: Standing): Span[] {
   const open = pending === 0 ? "" : ` · open ${pending}`;
   const excess = trades === 0 ? "" : ` · ${overChance(standing.excessPoints / trades)} a trade`;
   return [
-    `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
-    { bold: signed(totalPnlPercent) },
-    `, after costs ${signed(totalAfterCostsPercent)} · n ${trades}${excess}`,
+    `Won ${wins} · lost ${losses} · expired ${expired}${open}`,
+    ...(trades === 0
+      ? []
+      : [
+          `\n${many(trades, "trade")}: `,
+          { bold: `${signed(totalAfterCostsPercent)} after costs` },
+          `, ${signed(totalPnlPercent)} before${excess}`,
+        ]),
   ];
 }
 
@@ -157,10 +167,15 @@ function quoted(words: string): string {
 }
 
 /** Whoever keeps this line can prove that nothing before it was changed. */
-function headLine(head: PublishedHead | null): Paragraph[] {
+export function headLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
-  const anchor = head.anchoredBy === null ? "" : `\nAnchored on Base by ${head.anchoredBy}`;
-  return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
+  const { sequence, hash, anchoredBy, closed, unanchored } = head;
+  const anchor = anchoredBy === null ? "" : `\nAnchored on Base by ${anchoredBy}`;
+  const late =
+    unanchored === 0
+      ? ""
+      : `\n${unanchored} of ${many(closed, "closed signal")} in no anchor before their outcome`;
+  return [[`🔗 Record ${sequence}: ${hash}${anchor}${late}`]];
 }
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

@@ -173,7 +173,7 @@ const swap: MountedEndpoint = endpoint({
       return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
     }
     const { outcome, view } = done;
-    if (view.terms === undefined) throw new Error("A signed swap has its terms");
+    if (view.terms === undefined) throw new Error("A signed swap has no terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
     return { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };
