@@ -1631,11 +1631,17 @@ const OTHER_VENUE = 0.002;
 /** How far an exit may be from the minute's close, and a touch from its minute. */
 const CLOSE_HAIR = 0.0005;
 
-type Seen = { problems: string[]; checked: number; unseen: string[] };
+type Seen = {
+  problems: string[];
+  checked: number;
+  unseen: string[];
+  /** Told to have gaps, of which the market has every minute: late candles, or a loser that is to count as chance. */
+  gapless: string[];
+};
 
 /** Entries and ends worked out again from the market's minutes. */
 async function marketFindings(bets: readonly Bet[], market: Market): Promise<Seen> {
-  const found: Seen = { problems: [], checked: 0, unseen: [] };
+  const found: Seen = { problems: [], checked: 0, unseen: [], gapless: [] };
   for (const bet of bets) {
     const [from, to] = [Date.parse(bet.issued.generatedAt), Date.parse(bet.issued.expiresAt)];
     const seenAt = Date.parse(bet.issued.priceObservedAt);
@@ -1652,7 +1658,10 @@ async function marketFindings(bets: readonly Bet[], market: Market): Promise<See
     const position = positionOf(bet.issued);
     const end = endBy(minutes, { from, to }, position);
     const held = endBy(minutes, { from, to }, null);
-    if (bet.closed !== undefined && end !== null) say(differenceFrom(end, bet.closed, bet.issued.entry));
+    if (bet.closed !== undefined && end !== null) {
+      say(differenceFrom(end, bet.closed, bet.issued.entry));
+      if (bet.closed.gapMinutes > MAX_GAP_MINUTES) found.gapless.push(bet.name);
+    }
     if (bet.compared !== undefined && position !== null) {
       const mirror = endBy(minutes, { from, to }, mirrored(position));
       const {
@@ -2199,8 +2208,12 @@ export async function verify(
   if (market === undefined) {
     found.unchecked.push("entries and outcomes against the market: --candles reads its minutes");
   } else {
-    const { problems, checked, unseen } = await marketFindings(betsOf(read), market);
+    const { problems, checked, unseen, gapless } = await marketFindings(betsOf(read), market);
     found.problems.push(...problems);
+    if (gapless.length > 0)
+      found.notes.push(
+        `${gapless.length} signals tell gaps of which the market has every minute now, and count at most as chance and no worse: ${gapless.slice(0, 3).join(", ")}`,
+      );
     found.notes.push(`${checked} entries and outcomes are those of the market's minutes`);
     if (unseen.length > 0)
       found.unchecked.push(

@@ -472,6 +472,13 @@ describe("a record does not hold against its anchors with", () => {
   });
 });
 
+test("gaps that the market does not have are told", async () => {
+  const record = lossesAs(() => ({ gapMinutes: 60 }));
+  const { notes, problems } = await verify(record, { market });
+  expect(problems).toEqual([]);
+  expect(notes.join()).toMatch(/\d signals tell gaps of which the market has every minute now/);
+});
+
 test("a head that was published does not let the chain be rewritten", async () => {
   const rewritten = issuesAs(() => ({ reasoning: "I knew it." }));
   expect(await problemsOf(rewritten)).toBe("");
