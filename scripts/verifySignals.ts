@@ -2192,6 +2192,13 @@ export async function verify(
     scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n
   )
     found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
+  if (read.stats === undefined)
+    found.unchecked.push("the statistics that are shown: the record does not hold them");
+  // A copy can be told to be older than it is: then days are missing that nobody asks for.
+  if (Date.now() - readAt > DAY)
+    found.unchecked.push(
+      `what came after ${new Date(readAt).toISOString()}: that is when it says it was read`,
+    );
   const later = cutFindings(events, read.cuts).later;
   if (read.cuts === undefined) found.unchecked.push("the parts of the record: the record does not hold them");
   else if (later.length > 0)

@@ -382,6 +382,7 @@ test("an honest record holds, and it is told what was not looked at", async () =
   expect(found.problems).toEqual([]);
   expect(found.notes).toEqual(["14 entries and outcomes are those of the market's minutes"]);
   expect(found.unchecked).toEqual([
+    expect.stringMatching(/what came after 2026-01-13T08:00:/),
     expect.stringMatching(/how far the price had moved/),
     expect.stringMatching(/which model wrote a signal/),
   ]);
