@@ -84,6 +84,24 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
+/** What has to come together to say anything, and seldom does by chance. */
+const tap = (isYes: boolean) => fc.constant({ do: "tap" as const, which: 0, from: "42" as const, isYes });
+const the = <Name extends string>(name: Name) => fc.constant({ do: name });
+const chat = fc.record({ do: fc.constant("chat" as const), usd: fc.constantFrom(20, 45, 60), toAddress });
+const ask = fc.record({ do: fc.constant("ask" as const), usd, toAddress });
+const episode = fc.oneof(
+  fc.tuple(ask, tap(true)),
+  fc.tuple(ask, the("backUp"), tap(false), the("putBack"), tap(true)),
+  fc.tuple(ask, the("backUp"), tap(true), the("putBack"), tap(true)),
+  fc.tuple(chat, tap(true), chat, tap(true), chat, tap(true)),
+);
+const sequence = fc
+  .array(fc.oneof({ weight: 9, arbitrary: fc.tuple(step) }, { weight: 1, arbitrary: episode }), {
+    minLength: 15,
+    maxLength: 40,
+  })
+  .map((parts): Step[] => parts.flat());
+
 /** In any 24 hours that end with one of them. */
 function mostIn24Hours(moved: readonly { at: number; usd: number }[]): number {
   const sums = moved.map(({ at: end }) =>
@@ -473,7 +491,7 @@ export async function playSequences({ runs, seed, every }: { runs: number; seed:
     const app = createBotApp({ env: { UNCLAIMED_DAILY_USD: "1000" } });
     const property = fc.asyncProperty(
       fc.constantFrom(true, true, true, false),
-      fc.array(step, { minLength: 15, maxLength: 40 }),
+      sequence,
       async (isOwned, steps) => {
         const name = String(1_000_000 + ++sums.sequences);
         const raceOf = sums.sequences % every === 0 ? RACERS : 0;
