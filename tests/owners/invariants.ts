@@ -338,6 +338,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         voidAll();
         await t.run((ctx) => freezeAccount(ctx, userId, "chat"));
         [isFrozen, next] = [true, null];
+        if (strangeFrom > Date.now()) strangeFrom = Infinity;
         break;
       case "unfreeze":
         if (!isFrozen) break;

@@ -18,7 +18,7 @@ const PUBLIC_FUNCTIONS = [
   "account/freezes:freeze",
   "account/freezes:mine",
   "account/freezes:unfreeze",
-  "account/ids:replaceUserId",
+  "users/access:replaceUserId",
   "account/keys:create",
   "account/keys:mine",
   "account/keys:revoke",
