@@ -221,6 +221,12 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       approver: (await approvingLink(ctx, userId, Date.now()))?.messengerId ?? null,
     }));
   let was = await read();
+  /** Whether the key opens for a permission. */
+  const opens = (permissionId: Id<"permissions">, isFirst: boolean) =>
+    t.query(internal.wallets.custody.envelopes.sealed, { permissionId, isFirst, now: Date.now() }).then(
+      () => true,
+      () => false,
+    );
 
   for (const taken of steps) {
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];
@@ -288,18 +294,14 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         break;
       }
       case "sign": {
+        // 5: what was handed out is offered anew under other rules, and not while the account is frozen.
+        const out = was.transactions.find(({ _id }) => signed.has(_id))?.permissionId;
+        if (out !== undefined) expect(await opens(out, false)).toBe(!isFrozen);
         const prepared = was.transactions.filter(({ state }) => state === "prepared").reverse();
         const row = prepared[taken.which];
         if (row?.permissionId === undefined) break;
         const allowed = was.permissions.find(({ _id }) => _id === row.permissionId);
-        const opened = await t
-          .query(internal.wallets.custody.envelopes.sealed, {
-            ...{ permissionId: row.permissionId, isFirst: true, now: Date.now() },
-          })
-          .then(
-            () => true,
-            () => false,
-          );
+        const opened = await opens(row.permissionId, true);
         const nonce = signed.size;
         // Each signature renews the lease: an order that comes after its end has begun another term.
         const driver = await t.run(async (ctx) => (await byWalletId(ctx, walletId)).driver ?? 0);
