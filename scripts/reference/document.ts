@@ -38,7 +38,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
       version: VERSION,
       contact: { name: "The operator of this deployment", url: `${server}/docs` },
     },
-    // None is needed: who has a token to send is told at each operation that reads it.
+    // None is needed: each operation that reads a token says so.
     security: [{}],
     servers: [{ url: server }],
     tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
