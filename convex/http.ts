@@ -1,7 +1,6 @@
 import { httpRouter } from "convex/server";
-import { idNotice } from "./account/idNotices";
+import { knownId } from "./account/namedIds";
 import { mount, type Routes } from "./lib/http/router";
-import { accountOf } from "./users/names";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);
 const approvals = () =>
@@ -103,7 +102,7 @@ const routes: Routes = {
 
 const http = httpRouter();
 mount(http, routes, {
-  users: { accountOf, notice: idNotice },
+  knownId,
   failurePage: async (failing) => (await import("./pages/failure")).failureReply(failing, Date.now()),
 });
 

@@ -423,14 +423,19 @@ function chanceOf({ entry, tp1, sl }: Position): number {
 
 /** Score minus chance, as little and as much as it may be, and the least after costs. */
 function excessOf({ position, exitPrice, gapMinutes, inDoubt, costBps }: Ended) {
-  const { entry, tp1, sl } = position;
+  const { tp1, sl } = position;
   const chance = chanceOf(position);
   const excess = exitPrice === null ? -chance : (exitPrice - sl) / (tp1 - sl) - chance;
   const isDark = gapMinutes > MAX_GAP_MINUTES;
   const least = isDark ? Math.min(0, excess) : excess;
   const isUnknown = exitPrice === null || inDoubt === true;
   const most = isUnknown ? 1 - chance : isDark ? Math.max(0, excess) : excess;
-  return { least, most, net: least - ((costBps / 10_000) * entry) / Math.abs(tp1 - sl) };
+  return { least, most, net: least - breakEvenOf(position, costBps) };
+}
+
+/** What costs are of the way from stop to target. */
+function breakEvenOf({ entry, tp1, sl }: Position, costBps: number): number {
+  return ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
 /** How many days, and the sums of the first four powers of what they came to. */
@@ -1107,6 +1112,7 @@ function viewOf(issued: Issued, { closed, ...story }: Told): Record<string, unkn
     calibratedConfidence: issued.calibrationOutcomes < RECORD_FROM ? null : calibratedConfidence,
     ...{ generatedAt, expiresAt, model, promptVersion, costPercent: costBps / 100 },
     chancePercent: position === null ? null : points(chanceOf(position)),
+    breakEvenPercent: position === null ? null : points(chanceOf(position) + breakEvenOf(position, costBps)),
     ...{ status: closed?.status ?? "PENDING", closedAt: closed?.closedAt ?? null },
     ...{ decidedBy: closed?.decidedBy ?? null, exitPrice: closed?.exitPrice ?? null },
     ...{
@@ -1506,10 +1512,20 @@ function evidenceProblems(events: readonly ShadowEvent[], main: readonly Event[]
     const due = eValueOf(least, LEAST, OF_DIFFERENCES);
     // Earlier versions staked on differences as on days, which is less.
     const isDue = [due, eValueOf(least)].some((value) => differences(eValue, value).length === 0);
-    if (both.length === one.content.days && isDue) return [];
-    return [
-      `${arm} was promoted with an e-value of ${eValue} over ${one.content.days} days; its signals against ${against} say ${due.toFixed(4)} over ${both.length}`,
-    ];
+    const problems: string[] = [];
+    if (both.length !== one.content.days || !isDue)
+      problems.push(
+        `${arm} was promoted with an e-value of ${eValue} over ${one.content.days} days; its signals against ${against} say ${due.toFixed(4)} over ${both.length}`,
+      );
+    // Of several that were compared one seems good sooner. Days behind its own last one may not have been counted yet.
+    const until = both.at(-1)?.day ?? -Infinity;
+    const rivals = new Set(
+      before.flatMap(({ day, arms }) => (day <= until && arms.has(against) ? [...arms.keys()] : [])),
+    );
+    const needed = DECISIVE * Math.max(1, rivals.size - 1);
+    if (one.content.needed < needed)
+      problems.push(`${arm} was promoted as if ${one.content.needed} were needed; ${needed} were`);
+    return problems;
   });
 }
 

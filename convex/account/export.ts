@@ -37,7 +37,7 @@ export const page = query({
   handler: async (ctx, { section, paginationOpts }) => {
     const { userId } = await requireUser(ctx);
     const table = SECTIONS.get(section);
-    if (table === undefined) throw new Error("The validator lets no other section through");
+    if (table === undefined) throw new Error("There is no such section");
     return rowsOf(ctx, table, userId, paginationOpts);
   },
 });
@@ -49,7 +49,7 @@ async function rowsOf<Table extends TableNames>(
   paginationOpts: PaginationOptions,
 ): Promise<PaginationResult<string>> {
   const { ownedBy }: Facts<Table> = records[table];
-  if (ownedBy === undefined) throw new Error("A section is of a table with owners");
+  if (ownedBy === undefined) throw new Error("The section is no table with owners");
   const result = await ownedBy.rows(ctx.db.query(table), userId).paginate(paginationOpts);
   const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);
   return { ...result, page: result.page.map((row) => JSON.stringify(row, withheld)) };

@@ -57,6 +57,6 @@ async function replaceName(ctx: MutationCtx, userId: string): Promise<Doc<"userN
   if (before !== null) await ctx.db.patch("userNames", before._id, { replacedAt: Date.now() });
   const id = await ctx.db.insert("userNames", { userId, name: newUserId() });
   const row = await ctx.db.get("userNames", id);
-  if (row === null) throw new Error("What was inserted is there");
+  if (row === null) throw new Error("The row that was just inserted is missing");
   return row;
 }

@@ -7,8 +7,9 @@ import { rowsByBoth } from "../lib/records/rows";
 import { DAY, dateTime, HOUR } from "../lib/time";
 import { codeHash, newCode } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
+import { openClaimOf } from "./waitingClaims";
 
-/** The claim of a `userId` that waits, as rows. Plain functions. */
+/** How a `userId` is claimed that could be guessed. Plain functions. */
 
 /** Long enough for a person to read a notice, whatever the day. */
 const DELAY_MS = 48 * HOUR;
@@ -16,25 +17,6 @@ const DELAY_MS = 48 * HOUR;
 const REST_MS = 7 * DAY;
 /** 60 random bits: it is good for two days. */
 const CODE_LENGTH = 12;
-
-/** The claim of a `userId` that waits, or `null`. */
-export async function openClaimOf(ctx: QueryCtx, userId: string): Promise<Doc<"pendingClaims"> | null> {
-  return rowsByBoth(ctx.db.query("pendingClaims"), "userId", userId, "state", "open").unique();
-}
-
-/** The claim of a login that waits, or `null`. */
-export async function openClaimBy(
-  ctx: QueryCtx,
-  tokenIdentifier: string,
-): Promise<Doc<"pendingClaims"> | null> {
-  return rowsByBoth(
-    ctx.db.query("pendingClaims"),
-    "tokenIdentifier",
-    tokenIdentifier,
-    "state",
-    "open",
-  ).first();
-}
 
 /**
  * Opens a claim, and tells it on every channel that the id has. Until it takes effect the id is nobody's: whoever knows it,

@@ -1,11 +1,17 @@
+import { hkdf } from "@noble/hashes/hkdf.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
+import type { Doc } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { optional } from "../lib/env";
+import { optional, required } from "../lib/env";
 import { isGuessable } from "../lib/records/ids";
+import { masterKey, subkey } from "../lib/security/crypto";
 import { DAY, dateTime } from "../lib/time";
 import { codeHash, dailyCode } from "../messenger/codes";
 import { messengerLogin, ownerOf, pseudonymOf } from "../users/model";
+import { hashed, keepName } from "../users/names";
 import { walletOf } from "../wallets/model";
 import { openClaim } from "./openClaims";
 import { bind, refusalOf } from "./ownership";
@@ -21,16 +27,18 @@ const PREFIX = "own_";
 /**
  * The link for a `userId` that nobody owns, good for one to two days and the same all day; `null` where it has an owner, or
  * the operator has not named the bot (`MESSENGER_BOT_NAME`).
+ * @param args.named The id as its user knows it, which the owner is to go by: no row keeps it before there is one.
  */
 export const open = internalMutation({
-  args: { userId: v.string() },
+  args: { userId: v.string(), named: v.string() },
   returns: v.union(v.string(), v.null()),
-  handler: async (ctx, { userId }) => {
+  handler: async (ctx, { userId, named }) => {
     const bot = optional("MESSENGER_BOT_NAME");
     if (bot === undefined || (await ownerOf(ctx, userId)) !== null) return null;
     const day = Math.floor(Date.now() / DAY);
     const code = dailyCode("owner link", userId, day);
-    const row = { userId, codeHash: codeHash(code), expiresAt: (day + 2) * DAY };
+    const maskedName = bytesToHex(masked(utf8ToBytes(named), code));
+    const row = { userId, codeHash: codeHash(code), maskedName, expiresAt: (day + 2) * DAY };
     if ((await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", row.codeHash)) === null)
       await ctx.db.insert("ownerLinks", row);
     return `https://t.me/${bot}?start=${PREFIX}${code}`;
@@ -68,7 +76,7 @@ export const own = internalMutation({
   handler: async (ctx, asked) => {
     const found = await ownable(ctx, { ...asked, now: Date.now() });
     if ("refusal" in found) return { isOwned: false, words: found.refusal };
-    const { userId } = found;
+    const { userId, maskedName } = found;
     const tokenIdentifier = messengerLogin(asked.messengerId);
     if (isGuessable(userId) && (await walletOf(ctx, userId, "custody")) !== null) {
       const dueAt = await openClaim(ctx, { userId, tokenIdentifier, keep: [] });
@@ -77,6 +85,9 @@ export const own = internalMutation({
         words: `This account id could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
       };
     }
+    const name = new TextDecoder().decode(masked(hexToBytes(maskedName ?? ""), asked.code));
+    // One that was masked under another key says nothing; then the account's own name is the owner's.
+    if (hashed(name) === userId) await keepName(ctx, userId, name);
     await bind(ctx, tokenIdentifier, userId, []);
     return { isOwned: true, words: OWNED };
   },
@@ -88,10 +99,17 @@ const OWNED =
 async function ownable(
   ctx: QueryCtx | MutationCtx,
   { code, messengerId, now }: { code: string; messengerId: string; now: number },
-): Promise<{ userId: string } | { refusal: string }> {
+): Promise<Pick<Doc<"ownerLinks">, "userId" | "maskedName"> | { refusal: string }> {
   const row = await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", codeHash(code));
   if (row === null || row.expiresAt <= now)
     return { refusal: "This link is not good any more: connect the wallet again for a new one." };
   const refusal = await refusalOf(ctx, messengerLogin(messengerId), row.userId);
-  return refusal === null ? { userId: row.userId } : { refusal: `${refusal}.` };
+  return refusal === null ? row : { refusal: `${refusal}.` };
+}
+
+/** A name, or back: under a key that takes both the deployment's and the code, which stands in no row. */
+function masked(name: Uint8Array, code: string): Uint8Array {
+  const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), `owner link name ${code}`);
+  const mask = hkdf(sha256, key, undefined, undefined, Math.max(1, name.length));
+  return name.map((byte, at) => byte ^ (mask[at] ?? 0));
 }

@@ -1,7 +1,7 @@
 import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import { internalQuery, mutation, type MutationCtx } from "../_generated/server";
+import { mutation, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { OPERATOR, recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
@@ -9,23 +9,12 @@ import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 import { userIdByAddress } from "../wallets/model";
 import { bind, refusalOf } from "./ownership";
-import { openClaimOf } from "./openClaims";
+import { openClaimOf } from "./waitingClaims";
 
 /**
  * Claims of userIds that could be guessed and have a wallet: 48 hours in which the id stays nobody's, and whoever was there
  * before can contest.
  */
-
-/** The claim of a `userId` that waits, until `dueAt` (epoch ms), and whether the id was told; `null` where none does. */
-export const pending = internalQuery({
-  args: { userId: v.string() },
-  returns: v.union(v.object({ dueAt: v.number(), told: v.boolean() }), v.null()),
-  handler: async (ctx, { userId }) => {
-    const claim = await openClaimOf(ctx, userId);
-    // What was opened by an earlier version does not say: what is set for the id now was there.
-    return claim === null ? null : { dueAt: claim.dueAt, told: claim.told ?? true };
-  },
-});
 
 /** Makes the id the claimer's once its time has come, where both are still free. Runs by itself. */
 export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, { claimId }) => {
@@ -50,7 +39,7 @@ export const contest = mutation({
   handler: async (ctx, { userId, code }) => {
     const claim = await getOneFrom(ctx.db, "pendingClaims", "by_codeHash", codeHash(code));
     if (claim?.state !== "open" || claim.userId !== userId)
-      throw new AppError("not_found", "No claim of this userId waits that this code contests");
+      throw new AppError("not_found", "This code contests no claim of this userId");
     return end(ctx, claim, "contested");
   },
 });

@@ -58,7 +58,7 @@ export const answerWords = counted(
 );
 
 /**
- * The same for who waits for a proposal alone.
+ * The same for callers who wait for a proposal alone.
  * @throws AppError `invalid_request`, saying what to say instead; `rate_limited` where the caller has asked too often.
  */
 export async function proposeAlert(ctx: ActionCtx, asked: Asked): Promise<Proposed> {

@@ -80,7 +80,7 @@ export const compare = change({ subject: v.string() }, async (ctx, { subject }) 
   for (const one of found.observations) {
     if (!isNews(one, last, subject)) continue;
     if (!(await apply(ctx, subject, one, last))) {
-      // All of this moment is compared again: who has fired by it is quiet.
+      // All of this moment is compared again: an alert that it has fired is quiet.
       await ctx.db.patch("alertCursors", cursor._id, { at: one.at - 1, last });
       await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
       return;

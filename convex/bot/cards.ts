@@ -6,8 +6,10 @@ import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph, Span } from "../messenger/format";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/writing/result";
-import type { ChainHead } from "../signals/record/events";
+import type { PublishedHead } from "../signals/record/publication";
 import type { Signal } from "../signals/record/tables";
+import type { SignalStats } from "../signals/statistics/shapes";
+import { headLine, recordLines } from "../signals/views/cards";
 import { calibratedWords, signalId } from "../signals/views/signals";
 import type { vHolding } from "../wallets/tables";
 
@@ -123,11 +125,15 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
 }
 
 /** How the signals have done. @param site The deployment's address. */
-export function recordCard(edge: readonly Span[], head: ChainHead | null, site: string): Paragraph[] {
+export function recordCard(
+  whole: Pick<SignalStats, "summary" | "edge">,
+  head: PublishedHead | null,
+  site: string,
+): Paragraph[] {
   return [
     [{ bold: "🏆 The record" }],
-    edge,
-    ...(head === null ? [] : [[`🔗 Record ${head.sequence}: ${head.hash}`]]),
+    recordLines(whole),
+    ...headLine(head),
     [{ words: "Every signal, and how to check them", href: `${site}/record` }],
   ];
 }

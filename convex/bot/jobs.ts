@@ -54,7 +54,7 @@ export const advance = change(
     await ctx.db.delete("botJobs", jobId);
     if (step.kind === "respond") await respond(ctx, sender, step.text);
     if (step.kind !== "answer") return;
-    // Who has unlinked since is told nothing of the user's any more.
+    // An account that was unlinked since hears nothing of the user any more.
     const userId = await userOfAccount(ctx, sender.messengerId);
     if (row.userId !== undefined && row.userId !== userId) return;
     const { paragraphs, buttons, picture } = step;

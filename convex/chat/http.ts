@@ -7,7 +7,6 @@ import { USER_TOKEN } from "../lib/http/headers";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, atMost, optionalUserId, text } from "../lib/http/input";
 import { iso } from "../lib/time";
-import { credentialShown } from "../users/access";
 import { lastTurns } from "./turns";
 
 const turn = z.object(
@@ -29,7 +28,7 @@ const chat: MountedEndpoint = endpoint({
     "Nothing of the conversation is kept: send earlier turns along in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
-  access: credentialShown,
+  access: "shown",
   headers: USER_TOKEN,
   errors: {
     not_found: "There is no agent of this name.",

@@ -122,14 +122,15 @@ async function append(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   const { userId, type, amount, source } = entry;
   // A row that moves nothing is there for what it tells of a run.
   const least = entry.tokensUsed === undefined ? 1 : 0;
-  if (!Number.isSafeInteger(amount) || amount < least) throw new Error("Credits are positive whole numbers");
+  if (!Number.isSafeInteger(amount) || amount < least)
+    throw new Error("Credits must be a positive whole number");
   const before = await standingOf(ctx, userId);
   const after = {
     balance: before.balance + (type === "deduction" ? -amount : amount),
     owed: before.owed - (source === "reversal" ? amount : 0),
     transactions: before.transactions + 1,
   };
-  if (after.balance < 0 || after.owed < 0) throw new Error("The ledger never goes below zero");
+  if (after.balance < 0 || after.owed < 0) throw new Error("The ledger would go below zero");
   await ctx.db.insert("creditTransactions", {
     ...entry,
     sequence: after.transactions,

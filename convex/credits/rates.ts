@@ -14,7 +14,7 @@ export function creditsPerUsdc(): number {
  */
 export function creditsFor(amountUsdc: bigint): number {
   const credits = (amountUsdc * BigInt(creditsPerUsdc())) / MICRO_USDC_PER_USDC;
-  if (credits > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error("No transfer is as large as this");
+  if (credits > BigInt(Number.MAX_SAFE_INTEGER)) throw new Error("The transfer is larger than any can be");
   return Number(credits);
 }
 

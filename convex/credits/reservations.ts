@@ -76,6 +76,6 @@ export async function release(ctx: MutationCtx, runId: string): Promise<void> {
 
 async function required(ctx: QueryCtx, runId: string): Promise<Doc<"creditReservations">> {
   const reservation = await getOneFrom(ctx.db, "creditReservations", "by_runId", runId);
-  if (reservation === null) throw new Error("A run is settled behind its reservation");
+  if (reservation === null) throw new Error("A run is settled before its credits were reserved");
   return reservation;
 }

@@ -21,7 +21,7 @@ import type { Wanted } from "../evidence/tables";
 /** `unsure`: the sources that would know are out of reach. `symbol`: of a token that was named in words, its own. */
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
-/** @param caller Who is counted where an exchange has to be asked; without one the caller was counted already. */
+/** @param caller The caller to count where an exchange has to be asked; without one the caller was counted already. */
 export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
   const stored = await storedListing(ctx, asked);
   if (stored.kind === "known") return stored;

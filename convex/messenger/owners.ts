@@ -160,7 +160,7 @@ export async function thaw(ctx: MutationCtx, userId: string, messengerId: string
   const row = await levelRowOf(ctx, userId);
   if (row?.frozenAt === undefined) throw new AppError("conflict", "Your account is not frozen");
   if ((await ownerOf(ctx, userId))?.tokenIdentifier !== messengerLogin(messengerId))
-    throw new AppError("forbidden", "You end a freeze signed in, in the web application");
+    throw new AppError("forbidden", "Sign in to the web application to end a freeze");
   const from = Date.now() + SAY_MS;
   await ctx.scheduler.runAt(from, internal.messenger.links.thawed, { userId, frozenAt: row.frozenAt });
   return from;

@@ -89,6 +89,8 @@ export const messengerTables = {
     userId: v.string(),
     /** HMAC-SHA256 of the code, which itself is stored nowhere. */
     codeHash: v.string(),
+    /** The id as its user knows it, readable with the code alone (`account/ownerLinks`). */
+    maskedName: v.optional(v.string()),
     expiresAt: v.number(),
   })
     .index("by_userId", ["userId"])

@@ -135,7 +135,7 @@ const researchPage: MountedEndpoint = shown({
   summary:
     "The latest research on a token, or on the whole market: what was measured, and what a model said.",
   description:
-    "The latest report of a shift and the last on-demand result, as /mcp/research/report and /mcp/research tell them. Nothing is written for a look: who wants a newer one asks POST /mcp/research.",
+    "The latest report of a shift and the last on-demand result, as /mcp/research/report and /mcp/research tell them. Looking has nothing written: for a newer one, ask POST /mcp/research.",
   example: { input: { token: "ETH" }, output: researchPageExample },
   input: z.object({ token: optionalToken }),
   returns: research,

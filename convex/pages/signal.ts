@@ -24,6 +24,7 @@ export function signalPage(data: SignalData): Page {
       orNone(signal.calibratedConfidence, (share) => `${share} %`, "no record yet"),
     ],
     ["Chance of its levels", orNone(signal.chancePercent, (share) => `${share.toFixed(0)} %`)],
+    ["Earns its costs from", orNone(signal.breakEvenPercent, (share) => `${share.toFixed(0)} %`)],
     ["Model", issued.model],
   ]);
   const at = typeof exitPrice === "number" ? ` at ${usd(exitPrice)} USD` : "";

@@ -108,7 +108,7 @@ export async function spendTransfer(
     return;
   }
   const taken = "claimKey" in use ? row.claimKey : row.depositKey;
-  if (taken !== undefined) throw new Error("This transfer was spent before");
+  if (taken !== undefined) throw new Error("The transfer has been spent already");
   await ctx.db.patch("spentTransfers", row._id, use);
 }
 

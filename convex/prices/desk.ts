@@ -31,7 +31,7 @@ export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
   return (await ctx.runQuery(internal.prices.quotes.board, { now: Date.now() })) ?? [];
 }
 
-/** Asks every source at once; who does not answer in time is left out. */
+/** Asks every source at once, and leaves out those that do not answer in time. */
 async function askAll(): Promise<QuoteSource[]> {
   const end = AbortSignal.timeout(deadlines.grounding);
   const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {

@@ -23,7 +23,7 @@ import { payerOf } from "../lib/budget/payers";
 import { readThrough } from "../lib/readThrough";
 import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
-import { assertMay, credentialShown } from "../users/access";
+import { assertMay } from "../users/access";
 import { pseudonymOf } from "../users/model";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import type { Result, SourceStates } from "./shapes";
@@ -71,7 +71,7 @@ const UNSURE = "The token was named in words while the sources that know whose n
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
-  access: credentialShown,
+  access: "shown",
   summary:
     "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 where a source was missing.",
   description:
@@ -274,7 +274,7 @@ const report: MountedEndpoint = endpoint({
   },
 });
 
-/** Who asks for a report that there is not learns where one is written for them, in words: also a person behind a tool. */
+/** Tells a caller, or a person behind a tool, where to have a report written that is not there yet. */
 function sold(token = ""): string {
   const wallet = optional("PLATFORM_WALLET_ADDRESS");
   if (wallet === undefined) return "";

@@ -10,7 +10,6 @@ import { charge } from "../lib/limits/charges";
 import type { Caller } from "../lib/limits/callers";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
-import { credentialShown } from "../users/access";
 import { assertIssued, reviewedDay } from "./answers";
 import { anchors, proof } from "./proof";
 import { standingOf, statisticsOf } from "./statistics/figures";
@@ -38,7 +37,7 @@ const neverIssued = "No signal was ever issued, and LLM_GATEWAY_API_KEY is not c
 const latest: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/latest",
-  access: credentialShown,
+  access: "shown",
   summary:
     "The latest 1-hour signal of BTC, ETH or both; with `userId` also as a card to that user's messenger.",
   description:
@@ -125,7 +124,7 @@ const tokenRecord = standing.extend({ signal: publicSignal.nullable() });
 const recap: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/signals/recap",
-  access: credentialShown,
+  access: "shown",
   summary:
     "How the signals of this UTC day stand, before 08:00 those of the day before; with an AI-written review (null when the model is out of reach).",
   description:

@@ -164,7 +164,7 @@ function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): 
     return { kind: "swap", fromToken, toToken, amount: digits, slippageBps: SLIPPAGE_BPS };
   }
   const toAddress = checksummed(recipient ?? "");
-  if (toAddress === null) throw new AppError("internal", "A send has a recipient");
+  if (toAddress === null) throw new AppError("internal", "A send has no recipient");
   return { kind: "send", token: fromToken, toAddress, amount: digits };
 }
 

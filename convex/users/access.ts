@@ -127,7 +127,7 @@ async function credentialOf(
   return { by: "owner" };
 }
 
-/** What a caller shows of who they are, for endpoints that answer whoever names an id: by it the user's limit is counted. */
+/** What a caller shows of who they are, for an endpoint that asks for more than that. */
 export async function credentialShown(
   ctx: ActionCtx,
   { userId }: { userId?: string | undefined },
@@ -143,7 +143,11 @@ function keyArg(keyHash: string | undefined): { keyHash?: string } {
 }
 
 /** A key shows when it was used last. */
-async function noted(ctx: ActionCtx, by: Credential, keyHash: string | undefined): Promise<Credential> {
+export async function noted(
+  ctx: ActionCtx,
+  by: Credential,
+  keyHash: string | undefined,
+): Promise<Credential> {
   if (by === "key" && keyHash !== undefined) await ctx.runMutation(internal.users.keys.touch, { keyHash });
   return by;
 }
@@ -151,24 +155,23 @@ async function noted(ctx: ActionCtx, by: Credential, keyHash: string | undefined
 export const shown = internalQuery({
   args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
   returns: vCredential,
-  handler: async (ctx, { userId, keyHash, now }) => {
-    const owner = await ownerOf(ctx, userId);
-    if (owner === null) return "unclaimed";
-    if (keyHash !== undefined) {
-      await keyOf(ctx, userId, keyHash, now);
-      return "key";
-    }
-    const identity = await ctx.auth.getUserIdentity().catch(() => null);
-    return identity?.tokenIdentifier === owner.tokenIdentifier ? "owner" : "id";
-  },
+  handler: async (ctx, asked) => shownBy(ctx, await ownerOf(ctx, asked.userId), asked),
 });
 
-/** The level that holds for an id with an owner. */
-export const level = internalQuery({
-  args: { userId: v.string(), now: v.number() },
-  returns: vLevel,
-  handler: async (ctx, { userId, now }) => (await levelOf(ctx, userId, now)).level,
-});
+/** The same in a query, of an id whose owner is known. @throws AppError as `keyOf`. */
+export async function shownBy(
+  ctx: QueryCtx,
+  owner: Doc<"users"> | null,
+  { userId, keyHash, now }: { userId: string; keyHash?: string | undefined; now: number },
+): Promise<Credential> {
+  if (owner === null) return "unclaimed";
+  if (keyHash !== undefined) {
+    await keyOf(ctx, userId, keyHash, now);
+    return "key";
+  }
+  const identity = await ctx.auth.getUserIdentity().catch(() => null);
+  return identity?.tokenIdentifier === owner.tokenIdentifier ? "owner" : "id";
+}
 
 /**
  * Lets the caller go on with a deed, in the transaction that decides: a `userId` that was claimed, or whose level was

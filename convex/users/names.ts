@@ -47,14 +47,10 @@ export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
   return (await presentOf(ctx, userId))?.name ?? userId;
 }
 
-/**
- * The account that goes by the `userId` of a request, for whatever is asked of it. For actions.
- * @throws AppError `not_found` for one in whose place its owner has put another.
- */
+/** The account that goes by a `userId`, for actions. @throws AppError `not_found` */
 export async function accountOf(ctx: ActionCtx, name: string): Promise<string> {
   const userId: string | null = await ctx.runQuery(internal.users.names.account, { name });
-  if (userId === null)
-    throw new AppError("not_found", "There is no such userId: its owner has put another in its place");
+  if (userId === null) throw replacedId();
   return userId;
 }
 
@@ -63,6 +59,11 @@ export const account = internalQuery({
   returns: v.union(v.string(), v.null()),
   handler: (ctx, { name }) => accountNamed(ctx, name),
 });
+
+/** Of an id in whose place its owner has put another. */
+export function replacedId(): AppError {
+  return new AppError("not_found", "There is no such userId: its owner has put another in its place");
+}
 
 /** The row of the id that an account goes by; `null` for the one that it began with. */
 export function presentOf(ctx: QueryCtx, userId: string): Promise<Doc<"userNames"> | null> {

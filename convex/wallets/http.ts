@@ -9,7 +9,7 @@ import { userId } from "../lib/http/input";
 import { charge } from "../lib/limits/charges";
 import { takeCommon } from "../lib/limits/pools";
 import { iso } from "../lib/time";
-import { assertMay, credentialShown } from "../users/access";
+import { assertMay } from "../users/access";
 import { NO_WALLET, ensureWallet, type WalletKind } from "./model";
 import { warned, weakId } from "./warnings";
 
@@ -32,7 +32,7 @@ const held = {
 const create: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/wallet/create",
-  access: credentialShown,
+  access: "shown",
   summary: "Creates the user's basic wallet, or returns the existing one.",
   description:
     "One per user; repeating the call changes nothing. The private key is never answered by any endpoint.",
@@ -95,7 +95,7 @@ const balance: MountedEndpoint = endpoint({
 const connect: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/defi/connect",
-  access: credentialShown,
+  access: "shown",
   summary: "Creates the user's custody wallet, or returns the existing one.",
   description:
     "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. Give `ownerUrl` to the person whose money it is: it opens the service's bot, and whoever taps Own there approves by a tap what moves the money from then on.",
@@ -120,7 +120,8 @@ const connect: MountedEndpoint = endpoint({
   }),
   handler: async (ctx, { userId }, { caller, named }) => {
     const wallet = await own(ctx, userId, "custody", caller);
-    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, { userId });
+    const asked = { userId, named: named ?? userId };
+    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, asked);
     return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(named) };
   },
 });

@@ -43,7 +43,7 @@ export function alertCard(card: {
   ];
 }
 
-/** `Last 6 hours`, for who has asked. */
+/** `Last 6 hours`, for those who asked. */
 export function lastHours(hours: number): string {
   return `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
 }

@@ -7,7 +7,6 @@ import { absentWhenEmpty, optionalUserId, wholeNumber, wholeNumberOr } from "../
 import { charge } from "../lib/limits/charges";
 import { HOUR, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
-import { credentialShown } from "../users/access";
 import { hours, measuredExample, publicAlertShape, type PublicAlert } from "./shapes";
 
 const reportedExample: PublicAlert = {
@@ -28,7 +27,7 @@ const reportedExample: PublicAlert = {
 const whaleAlerts: MountedEndpoint = endpoint({
   methods: ["GET", "POST"],
   path: "/mcp/whale-alerts",
-  access: credentialShown,
+  access: "shown",
   summary:
     "Whale alerts of the last hours, newest first, at most 500; with `userId`, also as a card to that user's messenger.",
   description:

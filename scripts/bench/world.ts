@@ -65,7 +65,7 @@ export async function createWorld(
     LOG_LEVEL: "REPORT",
     ...options.variables,
   });
-  /** By the caller's own timers: the host knows of who waits for them. */
+  /** By the caller's own timers: the host knows what waits for them. */
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);

@@ -69,7 +69,7 @@ async function answered(tool: Tool, input: Input, surroundings: Surroundings): P
 function noticeIn(answer: unknown): string {
   const { owner, claimPending, claimContest } = noticed.safeParse(answer).data ?? {};
   if (owner !== undefined)
-    return `\n\nThis userId has an owner, a signed-in user (level: ${owner.level}): money sent to its wallets is theirs.`;
+    return `\n\nThis userId has an owner (level: ${owner.level}): money sent to its wallets is theirs.`;
   if (claimPending === undefined) return "";
   const how =
     claimContest === "code"

@@ -38,7 +38,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
       version: VERSION,
       contact: { name: "The operator of this deployment", url: `${server}/docs` },
     },
-    // None is needed: who has a token to send is told at each operation that reads it.
+    // None is needed: each operation that reads a token says so.
     security: [{}],
     servers: [{ url: server }],
     tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
@@ -56,7 +56,7 @@ function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
 const OWNER: JsonSchema = {
   type: "object",
   description:
-    "This userId has an owner, a signed-in user: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
+    "This userId has an owner: its wallets are theirs. `level` is what they let those do who name the id and prove nothing else. Absent where it has none.",
   properties: { level: { type: "string", enum: ["closed", "guarded", "open"] satisfies Level[] } },
   required: ["level"],
   additionalProperties: false,

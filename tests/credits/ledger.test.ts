@@ -222,7 +222,7 @@ async function perform(ctx: MutationCtx, prefix: string, step: Operation): Promi
 
 /** A refused step changed nothing; anything but a refusal is a fault. */
 function expectRefusal(error: unknown): void {
-  expect(String(error)).toMatch(/credits and the balance is|behind its reservation/);
+  expect(String(error)).toMatch(/credits and the balance is|before its credits were reserved/);
 }
 
 function keysOf(rows: readonly { key: string }[], ending: string): string[] {

@@ -51,6 +51,24 @@ function rehashed(events: readonly ShadowEvent[]): { events: ShadowEvent[]; head
 }
 
 describe("the chain of shadow signals", () => {
+  test("bears a promotion out, with what it needed: more where more arms were compared", async () => {
+    const third = "gpt-5-mini@signal-3";
+    const env = { SHADOW_ARMS: `${CHAMPION},${CHALLENGER},${third}` };
+    const app = createApp({ now: EIGHT - 8 * HOUR, env });
+    await twoDays(app);
+    const promotion = { arm: CHALLENGER, force: "To be seen." };
+    const { needed } = await app.t.mutation(internal.signals.arms.promotions.promote, promotion);
+    expect(needed).toBe(40);
+    const [lab, { events }] = [await labOf(app), await recordOf(app)];
+    expect(problemsOfShadows(lab, events)).toEqual([]);
+    const told = (content: object) =>
+      events.map((one) =>
+        one.kind === "promoted" ? { ...one, content: { ...one.content, ...content } } : one,
+      );
+    expect(problemsOfShadows(lab, told({ needed: 20 })).join()).toMatch(/as if 20 were needed; 40 were/);
+    expect(problemsOfShadows(lab, told({ eValue: 50 })).join()).toMatch(/with an e-value of 50 over 2 days/);
+  });
+
   test("tells all that is shown of the arms, is fixed in the record once a day, and does not hold when it was rewritten", async () => {
     const app = createApp({ now: EIGHT - 8 * HOUR, env: ARMS });
     await twoDays(app);

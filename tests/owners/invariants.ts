@@ -56,7 +56,7 @@ const step = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       do: fc.constant("wait" as const),
-      ms: fc.constantFrom(SECOND, SECOND, 5 * MINUTE, 11 * MINUTE, HOUR, 2 * HOUR, 25 * HOUR),
+      ms: fc.constantFrom(SECOND, SECOND, 5 * MINUTE, 11 * MINUTE, HOUR, 2 * HOUR, 13 * HOUR, 25 * HOUR),
     }),
   },
   {
@@ -125,6 +125,13 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
 
 type Moved = { at: number; usd: number; by: string; isOwned: boolean; id: Id<"transactions"> };
 
+/** What counts against which limit. */
+const COUNTED = [
+  ["moved", ({ isOwned }: Moved) => isOwned],
+  ["byChat", ({ by }: Moved) => by === "chat"],
+  ["left", ({ by }: Moved) => by === "unclaimed"],
+] as const;
+
 async function play(app: App, name: string, isOwned: boolean, steps: readonly Step[], racers: number) {
   const one = await accountOf(app, name, isOwned);
   const { userId, walletId } = one;
@@ -186,6 +193,10 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       transactions: await ctx.db
         .query("transactions")
         .withIndex("by_walletId_and_state", (q) => q.eq("walletId", walletId))
+        .collect(),
+      windows: await ctx.db
+        .query("transferWindows")
+        .withIndex("by_whose", (q) => q.eq("userId", userId))
         .collect(),
       rules: await levelRowOf(ctx, userId),
       level: await levelOf(ctx, userId, Date.now()),
@@ -430,6 +441,16 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
       ["key", 150],
     ] as const)
       expect(mostIn24Hours(moved.filter((entry) => entry.by === by))).toBeLessThanOrEqual(most);
+    // 2: what is reserved stands in its counts until it has failed, and is taken off once.
+    for (const [measure, counts] of COUNTED) {
+      const since = Date.now() - DAY;
+      const counted = was.windows
+        .filter((row) => row.measure === measure)
+        .flatMap(({ entries }) => entries.filter(({ at }) => at > since))
+        .reduce((sum, { microUsd }) => sum + Number(microUsd), 0);
+      const reserved = moved.filter((entry) => counts(entry) && entry.at > since);
+      expect(counted / USD).toBeGreaterThanOrEqual(reserved.reduce((sum, { usd: of }) => sum + of, 0));
+    }
     // 6: what tightens holds at once, what loosens in two hours, and a freeze calls it off.
     if (!isClaimed) return;
     if (next !== null && next.from <= Date.now()) [rules, next] = [next.rules, null];

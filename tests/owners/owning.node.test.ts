@@ -51,6 +51,8 @@ test("a person owns an assistant's wallet by a tap, and approves its first order
   expect(await app.rows("messengerLinks")).toMatchObject([
     { messengerId: "42", userId: hashed(LONG), confirmedAt: expect.any(Number) },
   ]);
+  const found = await app.get("/messenger/wallet?messengerId=42");
+  expect(found.body).toMatchObject({ linked: true, walletAddress: address, userId: LONG });
   // The id alone reads on, and moves nothing any more without the tap.
   expect((await app.get(`/mcp/wallet/balance?userId=${LONG}`)).body.usdc).toBe("1000");
   expect((await app.get(`/mcp/defi/connect?userId=${LONG}`)).body).not.toHaveProperty("ownerUrl");

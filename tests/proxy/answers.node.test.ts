@@ -103,7 +103,7 @@ describe("an answer", () => {
       }
       service.answers(json(200, { ...exampleOf(path), owner: { level: "guarded" } }));
       expect(textOf(await proxy.call(tool, { userId: USER }))).toContain(
-        "This userId has an owner, a signed-in user (level: guarded): money sent to its wallets is theirs.",
+        "This userId has an owner (level: guarded): money sent to its wallets is theirs.",
       );
     }
     const error =

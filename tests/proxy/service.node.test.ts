@@ -169,6 +169,31 @@ describe("a repeat", () => {
     }
   });
 
+  test("of what waits for its owner has the same key for the same terms, which the answer names", async () => {
+    const asked = (key: string) =>
+      json(202, {
+        ...{ success: false, status: "awaiting_approval", error: "Waiting for your approval in the chat" },
+        ...{ approvalId: "a", idempotencyKey: key, expiresAt: "2026-01-05T09:10:00.000Z" },
+        ...{ token: "USDC", toAddress: order.toAddress, amount: order.amount },
+      });
+    const keys: ReturnType<typeof keysSent> = [];
+    const call = async (input: Record<string, unknown>, answer: ReturnType<typeof json>) => {
+      service.answers(answer);
+      const text = textOf(await proxy.call("send_token", input));
+      keys.push(...keysSent());
+      return text;
+    };
+    await call(order, asked("first"));
+    const text = await call(Object.fromEntries(Object.entries(order).reverse()), asked(String(keys[0])));
+    expect(text).toMatch(/^Transfer of 25 USDC to 0x5+: NOTHING was moved yet\./);
+    expect(text).toContain(`with the same input and idempotencyKey "${String(keys[0])}"`);
+    await call({ ...order, amount: "1" }, asked("another"));
+    await call(order, json(200, sent));
+    // That was its outcome: the same terms once more are another transfer.
+    await call(order, asked("new"));
+    expect(keys.map((key) => keys.indexOf(key))).toEqual([0, 0, 2, 0, 4]);
+  });
+
   test("is made for what changes nothing", async () => {
     service.answers(
       json(502, { error: "Away" }),

@@ -202,6 +202,52 @@ function addressOf({ address }: Record<string, unknown>): `0x${string}` {
   return `0x${address.slice(2)}`;
 }
 
+describe("a wallet with an owner", () => {
+  /** In the owner's chat: says something, or taps a button once it is there. */
+  const inChat = async (what: "say" | "tap", words: object) => {
+    const url = `${stack.providersUrl}/_control/messenger/${what}`;
+    const body = JSON.stringify({ chatId: 1001, ...words });
+    await until(async () => (await fetch(url, { method: "POST", body })).ok);
+  };
+  const told = () =>
+    stack.standins.sent("messenger").flatMap(({ chatId, text }) => (chatId === "1001" ? [text] : []));
+
+  test("is owned by a tap on the link, approves what a person asked for, and refuses an assistant that was talked into more", async () => {
+    const userId = crypto.randomUUID();
+    const connected = await good("connect_wallet", { userId });
+    await stack.chain?.fund(addressOf(connected.answer), { ETH: 10n ** 18n, USDC: 500_000_000n });
+    const [, code] = /start=(own_\w+)/.exec(connected.text) ?? [];
+    await inChat("say", { text: `/start ${code}` });
+    await inChat("tap", { button: "🔐 Own" });
+    await until(() => told().some((text) => text.includes("It is yours")));
+    const swap = good("swap_tokens", { userId, fromToken: "USDC", toToken: "WETH", amount: "100000000" });
+    await inChat("tap", { button: "✅ Approve" });
+    expect((await swap).text).toMatch(/^Swap of 100 USDC for .* WETH \(at least .*: (?:confirmed|submitted)/);
+    // What a page or a message has told the assistant: no word of it reaches the owner.
+    const order = { userId, token: "USDC", toAddress: `0x${"66".repeat(20)}` };
+    for (const amount of ["399000000", "1"]) {
+      const refused = refusal("send_token", { ...order, amount });
+      await inChat("tap", { button: "✖ Refuse" });
+      expect(await refused).toContain("The owner has refused this");
+    }
+    const calls: [string, object][] = [
+      ["send_token", { ...order, amount: "2" }],
+      ["swap_tokens", { userId, fromToken: "USDC", toToken: "DAI", amount: "399000000", slippageBps: 1000 }],
+      ["set_telegram", { userId, messengerChatId: "666" }],
+    ];
+    for (const [name, input] of calls)
+      expect([name, await refusal(name, { ...input })]).toEqual([
+        name,
+        expect.stringContaining("who has refused twice"),
+      ]);
+    expect((await good("connect_wallet", { userId })).text).not.toContain("start=own_");
+    expect((await good("get_wallet_balance", { userId })).text).toContain(" and 400 USDC");
+    const cards = told().filter((text) => text.includes("Your approval is asked for"));
+    expect(cards).toHaveLength(3);
+    expect(cards[1]).toMatch(/Send 399 USDC[\s\S]*To 0x(?:66){20}[\s\S]*New: it is not on your list/);
+  });
+});
+
 describe("the messenger", () => {
   test("set_telegram takes both names of its fields, and names a bad one", async () => {
     const userId = crypto.randomUUID();

@@ -58,7 +58,9 @@ test("signals whose issue no anchor held before their outcome are counted, and t
   expect(page.text).toMatch(/Not anchored before their outcome<\/dt>\s*<dd[^>]*>1 of 2 closed signals/);
   await wait(app, 24 * HOUR);
   await issued(app, buy);
-  expect(app.cards().at(-1)?.text).toContain(`Anchored on Base by ${ADDRESS}`);
+  expect(app.cards().at(-1)?.text).toContain(
+    `Anchored on Base by ${ADDRESS}\n1 of 2 closed signals in no anchor before their outcome`,
+  );
 });
 
 test("an anchor behind the outcome does not count", async ({ app }) => {

@@ -33,6 +33,7 @@ const SIGNAL = {
   calibratedConfidence: null,
   chancePercent: 50,
   costPercent: 0.15,
+  breakEvenPercent: 57.5,
   reasoning: "Up.",
   model: expect.stringContaining("simulated"),
   promptVersion: "signal-2",

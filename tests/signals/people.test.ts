@@ -160,7 +160,7 @@ describe("an arm", () => {
     for (let n = 0; n < 10; n++) arms.push(await armOf(alice, `arm${n}`));
     const [first = ""] = arms;
     await alice.mutation(api.signals.people.app.end, { arm: first });
-    await expect(armOf(alice, "eleventh")).rejects.toThrow("more than 10 arms");
+    await expect(armOf(alice, "eleventh")).rejects.toThrow("You have 10 arms");
     await expect(
       app.during(alice.action(api.signals.people.desk.propose, { ...up, arm: first })),
     ).rejects.toThrow("has ended");

@@ -46,7 +46,7 @@ function coinsIn(words: string, facts: readonly Fact[]): Set<string> {
   return new Set([...named, ...symbols].filter((symbol) => listed.has(symbol)));
 }
 
-/** What is asked of who wrote the words, and the conditions that they may mean, where these are known. */
+/** What the writer of the words is asked, and the conditions that they may mean, where these are known. */
 export type Doubt = { say: string; meant?: readonly Condition[] };
 
 /** What of the words the line does not say, or the other way round; `null` where they agree. */

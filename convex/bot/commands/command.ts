@@ -49,7 +49,7 @@ type Base = {
   inPlace?: true;
   /** For buttons: neither help nor menu names it. */
   hidden?: true;
-  /** It binds who sends it to somebody: nothing that is passed on from another message does that. */
+  /** It binds its sender to somebody, so a forwarded message cannot do it. */
   binds?: true;
 };
 

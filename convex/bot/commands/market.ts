@@ -1,12 +1,11 @@
 import { siteUrl } from "../../lib/env";
 import { HOUR } from "../../lib/time";
 import type { Button } from "../../messenger/format";
-import { headOf } from "../../signals/record/chain";
 import { latestSignals, totalsOf } from "../../signals/record/model";
+import { publishedHead } from "../../signals/record/publication";
 import { DAILY } from "../../signals/record/tables";
 import { statisticsOf } from "../../signals/statistics/figures";
 import { TOKENS } from "../../signals/trade/rules";
-import { edgeLines } from "../../signals/views/cards";
 import { alertCard, lastHours } from "../../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../../whales/model";
 import { hoursIn, tokenIn } from "./arguments";
@@ -51,8 +50,8 @@ export const marketCommands: readonly Command[] = [
     access: "anywhere",
     inPlace: true,
     run: async (ctx) => {
-      const { edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
-      const answer = recordCard(edgeLines(edge), await headOf(ctx, "daily"), siteUrl());
+      const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+      const answer = recordCard(whole, await publishedHead(ctx), siteUrl());
       return { answer, buttons: [SIGNALS.slice(0, 2)] };
     },
   },

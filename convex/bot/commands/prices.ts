@@ -25,7 +25,7 @@ const FRESH_MS = 5 * MINUTE;
 /** What is older is no price of now. */
 const OLDEST_MS = DAY;
 
-/** The facts of the largest coins; where they are older, new ones are collected for who asks next. */
+/** The facts of the largest coins; where they are older, new ones are collected for the next caller. */
 async function listedFacts(ctx: MutationCtx): Promise<Fact[]> {
   const row = await latestOf(ctx, LIST);
   if (row === null || Date.now() - row.collectedAt > FRESH_MS)

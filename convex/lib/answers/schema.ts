@@ -33,7 +33,8 @@ export function wireSchema(shape: z.ZodType): ObjectSchema {
   const earlier = made.get(shape);
   if (earlier !== undefined) return earlier;
   const schema = schemaOf(z.toJSONSchema(shape, { io: "output" }));
-  if (!("type" in schema) || schema.type !== "object") throw new Error("A model is asked for an object");
+  if (!("type" in schema) || schema.type !== "object")
+    throw new Error("The shape asked of a model is no object");
   made.set(shape, schema);
   return schema;
 }
@@ -48,12 +49,13 @@ function schemaOf(json: unknown): WireSchema {
   if (choices.length > 0) {
     const [inner, none, ...others] = choices;
     if (others.length > 0 || keywords.parse(none).type !== "null")
-      throw new Error("A model is told no unions");
+      throw new Error("The shape asked of a model has a union");
     return { ...described, anyOf: [schemaOf(inner), { type: "null" }] };
   }
   switch (type) {
     case "object": {
-      if (properties === undefined) throw new Error("A model is told the keys of an object");
+      if (properties === undefined)
+        throw new Error("The shape asked of a model has an object without fixed keys");
       const entries = Object.entries(properties).map(([name, part]) => [name, schemaOf(part)] as const);
       const required = entries.map(([name]) => name);
       return {
@@ -73,6 +75,6 @@ function schemaOf(json: unknown): WireSchema {
     case "boolean":
       return { ...described, type };
     default:
-      throw new Error("A part of the shape has no type that a model can be told");
+      throw new Error("A part of the shape has no JSON type");
   }
 }

@@ -14,7 +14,8 @@ import { log } from "../log";
 import { quotaHeaders, type Quota } from "../limits/quotas";
 import { rowsBy } from "../records/rows";
 import { addTo, countFor, mayHave } from "../limits/shares";
-import { noteSpent } from "../outside/notes";
+import { noteAgain, noteSpent, takeNoted } from "../outside/notes";
+import { keepNoted, vNoted } from "../outside/tallies";
 import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/spending";
 import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
@@ -37,7 +38,7 @@ export type CallerClass = "signedIn" | "anonymous";
 /** A provider that bills by the call. */
 export type Billed = Infer<typeof vBilled>;
 
-/** What a class of callers may spend of a provider's budget; who is not here is not refused. */
+/** What a class of callers may spend of a provider's budget; a class that is not here is never refused. */
 const SHARES: Partial<Record<Class, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
 /** From here on whoever watches is told: of a provider's budget, or of a class of callers' share in it. */
 export const NEARLY_USED = 0.8;
@@ -78,7 +79,7 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
     hold: async (provider, micros) => {
       const { class: of } = named(payer);
       let counted = 0;
-      // Who is never refused need not ask: what it cost is stored with all else that its action notes.
+      // A class that is never refused need not ask: the cost is stored with what its action notes.
       if (SHARES[of] === undefined)
         return {
           settle: (cost) => {
@@ -95,9 +96,12 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
           counted = cost;
           if (more === 0) return;
           const amount = { payer, provider, micros: more, ...held };
+          // Stored beside it: a mutation of its own would be another call.
+          const noted = takeNoted();
           try {
-            await ctx.runMutation(internal.lib.budget.ledger.settle, amount);
+            await ctx.runMutation(internal.lib.budget.ledger.settle, { ...amount, noted });
           } catch (error) {
+            noteAgain(noted);
             // What has been answered is not lost for its price: the amount held stands.
             log.error("budget.unsettled", { provider, message: messageOf(error) });
           }
@@ -117,9 +121,13 @@ export const hold = internalMutation({
   },
 });
 
-export const settle = change({ ...vAmount, ...vHeld.fields }, async (ctx, { micros, payer, ...held }) => {
-  await settleNow(ctx, payer, held, micros);
-});
+export const settle = change(
+  { ...vAmount, ...vHeld.fields, noted: vNoted },
+  async (ctx, { micros, payer, noted, ...held }) => {
+    await settleNow(ctx, payer, held, micros);
+    await keepNoted(ctx, noted);
+  },
+);
 
 async function settleNow(
   ctx: MutationCtx,

@@ -10,7 +10,7 @@ type Rating = {
 };
 
 /**
- * Whether HTML comes before JSON: by weight, else named where JSON is not, else named first. Who does not care gets JSON.
+ * Whether HTML comes before JSON: by weight, else named where JSON is not, else named first. A caller who does not care gets JSON.
  */
 export function prefersHtml(accept: string | null): boolean {
   const ranges = (accept ?? "").split(",").map((range, place) => ({ ...parsed(range), place }));

@@ -95,10 +95,11 @@ export type Endpoint<
   /** Counted once per request, before the handler. Leave out where only some requests cost something. */
   limit?: LimitName;
   /**
-   * Refuses who may not, behind the limit of the address and before that of the user.
+   * Refuses callers who may not ask: after the address's limit was counted, and before the user's is. `shown` refuses
+   * nobody, but finds what the caller has shown of who they are: the user's limit is counted by that.
    * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
    */
-  access?: (ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>;
+  access?: "shown" | ((ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>);
   /** The query of a GET and the JSON body of a POST alike. */
   input: Input;
   returns: Output;
@@ -133,7 +134,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   return {
     ...described,
     hasPage: page !== undefined,
-    handle: async (ctx, request, requestId, users) => {
+    handle: async (ctx, request, requestId, know) => {
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
@@ -146,11 +147,15 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const idempotencyKey = idempotencyKeyOf(request, parsed);
       if (limit !== undefined) await chargeAddress(ctx, limit, caller);
       const named = caller.userId;
-      if (named !== undefined && users !== undefined) {
-        caller.userId = await users.accountOf(ctx, named);
+      const shows = access === "shown";
+      const known =
+        named === undefined ? undefined : await know?.(ctx, named, { keyHash: caller.keyHash, shows });
+      if (known !== undefined) {
+        caller.userId = known.userId;
         if (typeof parsed === "object" && parsed !== null) Object.assign(parsed, { userId: caller.userId });
       }
-      if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
+      if (access === "shown") caller.credential = known?.credential ?? "unclaimed";
+      else if (access !== undefined) caller.credential = await access(ctx, parsed, caller);
       if (caller.credential === "id" && isTokenWrong(head, caller)) {
         throw new AppError("unauthorized", "The token is not valid");
       }
@@ -160,7 +165,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const html = page !== undefined && prefersHtml(head.header("accept"));
       const reply = html ? await page(ctx, parsed, call) : asReply<unknown>(await handler(ctx, parsed, call));
       const asText = html || media !== "application/json";
-      const told = asText || users === undefined ? {} : await users.notice(ctx, caller);
+      const told = asText ? {} : (known?.told(caller.credential) ?? {});
       const text = asText ? z.string().parse(reply.value) : jsonOf(returns, reply.value, told);
       const headers = {
         ...(page === undefined ? {} : { Vary: "Accept" }),

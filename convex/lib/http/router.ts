@@ -1,7 +1,7 @@
 import { httpActionGeneric, type HttpRouter, type RoutableMethod } from "convex/server";
 import { httpAction, type ActionCtx } from "../../_generated/server";
 import { AppError, failureOf, messageOf, overloadOf, STATUS } from "../errors";
-import type { Caller } from "../limits/callers";
+import type { Credential } from "../limits/callers";
 import { prefersHtml } from "./accept";
 import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
@@ -14,19 +14,29 @@ import { fieldsIn, templateOf } from "./paths";
 const METHODS = ["GET", "POST"] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What is known of a `userId` above this folder. */
-export type Users = {
-  /** The account that goes by it. @throws AppError `not_found` for one that is not good any more. */
-  accountOf: (ctx: ActionCtx, userId: string) => Promise<string>;
-  /** Fields that every JSON answer to it has besides its own, where there is something to tell its caller. */
-  notice: (ctx: ActionCtx, caller: Caller) => Promise<Readonly<Record<string, unknown>>>;
+/** What is asked about the `userId` of a request. */
+export type Asked = {
+  /** SHA-256 of the key that came along. */
+  keyHash?: string | undefined;
+  /** Whether what its caller has shown is asked, too. */
+  shows: boolean;
 };
+/** What is known of it above this folder. */
+export type Known = {
+  /** The account that goes by it. */
+  userId: string;
+  credential: Credential | null;
+  /** Fields that every JSON answer to it has besides its own, where there is something to tell its caller. */
+  told: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
+};
+/** @throws AppError `not_found` for an id that is not good any more; as it is judged, for what its caller has shown. */
+type KnowId = (ctx: ActionCtx, userId: string, asked: Asked) => Promise<Known>;
 
 /** What answers at a path: an endpoint of `lib/http/endpoint`, as far as the router knows it. */
 export type Answering = {
   methods: readonly Method[];
   path: string;
-  handle: (ctx: ActionCtx, request: Request, requestId: string, users?: Users) => Promise<Response>;
+  handle: (ctx: ActionCtx, request: Request, requestId: string, know?: KnowId) => Promise<Response>;
 };
 
 /** Loads a domain's endpoints; one of them answers. */
@@ -35,7 +45,7 @@ type Loader = () => Promise<readonly Answering[]>;
 /** By path and method, who answers. */
 export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
 
-/** A failure as a page, for who looks with a browser. */
+/** A failure as a page, for a browser. */
 export type Failing = { status: number; message: string };
 type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Record<string, string> }>;
 
@@ -43,7 +53,7 @@ type FailurePage = (failing: Failing) => Promise<{ value: string; headers: Recor
 export function mount(
   router: HttpRouter,
   routes: Routes,
-  { users, failurePage }: { users?: Users; failurePage?: FailurePage } = {},
+  { knownId, failurePage }: { knownId?: KnowId; failurePage?: FailurePage } = {},
 ): void {
   const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
   /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
@@ -64,7 +74,7 @@ export function mount(
         ({ method }) => method === (request.method === "HEAD" ? "GET" : request.method),
       );
       if (path === undefined || one === undefined) return refuse(request, requestId, allowed(request));
-      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, users);
+      return endpointAt(await one.load(), path, one.method).handle(ctx, request, requestId, knownId);
     });
   });
 

@@ -41,7 +41,7 @@ const limits = {
   chatAddress: shared(perMinute(240, 480)),
   refreshUser: perMinute(30, 60),
   refreshAddress: shared(perMinute(120, 240)),
-  // Ten may run at once; who has begun them all has reports for eight hours.
+  // Ten may run at once: a user who has begun them all has reports for eight hours.
   shiftUser: bucket(9, HOUR, 12),
   shiftAddress: bucket(20, HOUR, 20),
   settingsUser: perMinute(30, 60),

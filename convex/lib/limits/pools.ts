@@ -62,7 +62,7 @@ export async function namedChatHasLeft(
   return (await takeOne(ctx, poolOf("namedChat", `chat:${chatId}`), holders)) === "taken";
 }
 
-/** Refuses to have more guessed at a subject by who has had their part of the guesses. @throws AppError `rate_limited` */
+/** Refuses more guesses at a subject to a caller who has used their share. @throws AppError `rate_limited` */
 export async function refuseGuessingAt(
   ctx: ActionCtx,
   subject: string,

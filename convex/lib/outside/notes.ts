@@ -15,18 +15,24 @@ const spent = new Map<string, Spent>();
 
 /** Notes one exchange with a provider. A failure is no answer, an unreadable one, or one that says "not now" or "not you". */
 export function noteCall(provider: Provider, failed: boolean): void {
+  noteCalls({ provider, calls: 1, failures: failed ? 1 : 0 });
+}
+
+function noteCalls({ provider, calls, failures }: Count): void {
   const count = noted.get(provider) ?? { provider, calls: 0, failures: 0 };
-  noted.set(provider, {
-    provider,
-    calls: count.calls + 1,
-    failures: count.failures + (failed ? 1 : 0),
-  });
+  noted.set(provider, { provider, calls: count.calls + calls, failures: count.failures + failures });
 }
 
 /** Notes what a call cost. */
 export function noteSpent({ micros, ...of }: Spent): void {
   const key = Object.values(of).join(" ");
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
+}
+
+/** What could not be stored counts on. */
+export function noteAgain({ counts, spent: costs }: Noted): void {
+  for (const count of counts) noteCalls(count);
+  for (const cost of costs) noteSpent(cost);
 }
 
 /** What was noted, for a mutation that stores it beside what else it stores. */

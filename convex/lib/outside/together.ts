@@ -25,7 +25,7 @@ export function together<One, Answer>(
   return async (one) => {
     const { answers, place } = join(one);
     const answer = (await answers)[place];
-    if (answer === undefined) throw new Error("A call answers all who asked");
+    if (answer === undefined) throw new Error("A call has left some questions without an answer");
     return answer;
   };
 }

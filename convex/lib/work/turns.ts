@@ -59,7 +59,7 @@ export const lose = change({ job: vJob }, async (ctx, { job }) => {
   if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
 });
 
-/** Gives free places to who waits: whoever was to do so may have been lost. */
+/** Gives free places to waiting work: the job that should have done so may have been lost. */
 export const fillFree = change({ lane: vLane }, async (ctx, { lane }) => {
   await fill(ctx, lane);
 });

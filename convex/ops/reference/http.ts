@@ -2,15 +2,15 @@ import * as z from "zod";
 import { endpoint, type Endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { texts } from "./texts";
 
-/** The reference: one document, for programs and for people, told of as any other endpoint. */
+/** The reference: one document, for programs and for people, described like any other endpoint. */
 
 const CACHE_HEADERS = {
   "Cache-Control": "For how long it may be kept.",
-  ETag: "Names this version: who has it sends it in `If-None-Match`, and gets 304 without a body.",
-  Vary: "It is compressed for who accepts gzip.",
+  ETag: "Names this version: a caller that has it sends it in `If-None-Match`, and gets 304 without a body.",
+  Vary: "It is compressed for callers that accept gzip.",
   "Content-Encoding": "gzip, where that was accepted.",
 };
-const unread = () => Promise.reject(new Error("The router answers with the text itself"));
+const unread = () => Promise.reject(new Error("The router sends this text itself: no handler is asked"));
 
 const document: MountedEndpoint = endpoint({
   methods: ["GET"],

@@ -144,6 +144,6 @@ async function keep(
   if (before !== null) await ctx.db.replace("deposits", before._id, fresh);
   const id = before?._id ?? (await ctx.db.insert("deposits", fresh));
   const row = await ctx.db.get("deposits", id);
-  if (row === null) throw new Error("The deposit was just written");
+  if (row === null) throw new Error("The deposit that was just written is missing");
   return row;
 }

@@ -135,14 +135,14 @@ async function request(
     const hold = await prompt.purse.hold("llm", dearest);
     try {
       const completion = await requestOnce(prompt, format, signal);
-      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
       noteCall("llm", false);
+      await hold.settle(completion.usage === null ? dearest : completionCost(completion.usage, prompt.model));
       return completion;
     } catch (error) {
       const { failure, retryAfterMs } = classify(error, signal);
-      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
-      // Without a key nobody was asked; who names the part that is not understood is in health.
+      // Without a key nobody was asked; health names the part that was not understood.
       if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
+      await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
       await sleep(Math.max(retryAfterMs, attempt * attempt * SECOND));
     }
@@ -232,7 +232,7 @@ function blamesLimit(told: string): boolean {
   return told.includes("max_completion_tokens");
 }
 
-/** Who names a longer pause than this is not waited for. */
+/** A provider that names a longer pause than this is not waited for. */
 const LONGEST_PAUSE_MS = 20 * SECOND;
 
 /** `retryAfterMs`: how long to wait at least before the same request may succeed; `null` when it may not. */

@@ -87,7 +87,7 @@ export type SynthesisTask = {
   evidence: string;
 };
 
-/** The words are somebody's who is not known: they say what to write about, and nothing else. */
+/** A stranger wrote the words: they say what to write about, and nothing else. */
 const questionLine = (asked: string | undefined) =>
   asked === undefined
     ? ""

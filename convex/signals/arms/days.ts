@@ -53,7 +53,7 @@ export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void
       await ctx.db.patch("openDays", _id, { dueAt: now + AGAIN_MS });
       continue;
     }
-    // Who has seen how one ended may leave the other out: an even part of the day is each token's, traded or not.
+    // A person who has seen how one ended may leave the other out: an even part of the day is each token's, traded or not.
     await countTrades(ctx, arm, signals, TOKENS.length);
     await ctx.db.delete("openDays", _id);
   }

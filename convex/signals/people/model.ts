@@ -57,7 +57,7 @@ export async function begin(ctx: MutationCtx, userId: string, name: string): Pro
     throw new AppError("conflict", "This name is taken");
   const number = (await armsOf(ctx, userId)).length + 1;
   if (number > MOST_ARMS)
-    throw new AppError("conflict", `Nobody has more than ${MOST_ARMS} arms, ended ones counted`);
+    throw new AppError("conflict", `You have ${MOST_ARMS} arms, ended ones included: no more can be made`);
   const arm = newArm();
   const since = Date.now();
   const row = { arm, userId, name, nameState: "waiting" as const, number, since, listed: false };

@@ -22,7 +22,7 @@ export const vWish = v.object({
 
 /**
  * Issues a wish at the price that is measured now.
- * @param keyHash Of the key that came along; left out for who has signed in.
+ * @param keyHash Of the key that came along; left out for a signed-in user.
  */
 export const proposed = counted(
   async (ctx, wish: Infer<typeof vWish>, keyHash: string | undefined): Promise<Signal> => {

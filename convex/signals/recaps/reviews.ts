@@ -70,8 +70,8 @@ export const sendRecap = internalMutation({
   returns: v.union(v.id("messages"), v.null()),
   handler: async (ctx, { day, userId }) => {
     const { signals, review } = await readDay(ctx, day);
-    const { summary } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
-    const paragraphs = recapCard(day, signals, { review, summary });
+    const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+    const paragraphs = recapCard(day, signals, { review, whole });
     return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });

@@ -91,11 +91,9 @@ async function finish(
   });
   const recap = await ctx.db.get("weeklyRecaps", recapId);
   if (recap === null) throw new Error("The row was just written");
-  const { summary, edge } = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+  const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
   const paragraphs = weekCard(recap.week, figuresIn(recap), {
-    review,
-    summary,
-    edge,
+    ...{ review, whole },
     head: await publishedHead(ctx),
   });
   const picture = await pictureOfWeek(recap.week);

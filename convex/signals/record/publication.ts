@@ -2,7 +2,8 @@ import type { QueryCtx } from "../../_generated/server";
 import { addressesOf, lastSentBy } from "../../wallets/transactions/serviceHistory";
 import { headOf, newestOf } from "./chain";
 import type { ChainHead } from "./events";
-import type { Desk } from "./tables";
+import { totalsOf } from "./model";
+import { DAILY, type Desk } from "./tables";
 
 /** The record's head as it is published, and where: what whoever issues and closes signals needs to know of its anchors. */
 
@@ -37,9 +38,13 @@ async function holderOf(ctx: QueryCtx, event: number): Promise<number | undefine
   return holders.at(-1)?.sequence;
 }
 
-/** The head as it is published: with the address whose anchors hold it, where there is one. */
+/** The head as it is published: with the address whose anchors hold it, where there is one, and what they did not hold in time. */
 export async function publishedHead(ctx: QueryCtx): Promise<PublishedHead | null> {
   const head = await headOf(ctx, "daily");
-  return head === null ? null : { ...head, anchoredBy: (await addressesOf(ctx, "anchor")).at(-1) ?? null };
+  if (head === null) return null;
+  const { wins, losses, expired, anchored } = await totalsOf(ctx, DAILY, "ALL");
+  const closed = wins + losses + expired;
+  const anchoredBy = (await addressesOf(ctx, "anchor")).at(-1) ?? null;
+  return { ...head, anchoredBy, closed, unanchored: closed - anchored };
 }
-export type PublishedHead = ChainHead & { anchoredBy: string | null };
+export type PublishedHead = ChainHead & { anchoredBy: string | null; closed: number; unanchored: number };

@@ -189,19 +189,19 @@ function logGiven(percent: number): number {
 function refuseImpossible({ signal, status, pnlPercent, ...figures }: ClosedSignal): void {
   const { confidence, calibratedConfidence, costBps, gapMinutes, closedAt, excess } = figures;
   if (signal === "HOLD" && (status !== "EXPIRED" || pnlPercent !== null)) {
-    throw new RangeError("A HOLD takes no position: it only expires, and without a PnL");
+    throw new RangeError("A HOLD may only expire, without a PnL");
   }
   if (status !== "EXPIRED" && pnlPercent === null) throw new RangeError(`A ${status} has a PnL`);
   if (pnlPercent !== null && !Number.isFinite(pnlPercent)) throw new RangeError("A PnL is a finite number");
   if (!Number.isInteger(confidence) || confidence < 0 || confidence >= PERCENTS) {
-    throw new RangeError("A confidence is a whole percent from 0 to 100");
+    throw new RangeError("A confidence must be a whole percentage from 0 to 100");
   }
   if (!(calibratedConfidence >= 0 && calibratedConfidence <= 100)) {
-    throw new RangeError("A calibrated confidence is 0 to 100");
+    throw new RangeError("A calibrated confidence must be from 0 to 100");
   }
-  if (!(costBps >= 0) || !(gapMinutes >= 0)) throw new RangeError("Costs and gaps are not negative");
+  if (!(costBps >= 0) || !(gapMinutes >= 0)) throw new RangeError("Costs and gaps must not be negative");
   if (!Number.isFinite(closedAt) || !Number.isFinite(excess)) {
-    throw new RangeError("A closing time and an excess are finite numbers");
+    throw new RangeError("A closing time and an excess must be finite numbers");
   }
 }
 

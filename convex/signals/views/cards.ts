@@ -9,7 +9,8 @@ import type { Picture } from "../../messenger/tables";
 import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
 import { standingOf, verdictWords } from "../statistics/figures";
-import type { Edge, Standing } from "../statistics/shapes";
+import { DECISIVE } from "../statistics/inference";
+import type { SignalStats, Standing } from "../statistics/shapes";
 import { calibratedWords, signalId } from "./signals";
 
 /** The messenger's cards of signals. */
@@ -45,7 +46,7 @@ export function latestCard(signals: readonly Signal[], head: PublishedHead | nul
 export function recapCard(
   day: string,
   signals: readonly Signal[],
-  { review, summary }: { review: string | null; summary: string },
+  { review, whole }: { review: string | null; whole: WholeRecord },
 ): Paragraph[] {
   return [
     [{ bold: `🗓 Daily recap · ${day}` }],
@@ -58,7 +59,7 @@ export function recapCard(
           { bold: `${signal.token} ${signal.signal}` },
           ` at ${dollars(signal.entry)} · ${ending(signal)}`,
         ]),
-    [{ bold: "Whole record" }, `\n${summary}`],
+    recordLines(whole),
     ...reviewLines(review),
   ];
 }
@@ -67,12 +68,7 @@ export function recapCard(
 export function weekCard(
   week: string,
   recap: Week,
-  {
-    review,
-    summary,
-    edge,
-    head,
-  }: { review: string | null; summary: string; edge: Edge; head: PublishedHead | null },
+  { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
   const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
@@ -88,21 +84,28 @@ export function weekCard(
       { bold: weekday(day) },
       ` · BTC ${weekSignal(recap.days[day]?.BTC)} · ETH ${weekSignal(recap.days[day]?.ETH)}`,
     ]),
-    [...edgeLines(edge), `\n${summary}`],
+    recordLines(whole),
     ...reviewLines(review),
     ...headLine(head),
   ];
 }
 
-/** `2.1 points above chance in 180 trades (90 days), −3.0 to +7.4: not distinguishable from chance`. */
-export function edgeLines({ trades, days, excessPoints, afterCosts, ...edge }: Edge): Span[] {
-  const { lowPoints, highPoints, verdict } = edge;
-  if (excessPoints === null) return [{ bold: "Whole record" }, ": no day of trades is over yet."];
+/**
+ * What the whole record shows: first what a person understands, then `2.1 points above chance (−3.0 to +7.4), −8.0 after costs:
+ * not distinguishable from chance`, and what betting on it has made.
+ */
+export function recordLines({ summary, edge }: WholeRecord): Span[] {
+  const { trades, days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
+  const title = { bold: "Whole record" };
+  if (excessPoints === null) return [title, `\n${summary}`];
   return [
-    { bold: "Whole record" },
-    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    title,
+    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${summary}`,
+    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    `\nBetting on it made ${afterCosts.eValue.toFixed(2)} of 1 after costs, ${eValue.toFixed(2)} before: ${DECISIVE} each would count`,
   ];
 }
+type WholeRecord = Pick<SignalStats, "summary" | "edge">;
 
 function levelLines(signal: Signal): Span[] {
   const { entry, tp1, tp2, sl, price } = signal;
@@ -157,10 +160,15 @@ function quoted(words: string): string {
 }
 
 /** Whoever keeps this line can prove that nothing before it was changed. */
-function headLine(head: PublishedHead | null): Paragraph[] {
+export function headLine(head: PublishedHead | null): Paragraph[] {
   if (head === null) return [];
-  const anchor = head.anchoredBy === null ? "" : `\nAnchored on Base by ${head.anchoredBy}`;
-  return [[`🔗 Record ${head.sequence}: ${head.hash}${anchor}`]];
+  const { sequence, hash, anchoredBy, closed, unanchored } = head;
+  const anchor = anchoredBy === null ? "" : `\nAnchored on Base by ${anchoredBy}`;
+  const late =
+    unanchored === 0
+      ? ""
+      : `\n${unanchored} of ${many(closed, "closed signal")} in no anchor before their outcome`;
+  return [[`🔗 Record ${sequence}: ${hash}${anchor}${late}`]];
 }
 
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

@@ -33,6 +33,9 @@ export const publicSignal = z.object({
     "The score of a price without direction between sl (0) and tp1 (100): risk / (risk + reward); null for HOLD",
   ),
   costPercent: z.number().describe("What getting in and out costs"),
+  breakEvenPercent: percentOrNull.describe(
+    "The mean score at which such trades earn their costs: chancePercent and the costs' share of the way from sl to tp1",
+  ),
   reasoning: z.string(),
   model: z.string(),
   promptVersion: z.string(),

@@ -3,7 +3,15 @@ import type { Signal } from "../record/tables";
 import type { Arms, DayTrade } from "../statistics/days";
 import { dayTradeOf, excessIn, rounded, statisticsOf } from "../statistics/figures";
 import { armPnl, armTrades, type ArmTrade } from "../trade/controls";
-import { afterCosts, chanceOf, pnlPercent, positionOf, RECORD_FROM } from "../trade/rules";
+import {
+  afterCosts,
+  breakEvenOf,
+  chanceOf,
+  pnlPercent,
+  positionOf,
+  RECORD_FROM,
+  type Position,
+} from "../trade/rules";
 import type { Totals } from "../statistics/totals";
 import type { EquityPoint, PublicSignal, RecordCut } from "./shapes";
 
@@ -29,6 +37,7 @@ export function signalView(row: Signal): PublicSignal {
     calibratedConfidence: row.calibrated.n < RECORD_FROM ? null : row.calibrated.confidence,
     chancePercent: position === null ? null : rounded(100 * chanceOf(position), 6),
     costPercent: costBps / 100,
+    breakEvenPercent: position === null ? null : rounded(100 * neededIn(position, costBps), 6),
     ...{ reasoning, model, promptVersion, status },
     generatedAt: iso(generatedAt),
     expiresAt: iso(expiresAt),
@@ -55,11 +64,20 @@ export function cutView(cut: string, totals: Totals, needed?: number): RecordCut
   return { cut, n, wins, losses, expired, trades, edge, averageAfterCostsPercent };
 }
 
-/** `calibrated 52.4% (n 41), chance of its levels 45%`; before there are 30 outcomes `no record yet`. */
+/** What a trade has to score on average to earn its costs. */
+function neededIn(position: Position, costBps: number): number {
+  return chanceOf(position) + breakEvenOf(position, costBps);
+}
+
+/** `calibrated 52.4% (n 41), chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
 export function calibratedWords(signal: Signal): string {
   const { n, confidence } = signal.calibrated;
   const position = positionOf(signal);
-  const chance = position === null ? "" : `, chance of its levels ${(100 * chanceOf(position)).toFixed(0)}%`;
+  const percent = (share: number) => `${(100 * share).toFixed(0)}%`;
+  const chance =
+    position === null
+      ? ""
+      : `, chance of its levels ${percent(chanceOf(position))}, ${percent(neededIn(position, signal.costBps))} earns its costs`;
   return (n < RECORD_FROM ? `no record yet (n ${n})` : `calibrated ${confidence}% (n ${n})`) + chance;
 }
 

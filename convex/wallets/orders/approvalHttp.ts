@@ -52,7 +52,7 @@ const approval: MountedEndpoint = endpoint({
     const asked = await ctx.runQuery(internal.wallets.orders.proposals.view, {
       ...{ userId, approvalId, now: Date.now() },
     });
-    if (asked === null) throw new AppError("not_found", "This user was asked nothing under this id");
+    if (asked === null) throw new AppError("not_found", "This user has no question with this id");
     const { transactionId, expiresAt, idempotencyKey: _, error, ...told } = asked;
     const { orders } = internal.wallets.transactions;
     const view = transactionId === null ? null : await ctx.runQuery(orders.view, { transactionId });

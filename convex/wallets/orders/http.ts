@@ -17,7 +17,7 @@ import {
   txHash,
   walletChoice,
 } from "../inputs";
-import { assertMay, credentialShown } from "../../users/access";
+import { assertMay } from "../../users/access";
 import { warned, weakId } from "../warnings";
 import { WAITING, waitingBody } from "./asking";
 import { carryOut, EXPLORER, rehearse, shownStatus } from "./carrying";
@@ -41,7 +41,7 @@ const send: MountedEndpoint = endpoint({
     "The transfer is simulated before it is signed; what it lacks (balance, network fee) is a 400 that says so. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Answers within about 25 seconds: `confirmed` when the receipt came in time, else `submitted`; follow it with GET /mcp/defi/transaction. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
-  access: credentialShown,
+  access: "shown",
   errors: { ...moving, upstream: "The chain's RPC node failed or did not answer." },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
   example: {
@@ -95,7 +95,7 @@ const swap: MountedEndpoint = endpoint({
     "The quote is checked before anything is signed: it sells exactly what was asked, calls the provider's own contract, and that call guarantees this wallet the ordered token and a minimum, which may be worse than the price feeds by `slippageBps` and the operator's allowance (together 2 % by default). It is simulated first. `dryRun: true` answers what it would come to and moves nothing; a field that is not listed here is a 400. Without a live price the swap is refused unless `acceptUnpriced` is true. An approval, where one is needed, is sent first, for the exact amount. Send an Idempotency-Key with everything that moves money.",
   accepted: WAITING,
   limit: "transfer",
-  access: credentialShown,
+  access: "shown",
   errors: {
     ...moving,
     upstream: "The swap provider or the chain's RPC node failed, or the quote was refused.",
@@ -173,7 +173,7 @@ const swap: MountedEndpoint = endpoint({
       return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
     }
     const { outcome, view } = done;
-    if (view.terms === undefined) throw new Error("A signed swap has its terms");
+    if (view.terms === undefined) throw new Error("A signed swap has no terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
     return { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };

@@ -96,6 +96,9 @@ async function planOf(ctx: ActionCtx, job: Job): Promise<Plan> {
     case "fill":
     case "settlement":
     case "anchor":
-      throw new AppError("internal", "Approvals, fills, settlements and anchors are signed as they are made");
+      throw new AppError(
+        "internal",
+        "Approvals, fills, settlements and anchors are signed where they are made, not here",
+      );
   }
 }

@@ -1,4 +1,4 @@
-import { expect, test as base } from "vitest";
+import { describe, expect, test as base } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { records } from "../../convex/schema";
 import { tablesOf } from "../../convex/lib/records/records";
@@ -9,18 +9,24 @@ import { closeApp } from "../support/world";
 import { browserOf } from "../web/support";
 import { cards, createOwnersApp, owner, say, tap } from "./support";
 
-/** Who has a copy of the database, and no key of the deployment's. */
+/** What docs/security.md says in USD: who has a copy of the database, the chat with the id, many addresses. */
 
 useChain();
 
 const test = base.extend<{ app: WalletApp }>({
   app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain, { MESSENGER_BOT_NAME: "service_bot", WEAK_ID_DAILY_USD: "500" }));
+    await use(
+      createOwnersApp(chain, {
+        MESSENGER_BOT_NAME: "service_bot",
+        WEAK_ID_DAILY_USD: "500",
+        UNCLAIMED_DAILY_USD: "1000",
+      }),
+    );
     closeApp();
   },
 });
 
-const RICH = { ETH: 10n ** 18n, USDC: 2_000_000_000n };
+const RICH = { ETH: 10n ** 18n, USDC: 9_000_000_000n };
 const NOBODYS = "kq3vX9tLw2bTz7RfYh5MnP";
 const CLAIMED = "Wc8rT2mVx6pLz4NqYh7KdJ";
 const TAPPED = "Zb5nG9sQw3kFj7XrTv2MhC";
@@ -129,4 +135,42 @@ test("a chat that an id had before hears of its owner, whether its claim waits o
   await app.post("/user/messenger", { userId: NOBODYS, messengerChatId: "5" });
   await browserOf(app, "person-7").action(api.account.claims.claimUserId, { userId: NOBODYS });
   expect((await cards(app, 5)).at(-1)?.text).toContain("Your account id has an owner now");
+});
+
+describe("who has the chat and the userId", () => {
+  test("moves what the owner's limits allow, 2,000 USD a day, and raises nothing", async ({ app }) => {
+    const { userId } = await owner(app, RICH);
+    const order = (usd: number) => app.post("/mcp/defi/send", send(userId, usd));
+    expect((await order(1_001)).body.error).toContain("at most 1000 USD");
+    for (const usd of [1_000, 1_000]) {
+      expect((await order(usd)).status).toBe(202);
+      await tap(app, "✅ Approve");
+    }
+    const more = await order(1);
+    expect([more.status, more.body.error]).toEqual([400, expect.stringContaining("limit of 2000 USD")]);
+    await say(app, "/send 1 USDC to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8");
+    expect(await app.rows("transactions")).toHaveLength(2);
+    expect(await app.rows("accountLevels")).toMatchObject([{ setting: { level: "guarded" } }]);
+  });
+});
+
+describe("many network addresses", () => {
+  test("move what one does, and ask an owner no more often", async ({ app }) => {
+    await app.fundedWallet(NOBODYS, RICH);
+    await app.fundedWallet("alice", RICH);
+    const { userId } = await owner(app, RICH);
+    const order = (from: number, id: string, usd: number) =>
+      app.post("/mcp/defi/send", send(id, usd), { ip: `203.0.113.${from}` });
+    for (const [id, half, limit] of [
+      [NOBODYS, 500, "1000"],
+      ["alice", 250, "500"],
+    ] as const) {
+      expect([(await order(1, id, half)).status, (await order(2, id, half)).status]).toEqual([200, 200]);
+      const { status, body } = await order(3, id, 1);
+      expect([id, status, body.error]).toEqual([id, 400, expect.stringContaining(`limit of ${limit} USD`)]);
+    }
+    const asked = [];
+    for (const address of [1, 2, 3, 4, 5]) asked.push((await order(address, userId, 25)).status);
+    expect(asked).toEqual([202, 202, 202, 429, 429]);
+  });
 });
