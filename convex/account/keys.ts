@@ -99,7 +99,7 @@ export const create = mutation({
       paragraphs: [
         [{ bold: "🔑 Your account has a new key" }],
         [`${name}: ${scopes.join(", ")}, ${until}.`],
-        ["If that was not you, freeze your account and revoke it (account/keys:revoke)."],
+        ["If that was not you, freeze your account, and revoke the key in the web application."],
       ],
     });
     return { keyId, key };

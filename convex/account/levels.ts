@@ -191,7 +191,7 @@ function card(setting: LevelSetting, from: number | null): Paragraph[] {
       ? []
       : [
           [
-            "If that was not you, freeze your account, or sign in and set it back before then (account/levels:set).",
+            "If that was not you, freeze your account, or sign in to the web application and set it back before then.",
           ],
         ]),
   ];

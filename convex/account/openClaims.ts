@@ -54,7 +54,7 @@ export async function openClaim(
         `A signed-in user has claimed the account id that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
       ],
       [
-        "If that is not you: contest it before then, in the web application (account/pendingClaims:contest) or with the operator, by this code: ",
+        "If that is not you: contest it before then, in the web application or with whoever runs this service, by this code: ",
         { bold: code },
       ],
     ],

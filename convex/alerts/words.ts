@@ -1,5 +1,5 @@
 import { sourceName } from "../lib/publicSources";
-import { percent } from "../lib/text/numbers";
+import { bigUsd, percent } from "../lib/text/numbers";
 import { dollars } from "../lib/text/strings";
 import { dateTime } from "../lib/time";
 import { COINS } from "../whales/coins";
@@ -40,7 +40,7 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
     case "funding":
       return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":
-      return `${dollars(value)} of ${COINS[condition.token].name} went ${condition.direction === "in" ? "into" : "out of"} an exchange, ${when}`;
+      return `${COINS[condition.token].name}: ${bigUsd(value)} ${condition.direction === "in" ? "went to" : "left"} an exchange, ${when}`;
     case "digest":
       return `It is ${condition.time} in ${condition.timeZone}`;
   }

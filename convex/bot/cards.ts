@@ -9,7 +9,7 @@ import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";
 import type { Signal } from "../signals/record/tables";
 import type { SignalStats } from "../signals/statistics/shapes";
-import { headLine, recordLines } from "../signals/views/cards";
+import { ending, headLine, recordLines } from "../signals/views/cards";
 import { calibratedWords, signalId } from "../signals/views/signals";
 import type { vHolding } from "../wallets/tables";
 
@@ -102,13 +102,11 @@ export function linkedCard({
 }
 
 const SIDES = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
-const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
 
 /** The newest signals in short: the call, where it stands, what it risks for what, and why. @param site The deployment's address. */
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
-    const { token, entry, tp1, sl, confidence, status, pnlPercent, generatedAt } = signal;
-    const result = typeof pnlPercent === "number" ? ` ${signed(pnlPercent)}` : "";
+    const { token, entry, tp1, sl, confidence, generatedAt } = signal;
     const away = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
     const levels =
       tp1 === null || sl === null
@@ -117,7 +115,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
     return [
       { bold: `${SIDES[signal.signal]} ${token} ${signal.signal}` },
       ` · confidence ${confidence}%, ${calibratedWords(signal)}`,
-      `\nEntry ${dollars(entry)} · ${ENDINGS[status]}${result} · ${dateTime(generatedAt)}`,
+      `\nEntry ${dollars(entry)} · ${ending(signal)} · ${dateTime(generatedAt)}`,
       `\n${levels}\n“${firstSentence(signal.reasoning)}” `,
       { words: "Chart", href: `${site}/signals/${signalId(signal)}` },
     ];

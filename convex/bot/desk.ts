@@ -5,6 +5,7 @@ import { SAID } from "../alerts/language/reading";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { worker } from "../lib/work/desk";
+import { reasonOf } from "./commands/command";
 import { FAILED } from "./jobs";
 import type { Step, Work } from "./tables";
 import { typeIn } from "./typing";
@@ -39,10 +40,7 @@ export const answer = worker({ jobId: v.id("botJobs") }, async (ctx, { jobId, jo
       log.error("bot.unexpected", { jobId, kind: asked.work.kind, message: messageOf(error) });
     const isAsked =
       asked.work.kind === "ask" && (failure?.code === "upstream" || failure?.code === "not_configured");
-    step = answerOf([
-      [failure === null ? FAILED : `${failure.message}.`],
-      ...(isAsked ? [[SAID.unread]] : []),
-    ]);
+    step = answerOf([[failure === null ? FAILED : reasonOf(failure)], ...(isAsked ? [[SAID.unread]] : [])]);
   } finally {
     await typing?.stop();
   }

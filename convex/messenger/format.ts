@@ -51,7 +51,8 @@ const MARKS = {
   /** The words are the service's. */
   card: "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.",
   /** The service's own notice about a `userId` for which this chat was named. */
-  notice: "✉️ This chat was named for a userId of this service. If that userId is not yours, ignore this.",
+  notice:
+    "✉️ This chat was named for an account id of this service. If that account is not yours, ignore this.",
   /** In the service's own chat, whose readers did not ask. */
   lodger: "✉️ Requested by a user who has not linked a chat.",
 };

@@ -196,6 +196,6 @@ export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" |
 const FROZEN: Paragraph[] = [
   [{ bold: "🧊 Your account is frozen" }],
   [
-    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application (account/freezes:unfreeze); where this chat is the owner, by /unfreeze here, two hours later.",
+    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application; where this chat is the owner, by /unfreeze here, two hours later.",
   ],
 ];

@@ -40,12 +40,12 @@ export async function leavePlace(
 }
 
 const LEFT: Paragraph[] = [
-  [{ bold: "🔀 Your userId has new messenger settings" }],
+  [{ bold: "🔀 Your account has new messenger settings" }],
   [
-    "Somebody who knows the userId that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
+    "Somebody who knows the account id that this chat was set for has changed its chat or its bot. Its cards may come here no more.",
   ],
   [
-    "If that was not you: set this chat again, and move what its wallets hold to a userId that nobody can guess. For 30 days this chat hears when somebody claims it.",
+    "If that was not you: set this chat again, and move what its wallets hold to an account id that nobody can guess. For 30 days this chat hears when somebody claims it.",
   ],
 ];
 

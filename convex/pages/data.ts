@@ -9,6 +9,7 @@ import { readReport, shownSnapshot } from "../research/http";
 import type { Signal } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
+import type { PublicSignal } from "../signals/views/shapes";
 import { cutView, equityOf, ownSignalView, signalView } from "../signals/views/signals";
 import type { OwnArm } from "../signals/people/shapes";
 import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
@@ -19,37 +20,44 @@ import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } 
  */
 
 const RECORD_HOURS = 168;
-const RECORD_SIGNALS = 40;
+/** Signals of a list. */
+const LISTED = 20;
 const EQUITY_SIGNALS = 100;
 
-export async function readRecord(ctx: ActionCtx, token: Token | undefined): Promise<RecordData> {
+export async function readRecord(
+  ctx: ActionCtx,
+  { token, before }: { token?: Token | undefined; before?: string | undefined },
+): Promise<RecordData> {
   const [told, proof, lab] = await Promise.all([
-    readArm(ctx, { token: token ?? null }),
+    readArm(ctx, { token: token ?? null, older: before }),
     ctx.runQuery(internal.signals.history.proof, NEWEST),
     ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
-  return { ...told, head: proof.head, lab };
+  return { ...told, token: token ?? null, head: proof.head, lab };
 }
 
 /** No event: the head alone. */
 const NEWEST = { after: Number.MAX_SAFE_INTEGER, limit: 1 };
 
 /** @param called A person's arm, by its id or name. @throws AppError `not_found` */
-export async function readOwnRecord(ctx: ActionCtx, called: string): Promise<OwnRecordData> {
+export async function readOwnRecord(
+  ctx: ActionCtx,
+  { name: called, before }: { name: string; before?: string | undefined },
+): Promise<OwnRecordData> {
   const arm: OwnArm | null = await ctx.runQuery(internal.signals.people.arms.called, { called });
   if (arm === null) throw new AppError("not_found", `There is no arm ${called}`);
   const [told, proof, heldBy] = await Promise.all([
-    readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed }),
+    readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed, older: before }),
     ctx.runQuery(internal.signals.history.peopleProof, NEWEST),
     ctx.runQuery(internal.signals.history.peopleHeldBy, {}),
   ]);
   return { ...told, head: proof.head, arm, heldBy };
 }
 
-type Asked = { arm?: string; token: Token | null; needed?: number };
+type Asked = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
 
 /** What every arm's record shows alike. */
-async function readArm(ctx: ActionCtx, { needed, ...asked }: Asked) {
+async function readArm(ctx: ActionCtx, { needed, older, ...asked }: Asked) {
   const { arm, token } = asked;
   const before = wholeHour(Date.now());
   const [page, cuts, closes, anchor] = await Promise.all([
@@ -58,19 +66,41 @@ async function readArm(ctx: ActionCtx, { needed, ...asked }: Asked) {
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),
   ]);
-  const signals = page.signals.map((one) => (arm === undefined ? signalView(one) : ownSignalView(arm, one)));
+  const viewed = (one: Signal) => (arm === undefined ? signalView(one) : ownSignalView(arm, one));
+  const signals = page.signals.map(viewed);
+  const listed =
+    older === undefined
+      ? signals
+      : (await ctx.runQuery(internal.signals.history.page, { ...asked, ...behind(older) })).signals.map(
+          viewed,
+        );
   const { after, arms, anchored } = page.totals;
   const stats = statisticsOf(page.totals, needed);
   const since = before - RECORD_HOURS * HOUR;
   const of = (one: Token) => (token === null || token === one ? closesSince(closes[one], since) : []);
   return {
     stats,
-    signals: signals.slice(0, RECORD_SIGNALS),
+    ...listOf(listed),
+    before: older ?? null,
     equity: equityOf(signals, { sum: after.sum, arms, counted: page.counted }),
     cuts: cuts.map(({ cut, totals }) => cutView(cut, totals, needed)).filter(({ n }) => n > 0),
     closes: { BTC: of("BTC"), ETH: of("ETH") },
     anchor,
     unanchored: stats.n - anchored,
+  };
+}
+
+/** One more than are listed, to know whether there are more. */
+const behind = (older: string) => ({ limit: LISTED + 1, before: Date.parse(older) });
+
+/** The first of them, and where the others begin: signals of one moment stay together. */
+function listOf(signals: readonly PublicSignal[]): Pick<RecordData, "signals" | "older"> {
+  const next = signals[LISTED]?.generatedAt;
+  const shown = signals.slice(0, LISTED);
+  if (next === undefined) return { signals: shown, older: null };
+  return {
+    signals: shown.filter(({ generatedAt }) => generatedAt > next),
+    older: iso(Date.parse(next) + 1),
   };
 }
 

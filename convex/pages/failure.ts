@@ -1,5 +1,6 @@
 import type { Reply } from "../lib/http/endpoint";
 import type { Failing } from "../lib/http/router";
+import { spokenFailure } from "../lib/text/failures";
 import { pageReply } from "./layout";
 import { html } from "./markup";
 
@@ -11,18 +12,11 @@ const TITLES: Readonly<Record<number, string>> = {
   405: "Nothing is to be seen here",
   429: "That was too often",
 };
-/** What only programs would understand is told in other words. */
-const WORDS: Readonly<Record<number, string>> = {
-  405: "This address is for programs.",
-  500: "Something went wrong here. It is noted.",
-  502: "Somebody whom this service asks does not answer just now. Try again in a minute.",
-  503: "The service rests for a moment. Try again in a minute.",
-};
 
 export function failureReply({ status, message }: Failing, now: number): Reply<string> {
   const title = TITLES[status] ?? "That did not work";
   const isUnknown = /^There is no endpoint at /.test(message);
-  const words = isUnknown ? "There is no page at this address." : (WORDS[status] ?? `${message}.`);
+  const words = isUnknown ? "There is no page at this address." : spokenFailure(status, message);
   const content = html`<h1>${title}</h1>
     <p class="lead">${words}</p>
     <p>

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../_generated/server";
 import { endpoint, type Endpoint, type MountedEndpoint, type Reply } from "../lib/http/endpoint";
-import { optionalToken, text } from "../lib/http/input";
+import { absentWhenEmpty, optionalToken, text } from "../lib/http/input";
 import { readHealth, readStatus } from "../ops/http";
 import { healthExample, serviceHealth } from "../ops/shapes";
 import { TITLE, VERSION } from "../ops/version";
@@ -91,6 +91,10 @@ const home: MountedEndpoint = endpoint({
   },
 });
 
+const listedBefore = absentWhenEmpty(z.iso.datetime("must be an ISO 8601 UTC time")).describe(
+  "Signals before that moment, as `older` of an answer has it: a page that lists them alone",
+);
+
 const recordPage: MountedEndpoint = shown({
   path: "/record",
   summary:
@@ -98,10 +102,10 @@ const recordPage: MountedEndpoint = shown({
   description:
     "The statistics are those of /mcp/signals/history, of one token or of both. What is shown of the curve is its end; its sums count what came before.",
   example: { input: { token: "BTC" }, output: recordExample },
-  input: z.object({ token: signalToken }),
+  input: z.object({ token: signalToken, before: listedBefore }),
   returns: record,
-  read: async (ctx, { token }) => (await import("./data")).readRecord(ctx, token),
-  render: async (value) => (await import("./record")).recordPage(value),
+  read: async (ctx, input) => (await import("./data")).readRecord(ctx, input),
+  render: async (value) => (await import("./record/pages")).recordPage(value),
 });
 
 const ownRecordPage: MountedEndpoint = shown({
@@ -111,10 +115,10 @@ const ownRecordPage: MountedEndpoint = shown({
     "A day is shared out over both tokens, whether both were traded or not. What its e-values have to reach grows with the number of its owner's arms.",
   errors: { not_found: "There is no such arm, or its name was not let stand." },
   example: { input: { name: "night-owl" }, output: ownRecordExample },
-  input: z.object({ name: text(40).describe("An arm's id, `arm-…`, or its name") }),
+  input: z.object({ name: text(40).describe("An arm's id, `arm-…`, or its name"), before: listedBefore }),
   returns: ownRecord,
-  read: async (ctx, { name }) => (await import("./data")).readOwnRecord(ctx, name),
-  render: async (value) => (await import("./record")).ownRecordPage(value),
+  read: async (ctx, input) => (await import("./data")).readOwnRecord(ctx, input),
+  render: async (value) => (await import("./record/pages")).ownRecordPage(value),
 });
 
 const signalPage: MountedEndpoint = shown({

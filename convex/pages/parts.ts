@@ -3,9 +3,10 @@ import { optional } from "../lib/env";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
 import { levelsChart } from "./charts/levels";
+import { addedBy, newsOf } from "../whales/cards";
 import { html, type Html, type Part } from "./markup";
 import { windowOf } from "./data";
-import { bigUsd, signed, usd } from "../lib/text/numbers";
+import { signed, usd } from "../lib/text/numbers";
 import { moment, since, sourceNames } from "./words";
 
 /** What several pages show alike. */
@@ -19,12 +20,12 @@ export function sideTag({ signal }: Pick<PublicSignal, "signal">): Html {
   return html`<span class="tag ${kind}"><span aria-hidden="true">${mark}</span> ${signal}</span>`;
 }
 
-/** `won +1.20 %`, `open`, `expired without a price`. */
-export function ending({ signal, status, pnlPercent, exitPrice }: PublicSignal): Html {
+/** `won +1.05 %` after costs, `open`, `expired without a price`. */
+export function ending({ signal, status, afterCostsPercent, exitPrice }: PublicSignal): Html {
   const kind = status.toLowerCase();
   const result =
-    typeof pnlPercent === "number"
-      ? ` ${signed(pnlPercent)}`
+    typeof afterCostsPercent === "number"
+      ? ` ${signed(afterCostsPercent)}`
       : exitPrice === null && signal !== "HOLD"
         ? " without a price"
         : "";
@@ -43,12 +44,6 @@ export function signalFigure({ signal, issued, path }: SignalData): Html {
   </figure>`;
 }
 
-const KINDS = {
-  cex_inflow: "into an exchange",
-  cex_outflow: "out of an exchange",
-  large_transfer: "large transfer",
-  smart_money: "smart money",
-} as const;
 const WAYS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
 
 /** A way into the bot; nothing where the operator has not named it. */
@@ -67,23 +62,22 @@ export function askBot(words: string, command: string): Html {
   return html`${words}${name}: <code>${command}</code>`;
 }
 
-/** Movements, newest first, each in the agent's own words. */
+/** Movements, newest first, each with what its description adds. */
 export function movementList(alerts: WhalesData["alerts"], now: number): Html {
-  const items = alerts.map(
-    ({ token, alertType, amount, direction, description, detectedAt, verified, source }) =>
-      html`<li>
-        <div class="head">
-          <span
-            ><strong>${token} ${bigUsd(amount)}</strong> <span class="soft">${KINDS[alertType]}</span></span
-          ><span class="small"
-            ><span class="${direction}"><span aria-hidden="true">${WAYS[direction]}</span> ${direction}</span>
-            ·
-            ${since(iso(detectedAt), now)}${source === "measured" ? " · measured on Base" : verified ? " · reported, and found on Base" : " · reported"}</span
-          >
-        </div>
-        <p class="small">${description}</p>
-      </li>`,
-  );
+  const items = alerts.map((alert) => {
+    const { direction, detectedAt, verified, source } = alert;
+    const added = addedBy(alert);
+    return html`<li>
+      <div class="head">
+        <strong>${newsOf(alert)}</strong
+        ><span class="small"
+          ><span class="${direction}"><span aria-hidden="true">${WAYS[direction]}</span> ${direction}</span> ·
+          ${since(iso(detectedAt), now)}${source === "measured" ? " · measured on Base" : verified ? " · reported, and found on Base" : " · reported"}</span
+        >
+      </div>
+      ${added === null ? null : html`<p class="small">${added}</p>`}
+    </li>`;
+  });
   return html`<ul class="list">
     ${items}
   </ul>`;
@@ -92,7 +86,7 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
 /** The way to a signal's page. A person's has none, and its id names the arm before a colon. */
 export function signalLink(id: string): Part {
   const [, own] = id.split(":");
-  return own === undefined ? html`<a href="/signals/${id}">${id}</a>` : own;
+  return own === undefined ? html`<a href="/signals/${id}">${id}</a>` : html`<span class="id">${own}</span>`;
 }
 
 /** A list of signals, each with the way to its page. */
@@ -154,8 +148,10 @@ export function wideTable<Row>(name: string, rows: readonly Row[], columns: read
 export function facts(told: readonly (readonly [term: string, value: Part])[]): Html[] {
   return told.map(
     ([term, value]) =>
-      html`<dt>${term}</dt>
-        <dd>${value}</dd>`,
+      html`<div>
+        <dt>${term}</dt>
+        <dd>${value}</dd>
+      </div>`,
   );
 }
 

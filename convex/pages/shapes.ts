@@ -9,6 +9,7 @@ import { ownArm, ownArmExample } from "../signals/people/shapes";
 import { anchorShape, chainHead } from "../signals/record/events";
 import { signalStats } from "../signals/statistics/shapes";
 import { signalExample, statsExample } from "../signals/views/examples";
+import { TOKENS } from "../signals/trade/rules";
 import { equityPoint, publicSignal, recordCut } from "../signals/views/shapes";
 import { measuredExample, publicAlertShape } from "../whales/shapes";
 
@@ -17,8 +18,11 @@ import { measuredExample, publicAlertShape } from "../whales/shapes";
 const pointExample: PricePoint = { at: EXAMPLE_TIME, priceUsd: 97_262.4, source: "chainlink" };
 
 export const record = z.object({
+  token: z.enum(TOKENS).nullable().describe("Of which alone it is; null: of both"),
   stats: signalStats,
-  signals: z.array(publicSignal).describe("The newest 40, newest first"),
+  signals: z.array(publicSignal).describe("The newest 20, or those before `before`, newest first"),
+  before: z.iso.datetime().nullable().describe("Of which time they are; null: the newest"),
+  older: z.iso.datetime().nullable().describe("The `before` of those behind them; null: there are none"),
   equity: z
     .array(equityPoint)
     .describe(
@@ -47,9 +51,10 @@ export const record = z.object({
 });
 export type RecordData = z.output<typeof record>;
 
-const recordShown: Omit<RecordData, "lab"> = {
+const recordShown: Omit<RecordData, "lab" | "token"> = {
   stats: statsExample,
   signals: [signalExample],
+  ...{ before: null, older: null },
   equity: [
     {
       id: signalExample.id,
@@ -66,9 +71,9 @@ const recordShown: Omit<RecordData, "lab"> = {
   anchor: null,
   unanchored: 1,
 };
-export const recordExample: RecordData = { ...recordShown, lab: shadowLabExample };
+export const recordExample: RecordData = { ...recordShown, token: "BTC", lab: shadowLabExample };
 
-export const ownRecord = record.omit({ lab: true }).extend({
+export const ownRecord = record.omit({ lab: true, token: true }).extend({
   arm: ownArm,
   heldBy: z
     .int()

@@ -70,17 +70,18 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 .tag.up, .tag.win { background: var(--up-soft); } .tag.down, .tag.loss { background: var(--down-soft); }
 .note { border-left: 3px solid var(--accent); padding: 0.1rem 0 0.1rem 0.9rem; margin: 1rem 0; }
 .note.warn { border-color: var(--need); }
-dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1.25rem; margin: 0.9rem 0 0; }
+dl { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.3rem; margin: 0.9rem 0 0; }
+dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.25rem; min-width: 0; }
 dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
-dd { margin: 0; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
-.facts > div { min-width: 0; } .facts dt { font-size: 0.85rem; } .facts dd { text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
+dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
+.facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
 .facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .list { list-style: none; margin: 0; padding: 0; }
 .list > li { padding: 0.8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 .list > li:first-child { border-top: 0; padding-top: 0; } .list > li:last-child { padding-bottom: 0; }
 .card > h3 + .list { margin-top: 0.7rem; } .list.note { padding-left: 0.9rem; }
-.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll a { white-space: nowrap; }
+.scroll { overflow-x: auto; scrollbar-width: thin; } .scroll td, .scroll a, .scroll .id { white-space: nowrap; }
 table { width: 100%; border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); font-size: 0.875rem; padding-bottom: 0.5rem; }
 th { text-align: left; font-weight: 600; font-size: 0.8rem; color: var(--soft); padding: 0 1rem 0.4rem 0; vertical-align: bottom; }
@@ -109,7 +110,7 @@ footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(-
   .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
-  .facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
+  dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }
   .top .wide { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0 2rem; padding-top: 0.35rem; padding-bottom: 0.35rem; }
   nav ul { margin-top: 0; } nav a { padding: 0.5rem 0.6rem; font-size: 0.95rem; }
   main { padding-top: 3rem; }

@@ -8,7 +8,7 @@ import type { WhalesData } from "./shapes";
 
 /** Large movements. */
 
-const LISTED = 30;
+const LISTED = 25;
 
 const WINDOWS = [
   [6, "6 hours"],

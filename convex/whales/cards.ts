@@ -13,6 +13,12 @@ const TITLES: Record<AlertType, string> = {
   large_transfer: "🔗 Large on-chain move",
   smart_money: "🧠 Smart money",
 };
+const MOVED: Record<AlertType, string> = {
+  cex_inflow: "went to exchanges",
+  cex_outflow: "left exchanges",
+  large_transfer: "moved",
+  smart_money: "moved by smart money",
+};
 const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 /** The largest are shown, of all kinds together; what is beyond is counted. */
@@ -58,13 +64,25 @@ type Shown = Pick<
   "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source"
 >;
 
-function line({ direction, token, amount, description, txHash, verified, source }: Shown): Span[] {
+/** `ETH: $365M left exchanges`. */
+export function newsOf({ token, amount, alertType }: Pick<Shown, "token" | "amount" | "alertType">): string {
+  return `${token}: ${bigUsd(amount)} ${MOVED[alertType]}`;
+}
+
+/** What a description adds to that; `null` for one that says the sum again. */
+export function addedBy({ description }: Pick<Shown, "description">): string | null {
+  return /\$ ?\d/.test(description) ? null : description;
+}
+
+function line(alert: Shown): Span[] {
+  const { direction, txHash, verified, source } = alert;
+  const added = addedBy(alert);
   const transaction = txHash === undefined ? "" : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;
   const proof = source === "measured" ? " ✓ measured" : verified ? " ✓ on chain" : "";
   const teller = source === "measured" ? "" : " · agent-reported";
   return [
     `\n${MARKS[direction]} `,
-    { bold: `${token} ${bigUsd(amount)}` },
-    ` · ${description}${transaction}${proof}${teller}`,
+    { bold: newsOf(alert) },
+    `${added === null ? "" : ` · ${added}`}${transaction}${proof}${teller}`,
   ];
 }

@@ -49,10 +49,10 @@ describe("/whales", () => {
     await watchNow(app);
     const [card = ""] = await say(app, "/whales", { from: 43 });
     expect(card).toContain("Last 6 hours");
-    expect(card).toContain("<b>ETH $4.20M</b> · A large &lt;deposit&gt;.");
+    expect(card).toContain("<b>ETH: $4.20M went to exchanges</b> · A large &lt;deposit&gt;.");
     await app.pass(120 * MINUTE, { cronsRun: false });
     expect((await say(app, "/whales 1"))[0]).toMatch(/Last hour[^]*No large movement was seen/);
-    expect((await say(app, "/whales 3"))[0]).toContain("ETH $4.20M");
+    expect((await say(app, "/whales 3"))[0]).toContain("ETH: $4.20M");
   });
 
   test("says that it has not looked yet, before the first look", async ({ app }) => {

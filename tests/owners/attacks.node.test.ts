@@ -245,7 +245,7 @@ describe("who holds the owner's token", () => {
     const alone = await app.post("/mcp/defi/send", send(userId, { amount: "60000000" }), { as });
     expect([alone.status, alone.body.error]).toEqual([
       403,
-      expect.stringContaining("account/recipients:add"),
+      expect.stringContaining("its owner adds it in the web application"),
     ]);
   });
 

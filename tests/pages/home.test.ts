@@ -43,7 +43,7 @@ describe("the first page", () => {
     }
     says(words, "Data provided by CoinGecko");
     says(words, "Entry 100.00", "TP1 101.00", "TP2 102.00", "SL 99.00", "▲ BUY", "“Up.”");
-    says(words, `PEPE ${bigUsd(7_300_000)} into an exchange`, "bearish");
+    says(words, `PEPE: ${bigUsd(7_300_000)} went to exchanges`, "bearish");
   });
 
   test("shows the last stored market with its age, and has no newer one made", async ({ app }) => {

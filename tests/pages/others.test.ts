@@ -130,7 +130,7 @@ describe("whales", () => {
     expect(alerts).toEqual((await app.get("/mcp/whale-alerts?hours=6")).body.alerts);
     expect(alerts).toHaveLength(2);
     for (const { token, amount, direction, description } of alerts) {
-      says(words, `${token} ${bigUsd(amount)}`, direction, description);
+      says(words, `${token}: ${bigUsd(amount)}`, direction, description);
     }
     says(words, "1 bullish, 1 bearish, 0 neutral; the largest $45.0M.");
     await app.advance(7 * HOUR);
@@ -172,8 +172,8 @@ describe("whales", () => {
       }
     });
     const words = soundWords(await openPage(app, "/whales"));
-    says(words, "T0 $1.00M", "T29 ", "The chart shows all 100 of them");
-    expect(words).not.toContain("T30 ");
+    says(words, "T0: $1.00M", "T24: ", "The chart shows all 100 of them");
+    expect(words).not.toContain("T25: ");
   });
 });
 

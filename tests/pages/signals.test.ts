@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { insertSignals } from "../support/signalRows";
 import { oneSignal, record } from "../../convex/pages/shapes";
+import { emptyTotals } from "../../convex/signals/statistics/totals";
 import { points, signed, usd } from "../../convex/lib/text/numbers";
 import type { App } from "../support/app";
 import {
@@ -76,7 +77,11 @@ describe("the record", () => {
     }
     expect(new Set(equity.map(({ controls }) => controls.alwaysLong)).size).toBeGreaterThan(1);
     expect(stats.edge.verdict).toBe("no record yet");
-    says(words, "no record yet", `E-value ${stats.edge.afterCosts.eValue.toFixed(2)} after costs`);
+    says(
+      words,
+      "no record yet",
+      `Evidence against chance: ${stats.edge.afterCosts.eValue.toFixed(2)} after costs`,
+    );
     expect(stats.edge.days).toBeGreaterThan(0);
     for (const [name, arm] of [
       ["The signals", stats.controls.model],
@@ -121,9 +126,48 @@ describe("a long record", () => {
     });
     const words = soundWords(await openPage(app, "/record"));
     const { equity, signals, closes } = record.parse((await app.get("/record")).body);
-    expect([signals.length, closes.BTC.length, equity.length]).toEqual([40, 168, 98]);
-    says(words, "The last 30 of these as a table", equity.at(-30)?.id ?? "none");
+    expect([signals.length, closes.BTC.length, equity.length]).toEqual([20, 168, 98]);
+    says(words, "The last 8 of these as a table", equity.at(-8)?.id ?? "none");
     expect(words).not.toContain(`${equity[0]?.id} `);
+  });
+
+  test("lists each of its signals once, a page at a time", async ({ app }) => {
+    await insertSignals(app, 300);
+    for (const token of ["", "token=ETH&"]) {
+      const seen: string[] = [];
+      let link: string | undefined = `/record?${token}`;
+      for (let pages = 0; link !== undefined; pages++) {
+        expect(pages).toBeLessThan(40);
+        const page = await openPage(app, link);
+        const words = soundWords(page);
+        const { signals } = record.parse((await app.get(link)).body);
+        for (const { id } of signals) says(words, id);
+        seen.push(...signals.map(({ id }) => id));
+        link = /<a href="([^"]*before=[^"]*)">Older/.exec(page.text)?.[1]?.replace("&amp;", "&");
+      }
+      const all = (await app.rows("signals")).filter((row) => token === "" || row.token === "ETH");
+      expect([seen.length, new Set(seen).size]).toEqual([all.length, all.length]);
+    }
+  });
+
+  test("tells of the models that are tried out in words of its readers", async ({ app }) => {
+    const arms = ["model-1", "model-2"].map((model) => ({ arm: `${model}@signal-2`, model }));
+    await app.t.run(async ({ db }) => {
+      for (const one of arms) {
+        await db.insert("signalArms", { ...one, promptVersion: "signal-2", since: 0 });
+        await db.insert("signalTotals", { arm: one.arm, scope: "ALL", ...emptyTotals() });
+      }
+    });
+    await issued(app, buy);
+    const words = soundWords(await openPage(app, "/record"));
+    says(words, "What else could write the signals", ...arms.map(({ arm }) => arm));
+  });
+
+  test("of one token says so, and leads to the other", async ({ app }) => {
+    const { text } = await openPage(app, "/record?token=ETH");
+    expect(text).toContain("<h1>The record of the ETH signals</h1>");
+    expect(text).toContain('<a href="/record?token=BTC">BTC</a>');
+    expect((await app.get("/record?before=yesterday")).status).toBe(400);
   });
 });
 
@@ -135,7 +179,7 @@ describe("a signal's page", () => {
     expect([signal.id, signal.status]).toEqual(["BTC-2026-01-05", "WIN"]);
     expect(path.map(({ priceUsd }) => priceUsd)).toEqual(expect.arrayContaining([100.3, 101.2]));
     const words = soundWords(await openPage(app, "/signals/btc-2026-01-05"));
-    says(words, "BTC signal of 2026-01-05", `won ${signed(signal.pnlPercent ?? NaN)}`);
+    says(words, "BTC signal of 2026-01-05", `won ${signed(signal.afterCostsPercent ?? NaN)}`);
     says(words, `Entry ${usd(signal.entry)} USD`, `Target 1 ${usd(101)} USD`, `Stop ${usd(99)} USD`);
     says(words, `Price at issue ${usd(at.priceUsd)} USD`, at.model, "Stated confidence 70 %");
     says(words, "The model's view “Up.”");

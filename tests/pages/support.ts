@@ -24,7 +24,7 @@ export function soundWords({ status, headers, text }: Answer): string {
   expect([status, headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   expect(headers.get("cache-control")).toBe("public, max-age=60");
   expect(headers.get("vary")).toBe("Accept");
-  expect(utf8ToBytes(text).length).toBeLessThan(100_000);
+  expect(utf8ToBytes(text).length).toBeLessThan(50_000);
 
   const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
   expect(styles).toHaveLength(1);

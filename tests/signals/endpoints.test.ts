@@ -365,7 +365,7 @@ describe("/mcp/signals/recap", () => {
     const card = app.cards().at(-1);
     expect(card?.chatId).toBe("11");
     expect(card?.text).toMatch(
-      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWins 1 · losses 1 · expired 0\nTotal PnL <b>0\.00\u202F%<\/b>, after costs −0\.30\u202F% · n 2 · 0\.0 points above chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+1\.00\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.00\u202F%\n\n<b>Whole record<\/b>\nNo day of trades is over yet\.\n\n<b>Review<\/b>, a model's view\n/u,
+      /^✉️ Somebody who named this chat as theirs has ordered this card\..*\n\n<b>🗓 Daily recap · 2026-01-05<\/b>\n\nWon 1 · lost 1 · expired 0\n2 trades: <b>−0\.30\u202F% after costs<\/b>, 0\.00\u202F% before · 0\.0 points above chance a trade\n\n🟢 <b>BTC BUY<\/b> at \$100 · ✅ won \+0\.85\u202F%\n🟢 <b>ETH BUY<\/b> at \$100 · ❌ lost −1\.15\u202F%\n\n<b>Whole record<\/b>\nNo day of trades is over yet\.\n\n<b>Review<\/b>, a model's view\n/u,
     );
   });
 });

@@ -72,9 +72,9 @@ describe("the weekly recap", () => {
     const text = app.cards().at(-1)?.text ?? "";
     expect(text).toContain("<b>🏆 Weekly recap</b>\n2026-01-05 to 2026-01-11, UTC");
     expect(text).toContain(
-      "Wins 1 · losses 1 · expired 2\nTotal PnL <b>+1.00 %</b>, after costs +0.40 % · n 4 · 12.5 points above chance a trade",
+      "Won 1 · lost 1 · expired 2\n4 trades: <b>+0.40 % after costs</b>, +1.00 % before · 12.5 points above chance a trade",
     );
-    expect(text).toContain("Average +0.25 % · best +1.00 % · worst −1.00 %");
+    expect(text).toContain("Before costs, as below: average +0.25 % · best +1.00 % · worst −1.00 %");
     expect(text).toContain(
       "<b>Mon</b> · BTC 🟢 ✅ won +1.00 % · ETH 🟢 ❌ lost −1.00 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50 %",
     );

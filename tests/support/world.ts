@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { onTestFinished, TestRunner, vi } from "vitest";
+import { expect, onTestFinished, TestRunner, vi } from "vitest";
 import * as z from "zod";
 import type { DataModel, Id, TableNames } from "../../convex/_generated/dataModel";
 import { deadlines } from "../../convex/lib/outside/deadlines";
@@ -13,6 +13,7 @@ import { loadComponents } from "../../scripts/stack/modules";
 import { countingFetch } from "../../scripts/stack/outsideCalls";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
+import { developersWords, developersWordsOn, saidIn } from "./plainWords";
 
 /**
  * The application under test: the real functions with their components on the local host, the providers' stand-ins
@@ -108,7 +109,11 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
   });
   // A world ends with the test that made it. What makes one for a whole file closes it.
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(closeApp);
+  if (TestRunner.getCurrentTest() !== undefined)
+    onTestFinished(() => {
+      closeApp();
+      expectPlainCards(standins.sent("messenger"));
+    });
   hosts.push(host);
   const t = createClient<DataModel>(host);
 
@@ -118,6 +123,8 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     const response = await caller.fetch(path, { method, ...init });
     const text = await response.text();
     assertDocumented(method, path, { status: response.status, headers: response.headers, text });
+    if (response.headers.get("content-type")?.startsWith("text/html") === true)
+      expect(developersWordsOn(path, text)).toEqual([]);
     const isJson =
       text !== "" && response.headers.get("content-type")?.startsWith("application/json") === true;
     const body = isJson ? jsonObject.parse(JSON.parse(text)) : {};
@@ -137,6 +144,11 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     rows: <Table extends TableNames>(table: Table) => t.run((ctx) => ctx.db.query(table).collect()),
     row: <Table extends TableNames>(table: Table, id: Id<Table>) => t.run((ctx) => ctx.db.get(table, id)),
   };
+}
+
+/** Whatever a test is about: what people were sent has no developer's word. */
+function expectPlainCards(sent: readonly { text: string }[]): void {
+  expect(sent.flatMap(({ text }) => developersWords(saidIn(text)))).toEqual([]);
 }
 
 /** The verbs of an HTTP client. */

@@ -153,9 +153,9 @@ describe("the card", () => {
     ).toBe(
       [
         "<b>🐋 Whale alerts</b>\nNew since HH:MM UTC · now",
-        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC $1.25B</b> · A large deposit. · agent-reported\n🔴 <b>ETH $4.20M</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef · agent-reported",
-        "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC $25.0M</b> · A large deposit. · agent-reported",
-        "<b>🧠 Smart money</b>\n🟢 <b>SOL $1.50M</b> · A large deposit. · agent-reported",
+        "<b>📥 Exchange inflow</b>\n🔴 <b>BTC: $1.25B went to exchanges</b> · A large deposit. · agent-reported\n🔴 <b>ETH: $4.20M went to exchanges</b> · Deposited &lt;fast&gt; &amp; whole. · tx 0x123456…cdef · agent-reported",
+        "<b>🔗 Large on-chain move</b>\n🟡 <b>USDC: $25.0M moved</b> · A large deposit. · agent-reported",
+        "<b>🧠 Smart money</b>\n🟢 <b>SOL: $1.50M moved by smart money</b> · A large deposit. · agent-reported",
       ].join("\n\n"),
     );
   });
@@ -181,7 +181,7 @@ describe("the card", () => {
     };
     const card = alertCard({ window: "Last hour", at: START, alerts: [...alerts, small] });
     const text = card.flatMap((paragraph) => paragraph.map(spanText)).join("");
-    const shown = [...text.matchAll(/T\d+ \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
+    const shown = [...text.matchAll(/T\d+: \$([\d.]+)M/g)].map(([, millions]) => Number(millions));
     expect(shown).toHaveLength(30);
     expect(Math.min(...shown)).toBe(16);
     expect(shown.slice(0, 15)).toEqual(shown.slice(0, 15).toSorted((a, b) => b - a));

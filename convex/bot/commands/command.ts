@@ -1,5 +1,6 @@
 import type { MutationCtx } from "../../_generated/server";
-import { failureOf } from "../../lib/errors";
+import { failureOf, STATUS } from "../../lib/errors";
+import { spokenFailure } from "../../lib/text/failures";
 import type { Button, Paragraph } from "../../messenger/format";
 import { notice } from "../cards";
 import type { Sender, Work } from "../tables";
@@ -34,8 +35,13 @@ export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promi
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
-    return { answer: notice(`${failure.message}.`) };
+    return { answer: notice(reasonOf(failure)) };
   }
+}
+
+/** Why something was refused or failed, for the person in the chat. */
+export function reasonOf({ code, message }: NonNullable<ReturnType<typeof failureOf>>): string {
+  return code === "paused" ? `${message}.` : spokenFailure(STATUS[code], message);
 }
 
 type Base = {

@@ -1,11 +1,10 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import { area, curveStepAfter, line } from "d3-shape";
 import type { EquityPoint } from "../../signals/views/shapes";
 import { ARM_NAMES, type ArmName } from "../../signals/views/signals";
 import { html, type Html } from "../markup";
 import { signed } from "../../lib/text/numbers";
 import { ARM_WORDS } from "../words";
-import { apart, chart, dot, scaleLines, share, spread, timeMarks } from "./frame";
+import { apart, chart, dot, scaleLines, share, spread, steps, timeMarks } from "./frame";
 
 const BOTTOM = 900;
 /** Behind the values at the left, and before the names at the right. */
@@ -24,9 +23,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
     .domain(spread([0, ...sums, ...arms]))
     .range([BOTTOM, 30]);
   const course = (of: (point: EquityPoint) => number) =>
-    line().curve(curveStepAfter).digits(1)(
-      points.map((point): [number, number] => [x(new Date(point.closedAt)), y(of(point))]),
-    );
+    steps(points.map((point) => [x(new Date(point.closedAt)), y(of(point))]));
   const ends: { name: string; kind: string; value: number }[] = [
     { name: "The signals", kind: "", value: last },
     ...ARM_NAMES.map((arm: ArmName) => ({
@@ -74,8 +71,8 @@ export function drawdownChart(points: readonly EquityPoint[]): Html {
     x(new Date(closedAt)),
     y(-fallPercent),
   ]);
-  const fall = area().y0(y(0)).curve(curveStepAfter).digits(1)(places);
-  const course = line().curve(curveStepAfter).digits(1)(places);
+  const course = steps(places);
+  const fall = `${course}V${y(0)}H${Math.round(places[0]?.[0] ?? BEGIN)}Z`;
   return chart(
     {
       id: "drawdown",

@@ -1,5 +1,5 @@
 import { scaleUtc } from "d3-scale";
-import { line, type CurveFactory } from "d3-shape";
+import { line } from "d3-shape";
 import { DAY } from "../../lib/time";
 import { html, type Html, type Part } from "../markup";
 
@@ -48,17 +48,21 @@ function lengths({ place }: Canvas): readonly [number, number] {
 }
 
 /** A path through places of the plot. */
-export function course(
-  places: readonly (readonly [number, number])[],
-  canvas: Canvas,
-  curve?: CurveFactory,
-): string {
+export function course(places: readonly (readonly [number, number])[], canvas: Canvas): string {
   const [across, down] = lengths(canvas);
-  const path = line().digits(1);
-  const drawn = (curve === undefined ? path : path.curve(curve))(
-    places.map(([x, y]): [number, number] => [x * across, y * down]),
-  );
-  return drawn ?? "";
+  // A thousandth of a page's width is a pixel.
+  const path = line().digits(canvas.place === null ? 0 : 1);
+  return path(places.map(([x, y]): [number, number] => [x * across, y * down])) ?? "";
+}
+
+/** A path of steps through places of a page's plot, in as few letters as may be: there are hundreds on a page. */
+export function steps(places: readonly (readonly [number, number])[]): string {
+  return places
+    .map(
+      ([x, y], index) =>
+        `${index === 0 ? "M" : "H"}${Math.round(x)}${index === 0 ? "," : "V"}${Math.round(y)}`,
+    )
+    .join("");
 }
 
 /** A filled part of the plot, between two places. */
@@ -157,11 +161,17 @@ export function scaleLines(
   });
 }
 
-/** Moments below the plot: hours within two days, days beyond. */
+/** As wide as a day and a month are on a phone. */
+const WORD = 150;
+
+/** Moments below the plot, as many as a phone has room for: hours within two days, days beyond. */
 export function timeMarks(from: number, to: number, [begin, end]: readonly [number, number]): Html[] {
   const x = scaleUtc().domain([from, to]).range([begin, end]);
   const written = x.tickFormat(4, to - from <= 2 * DAY ? "%H:%M" : "%-d %b");
-  return x.ticks(4).map((tick) => below(x(tick), written(tick)));
+  const ticks = x.ticks(4);
+  const [first, second] = ticks.map((tick) => x(tick));
+  const every = first === undefined || second === undefined ? 1 : Math.ceil(WORD / (second - first));
+  return ticks.filter((_, index) => index % every === 0).map((tick) => below(x(tick), written(tick)));
 }
 
 /** A word below the plot, and within its width. */

@@ -1,5 +1,4 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
-import { curveMonotoneX } from "d3-shape";
 import { DAY } from "../../lib/time";
 import type { PricePoint } from "../../prices/views";
 import type { PublicSignal } from "../../signals/views/shapes";
@@ -44,7 +43,7 @@ export function weekChart(
       says: ended.length === 0 ? "No signal in this time." : `${ended.join("; ")}.`,
     },
     {
-      plot: html`<path class="path" d="${course(places, canvas, curveMonotoneX)}" />`,
+      plot: html`<path class="path" d="${course(places, canvas)}" />`,
       marks: html`${scaleLines(y, shortUsd, canvas.values)}${marks}${timeMarks(from, to, [canvas.begin, SPAN])}`,
     },
     canvas,

@@ -1,13 +1,14 @@
 import { createFunctionHandle } from "convex/server";
 import { internal } from "../../_generated/api";
 import { sourceName } from "../../lib/publicSources";
-import { points, signed } from "../../lib/text/numbers";
+import { percent, points, signed } from "../../lib/text/numbers";
 import { dollars, many } from "../../lib/text/strings";
 import { dateTime } from "../../lib/time";
 import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
 import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
+import { afterCosts } from "../trade/rules";
 import { standingOf, verdictWords } from "../statistics/figures";
 import { DECISIVE } from "../statistics/inference";
 import type { SignalStats, Standing } from "../statistics/shapes";
@@ -75,7 +76,7 @@ export function weekCard(
   const spread =
     averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
       ? ""
-      : `\nAverage ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
+      : `\nBefore costs, as below: average ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
     [...standingLines(recap), spread],
@@ -119,17 +120,18 @@ function levelLines(signal: Signal): Span[] {
     { bold: title },
     ` · confidence ${signal.confidence}%, ${calibratedWords(signal)}`,
     levels,
-    `\nPrice at issue by ${sourceName(price.source)} · costs ${signed(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
+    `\nPrice at issue by ${sourceName(price.source)} · costs ${percent(signal.costBps / 100)} · valid until ${dateTime(signal.expiresAt)}`,
   ];
 }
 
-/** `✅ won +1.20 %`, `⏳ open`, `⌛ expired without a price`. */
-function ending({
+/** `✅ won +1.05 %` after costs, `⏳ open`, `⌛ expired without a price`. */
+export function ending({
   status,
   pnlPercent,
   exitPrice,
-}: Pick<Signal, "status" | "pnlPercent" | "exitPrice">): string {
-  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(pnlPercent)}`;
+  costBps,
+}: Pick<Signal, "status" | "pnlPercent" | "exitPrice" | "costBps">): string {
+  if (typeof pnlPercent === "number") return `${ENDINGS[status]} ${signed(afterCosts(pnlPercent, costBps))}`;
   return exitPrice === null ? `${ENDINGS[status]} without a price` : ENDINGS[status];
 }
 
@@ -138,9 +140,14 @@ function standingLines(standing: Standing): Span[] {
   const open = pending === 0 ? "" : ` · open ${pending}`;
   const excess = trades === 0 ? "" : ` · ${overChance(standing.excessPoints / trades)} a trade`;
   return [
-    `Wins ${wins} · losses ${losses} · expired ${expired}${open}\nTotal PnL `,
-    { bold: signed(totalPnlPercent) },
-    `, after costs ${signed(totalAfterCostsPercent)} · n ${trades}${excess}`,
+    `Won ${wins} · lost ${losses} · expired ${expired}${open}`,
+    ...(trades === 0
+      ? []
+      : [
+          `\n${many(trades, "trade")}: `,
+          { bold: `${signed(totalAfterCostsPercent)} after costs` },
+          `, ${signed(totalPnlPercent)} before${excess}`,
+        ]),
   ];
 }
 

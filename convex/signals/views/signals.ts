@@ -69,7 +69,7 @@ function neededIn(position: Position, costBps: number): number {
   return chanceOf(position) + breakEvenOf(position, costBps);
 }
 
-/** `calibrated 52.4% (n 41), chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
+/** `calibrated 52.4% by 41 outcomes, chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
 export function calibratedWords(signal: Signal): string {
   const { n, confidence } = signal.calibrated;
   const position = positionOf(signal);
@@ -78,7 +78,7 @@ export function calibratedWords(signal: Signal): string {
     position === null
       ? ""
       : `, chance of its levels ${percent(chanceOf(position))}, ${percent(neededIn(position, signal.costBps))} earns its costs`;
-  return (n < RECORD_FROM ? `no record yet (n ${n})` : `calibrated ${confidence}% (n ${n})`) + chance;
+  return (n < RECORD_FROM ? "no record yet" : `calibrated ${confidence}% by ${n} outcomes`) + chance;
 }
 
 /** How the control arms of a trade ended. */

@@ -219,7 +219,7 @@ function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): st
   const which = most === 0n ? "A send that is begun in the chat" : `A send above ${usd(most)} USD`;
   const what = `${which} needs a recipient on the owner's list`;
   if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
-  return `${what}, and this one is not: its owner adds it in the web application (account/recipients:add), or ${most === 0n ? `orders the send with ${TOKEN}` : "approves the send in the linked chat"}`;
+  return `${what}, and this one is not: its owner adds it in the web application, or ${most === 0n ? `orders the send with ${TOKEN}` : "approves the send in the linked chat"}`;
 }
 
 /** How much is free now, and when how much is free again. */

@@ -1,21 +1,21 @@
-import { many } from "../lib/text/strings";
-import type { ShadowArm, ShadowLab } from "../signals/arms/shapes";
-import { verdictWords } from "../signals/statistics/figures";
-import { html, type Html } from "./markup";
-import { wideTable } from "./parts";
-import { points } from "../lib/text/numbers";
-import { moment, orNone } from "./words";
+import { many } from "../../lib/text/strings";
+import type { ShadowArm, ShadowLab } from "../../signals/arms/shapes";
+import { verdictWords } from "../../signals/statistics/figures";
+import { html, type Html } from "../markup";
+import { wideTable } from "../parts";
+import { points } from "../../lib/text/numbers";
+import { moment, orNone } from "../words";
 
-/** The shadow arms, in a section of their own on the record's page; nothing where there never was one. */
+/** What else is asked for signals, in a section of its own on the record's page; nothing where there never was one. */
 export function labSection({ writer, arms, promotions, head }: ShadowLab): Html {
   if (arms.length === 0 && promotions.length === 0) return html``;
   const promoted = promotions.map(
     ({ sequence, arm, previousModel, previousPromptVersion, at, eValue, needed, days, forced }) =>
       html`<li>
         ${moment(at)}: <code>${arm}</code> in place of
-        <code>${`${previousModel}@${previousPromptVersion}`}</code>, with an e-value of ${eValue.toFixed(2)}
-        over ${many(days, "day")} (${needed} needed)${forced === null ? "" : `; the operator: “${forced}”`}.
-        Event ${sequence}.
+        <code>${`${previousModel}@${previousPromptVersion}`}</code>, with evidence of ${eValue.toFixed(2)}
+        over ${many(days, "day")} (${needed} needed)${forced === null ? "" : `; by hand: “${forced}”`}. Event
+        ${sequence}.
       </li>`,
   );
   return html`<h2 id="lab">What else could write the signals</h2>
@@ -23,8 +23,8 @@ export function labSection({ writer, arms, promotions, head }: ShadowLab): Html 
       The signals are written by <code>${writer}</code>. Other models and prompts are asked for BTC, ETH and
       SOL every hour; nobody is sent what they say, and none of it counts above. The hours of a day overlap,
       so a day is one observation: the excess over chance of all that was issued before 17:00 UTC, spread over
-      the 51 times it could have been. An e-value of 20 counts as better; to take over, an arm needs 20
-      against the one that writes, for each arm compared.
+      the 51 times it could have been. Chance alone gives evidence of 1, and 20 counts as better; to take
+      over, one needs 20 against the one that writes, for each that is compared.
     </p>
     ${arms.length === 0 ? null : html`<div class="card">${armTable(arms)}</div>`}
     ${
@@ -40,9 +40,9 @@ export function labSection({ writer, arms, promotions, head }: ShadowLab): Html 
 function armTable(arms: readonly ShadowArm[]): Html {
   const state = ({ writes, asked }: ShadowArm) =>
     writes ? "writes" : asked ? "asked now" : "no longer asked";
-  return wideTable("Shadow arms", arms, [
+  return wideTable("Models and prompts that are tried out", arms, [
     {
-      head: "Arm",
+      head: "Model and prompt",
       kind: "name",
       cell: (one) => html`<code>${one.arm}</code> <span class="soft">${state(one)}</span>`,
     },
@@ -51,12 +51,16 @@ function armTable(arms: readonly ShadowArm[]): Html {
     { head: "Excess per trade", kind: "right", cell: ({ excessPoints }) => orNone(excessPoints, points) },
     { head: "Days", kind: "right", cell: ({ edge }) => edge.days },
     {
-      head: "Excess per slot",
+      head: "Excess per hour",
       cell: ({ edge }) =>
         `${orNone(edge.excessPoints, points)}, from ${points(edge.lowPoints)} to ${points(edge.highPoints)}: ${verdictWords(edge.verdict)}`,
     },
-    { head: "E-value", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
-    { head: "Brier", kind: "right", cell: ({ calibration }) => orNone(calibration.brier, thousandths) },
+    { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
+    {
+      head: "Score of the stated confidence",
+      kind: "right",
+      cell: ({ calibration }) => orNone(calibration.brier, thousandths),
+    },
     {
       head: "Calibrated",
       kind: "right",

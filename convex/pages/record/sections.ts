@@ -1,86 +1,44 @@
-import { siteUrl } from "../lib/env";
-import { many } from "../lib/text/strings";
-import { verdictWords } from "../signals/statistics/figures";
-import { DECISIVE } from "../signals/statistics/inference";
-import { ARM_NAMES } from "../signals/views/signals";
-import { drawdownChart, equityChart } from "./charts/equity";
-import { excessChart } from "./charts/excess";
-import { reliabilityChart } from "./charts/reliability";
-import { weekChart } from "./charts/week";
-import { labSection } from "./lab";
-import type { Page } from "./layout";
-import { html, type Html, type Part } from "./markup";
-import { facts, signalLink, signalTable, wideTable } from "./parts";
-import type { OwnRecordData, RecordData } from "./shapes";
-import { points, signed } from "../lib/text/numbers";
-import { ARM_WORDS, moment, orNone, sourceNames } from "./words";
+import { points, signed } from "../../lib/text/numbers";
+import { many } from "../../lib/text/strings";
+import { verdictWords } from "../../signals/statistics/figures";
+import { ARM_NAMES } from "../../signals/views/signals";
+import { drawdownChart, equityChart } from "../charts/equity";
+import { excessChart } from "../charts/excess";
+import { reliabilityChart } from "../charts/reliability";
+import { weekChart } from "../charts/week";
+import { html, type Html } from "../markup";
+import { facts, signalLink, signalTable, wideTable } from "../parts";
+import type { RecordData } from "../shapes";
+import { ARM_WORDS, moment, orNone, sourceNames } from "../words";
 
-/** How the signals have done. */
+/** The parts of a record's page. */
 
-export function recordPage(data: RecordData): Page {
-  const content = html`<h1>The record of the signals</h1>
-    <p class="lead">
-      One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
-      withdrawn. What follows counts all of them.
-    </p>
-    ${sections(data, "No signal has been issued yet: the first come at 08:00 UTC.", DECISIVE)}
-    ${labSection(data.lab)}
-    <h2 id="verify">Check it yourself</h2>
-    ${verifySection(data)}`;
-  return {
-    title: "The record of the signals",
-    description: "How every trading signal of this service turned out.",
-    path: "/record",
-    data: ["/record", "/mcp/signals/history", "/signals/proof", "/signals/shadow"],
-    content,
-  };
-}
+/** What every record shows. */
+export type Shown = Omit<RecordData, "lab" | "token">;
 
-/** The same of a person's own arm. */
-export function ownRecordPage(data: OwnRecordData): Page {
-  const { arm, name, number, of, since, endedAt, left, listed, needed } = data.arm;
-  const title = `The record of ${name ?? arm}`;
-  const ended =
-    endedAt === null ? "" : left ? " Its owner has left; the record stays." : " Its owner has ended it.";
-  const content = html`<h1>${title}</h1>
-    <p class="lead">
-      A user of this service proposes these signals, at most one a token and day, before the fact. The service
-      measures their entry and their end, and none is withdrawn. What follows counts all of them since
-      ${moment(since)}.${ended}
-    </p>
-    <p class="note">
-      It is number ${number} of the ${many(of, "arm")} that its owner has had: one of several seems good
-      sooner than one alone, so its e-values have to reach
-      ${needed}.${listed ? "" : " It is not listed: fewer than 30 of its signals have ended."}
-    </p>
-    ${sections(data, "Nothing has been proposed yet.", needed)}
-    <h2 id="verify">Check it yourself</h2>
-    ${verifySection(data, data.heldBy)}`;
-  return {
-    title,
-    description: "How the signals of a user's own arm turned out.",
-    path: `/record/${arm}`,
-    data: [`/record/${arm}`, "/records/proof", "/signals/proof"],
-    content,
-  };
-}
-
-type Shown = Omit<RecordData, "lab">;
-
-function sections({ stats, signals, equity, closes, cuts }: Shown, none: string, needed: number): Html {
+export function sections(
+  { stats, signals, equity, closes, cuts }: Shown,
+  none: string,
+  needed: number,
+): Html {
   if (stats.n === 0 && signals.length === 0) return html`<p class="note">${none}</p>`;
   return html`${headline(stats, needed)} ${excessSection(stats)} ${partsSection(cuts)}
     ${equitySection(equity, stats)} ${calibrationSection(stats)}
     <h2 id="week">The last seven days</h2>
     ${weekSection(signals, closes)}
     <h2 id="all">The newest signals</h2>
-    ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}`;
+    ${signals.length === 0 ? html`<p>None yet.</p>` : html`<div class="card">${signalTable("Signals, newest first; results after costs", signals)}</div>`}`;
+}
+
+/** What all of it comes to, in one sentence. */
+export function sentence({ stats }: Shown): Html | null {
+  return stats.n === 0 ? null : html`<p class="note">${stats.summary}</p>`;
 }
 
 type Stats = RecordData["stats"];
 
 /** Trades in the table; all that are drawn are in the JSON. */
-const LISTED = 30;
+const LISTED = 8;
 
 const VERDICTS = {
   "no record yet": "flat",
@@ -91,7 +49,7 @@ const VERDICTS = {
 } as const;
 
 function headline(
-  { summary, edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
+  { edge, wins, losses, expired, holds, refusedDays, trades, afterCosts, risk }: Stats,
   needed: number,
 ): Html {
   const excess =
@@ -125,26 +83,25 @@ function headline(
     ["Average trade", average],
     ["Worst losing stretch", fall],
   ] as const;
-  return html`<p class="note">${summary}</p>
-    <p>
+  return html`<p>
       <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
       <span class="soft"
-        >E-value ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)} before: both must
-        reach ${needed} to count as better than chance.</span
+        >Evidence against chance: ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)}
+        before. Chance alone gives 1; both must reach ${needed} to count as better.</span
       >
     </p>
     <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
 }
 
-/** `+3.1 points, from -4.0 to +10.2, e-value 1.40`. */
+/** `+3.1 points, from -4.0 to +10.2, evidence 1.40`. */
 function pairWords({ excessPoints, lowPoints, highPoints, eValue }: Stats["paired"]["coin"]): string {
   if (excessPoints === null) return "none yet";
-  return `${points(excessPoints)} points, from ${points(lowPoints)} to ${points(highPoints)}, e-value ${eValue.toFixed(2)}`;
+  return `${points(excessPoints)} points, from ${points(lowPoints)} to ${points(highPoints)}, evidence ${eValue.toFixed(2)}`;
 }
 
 function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats): Html {
   const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
-    { head: "Arm", kind: "name", cell: (arm) => ARM_WORDS[arm] },
+    { head: "Rule", kind: "name", cell: (arm) => ARM_WORDS[arm] },
     { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
     {
       head: "Before costs",
@@ -207,7 +164,7 @@ function partsSection(cuts: Shown["cuts"]): Html {
       cell: ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed),
     },
     { head: "Excess a day", kind: "right", cell: ({ edge }) => orNone(edge.excessPoints, points) },
-    { head: "E-value", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
+    { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
   ]);
   return html`<h2 id="parts">By side, by how far the price moved, by who wrote</h2>
     <div class="card">
@@ -320,43 +277,4 @@ function weekSection(signals: RecordData["signals"], closes: RecordData["closes"
   });
   if (charts.length === 0) return html`<p>No hours of prices are stored yet.</p>`;
   return html`<div class="grid two">${charts}</div>`;
-}
-
-/** @param heldBy Of people's chain, which event of the record has its head. */
-function verifySection({ head, anchor, stats, unanchored }: Shown, heldBy?: number | null): Html {
-  if (head === null) return html`<p>The chain of events begins with the first signal.</p>`;
-  return html`<div class="card">
-    <p>
-      Every signal is an event when it is issued and others when it is closed and compared. Each event carries
-      the hash of the one before it, and the messenger's cards publish the last: nothing can be changed, moved
-      or left out without changing it.
-    </p>
-    <dl>
-      ${facts([
-        ["Events", head.sequence],
-        ["Last hash", html`<code>${head.hash}</code>`],
-        ...(heldBy === undefined
-          ? []
-          : [["Held by the service's record", heldBy === null ? "not yet" : `event ${heldBy}`] as const]),
-        anchorFact(anchor),
-        ["Not anchored before their outcome", `${unanchored} of ${many(stats.n, "closed signal")}`],
-      ])}
-    </dl>
-    <p>From a copy of the source, this reads all events and works the record out again:</p>
-    <p>
-      <code
-        >npm run verify-signals -- ${siteUrl()}${anchor === null ? "" : ` --anchor ${anchor.address}`}</code
-      >
-    </p>
-  </div>`;
-}
-
-/** A block holds what was so when it was made. */
-function anchorFact(anchor: RecordData["anchor"]): [string, Part] {
-  if (anchor === null) return ["Anchor on Base", "none yet"];
-  const { address, sequence, signedAt, status, txHashes } = anchor;
-  const event = sequence === null ? "nothing" : `event ${sequence}`;
-  const hash = html`<code>${txHashes.at(-1) ?? "not signed"}</code>`;
-  const by = html`<br />by <code>${address}</code>`;
-  return ["Last anchor on Base", html`${event}, ${moment(signedAt)}, ${status}<br />${hash}${by}`];
 }

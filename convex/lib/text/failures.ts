@@ -1,0 +1,15 @@
+/** What only programs and whoever runs the service would understand, in the words of those who use it; by HTTP status. */
+const SPOKEN: Readonly<Record<number, string>> = {
+  405: "This address is for programs.",
+  500: "That does not work here just now. It is noted.",
+  502: "Somebody whom I ask does not answer just now. Try again in a minute.",
+  503: "I am too busy just now. Try again in a minute.",
+};
+
+/** A failure as a person is told of it. What became of their money stays said. */
+export function spokenFailure(status: number, message: string): string {
+  const words = SPOKEN[status];
+  if (words === undefined) return `${message}.`;
+  const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
+  return nothing === undefined ? words : `Nothing ${nothing}. ${words}`;
+}

@@ -1,0 +1,44 @@
+/** Words that only who runs or writes the service understands: no card and no page for users has one. */
+
+const REFUSED: readonly RegExp[] = [
+  /\barms?\b(?!-)/i,
+  /\be-?values?\b/i,
+  /\bn (?:=\s*)?\d/,
+  /\bshadow/i,
+  /\boperators?\b/i,
+  /\b(?:ledger|lease|cron|mutation|endpoint|payload|gateway|webhook|backend|schema|idempotency|nonce)\b/i,
+  /\b(?:null|undefined|NaN|JSON|HTTP|RPC|LLM)\b/,
+  // The service's own names: of fields, functions, settings and paths of its interface.
+  /\b(?:user|job|chat|alert|wallet|agent|link)Ids?\b/,
+  /\b[a-z]+(?:\/[a-zA-Z]+)*:[a-z][a-zA-Z]+\(?\b(?!\/)/,
+  /\b[A-Z]{2,}(?:_[A-Z]{2,})+\b/,
+  /\b(?:GET|POST) \//,
+  /\bstatus [45]\d\d\b/,
+];
+
+/** The refused words of a text, with what stands around them. */
+export function developersWords(text: string): string[] {
+  return REFUSED.flatMap((refused) => {
+    const found = refused.exec(text);
+    return found === null ? [] : [text.slice(Math.max(0, found.index - 40), found.index + 40)];
+  });
+}
+
+/** For whoever runs or programs it. */
+const TECHNICAL = /^\/(?:board|docs)\b/;
+
+/** The refused words of a page for people. */
+export function developersWordsOn(path: string, page: string): string[] {
+  if (TECHNICAL.test(path)) return [];
+  const shown = page.replace(/<style>[^<]*<\/style>|<code>[^<]*<\/code>|<footer[^]*<\/footer>/g, "");
+  return developersWords(saidIn(shown));
+}
+
+/** A card's words: without tags, addresses of links, and what its user or a stranger has said in quotation marks. */
+export function saidIn(html: string): string {
+  // An invisible sign breaks what others wrote and nobody is to tap on, such as an address.
+  return html
+    .replace(/<[^>]*>/g, "")
+    .replace(/“[^”]*”/g, "“”")
+    .replace(/\S*\u2060\S*/g, "");
+}
