@@ -14,13 +14,21 @@ export const nextStep = (text: string) => dim(`\nNext: ${text}`);
 /** Columns to fill: the terminal's, 80 where there is none, at most 120. */
 export const columns = () => Math.min(process.stdout.columns ?? 80, 120);
 
-/** A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. */
+/**
+ * A messenger card (HTML with bold words and links) as a framed block of at most `width` columns. A citation is a link where
+ * the terminal has links; other addresses stand behind their words.
+ */
 export function framedCard(html: string, width = 96): string {
-  const addressed = html.replace(/<a href="([^"]*)">([^<]*)<\/a>/g, "$2: $1");
+  const cited: string[] = [];
+  const addressed = html
+    .replace(/<a href="([^"]*)">(\[[^<]*\])<\/a>/g, (_whole, href: string, mark: string) => {
+      return `<a${cited.push(href) - 1}>${mark}</a>`;
+    })
+    .replace(/<a href="([^"]*)">([^<]*)<\/a>/g, "$2: $1");
   const lines = addressed.split("\n").flatMap((line) => wrap(line, width - 4));
   return [
     `╭${"─".repeat(width - 2)}`,
-    ...lines.map((line) => `│ ${styled(line)}`),
+    ...lines.map((line) => `│ ${styled(line, cited)}`),
     `╰${"─".repeat(width - 2)}`,
   ].join("\n");
 }
@@ -67,17 +75,21 @@ function wrap(line: string, width: number): string[] {
 }
 
 function visible(html: string): string {
-  return unescape(html.replace(/<\/?(?:b|code)>/g, ""));
+  return unescape(html.replace(TAGS, ""));
 }
 
-function styled(html: string): string {
-  return unescape(
-    isTerminal
-      ? html
-          .replaceAll("<b>", "\u001b[1m")
-          .replaceAll("</b>", "\u001b[0m")
-          .replace(/<\/?code>/g, "")
-      : html.replace(/<\/?(?:b|code)>/g, ""),
+const TAGS = /<\/?(?:b|code|a\d*)>/g;
+/** Opens a link, or ends one without an address (OSC 8). */
+const linked = (href: string) => `\u001b]8;;${href}\u001b\\`;
+
+function styled(html: string, cited: readonly string[]): string {
+  if (!isTerminal) return visible(html);
+  return visible(
+    html
+      .replaceAll("<b>", "\u001b[1m")
+      .replaceAll("</b>", "\u001b[0m")
+      .replace(/<a(\d+)>/g, (_whole, index: string) => linked(cited[Number(index)] ?? ""))
+      .replaceAll("</a>", linked("")),
   );
 }
 

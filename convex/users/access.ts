@@ -1,8 +1,8 @@
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx, type QueryCtx } from "../_generated/server";
+import { internalQuery, mutation, type ActionCtx, type QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
@@ -238,4 +238,18 @@ export const mine = internalQuery({
   args: {},
   returns: v.string(),
   handler: async (ctx) => (await requireUser(ctx)).userId,
+});
+
+/**
+ * Puts a new `userId` in the place of the caller's, for one that has leaked. From then on the old one is nobody's, for good:
+ * whatever names it is 404. Everything that the account has stays, its keys too; what waits for the owner's approval is void.
+ * @throws AppError `unauthorized`, `not_found` before their first sign-in, `rate_limited`.
+ */
+export const replaceUserId = mutation({
+  args: {},
+  returns: v.object({ userId: v.string() }),
+  handler: async (ctx): Promise<{ userId: string }> => {
+    const { userId } = await requireUser(ctx);
+    return ctx.runMutation(internal.account.ids.replace, { userId });
+  },
 });

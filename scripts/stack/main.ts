@@ -10,15 +10,19 @@ import { KeysError } from "./keys";
 import { StateError } from "./persistence";
 import { real } from "../real";
 import { SettingsError } from "./settings";
-import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type Stack, type StackOptions } from "./stack";
+import { BackendError } from "./backend";
+import { startBesideBackend, type BesideBackend } from "./besideBackend";
+import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type StackOptions } from "./stack";
 
-const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money] [--json]
+const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money] [--backend] [--json]
 
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
   --hold-real-money
                 takes a real chain (CHAIN_RPC_URL): everything is on the disk before it answers, and
                 WALLET_ENCRYPTION_KEY is yours
+  --backend     runs the platform's own backend, which the Convex CLI fetches, instead of this
+                repository's host; keeps nothing, and nobody can sign in
   --json        where everything is, as one line of JSON on stdout; the log goes to stderr
 
 Environment: PORT (3211), API_PORT (3210), PROVIDERS_PORT (3299), CHAIN_PORT (8545),
@@ -36,7 +40,7 @@ const environmentShape = z.object({
 async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
   if (options === null) return console.log(USAGE);
-  const stack = await startStack(options);
+  const stack = await (options.backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process directly and through npm as well: the second time must not cut the saving short.
   const end = () => void (ending ??= stack.stop().then(() => process.exit(0)));
@@ -54,7 +58,9 @@ function whenParentEnds(end: () => void): void {
   }, 250);
 }
 
-function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
+type Options = StackOptions & { json: boolean; backend: boolean };
+
+function optionsOf(argv: string[]): Options | null {
   // The parser takes `-1` for an option of its own, and says so at length.
   if (/ --speed -/.test(` ${argv.join(" ")}`)) throw wrongSpeed();
   const { values } = parseArgs({
@@ -63,6 +69,7 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
       speed: { type: "string" },
       ephemeral: { type: "boolean" },
       "hold-real-money": { type: "boolean" },
+      backend: { type: "boolean" },
       json: { type: "boolean" },
       help: { type: "boolean" },
     },
@@ -72,26 +79,26 @@ function optionsOf(argv: string[]): (StackOptions & { json: boolean }) | null {
   if (!ports.success)
     throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
   const speed = values.speed === undefined ? 1 : Number(values.speed);
-  const json = values.json === true;
+  const [json, backend] = [values.json === true, values.backend === true];
   return {
     port: ports.data.PORT,
     apiPort: ports.data.API_PORT,
     providersPort: ports.data.PROVIDERS_PORT,
     chainPort: ports.data.CHAIN_PORT,
     speed,
-    ephemeral: values.ephemeral === true,
+    ephemeral: values.ephemeral === true || backend,
     holdRealMoney: values["hold-real-money"] === true,
     dataDir: stateDirectory(process.env),
     envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
-    json,
+    ...{ json, backend },
   };
 }
 
 /** Where everything is, for programs. */
 function placesOf(
-  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: Stack,
-  options: StackOptions,
+  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: BesideBackend,
+  options: Options,
 ) {
   return {
     http: siteUrl,
@@ -109,8 +116,8 @@ function isKept({ ephemeral }: StackOptions, speed: number): boolean {
 }
 
 function banner(
-  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: Stack,
-  options: StackOptions,
+  { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: BesideBackend,
+  options: Options,
   ms: number,
 ) {
   const beside = (command: string) => commandAt("PROVIDERS_PORT", "3299", providersUrl, command);
@@ -122,7 +129,7 @@ function banner(
       : `${chain.url}
               account 0 (${chain.accounts[0] ?? "none"}) holds 1,000,000 of each token; ${commandAt("CHAIN_PORT", "8545", chain.url, "npm run fund -- 0x…")}`;
   return `
-The service is up after ${Math.round(ms)} ms. This host is a stand-in for development: production is a Convex deployment.
+The service is up after ${Math.round(ms)} ms. ${options.backend ? "The platform's own backend runs it" : "This host is a stand-in for development"}: production is a Convex deployment.
 
   HTTP        ${siteUrl}
   functions   ${apiUrl}  (${beside("npm run --silent token -- alice")})
@@ -150,6 +157,7 @@ function commandAt(variable: string, standard: string, url: string, command: str
 
 function isForOperator(error: unknown): boolean {
   const ours = [
+    BackendError,
     PortInUseError,
     OptionsError,
     SettingsError,

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { parseArgs, stripVTControlCharacters } from "node:util";
 import { figure } from "../../scripts/bench/table";
 import { bold, dim, green, red } from "../../scripts/terminal";
@@ -8,122 +9,76 @@ import { bold, dim, green, red } from "../../scripts/terminal";
 type Options = { seed: string | undefined; rounds: string | undefined; log: boolean };
 type Part = {
   about: string;
-  /** Where nothing else is asked for; absent for a part that leaves nothing to chance. */
-  seed?: string;
-  command: (options: Options) => { args: string[]; env?: Record<string, string> };
+  /** How many rounds, and which seed the first has, unless others are asked for; absent for what leaves nothing to chance. */
+  rounds?: number;
+  seed?: number;
+  /** Where the part has no file of its name here. */
+  file?: string;
 };
 
-const vitest = (file: string) => [
-  "node_modules/vitest/vitest.mjs",
-  ...["run", "--config", "vitest.long.config.ts", "--reporter=verbose", file],
-];
-
 const PARTS: Record<string, Part> = {
-  scale: {
-    about: "1,000 research shifts at once, 180 one after another",
-    command: () => ({ args: vitest("tests/long/scale.test.ts") }),
-  },
-  crashes: {
-    about: "the service dies at random calls and commits: --rounds (200), --seed (1), --log",
-    seed: "1",
-    command: ({ seed = "1", rounds = "200", log }) => ({
-      args: [
-        ...["scripts/run.cjs", "tests/faults/rounds/main.ts", "--rounds", rounds, "--seed", seed],
-        ...(log ? ["--log"] : []),
-      ],
-    }),
-  },
-  hostile: {
-    about: "9,500 generated requests, most of them wrong: --seed (20260105)",
-    seed: "20260105",
-    command: ({ seed = "20260105" }) => ({
-      args: vitest("tests/long/hostile.node.test.ts"),
-      env: { LONG_SEED: seed },
-    }),
-  },
-  swaps: {
-    about: "2,000 swaps whose quotes lie: --rounds (2000), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "2000" }) => ({
-      args: vitest("tests/long/swaps.node.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
-  },
-  reorgs: {
-    about: "dropped blocks, stuck fees, lost answers, lying nonces: --rounds (200), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "200" }) => ({
-      args: vitest("tests/long/reorgs.node.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
-  },
-  restarts: {
-    about: "the local chain is stopped, cut short, damaged and taken over",
-    command: () => ({ args: vitest("tests/long/restarts.node.test.ts") }),
-  },
-  kills: {
-    about: "a stack with real money is killed at random moments: --rounds (100), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "100" }) => ({
-      args: vitest("tests/long/kills.node.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
-  },
-  payments: {
-    about: "the service dies at every call of a paid report",
-    command: () => ({ args: vitest("tests/long/payments.node.test.ts") }),
-  },
+  scale: { about: "1,000 research shifts at once, 180 one after another" },
+  crashes: { about: "the service dies at random calls and commits", rounds: 200, seed: 1 },
+  hostile: { about: "9,500 generated requests, most of them wrong", seed: 20_260_105 },
+  swaps: { about: "swaps whose quotes lie", rounds: 2_000, seed: 1 },
+  reorgs: { about: "dropped blocks, stuck fees, lost answers, lying nonces", rounds: 200, seed: 1 },
+  restarts: { about: "the local chain is stopped, cut short, damaged and taken over" },
+  kills: { about: "a stack with real money is killed at random moments", rounds: 100, seed: 1 },
+  payments: { about: "the service dies at every call of a paid report" },
   edge: {
-    about:
-      "10,000 signal records without an edge, looked at daily; planted edges: --rounds (10000), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "10000" }) => ({
-      args: vitest("tests/long/edge.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
+    about: "signal records without an edge, looked at daily; planted edges",
+    ...{ rounds: 10_000, seed: 1 },
   },
-  labels: {
-    about: "10,000 price paths labelled second by second and from candles: --rounds (10000), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "10000" }) => ({
-      args: vitest("tests/long/labels.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
-  },
-  calibration: {
-    about: "500 forecasters that say 75 % and hit 55 %: --rounds (500), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "500" }) => ({
-      args: vitest("tests/long/calibration.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
-  },
+  labels: { about: "price paths labelled second by second and from candles", rounds: 10_000, seed: 1 },
+  calibration: { about: "forecasters that say 75 % and hit 55 %", rounds: 500, seed: 1 },
   pages: {
     about:
       "Chromium shows every page at 390 and 1400 pixels, dark and light: no overflow, and axe finds nothing",
-    command: () => ({ args: vitest("tests/long/pages.node.test.ts") }),
   },
   owners: {
-    about:
-      "10,000 sequences of orders, taps, rules, freezes and imports against the nine invariants: --rounds (10000), --seed (1)",
-    seed: "1",
-    command: ({ seed = "1", rounds = "10000" }) => ({
-      args: vitest("tests/long/owners.test.ts"),
-      env: { LONG_SEED: seed, LONG_ROUNDS: rounds },
-    }),
+    about: "sequences of orders, taps, rules, freezes and imports against the nine invariants",
+    ...{ rounds: 10_000, seed: 1 },
   },
   wallets: {
     about: "the service dies at every call of a send and of a swap",
-    command: () => ({ args: vitest("tests/wallets/crashes.node.test.ts") }),
+    file: "tests/wallets/crashes.node.test.ts",
   },
 };
+
+function command(name: string, { rounds, seed, file }: Part, options: Options): Command {
+  const asked = { rounds: options.rounds ?? String(rounds), seed: options.seed ?? String(seed) };
+  if (name === "crashes") {
+    const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts"];
+    const args = [...main, "--rounds", asked.rounds, "--seed", asked.seed];
+    return { args: options.log ? [...args, "--log"] : args, env: {} };
+  }
+  const own = ["", ".node"].map((kind) => `tests/long/${name}${kind}.test.ts`).find((one) => existsSync(one));
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "vitest.long.config.ts"];
+  return {
+    args: [...vitest, "--reporter=verbose", file ?? own ?? name],
+    env: {
+      ...(rounds === undefined ? {} : { LONG_ROUNDS: asked.rounds }),
+      ...(seed === undefined ? {} : { LONG_SEED: asked.seed }),
+    },
+  };
+}
+
+type Command = { args: string[]; env: Record<string, string> };
+
+/** What a part is about, and what may be asked of it. */
+function described({ about, rounds, seed }: Part): string {
+  const asked = Object.entries({ rounds, seed }).flatMap(([name, usual]) =>
+    usual === undefined ? [] : [`--${name} (${usual})`],
+  );
+  return [about, ...asked].join(", ");
+}
 
 const USAGE = `Usage: npm run test:long [-- PART…] [--seed N] [--rounds N] [--log]
 
 The long tests, all of them (about half an hour) or the parts named:
 
 ${Object.entries(PARTS)
-  .map(([name, { about }]) => `  ${name.padEnd(10)} ${about}`)
+  .map(([name, part]) => `  ${name.padEnd(12)}${described(part)}`)
   .join("\n")}`;
 
 /** What a part says of itself when it is through: vitest's annotations and totals, the rounds' last line. */
@@ -170,7 +125,7 @@ async function run(name: string, part: Part, options: Options): Promise<Outcome>
   const seed = part.seed === undefined ? "" : `, seed ${options.seed ?? part.seed}`;
   console.log(`\n${bold(`— ${name}`)}: ${part.about}${seed}`);
   const startedAt = performance.now();
-  const { args, env = {} } = part.command(options);
+  const { args, env } = command(name, part, options);
   const { code, lines } = await through(args, env);
   const ms = performance.now() - startedAt;
   console.log(bold(`\n  ${name}${seed}: ${code === 0 ? "passed" : "FAILED"}, ${figure(ms / 1_000)} s`));

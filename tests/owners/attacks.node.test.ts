@@ -294,7 +294,9 @@ describe("who holds the owner's token", () => {
       ...{ mostUsd: "1000", dailyUsd: "100" },
       next: { mostUsd: "5000", dailyUsd: "100" },
     });
+    await browser.mutation(api.account.recipients.add, { address: freshAddress() });
     await say(app, "/freeze");
+    expect(await browser.query(api.account.recipients.mine, {})).toEqual([]);
     expect(await browser.query(api.account.levels.mine, {})).toMatchObject({
       ...{ mostUsd: "1000", dailyUsd: "100", next: null },
     });

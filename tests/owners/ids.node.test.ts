@@ -58,7 +58,7 @@ describe("a userId that was replaced", () => {
     const { key } = await browser.mutation(api.account.keys.create, { name: "bot", scopes: ["withdraw"] });
     const waiting = await app.post("/mcp/defi/send", send(userId, { idempotencyKey: "w" }));
     expect(waiting.status).toBe(202);
-    const replaced = await browser.mutation(api.account.ids.replaceUserId, {});
+    const replaced = await browser.mutation(api.users.access.replaceUserId, {});
     expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
     expect((await cards(app)).at(-1)?.text).toContain("Your account has a new id");
     for (const request of requests(userId)) {

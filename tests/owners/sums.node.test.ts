@@ -113,7 +113,7 @@ test("an account's own name is nobody's until it has an owner", async ({ app }) 
   });
   expect(await browser.query(api.users.profile.me, {})).toMatchObject({ userId: NOBODYS });
   expect((await app.get(`/mcp/defi/portfolio?userId=${NOBODYS}`)).body).toMatchObject({ address });
-  const { userId } = await browser.mutation(api.account.ids.replaceUserId, {});
+  const { userId } = await browser.mutation(api.users.access.replaceUserId, {});
   expect((await app.get(`/mcp/defi/portfolio?userId=${userId}`)).body).toMatchObject({ address });
   for (const gone of [NOBODYS, account])
     expect((await app.get(`/mcp/defi/portfolio?userId=${gone}`)).status).toBe(404);

@@ -38,13 +38,20 @@ export function leasesOf(app: World): Promise<Leases> {
 export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   const held = await leasesOf(app);
   const ends = (id: string) => held.has(id) && (dead === undefined || dead.get(id) === held.get(id));
-  await app.t.run(async ({ db }) => {
-    for (const { _id } of await db.query("work").collect())
-      if (ends(_id)) await db.patch("work", _id, { at: 1 });
+  const lost = await app.t.run(async ({ db }) => {
+    const jobs = [];
+    for (const { _id, attempt } of await db.query("work").collect()) {
+      if (!ends(_id)) continue;
+      await db.patch("work", _id, { at: 1 });
+      jobs.push({ workId: _id, attempt });
+    }
     for (const { _id } of await db.query("refreshes").collect())
       if (ends(_id)) await db.patch("refreshes", _id, { leaseUntil: 1 });
+    return jobs;
   });
   await app.t.mutation(internal.lib.work.turns.resumeLost, {});
+  // The cron has this done at once, each in a transaction of its own.
+  for (const job of lost) await app.t.mutation(internal.lib.work.turns.lose, { job });
 }
 
 /** Writes down a piece of work whose attempt was cut off with its server. */

@@ -1,4 +1,3 @@
-import { charge } from "../../lib/limits/charges";
 import { recordAudit } from "../../lib/records/audit";
 import { dateTime, DAY } from "../../lib/time";
 import { internal } from "../../_generated/api";
@@ -141,7 +140,6 @@ async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): 
       buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
     };
   return orReason(async () => {
-    await charge(ctx, "settings", { userId, address: null });
     const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
     return { answer: notice("Your account id is now ", { bold: replaced.userId }) };
   });

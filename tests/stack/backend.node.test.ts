@@ -1,0 +1,48 @@
+import { cp, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { addressesOf, freePorts, repository, scripts, startScript, temporaryDirectory } from "./processes";
+
+/** `npm start -- --backend`: the platform's own backend, as the Convex CLI fetches and runs it; that CLI is a stand-in here. */
+
+/** A project whose Convex CLI is the stand-in. */
+async function project(): Promise<string> {
+  const folder = await temporaryDirectory();
+  const cli = path.join(folder, "node_modules/convex");
+  await mkdir(path.join(cli, "bin"), { recursive: true });
+  await writeFile(path.join(cli, "package.json"), '{"name":"convex","version":"0.0.0","type":"module"}');
+  await cp(path.join(repository, "tests/stack/convexCli.mjs"), path.join(cli, "bin/main.js"));
+  for (const name of ["convex", "package.json", "tsconfig.json"])
+    await symlink(path.join(repository, name), path.join(folder, name));
+  return folder;
+}
+
+const started = async (cwd: string, env = {}) =>
+  startScript(path.join(scripts, "main.ts"), ["--backend"], { ...freePorts, TMPDIR: cwd, ...env }, { cwd });
+
+test("runs beside the stand-ins, with the service's settings and no other variable, and leaves nothing", async () => {
+  const folder = await project();
+  const stack = await started(folder, { OTHERS_SECRET: "not to be told" });
+  const { site, chain } = await addressesOf(stack);
+  const set = await (await fetch(`${site}/set`)).text();
+  expect(set).toContain(`CHAIN_RPC_URL="${chain}"`);
+  expect(set).toMatch(/^WALLET_ENCRYPTION_KEY="[0-9a-f]{64}"$/m);
+  expect(set).toContain('AUTH_ISSUER="https://auth.invalid"');
+  expect(set).not.toMatch(/OTHERS_SECRET|^PATH=|^CONVEX_|^LOG_LEVEL=/m);
+  stack.kill("SIGTERM");
+  expect(await stack.ended).toMatchObject({ code: 0 });
+  expect((await readdir(folder)).filter((name) => name.startsWith("backend-"))).toEqual([]);
+});
+
+test("says in a sentence that it cannot be fetched, and what does without it", async () => {
+  const folder = await project();
+  const stack = await started(folder, { STANDIN_FETCHES: "nothing" });
+  const { code, stderr } = await stack.ended;
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringContaining(
+      "The platform's own backend could not be started: Failed to fetch latest backend version. The Convex CLI fetches it from the internet the first time. Without --backend, npm start runs this repository's host, which needs no network.",
+    ),
+  ]);
+  expect((await readdir(folder)).filter((name) => name.startsWith("backend-"))).toEqual([]);
+});
