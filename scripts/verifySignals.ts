@@ -1631,11 +1631,17 @@ const OTHER_VENUE = 0.002;
 /** How far an exit may be from the minute's close, and a touch from its minute. */
 const CLOSE_HAIR = 0.0005;
 
-type Seen = { problems: string[]; checked: number; unseen: string[] };
+type Seen = {
+  problems: string[];
+  checked: number;
+  unseen: string[];
+  /** Told to have gaps, of which the market has every minute: late candles, or a loser that is to count as chance. */
+  gapless: string[];
+};
 
 /** Entries and ends worked out again from the market's minutes. */
 async function marketFindings(bets: readonly Bet[], market: Market): Promise<Seen> {
-  const found: Seen = { problems: [], checked: 0, unseen: [] };
+  const found: Seen = { problems: [], checked: 0, unseen: [], gapless: [] };
   for (const bet of bets) {
     const [from, to] = [Date.parse(bet.issued.generatedAt), Date.parse(bet.issued.expiresAt)];
     const seenAt = Date.parse(bet.issued.priceObservedAt);
@@ -1652,7 +1658,10 @@ async function marketFindings(bets: readonly Bet[], market: Market): Promise<See
     const position = positionOf(bet.issued);
     const end = endBy(minutes, { from, to }, position);
     const held = endBy(minutes, { from, to }, null);
-    if (bet.closed !== undefined && end !== null) say(differenceFrom(end, bet.closed, bet.issued.entry));
+    if (bet.closed !== undefined && end !== null) {
+      say(differenceFrom(end, bet.closed, bet.issued.entry));
+      if (bet.closed.gapMinutes > MAX_GAP_MINUTES) found.gapless.push(bet.name);
+    }
     if (bet.compared !== undefined && position !== null) {
       const mirror = endBy(minutes, { from, to }, mirrored(position));
       const {
@@ -2183,6 +2192,13 @@ export async function verify(
     scoredIn(read.stats.ALL) < statisticsIn(events, "ALL").calibration.logScore.n
   )
     found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
+  if (read.stats === undefined)
+    found.unchecked.push("the statistics that are shown: the record does not hold them");
+  // A copy can be told to be older than it is: then days are missing that nobody asks for.
+  if (Date.now() - readAt > DAY)
+    found.unchecked.push(
+      `what came after ${new Date(readAt).toISOString()}: that is when it says it was read`,
+    );
   const later = cutFindings(events, read.cuts).later;
   if (read.cuts === undefined) found.unchecked.push("the parts of the record: the record does not hold them");
   else if (later.length > 0)
@@ -2199,8 +2215,12 @@ export async function verify(
   if (market === undefined) {
     found.unchecked.push("entries and outcomes against the market: --candles reads its minutes");
   } else {
-    const { problems, checked, unseen } = await marketFindings(betsOf(read), market);
+    const { problems, checked, unseen, gapless } = await marketFindings(betsOf(read), market);
     found.problems.push(...problems);
+    if (gapless.length > 0)
+      found.notes.push(
+        `${gapless.length} signals tell gaps of which the market has every minute now, and count at most as chance and no worse: ${gapless.slice(0, 3).join(", ")}`,
+      );
     found.notes.push(`${checked} entries and outcomes are those of the market's minutes`);
     if (unseen.length > 0)
       found.unchecked.push(

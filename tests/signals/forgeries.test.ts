@@ -382,6 +382,7 @@ test("an honest record holds, and it is told what was not looked at", async () =
   expect(found.problems).toEqual([]);
   expect(found.notes).toEqual(["14 entries and outcomes are those of the market's minutes"]);
   expect(found.unchecked).toEqual([
+    expect.stringMatching(/what came after 2026-01-13T08:00:/),
     expect.stringMatching(/how far the price had moved/),
     expect.stringMatching(/which model wrote a signal/),
   ]);
@@ -470,6 +471,13 @@ describe("a record does not hold against its anchors with", () => {
   test.each(BY_ANCHORS)("%s", async (_name, record, chain, found) => {
     expect(await problemsOf(record(), { chain: chain(), anchor: ADDRESS })).toMatch(found);
   });
+});
+
+test("gaps that the market does not have are told", async () => {
+  const record = lossesAs(() => ({ gapMinutes: 60 }));
+  const { notes, problems } = await verify(record, { market });
+  expect(problems).toEqual([]);
+  expect(notes.join()).toMatch(/\d signals tell gaps of which the market has every minute now/);
 });
 
 test("a head that was published does not let the chain be rewritten", async () => {

@@ -2,7 +2,7 @@ import type { MutationCtx } from "../../_generated/server";
 import { codeHash } from "../../messenger/codes";
 import { linkOfAccount } from "../../messenger/model";
 import { confirmLink, dropLink } from "../../messenger/owners";
-import { pseudonymOf } from "../../users/model";
+import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { walletOf } from "../../wallets/model";
 import { linkedCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
 import { unconfirmedLinkOf } from "../model";

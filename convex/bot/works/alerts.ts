@@ -6,7 +6,7 @@ import type { AlertCard } from "../../alerts/cards";
 import { answerWords, reasonsFor, type Answered } from "../../alerts/desk";
 import { charge } from "../../lib/limits/charges";
 import type { Caller } from "../../lib/limits/callers";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { isChatUser } from "../../messenger/model";
 import { notice } from "../cards";
 import type { Step, Work } from "../tables";
