@@ -248,7 +248,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         const key = `chat_${++orders}`;
         const asked = { userId, messengerId, wish, key, found };
         const shown = await t.mutation(internal.wallets.orders.chatOrders.propose, asked).catch(() => null);
-        const id = /approve (\S+)/.exec(JSON.stringify(shown?.buttons ?? ""))?.[1]?.replace(/\W+$/, "");
+        const id = /approve (\w+)/.exec(JSON.stringify(shown?.buttons ?? ""))?.[1];
         const row = await t
           .run((ctx) =>
             ctx.db.get("approvals", ctx.db.normalizeId("approvals", id ?? "") ?? ("" as Id<"approvals">)),
