@@ -23,6 +23,7 @@ import type * as account_ownership from "../account/ownership.js";
 import type * as account_pendingClaims from "../account/pendingClaims.js";
 import type * as account_recipients from "../account/recipients.js";
 import type * as account_recovery from "../account/recovery.js";
+import type * as account_requests from "../account/requests.js";
 import type * as account_tables from "../account/tables.js";
 import type * as account_waitingClaims from "../account/waitingClaims.js";
 import type * as alerts_allowances from "../alerts/allowances.js";
@@ -620,6 +621,7 @@ declare const fullApi: ApiFromModules<{
   "account/pendingClaims": typeof account_pendingClaims;
   "account/recipients": typeof account_recipients;
   "account/recovery": typeof account_recovery;
+  "account/requests": typeof account_requests;
   "account/tables": typeof account_tables;
   "account/waitingClaims": typeof account_waitingClaims;
   "alerts/allowances": typeof alerts_allowances;

@@ -3,7 +3,7 @@ import type { Doc } from "../_generated/dataModel";
 import { signed } from "../lib/text/numbers";
 import { cut, dollars, groupedDigits } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
-import type { Paragraph, Span } from "../messenger/format";
+import type { Paragraph } from "../messenger/format";
 import type { Collection } from "../research/model";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";

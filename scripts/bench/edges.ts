@@ -126,7 +126,6 @@ export function claims(setting: Setting, { histories, seed }: { histories: numbe
 }
 
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 const START = Date.UTC(2026, 0, 5, 8);
 const YEAR_S = 365 * 86_400;
 /** Candles after the issue's, in seconds: minutes at first, when levels are near, and longer ones from there on. */

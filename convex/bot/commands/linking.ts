@@ -21,7 +21,7 @@ export const linkingCommands: readonly Command[] = [
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
     run: async (ctx, request) => {
-      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
+      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx, request);
       return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
     },
   },
