@@ -5,12 +5,10 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { GenericValidator } from "convex/values";
 import { STORED } from "./storedShapes";
-
-const LITERALS = `import { literals } from "convex-helpers/validators";`;
 
 const convex = fileURLToPath(new URL("../convex", import.meta.url));
 const files = Object.entries(STORED).map(([file, { from, parts = {}, validators }]) => {
@@ -24,7 +22,7 @@ const files = Object.entries(STORED).map(([file, { from, parts = {}, validators 
   });
   const head = [
     `import { v } from "convex/values";`,
-    ...(lines.some((line) => line.includes("literals(")) ? [LITERALS] : []),
+    ...(lines.some((line) => line.includes("literals(")) ? [importOfLiterals(file)] : []),
     `/** What is stored of the shapes of \`${from}\`. Written by \`npm run codegen\`; a test holds both against one another. */`,
   ];
   writeFileSync(path, [...head, ...lines, ""].join("\n\n"));
@@ -92,4 +90,8 @@ function required(validator: GenericValidator, named: Named): string {
     default:
       throw new Error(`Nothing stored by a shape is of the kind ${validator.kind}`);
   }
+}
+
+function importOfLiterals(file: string): string {
+  return `import { literals } from "${posix.relative(posix.dirname(file), "lib/literals")}";`;
 }

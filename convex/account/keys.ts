@@ -6,7 +6,7 @@ import { recordAudit } from "../lib/records/audit";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { formatUnits, microUsdFrom } from "../lib/money/amounts";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { DAY, dateTime } from "../lib/time";
 import { tellEverywhere } from "../messenger/notices";
 import { FREEZE } from "../messenger/owners";

@@ -1,14 +1,11 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx } from "../_generated/server";
-import type { Asked, Known } from "../lib/http/router";
-import { vCredential, type Credential } from "../lib/limits/callers";
+import { internalQuery } from "../_generated/server";
+import { vCredential } from "../lib/limits/callers";
 import { isGuessable } from "../lib/records/ids";
-import { iso } from "../lib/time";
-import { noted, shownBy } from "../users/access";
+import { shownBy } from "../users/access";
 import { levelOf } from "../users/levels";
 import { ownerOf } from "../users/model";
-import { accountNamed, replacedId } from "../users/names";
+import { accountNamed } from "../users/names";
 import { vLevel } from "../users/tables";
 import { openClaimOf } from "./waitingClaims";
 
@@ -24,11 +21,13 @@ const vId = v.object({
   claim: v.union(v.object({ dueAt: v.number(), told: v.boolean() }), v.null()),
 });
 
+export type NamedId = Infer<typeof vId>;
+
 /** `null` for an id in whose place its owner has put another. */
 export const known = internalQuery({
   args: { name: v.string(), keyHash: v.optional(v.string()), shows: v.boolean(), now: v.number() },
   returns: v.union(vId, v.null()),
-  handler: async (ctx, { name, keyHash, shows, now }): Promise<Infer<typeof vId> | null> => {
+  handler: async (ctx, { name, keyHash, shows, now }): Promise<NamedId | null> => {
     const userId = await accountNamed(ctx, name);
     if (userId === null) return null;
     const owner = await ownerOf(ctx, userId);
@@ -42,27 +41,3 @@ export const known = internalQuery({
     return { userId, credential, level: null, claim: waits };
   },
 });
-
-/** For actions. @throws AppError `not_found` for an id in whose place its owner has put another. */
-export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: Asked): Promise<Known> {
-  const asked = { name, ...(keyHash === undefined ? {} : { keyHash }), shows, now: Date.now() };
-  const id: Infer<typeof vId> | null = await ctx.runQuery(internal.account.namedIds.known, asked);
-  if (id === null) throw replacedId();
-  const { userId, credential, level, claim } = id;
-  if (credential !== null) await noted(ctx, credential, keyHash);
-  return {
-    userId,
-    credential,
-    told: (by) => {
-      if (level !== null && SHOWN.includes(by ?? "unclaimed")) return { owner: { level } };
-      if (claim === null) return {};
-      return { claimPending: iso(claim.dueAt), claimContest: claim.told ? "code" : "operator" };
-    },
-  };
-}
-
-/**
- * To these every answer tells besides its own that the id has an owner, so that nobody who only guessed it pays money in;
- * to others that a claim of it waits.
- */
-const SHOWN: readonly Credential[] = ["id", "owner", "key"];

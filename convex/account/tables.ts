@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 
 /** What can stand on a userId before its owner claims it. */

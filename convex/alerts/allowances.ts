@@ -1,6 +1,6 @@
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { AppError } from "../lib/errors";
 import { ownerOf } from "../users/model";
 

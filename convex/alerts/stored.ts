@@ -1,6 +1,6 @@
 import { v } from "convex/values";
 
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 
 /** What is stored of the shapes of `alerts/language/conditions`. Written by `npm run codegen`; a test holds both against one another. */
 

@@ -1,7 +1,8 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import * as z from "zod";
 import { internal } from "../_generated/api";
-import { equalBytes, sha256Hex } from "../lib/security/crypto";
+import { equalBytes } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { endpoint, type MountedEndpoint, type RequestHead } from "../lib/http/endpoint";

@@ -52,7 +52,7 @@ export const advance = change(
     if (!(await end(ctx, job))) return;
     if (step.kind === "wait") return giveUp(ctx, row, LATE);
     await ctx.db.delete("botJobs", jobId);
-    if (step.kind === "respond") await respond(ctx, sender, step.text);
+    if (step.kind === "respond") await respond(ctx, sender, step.text, { isLate: work.kind === "prices" });
     if (step.kind !== "answer") return;
     // An account that was unlinked since hears nothing of the user any more.
     const userId = await userOfAccount(ctx, sender.messengerId);

@@ -25,11 +25,15 @@ export async function respond(
   ctx: MutationCtx,
   sender: Sender,
   text: string,
-  { forwarded = false, tapped }: { forwarded?: boolean; tapped?: Tapped | undefined } = {},
+  {
+    forwarded = false,
+    tapped,
+    isLate = false,
+  }: { forwarded?: boolean; tapped?: Tapped | undefined; isLate?: boolean } = {},
 ): Promise<void> {
   const userId = await userOfAccount(ctx, sender.messengerId);
   const isTap = tapped !== undefined;
-  const { answer, buttons, later } = await outcomeOf(ctx, { sender, userId, text, forwarded, isTap });
+  const { answer, buttons, later } = await outcomeOf(ctx, { sender, userId, text, forwarded, isTap, isLate });
   const isOpen = sender.alone && (await unconfirmedLinkOf(ctx, sender)) !== null;
   const isTold = [UNCONFIRMED, WRONG_CODE].some((one) => JSON.stringify(answer[0]) === JSON.stringify(one));
   const said = isOpen && !isTold ? [UNCONFIRMED, ...answer] : answer;
@@ -46,19 +50,17 @@ function placeOf(text: string, tapped: Tapped | undefined): Card["replaces"] {
   return { messageId: tapped.messageId, isPicture: !tapped.isText };
 }
 
-type Said = { sender: Sender; userId: string | null; text: string; forwarded: boolean; isTap: boolean };
+type Said = Omit<Request, "argument"> & { text: string; forwarded: boolean };
 
-async function outcomeOf(
-  ctx: MutationCtx,
-  { sender, userId, text, forwarded, isTap }: Said,
-): Promise<Outcome> {
+async function outcomeOf(ctx: MutationCtx, { text, forwarded, ...said }: Said): Promise<Outcome> {
   if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
   const parsed = parseCommand(text);
-  if (parsed === null) return questionOf(ctx, { sender, userId, argument: text.trim(), isTap }, forwarded);
+  const { sender, userId } = said;
+  if (parsed === null) return questionOf(ctx, { ...said, argument: text.trim() }, forwarded);
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
   if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
-  const request = { sender, userId, argument: parsed.argument, isTap };
+  const request = { ...said, argument: parsed.argument };
   if (command.access !== "anywhere" && !sender.alone) {
     return { answer: notice(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "") };
   }
@@ -73,7 +75,7 @@ async function questionOf(ctx: MutationCtx, request: Request, forwarded: boolean
   const { argument: question } = request;
   if (question === "") return { answer: help() };
   // A coin's name alone asks for its price, which needs no model.
-  const price = await priceOutcome(ctx, withoutTrailing(question, "? "));
+  const price = await priceOutcome(ctx, withoutTrailing(question, "? "), question, request);
   if (price !== null) return price;
   const order = forwarded ? null : plainOrder(request);
   if (order !== null) return order;

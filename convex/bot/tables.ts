@@ -46,6 +46,8 @@ const vWork = v.union(
   /** Why an alert has fired. */
   v.object({ kind: v.literal("why"), userId: v.string(), alertId: v.string() }),
   v.object({ kind: v.literal("order"), userId: v.string(), order: vOrder }),
+  /** Prices that nobody has asked for before are taken, and `text` is answered then. */
+  v.object({ kind: v.literal("prices"), tokens: v.array(v.string()), text: v.string() }),
   /** `text` is what to be alerted of, in the user's words. */
   v.object({ kind: v.literal("alert"), userId: v.string(), text: v.string() }),
 );
@@ -61,7 +63,7 @@ export const vStep = v.union(
   }),
   /** The research of this ticket is under way. */
   v.object({ kind: v.literal("wait"), ticket: vTicket }),
-  /** A command that is meant for this bot. */
+  /** What is answered as if it came now: a command that is meant for this bot. */
   v.object({ kind: v.literal("respond"), text: v.string() }),
   v.object({ kind: v.literal("drop") }),
 );

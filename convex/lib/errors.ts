@@ -1,4 +1,4 @@
-import { literals } from "convex-helpers/validators";
+import { literals } from "./literals";
 import { ConvexError, type Value } from "convex/values";
 
 /** Every failure a caller can be told about, and its HTTP status. */

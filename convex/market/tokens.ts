@@ -4,7 +4,7 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { vCaller } from "../lib/limits/callers";
 import { vTicket, type Ticket } from "../lib/refreshes";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";

@@ -1,5 +1,5 @@
 import { v, type ObjectType } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import type { Doc } from "../_generated/dataModel";
 import { internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";

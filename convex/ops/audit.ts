@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internalQuery } from "../_generated/server";
 import { OPERATOR } from "../lib/records/audit";
-import { pseudonym } from "../lib/security/crypto";
+import { pseudonym } from "../lib/security/pseudonyms";
 import { optional, required } from "../lib/env";
 import { iso } from "../lib/time";
 

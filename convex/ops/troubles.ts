@@ -1,4 +1,4 @@
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import type { Infer } from "convex/values";
 import { HOUR, SECOND } from "../lib/time";
 

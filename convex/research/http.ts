@@ -24,7 +24,7 @@ import { readThrough } from "../lib/readThrough";
 import { iso } from "../lib/time";
 import { symbolIn } from "../lib/money/tokens";
 import { assertMay } from "../users/access";
-import { pseudonymOf } from "../users/model";
+import { pseudonymOf } from "../lib/security/pseudonyms";
 import { CACHE_MS, FAILURE_STANDS_MS } from "./freshness";
 import type { Result, SourceStates } from "./shapes";
 import { researchStatus } from "./statusHttp";

@@ -1,6 +1,6 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { iso } from "../lib/time";
 import type { Lane } from "../lib/work/lanes";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";

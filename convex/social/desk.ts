@@ -4,6 +4,7 @@ import type { ActionCtx } from "../_generated/server";
 import { payerOf } from "../lib/budget/payers";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
+import { reasonOf } from "../lib/text/failures";
 import { log } from "../lib/log";
 import { worker } from "../lib/work/desk";
 import { completeStructured } from "../providers/models/structure";
@@ -36,6 +37,7 @@ export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one)
     await ctx.runMutation(internal.social.mentions.postpone, {
       ...one,
       reason: failure?.message ?? "Internal error",
+      said: failure === null ? "Something went wrong on my side." : reasonOf(failure),
       outcome: outcomeOf(failure?.code),
     });
   }

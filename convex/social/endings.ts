@@ -6,13 +6,14 @@ import { mentionCard } from "./cards";
 import { giveBack } from "./limits";
 import type { MentionStatus } from "./tables";
 
-export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string };
+/** `said`: the reason in words of its author, where they are others. */
+export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; said?: string };
 
 /** Ends a pending mention and tells its author's user, if there is one. A second ending changes nothing. */
 export async function endMention(
   ctx: MutationCtx,
   mentionId: Id<"mentions">,
-  { status, reason }: Ending,
+  { status, reason, said = reason }: Ending,
   now: number,
 ): Promise<void> {
   const row = await ctx.db.get("mentions", mentionId);
@@ -29,6 +30,6 @@ export async function endMention(
   await enqueueCard(ctx, {
     userId: row.userId,
     kind: "mention",
-    paragraphs: mentionCard(row, { status, reason }, trade),
+    paragraphs: mentionCard(row, { status, reason: said }, trade),
   });
 }

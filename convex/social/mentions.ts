@@ -164,8 +164,8 @@ export const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.liter
 
 /** After a try that failed: another one later, or the end. */
 export const postpone = change(
-  { ...vTry, reason: v.string(), outcome: vOutcome },
-  async (ctx, { mentionId, job, reason, outcome }) => {
+  { ...vTry, reason: v.string(), said: v.string(), outcome: vOutcome },
+  async (ctx, { mentionId, job, reason, said, outcome }) => {
     if ((await underWayAt(ctx, { mentionId, job })) === null) return;
     const pause = PAUSES_MS[job.attempt - 1];
     if (outcome === "retry" && pause !== undefined) {
@@ -173,6 +173,6 @@ export const postpone = change(
       return;
     }
     const status = outcome === "ignored" ? outcome : "failed";
-    await endMention(ctx, mentionId, { status, reason }, Date.now());
+    await endMention(ctx, mentionId, { status, reason, said }, Date.now());
   },
 );

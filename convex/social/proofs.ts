@@ -1,7 +1,7 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
 import { newCode } from "../messenger/codes";

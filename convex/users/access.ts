@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import type { Doc } from "../_generated/dataModel";
 import { internal } from "../_generated/api";
 import { internalQuery, mutation, type ActionCtx, type QueryCtx } from "../_generated/server";
@@ -12,7 +12,7 @@ import { keyOf } from "./keys";
 import { levelOf, type Standing } from "./levels";
 import { ownerOf, requireUser } from "./model";
 import { nameOf } from "./names";
-import { vLevel, vScope } from "./tables";
+import { vScope } from "./tables";
 
 /**
  * Who may do what for a `userId`: a credential of the caller's, the account's level, and the verdict on both. Nothing else

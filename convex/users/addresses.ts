@@ -10,7 +10,8 @@ import { siteUrl } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { iso, MINUTE } from "../lib/time";
-import { addressesOf, linkOf, MAX_ADDRESSES, pseudonymOf, requireUser } from "./model";
+import { addressesOf, linkOf, MAX_ADDRESSES, requireUser } from "./model";
+import { pseudonymOf } from "../lib/security/pseudonyms";
 
 /** Proving that an address is the user's: a challenge, signed with the address's key (`users/linking`), once. */
 

@@ -3,8 +3,6 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
-import { pseudonym } from "../lib/security/crypto";
-import { optional, required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { rowsBy } from "../lib/records/rows";
 
@@ -51,11 +49,6 @@ export async function linkedUser(ctx: QueryCtx, address: string): Promise<string
 /** The link of an address (any case), or `null`. */
 export async function linkOf(ctx: QueryCtx, address: string): Promise<Doc<"linkedAddresses"> | null> {
   return getOneFrom(ctx.db, "linkedAddresses", "by_address", address.toLowerCase());
-}
-
-/** The name under which a user may be shown to others. @throws AppError `not_configured` without any key. */
-export function pseudonymOf(userId: string): string {
-  return pseudonym(userId, optional("WALLET_ENCRYPTION_KEY") ?? required("LLM_GATEWAY_API_KEY"));
 }
 
 /** At most this many addresses can be linked to one user. */

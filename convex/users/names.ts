@@ -6,7 +6,7 @@ import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
 import { rowsByBoth } from "../lib/records/rows";
-import { sha256Hex } from "../lib/security/crypto";
+import { sha256Hex } from "../lib/security/digests";
 
 /**
  * The id by which callers name an account. Whoever knows one that nobody owns moves its money, so no row keeps such an id: the

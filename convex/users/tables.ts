@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import { ofUser, older, type RecordsOf } from "../lib/records/records";
 
 export const vLevel = literals("closed", "guarded", "open");

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import { vPriceSource } from "../prices/tables";
 import { ofUser, older, type RecordsOf } from "../lib/records/records";
 import { SYMBOLS } from "./tokens";

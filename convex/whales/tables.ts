@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../lib/literals";
 import { waiting, type RecordsOf } from "../lib/records/records";
 import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
 import { vMovement, vPublicAlert } from "./stored";

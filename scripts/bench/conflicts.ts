@@ -16,7 +16,7 @@ const SECONDS = 20;
 /** What a mutation takes on the platform, from its first reading to its commit. */
 const MEAN_MS = [40];
 const ANSWER_MS = { llm: 3 * SECOND, sentiment: 45 * SECOND, messenger: 300, tickers: 200, chain: 50 };
-const MOST_SHARE = 5;
+const MOST_SHARE = 2;
 /** A caller has an answer by then. */
 const AFTERMATH = 30 * SECOND;
 

@@ -222,7 +222,6 @@ describe("prices", () => {
     vi.stubEnv("LLM_GATEWAY_API_KEY", "");
     await priced(app, 104_000);
     // Nobody has collected the list of coins before: whoever asks first has that done.
-    expect((await say(app, "/price sol"))[0]).toContain("I know no price of that");
     expect((await say(app, "/price sol"))[0]).toMatch(
       /^<b>SOL \$1\d\d\.\d\d [▲▼] [+−]\d\.\d\d\u202F% in 24 h<\/b>\n5 Jan 2026/,
     );
@@ -237,5 +236,28 @@ describe("prices", () => {
     // Two taps to the first alert.
     expect((await tap(app, "Set an alert"))[0]?.text).toMatch(/^<b>❔ BTC at \$1\d\d,000 or above/);
     expect((await tap(app, "Set"))[0]?.text).toContain("Alert 1 is on");
+  });
+});
+
+describe("on a fresh deployment", () => {
+  test("/start shows three live prices at once, and one tap on each of them more", async ({ app }) => {
+    const [welcome, ...more] = await say(app, "/start");
+    expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
+    expect(more).toEqual([]);
+    expect(app.standins.sent("llm")).toEqual([]);
+  });
+
+  test("a coin's name alone is its price, and any other word is none", async ({ app }) => {
+    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
+    expect((await say(app, "sol"))[0]).toMatch(/^<b>SOL \$1\d\d\.\d\d/);
+    expect((await say(app, "hello", { answers: 2 }))[0]).toBe("Thinking…");
+  });
+
+  test("/start says what can be done where nobody tells a price", async ({ app }) => {
+    for (const name of ["tickers", "coingecko", "coinbase", "binance"] as const)
+      app.standins.fail(name, { mode: "status", status: 500 });
+    const [welcome] = await say(app, "/start");
+    expect(welcome).toMatch(/^<b>Welcome!<\/b>\n\nTell me in your own words/);
+    expect(app.cards()).toHaveLength(1);
   });
 });

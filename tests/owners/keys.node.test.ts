@@ -1,7 +1,7 @@
 import type { FunctionArgs } from "convex/server";
 import { describe, expect, test as base } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { sha256Hex } from "../../convex/lib/security/crypto";
+import { sha256Hex } from "../../convex/lib/security/digests";
 import { chain, useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";

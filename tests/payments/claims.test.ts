@@ -1,7 +1,7 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import type { Id } from "../../convex/_generated/dataModel";
-import { sha256Hex } from "../../convex/lib/security/crypto";
+import { sha256Hex } from "../../convex/lib/security/digests";
 import { NEVER } from "../../convex/lib/time";
 import { type App, createApp, test as appTest } from "../support/app";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sha256Hex } from "../../convex/lib/security/crypto";
+import { sha256Hex } from "../../convex/lib/security/digests";
 import {
   addDay,
   boundsOf,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect } from "vitest";
 import { canonicalJson, GENESIS, isOfDay } from "../../convex/signals/record/chain";
 import type { SignalEvent } from "../../convex/signals/record/events";
-import { sha256Hex } from "../../convex/lib/security/crypto";
+import { sha256Hex } from "../../convex/lib/security/digests";
 import { problemsOfRecord } from "../../scripts/verifySignals";
 import { closeApp, createApp } from "../support/app";
 import { rechained, recordOf, type SignalRecord } from "./record";

@@ -197,7 +197,7 @@ describe("a model's answer", () => {
     });
     expect(app.standins.sent("llm")).toHaveLength(8);
     expect(await app.rows("trades")).toEqual([]);
-    expect(app.cards().at(-1)?.text).toMatch(/could not be carried out[\s\S]*unusable answer/);
+    expect(app.cards().at(-1)?.text).toMatch(/could not be carried out[\s\S]*does not answer just now/);
   });
 
   test("that asks for no trade leaves one of unknown action, and the user is told", async () => {

@@ -1,6 +1,6 @@
 import type { MutationCtx } from "../../_generated/server";
-import { failureOf, STATUS } from "../../lib/errors";
-import { spokenFailure } from "../../lib/text/failures";
+import { failureOf } from "../../lib/errors";
+import { reasonOf } from "../../lib/text/failures";
 import type { Button, Paragraph } from "../../messenger/format";
 import { notice } from "../cards";
 import type { Sender, Work } from "../tables";
@@ -16,6 +16,8 @@ export type Request = {
   argument: string;
   /** Whether a button said it: what is armed or ended by a tap is not by words. */
   isTap: boolean;
+  /** Whether what it needed was fetched for it: it is answered with what there is. */
+  isLate: boolean;
 };
 
 /**
@@ -37,11 +39,6 @@ export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promi
     if (failure === null) throw error;
     return { answer: notice(reasonOf(failure)) };
   }
-}
-
-/** Why something was refused or failed, for the person in the chat. */
-export function reasonOf({ code, message }: NonNullable<ReturnType<typeof failureOf>>): string {
-  return code === "paused" ? `${message}.` : spokenFailure(STATUS[code], message);
 }
 
 type Base = {

@@ -2,7 +2,7 @@ import type { MutationCtx } from "../../_generated/server";
 import { codeHash } from "../../messenger/codes";
 import { linkOfAccount } from "../../messenger/model";
 import { confirmLink, dropLink } from "../../messenger/owners";
-import { pseudonymOf } from "../../users/model";
+import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { walletOf } from "../../wallets/model";
 import { linkedCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
 import { unconfirmedLinkOf } from "../model";
@@ -21,7 +21,7 @@ export const linkingCommands: readonly Command[] = [
     access: "anywhere",
     // A deep link (t.me/<bot>?start=CODE) arrives as this command.
     run: async (ctx, request) => {
-      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx);
+      if (request.argument === "" || !request.sender.alone) return startOutcome(ctx, request);
       return (await ownerOffer(ctx, request)) ?? connect(ctx, request);
     },
   },

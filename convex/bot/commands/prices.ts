@@ -6,7 +6,7 @@ import type { Fact } from "../../evidence/tables";
 import { sourceName } from "../../lib/publicSources";
 import { dollars } from "../../lib/text/strings";
 import { dateTime, DAY, MINUTE } from "../../lib/time";
-import { symbolIn } from "../../lib/money/tokens";
+import { isMajor, symbolIn } from "../../lib/money/tokens";
 import { lastObservation } from "../../alerts/history/observations";
 import { COIN } from "../../alerts/language/grammar";
 import { lineOf } from "../../alerts/language/wordings";
@@ -64,14 +64,26 @@ function alertButton({ token, priceUsd }: Known, text: string, factor: number): 
   return { text, command: `alert ${lineOf({ kind: "price", token, direction, levelUsd })}` };
 }
 
-/** A coin's price, by its symbol or name as it was written; `null` where no such coin has one. */
-export async function priceOutcome(ctx: MutationCtx, written: string): Promise<Outcome | null> {
+/**
+ * A coin's price, by its symbol or name as it was written; `null` where no such coin has one. Of a major
+ * coin that nobody has asked for before it is taken first, and `text` is answered then.
+ */
+export async function priceOutcome(
+  ctx: MutationCtx,
+  written: string,
+  text: string,
+  { isLate }: Pick<Request, "isLate">,
+): Promise<Outcome | null> {
   if (written.length > 40 || /\s\S+\s\S+\s/.test(written)) return null;
   const facts = await listedFacts(ctx);
   const asked = symbolIn(written.trim());
   const token = symbolAmong(facts, asked) ?? asked;
-  const known = COIN.test(token) ? await knownPrice(ctx, token, facts) : null;
-  if (known === null) return null;
+  if (!COIN.test(token)) return null;
+  const known = await knownPrice(ctx, token, facts);
+  if (known === null)
+    return isMajor(token) && !isLate
+      ? { answer: [], later: { kind: "prices", tokens: [token], text } }
+      : null;
   const answer: Paragraph[] = [[{ bold: line(known) }, `\n${dateTime(known.observedAt)} (${known.source})`]];
   const [above, below] = [
     alertButton(known, `Alert at ${signed(5, 0)}`, 1.05),
@@ -82,11 +94,14 @@ export async function priceOutcome(ctx: MutationCtx, written: string): Promise<O
 
 const SHOWN = ["BTC", "ETH", "SOL"];
 
-/** Three live prices, and what to do with them. */
-export async function startOutcome(ctx: MutationCtx): Promise<Outcome> {
+/** Three live prices, and what to do with them. Those that nobody has asked for before are taken first. */
+export async function startOutcome(ctx: MutationCtx, { isLate }: Pick<Request, "isLate">): Promise<Outcome> {
   const facts = await listedFacts(ctx);
   const all = await Promise.all(SHOWN.map((token) => knownPrice(ctx, token, facts)));
   const known = all.filter((one) => one !== null);
+  const unknown = SHOWN.filter((token) => known.every((one) => one.token !== token));
+  if (unknown.length > 0 && !isLate)
+    return { answer: [], later: { kind: "prices", tokens: unknown, text: "/start" } };
   const [first] = known;
   const set =
     first === undefined
@@ -110,12 +125,15 @@ export const priceCommand: Command = {
   summary: "What a coin costs; its name alone works too",
   access: "anywhere",
   inPlace: true,
-  run: async (ctx: MutationCtx, { argument }: Request) =>
-    (await priceOutcome(ctx, argument === "" ? "BTC" : argument)) ?? {
+  run: async (ctx: MutationCtx, request: Request) => {
+    const coin = request.argument === "" ? "BTC" : request.argument;
+    const unknown = {
       answer: notice(
         "I know no price of that: ",
         { command: "price" },
         " SOL. I follow the 100 largest coins.",
       ),
-    },
+    };
+    return (await priceOutcome(ctx, coin, `/price ${coin}`, request)) ?? unknown;
+  },
 };

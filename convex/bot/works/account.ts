@@ -4,7 +4,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { failureOf } from "../../lib/errors";
 import type { Paragraph } from "../../messenger/format";
 import { chatUser } from "../../messenger/model";
-import { pseudonymOf } from "../../users/model";
+import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { portfolioOf } from "../../wallets/holdings";
 import { ensureWallet } from "../../wallets/model";
 import { linkedCard, notice, portfolioCard } from "../cards";

@@ -4,9 +4,10 @@ import type { ActionCtx } from "../../_generated/server";
 import { openCard, proposalCard, whyCard } from "../../alerts/answerCards";
 import type { AlertCard } from "../../alerts/cards";
 import { answerWords, reasonsFor, type Answered } from "../../alerts/desk";
+import { sampleCoins } from "../../alerts/history/coins";
 import { charge } from "../../lib/limits/charges";
 import type { Caller } from "../../lib/limits/callers";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { isChatUser } from "../../messenger/model";
 import { notice } from "../cards";
 import type { Step, Work } from "../tables";
@@ -14,7 +15,11 @@ import { answerOf, type Workers } from "./work";
 
 /** What the bot is asked of alerts. */
 
-export const alertWorkers: Workers<"alert" | "why"> = {
+export const alertWorkers: Workers<"alert" | "why" | "prices"> = {
+  prices: async (ctx, { work: { tokens, text } }) => {
+    await sampleCoins(ctx, tokens);
+    return { kind: "respond", text };
+  },
   alert: (ctx, { work }) => alerted(ctx, work),
   why: async (ctx, { work: { userId, alertId } }) =>
     answerOf(whyCard(await reasonsFor(ctx, { userId, alertId }))),

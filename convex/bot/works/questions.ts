@@ -4,7 +4,7 @@ import { DEFAULT_AGENT } from "../../chat/agents";
 import { answer as answerQuestion } from "../../chat/replies";
 import { required } from "../../lib/env";
 import { charge } from "../../lib/limits/charges";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { linkedCitations } from "../../messenger/citations";
 import { chatUser } from "../../messenger/model";
 import { botUsername } from "../../providers/messenger";

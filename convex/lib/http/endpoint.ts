@@ -3,7 +3,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { prefersHtml } from "./accept";
 import { required, setting, type Variable } from "../env";
 import { callerAddress } from "./callerAddress";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 import { AppError, type ErrorCode } from "../errors";
 import { chargeAddress, chargeUser, leftFor, type LimitName } from "../limits/charges";
 import type { Caller, Credential } from "../limits/callers";

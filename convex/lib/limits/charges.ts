@@ -1,7 +1,7 @@
 import { calculateRateLimit, MINUTE, HOUR, RateLimiter } from "@convex-dev/rate-limiter";
 import { components } from "../../_generated/api";
 import type { ActionCtx, MutationCtx } from "../../_generated/server";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 import type { AppError } from "../errors";
 import { countGuessAt, refuseGuessingAt } from "./pools";
 import { quotaHeaders, quotaName, type Quota } from "./quotas";

@@ -1,6 +1,6 @@
 import { internal } from "../../_generated/api";
 import type { ActionCtx, MutationCtx } from "../../_generated/server";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 import { quotaName } from "./quotas";
 import { usedUp } from "./refusals";
 import { holdersOf, takeOne, windowOf, type Pool, type Taking } from "./shares";

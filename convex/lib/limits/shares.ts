@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 
 /**
  * What many take from one pool in a window of time: a class of callers' part of the day's budget, the wallets that

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { internalMutation, type ActionCtx, type MutationCtx } from "../../_generated/server";
 import { rateLimiter } from "../limits/charges";
 import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 import { SECOND, sleep } from "../time";
 import { together } from "./together";
 

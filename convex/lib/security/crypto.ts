@@ -3,11 +3,6 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** SHA-256 of a text, as 64 lower-case hex digits. */
-export function sha256Hex(text: string): string {
-  return bytesToHex(sha256(utf8ToBytes(text)));
-}
-
 /** The 32-byte master key from its configured form: 64 hex digits, or base64 of 32 bytes. */
 export function masterKey(configured: string): Uint8Array {
   if (/^[0-9a-fA-F]{64}$/.test(configured)) return hexToBytes(configured.toLowerCase());
@@ -31,13 +26,4 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   let difference = 0;
   for (let i = 0; i < a.length; i++) difference |= (a[i] ?? 0) ^ (b[i] ?? 0);
   return difference === 0;
-}
-
-/**
- * The name under which one user's work is shown to others: stable, and useless as a credential.
- * Keyed by the deployment's encryption key, or its gateway key where there is none yet.
- */
-export function pseudonym(userId: string, configuredKey: string): string {
-  const key = subkey(utf8ToBytes(configuredKey), "user pseudonym");
-  return `usr_${bytesToHex(hmacSha256(key, utf8ToBytes(userId))).slice(0, 24)}`;
 }

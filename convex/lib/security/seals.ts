@@ -1,7 +1,8 @@
 import type { FunctionReference } from "convex/server";
 import { v, type Infer } from "convex/values";
 import type { ActionCtx } from "../../_generated/server";
-import { equalBytes, hmacSha256, masterKey, sha256Hex, subkey } from "./crypto";
+import { equalBytes, hmacSha256, masterKey, subkey } from "./crypto";
+import { sha256Hex } from "./digests";
 import { optional, required } from "../env";
 import { AppError, messageOf } from "../errors";
 import { log } from "../log";

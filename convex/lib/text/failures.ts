@@ -1,3 +1,5 @@
+import { STATUS, type ErrorCode } from "../errors";
+
 /** What only programs and whoever runs the service would understand, in the words of those who use it; by HTTP status. */
 const SPOKEN: Readonly<Record<number, string>> = {
   405: "This address is for programs.",
@@ -12,4 +14,9 @@ export function spokenFailure(status: number, message: string): string {
   if (words === undefined) return `${message}.`;
   const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
   return nothing === undefined ? words : `Nothing ${nothing}. ${words}`;
+}
+
+/** Why something was refused or failed, for the person in the chat. */
+export function reasonOf({ code, message }: { code: ErrorCode; message: string }): string {
+  return code === "paused" ? `${message}.` : spokenFailure(STATUS[code], message);
 }

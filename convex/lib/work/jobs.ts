@@ -4,7 +4,7 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { sha256Hex } from "../security/crypto";
+import { sha256Hex } from "../security/digests";
 import { messageOf } from "../errors";
 import { log } from "../log";
 import { MINUTE } from "../time";

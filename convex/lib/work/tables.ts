@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../literals";
 import type { RecordsOf } from "../records/records";
 
 /** Who has a lane for model calls, in the order in which they get free places. */

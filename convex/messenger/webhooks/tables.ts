@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../../lib/literals";
 import { made, ofUser, type RecordsOf } from "../../lib/records/records";
 
 /** What everybody may be told of. */

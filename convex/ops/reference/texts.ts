@@ -1,6 +1,6 @@
 import { siteUrl } from "../../lib/env";
 import { respond, type Answering } from "../../lib/http/router";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { ICON } from "../html";
 
 /**

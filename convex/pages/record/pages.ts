@@ -1,4 +1,3 @@
-import { many } from "../../lib/text/strings";
 import { DECISIVE } from "../../signals/statistics/inference";
 import { TOKENS } from "../../signals/trade/rules";
 import type { Page } from "../layout";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { required } from "../../lib/env";
 import { AppError, failureOf } from "../../lib/errors";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";

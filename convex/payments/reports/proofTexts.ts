@@ -1,4 +1,4 @@
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import type { Authorization, Proof } from "./tables";
 
 /** By what proofs of payment are known. */

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../../lib/literals";
 import { vResult, vSourceStates } from "../../research/shapes";
 import { older, waiting, type RecordsOf } from "../../lib/records/records";
 

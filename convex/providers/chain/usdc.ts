@@ -19,7 +19,7 @@ import {
   verifyHash,
 } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
 import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./client";

@@ -1,6 +1,6 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { MINUTE } from "../../lib/time";
 import { rowsBy } from "../../lib/records/rows";
 import { nextCollection } from "./checkpoints";

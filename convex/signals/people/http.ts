@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
 import { text, tokenOf, wholeNumber, wholeNumberOr } from "../../lib/http/input";
 import type { Caller } from "../../lib/limits/callers";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { chainHead, personLink } from "../record/events";
 import { TOKENS } from "../trade/rules";
 import { signalExample } from "../views/examples";

@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 import { DAY, HOUR } from "../../lib/time";
-import { sha256Hex } from "../../lib/security/crypto";
+import { sha256Hex } from "../../lib/security/digests";
 import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
 import { pnlPercent, type Ending, type Position } from "./rules";
 

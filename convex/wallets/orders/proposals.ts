@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../../lib/literals";
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";

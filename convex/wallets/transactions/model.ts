@@ -1,5 +1,5 @@
 import { v, type Infer, type ObjectType } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../../lib/literals";
 import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";

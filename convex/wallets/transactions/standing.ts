@@ -1,5 +1,5 @@
 import { v } from "convex/values";
-import { literals } from "convex-helpers/validators";
+import { literals } from "../../lib/literals";
 import { internalQuery } from "../../_generated/server";
 import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";

@@ -1,6 +1,5 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { withSystemFields } from "convex-helpers/validators";
 import { vCredential } from "../../lib/limits/callers";
 import { vMeasure, vSymbol } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records/records";
@@ -83,7 +82,11 @@ const permissionFields = {
 };
 
 /** A permission as it leaves a query. */
-export const vPermission = v.object(withSystemFields("permissions", permissionFields));
+export const vPermission = v.object({
+  ...permissionFields,
+  _id: v.id("permissions"),
+  _creationTime: v.number(),
+});
 
 export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
@@ -141,7 +144,11 @@ const transactionFields = {
 };
 
 /** A transaction as it leaves a query. */
-export const vTransaction = v.object(withSystemFields("transactions", transactionFields));
+export const vTransaction = v.object({
+  ...transactionFields,
+  _id: v.id("transactions"),
+  _creationTime: v.number(),
+});
 
 export const transactionTables = {
   /** Every transaction of every account, from the request to its end. Written by `wallets/transactions`. Kept. */
