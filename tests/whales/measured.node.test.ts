@@ -185,15 +185,13 @@ describe("a second look", () => {
   test("adds nothing, and neither do two at once", async ({ app }) => {
     await moves.send([{ coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) }]);
     await moves.mine(SETTLING);
-    const [row] = await app.rows("whaleCursors");
-    const cursor = { at: row?.at ?? null, span: row?.span ?? 1 };
     const overtaken = await cutOff(app, internal.whales.chain.desk.follow, "a run", {});
     await Promise.all([
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       app.t.mutation(internal.whales.chain.cursor.begin, {}),
       // A run that was lost and one that took its place.
-      app.t.action(internal.whales.chain.desk.follow, { cursor, job: overtaken }),
-      app.t.action(internal.whales.chain.desk.follow, { cursor, job: overtaken }),
+      app.t.action(internal.whales.chain.desk.follow, { job: overtaken }),
+      app.t.action(internal.whales.chain.desk.follow, { job: overtaken }),
     ]);
     await app.settle();
     await look(app);

@@ -149,7 +149,8 @@ async function runningOf(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
 }
 
 /** A lane of models that runs nothing may take the last place; one that runs something leaves it to those. */
-function mayStart(lane: Lane, running: readonly Lane[]): boolean {
+export function mayStart(lane: Lane, all: readonly Lane[]): boolean {
+  const running = all.filter((one) => besides(lane).includes(one));
   const own = running.filter((one) => one === lane).length;
   if (lane === "messages") return own < MOST;
   if (own === 0) return running.length < PLACES;

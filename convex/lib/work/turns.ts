@@ -7,7 +7,7 @@ import { dueWork } from "../cronRuns";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
-import { fill } from "./lanes";
+import { fill, mayStart } from "./lanes";
 import { vLane } from "./tables";
 
 /** What happens to work between its attempts. */
@@ -40,7 +40,8 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
  */
 export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
-  for (const row of await firstBy(ctx, "running")) {
+  const running = await firstBy(ctx, "running");
+  for (const row of running) {
     const job = { workId: row._id, attempt: row.attempt };
     if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.turns.lose, { job });
   }
@@ -49,8 +50,18 @@ export const resumeLost = dueWork(async (ctx) => {
     await ctx.scheduler.runAfter(0, internal.lib.work.turns.goOn, { job: { workId, attempt } });
   }
   const waiting = await firstBy(ctx, "waiting");
-  const lanes = new Set(waiting.map(({ lane }) => (lane === "messages" ? lane : "service")));
-  for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
+  const lanes = new Set(waiting.flatMap(({ lane }) => lane ?? []));
+  for (const lane of lanes) {
+    // In a full lane there is nothing to give: whoever ends there gives it.
+    if (
+      !mayStart(
+        lane,
+        running.flatMap((row) => row.lane ?? []),
+      )
+    )
+      continue;
+    await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
+  }
 });
 
 /** An attempt was lost. */

@@ -7,7 +7,8 @@ import { dueWork } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { log } from "../../lib/log";
 import { DAY } from "../../lib/time";
-import { open, workOn } from "../../lib/work/jobs";
+import { keepNoted, vNoted } from "../../lib/outside/tallies";
+import { end, open, vJob, workOn } from "../../lib/work/jobs";
 import { vBlockPlace, vMeasured } from "../tables";
 import { storeMeasured, withdrawAfter } from "./measurements";
 
@@ -32,8 +33,8 @@ const FORGOTTEN = 2;
 
 const vReadBlock = v.object({ number: v.number(), hash: v.string(), time: v.number() });
 /** The last block that was read, none before the first run; and how many to ask for at once. */
-export const vCursor = v.object({ at: v.union(vReadBlock, v.null()), span: v.number() });
-type Cursor = Infer<typeof vCursor>;
+const vCursor = v.object({ at: v.union(vReadBlock, v.null()), span: v.number() });
+export type Cursor = Infer<typeof vCursor>;
 type Place = Infer<typeof vBlockPlace>;
 
 /** Starts a run of `measuring` unless one is under way. */
@@ -41,8 +42,14 @@ export const begin = dueWork(async (ctx) => {
   // Without an RPC of its own the service reads none: the public one is no place for reading every block.
   if (!isSet("CHAIN_RPC_URL")) return;
   if ((await workOn(ctx, RUN)) !== null) return;
-  const cursor = told(await cursorOf(ctx));
-  await open(ctx, internal.whales.chain.desk.follow, { cursor }, { subject: RUN, attempts: 1 });
+  await open(ctx, internal.whales.chain.desk.follow, {}, { subject: RUN, attempts: 1 });
+});
+
+/** Where the cursor is. Asked for by the run itself: what its work is given is written down, and read again at its end. */
+export const current = internalQuery({
+  args: {},
+  returns: vCursor,
+  handler: async (ctx) => told(await cursorOf(ctx)),
 });
 
 /** Where the cursor was, oldest first. */
@@ -64,16 +71,25 @@ export const start = change({ at: vReadBlock }, async (ctx, { at }) => {
   else await ctx.db.patch("whaleCursors", row._id, { at });
 });
 
-/** Moves the cursor over blocks that were read, and stores what was found in them. @returns Where it is then; null where it was not where it was said to be. */
+/**
+ * Moves the cursor over blocks that were read, and stores what was found in them; where they are the last ones, the run's
+ * work ends with it.
+ * @returns Where it is then; null where it was not where it was said to be, or the work has ended.
+ */
 export const advance = internalMutation({
   args: {
     from: vBlockPlace,
     /** In order, the first being the child of `from`. */
     blocks: v.array(vReadBlock),
     movements: v.array(vMeasured),
+    last: v.optional(v.object({ job: vJob, noted: vNoted })),
   },
   returns: v.union(vCursor, v.null()),
-  handler: async (ctx, { from, blocks, movements }) => {
+  handler: async (ctx, { from, blocks, movements, last }) => {
+    if (last !== undefined) {
+      await end(ctx, last.job);
+      await keepNoted(ctx, last.noted);
+    }
     const row = await cursorAt(ctx, from);
     const at = blocks.at(-1);
     if (row === null || at === undefined) return null;
@@ -83,7 +99,7 @@ export const advance = internalMutation({
     await ctx.db.patch("whaleCursors", row._id, { at, span, trail: undefined });
     await ctx.db.insert("whalePlaces", placeOf(at));
     await forgetPlaces(ctx, at.number - REACH);
-    return { at, span };
+    return last === undefined ? { at, span } : null;
   },
 });
 

@@ -3,13 +3,15 @@ import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
+import { takeNoted } from "../../lib/outside/notes";
 import { worker } from "../../lib/work/desk";
+import type { Job } from "../../lib/work/jobs";
 import { UPSTREAM } from "../../providers/chain/client";
 import { readBlocks, readHeight, readPlace, type TimedPlace } from "../../providers/chain/blocks";
 import { CONTRACTS } from "../coins";
 import type { vBlockPlace } from "../tables";
 import { feedPrices, type Prices } from "../values";
-import { placeOf, vCursor } from "./cursor";
+import { placeOf, type Cursor } from "./cursor";
 import { PARTIES } from "./labels";
 import { alertsIn } from "./alerts";
 
@@ -27,32 +29,35 @@ const MOST_BLOCKS = 300;
 const MOST_STEPS = 30;
 
 type Place = Infer<typeof vBlockPlace>;
-type Cursor = Infer<typeof vCursor>;
 
 /** One run. What it has read stays read, whatever happens next. */
-export const follow = worker({ cursor: vCursor }, async (ctx, { cursor }) => {
+export const follow = worker({}, async (ctx, { job }) => {
   try {
-    await readOn(ctx, cursor);
+    return (await readOn(ctx, job)) ? undefined : "over";
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
     log.warn("whales.unmeasured", { reason: failure.message });
+    return "over";
   }
-  return "over";
 });
 
-async function readOn(ctx: ActionCtx, begun: Cursor): Promise<void> {
-  let cursor = begun;
+/** @returns Whether the work has ended with what was stored last. */
+async function readOn(ctx: ActionCtx, job: Job): Promise<boolean> {
+  let cursor: Cursor = await ctx.runQuery(internal.whales.chain.cursor.current, {});
   const last = (await readHeight()) - SETTLING;
   let blocksLeft = MOST_BLOCKS;
   let board: Promise<Prices> | null = null;
   const prices = () => (board ??= feedPrices());
   for (let steps = 0; steps < MOST_STEPS && blocksLeft > 0; steps++) {
     const { at, span } = cursor;
-    if (at === null) return begin(ctx, last);
+    if (at === null) {
+      await begin(ctx, last);
+      return false;
+    }
     if (at.number >= last) {
       if (await isGone(at)) await goBack(ctx, at);
-      return;
+      return false;
     }
     const to = Math.min(at.number + Math.min(span, blocksLeft), last);
     const reading = await readBlocks(at.number + 1, to, { tokens: CONTRACTS, parties: PARTIES });
@@ -61,24 +66,29 @@ async function readOn(ctx: ActionCtx, begun: Cursor): Promise<void> {
       if (refused === 1) throw new AppError("upstream", `${UPSTREAM} does not answer for a single block`);
       const from = placeOf(at);
       const narrowed = await ctx.runMutation(internal.whales.chain.cursor.narrow, { from, refused });
-      if (narrowed === null) return;
+      if (narrowed === null) return false;
       cursor = narrowed;
       continue;
     }
     if (reading.blocks[0]?.parentHash !== at.hash) {
       const before = await goBack(ctx, at);
-      if (before === null) return;
+      if (before === null) return false;
       cursor = { at: before, span };
       continue;
     }
     const movements = await alertsIn(reading.blocks, reading.logs, prices);
     const blocks = reading.blocks.map(({ number, hash, time }) => ({ number, hash, time }));
     const from = placeOf(at);
-    const moved = await ctx.runMutation(internal.whales.chain.cursor.advance, { from, blocks, movements });
-    if (moved === null) return;
+    const isLast = to === last;
+    const moved: Cursor | null = await ctx.runMutation(internal.whales.chain.cursor.advance, {
+      ...{ from, blocks, movements },
+      ...(isLast ? { last: { job, noted: takeNoted() } } : {}),
+    });
+    if (moved === null) return isLast;
     cursor = moved;
     blocksLeft -= blocks.length;
   }
+  return false;
 }
 
 /** What was before the first run is not looked at. */
