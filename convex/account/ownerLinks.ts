@@ -15,6 +15,7 @@ import { pseudonymOf } from "../lib/security/pseudonyms";
 import { hashed, keepName } from "../users/names";
 import { walletOf } from "../wallets/model";
 import { openClaim } from "./openClaims";
+import { reasonOf } from "../lib/text/failures";
 import { bind, refusalOf } from "./ownership";
 
 /**
@@ -105,7 +106,7 @@ async function ownable(
   if (row === null || row.expiresAt <= now)
     return { refusal: "This link is not good any more: connect the wallet again for a new one." };
   const refusal = await refusalOf(ctx, messengerLogin(messengerId), row.userId);
-  return refusal === null ? row : { refusal: `${refusal}.` };
+  return refusal === null ? row : { refusal: reasonOf({ code: "conflict", message: refusal }) };
 }
 
 /** A name, or back: under a key that takes both the deployment's and the code, which stands in no row. */

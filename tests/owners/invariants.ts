@@ -125,7 +125,9 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
     });
     await ctx.db.insert("walletKeys", { walletId, userId, sealedKey: "sealed", keyId: "k" });
     await ctx.db.insert("socialRecipients", { userId, address: LISTED, addedAt: 0, countsFrom: 0 });
-    if (isOwned) await own(ctx);
+    if (!isOwned) return;
+    await own(ctx);
+    await linkOwner(ctx, userId, `${name}42`);
   });
   async function own(ctx: Parameters<typeof linkOwner>[0]) {
     await bind(ctx, identityOf(subject).tokenIdentifier, userId, [
@@ -135,7 +137,6 @@ async function accountOf(app: App, name: string, isOwned: boolean) {
       "alerts",
       "shifts",
     ]);
-    await linkOwner(ctx, userId, `${name}42`);
   }
   const made = { own, key, userId, walletId, subject, browser: app.t.withIdentity(identityOf(subject)) };
   return { ...made, account: (short: string) => `${name}${short}` };
@@ -247,7 +248,7 @@ async function play(app: App, name: string, isOwned: boolean, steps: readonly St
         const key = `chat_${++orders}`;
         const asked = { userId, messengerId, wish, key, found };
         const shown = await t.mutation(internal.wallets.orders.chatOrders.propose, asked).catch(() => null);
-        const id = /approve (\S+)/.exec(JSON.stringify(shown?.buttons ?? ""))?.[1]?.replace(/\W+$/, "");
+        const id = /approve (\w+)/.exec(JSON.stringify(shown?.buttons ?? ""))?.[1];
         const row = await t
           .run((ctx) =>
             ctx.db.get("approvals", ctx.db.normalizeId("approvals", id ?? "") ?? ("" as Id<"approvals">)),

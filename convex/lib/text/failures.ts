@@ -11,7 +11,7 @@ const SPOKEN: Readonly<Record<number, string>> = {
 /** A failure as a person is told of it. What became of their money stays said. */
 export function spokenFailure(status: number, message: string): string {
   const words = SPOKEN[status];
-  if (words === undefined) return `${message}.`;
+  if (words === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;
   const [, nothing] = /: nothing (was \w+)$/.exec(message) ?? [];
   return nothing === undefined ? words : `Nothing ${nothing}. ${words}`;
 }

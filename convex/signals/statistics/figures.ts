@@ -21,8 +21,10 @@ import type { Curve, Totals } from "./totals";
 /** Confidences in tenths: 0 to under 10, 10 to under 20, … 90 to 100. */
 const BINS = 10;
 
-/** The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`. */
-/** @param needed What e-values have to reach: more where one of several arms of somebody's is looked at. */
+/**
+ * The figures of the totals; what is undefined for them (a rate of nothing, a ratio to zero) is `null`.
+ * @param needed What e-values have to reach: more where one of several arms of somebody's is looked at.
+ */
 export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
   const { wins, losses, expired, holds, priced, held } = totals;
   const decided = wins + losses;
