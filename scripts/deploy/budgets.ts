@@ -20,8 +20,8 @@ const NAMED: Readonly<Record<string, number>> = {
   "alerts/app.js": 335_000,
   "alerts/history/replays.js": 315_000,
   "signals/recaps/reviews.js": 315_000,
-  "bot/jobs.js": 504_500,
-  "bot/updates.js": 503_500,
+  "bot/jobs.js": 504_000,
+  "bot/updates.js": 503_000,
 };
 
 export type Transactions = { path: string; total: number; loaded: readonly string[] };

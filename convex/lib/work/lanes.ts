@@ -135,7 +135,7 @@ function besides(lane: Lane): readonly Lane[] {
 }
 
 /** The lane of each job that has one of the places which a lane shares. */
-async function runningBeside(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
+export async function runningBeside(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
   const running = await Promise.all(besides(lane).map((one) => runningOf(ctx, one)));
   return running.flat();
 }
@@ -149,8 +149,7 @@ async function runningOf(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
 }
 
 /** A lane of models that runs nothing may take the last place; one that runs something leaves it to those. */
-export function mayStart(lane: Lane, all: readonly Lane[]): boolean {
-  const running = all.filter((one) => besides(lane).includes(one));
+export function mayStart(lane: Lane, running: readonly Lane[]): boolean {
   const own = running.filter((one) => one === lane).length;
   if (lane === "messages") return own < MOST;
   if (own === 0) return running.length < PLACES;

@@ -1,5 +1,6 @@
 import { v } from "convex/values";
 import { internalQuery } from "../../_generated/server";
+import { mayStart, runningBeside } from "./lanes";
 import { vLane } from "./tables";
 
 /** Who waits in a lane, in turns: the first of all, and the last of an owner's (-1 where none waits). `null` where nobody does. */
@@ -19,4 +20,11 @@ export const standing = internalQuery({
       .first();
     return { first: first.turn, own: own?.turn ?? -1 };
   },
+});
+
+/** Whether work of a lane could start. */
+export const isFree = internalQuery({
+  args: { lane: vLane },
+  returns: v.boolean(),
+  handler: async (ctx, { lane }) => mayStart(lane, await runningBeside(ctx, lane)),
 });

@@ -7,7 +7,7 @@ import { dueWork } from "../cronRuns";
 import { keepNoted, vNoted } from "../outside/tallies";
 import { MINUTE } from "../time";
 import { end, failed, underWay, vFailure, vJob, wake } from "./jobs";
-import { fill, mayStart } from "./lanes";
+import { fill } from "./lanes";
 import { vLane } from "./tables";
 
 /** What happens to work between its attempts. */
@@ -40,8 +40,7 @@ export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, note
  */
 export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
-  const running = await firstBy(ctx, "running");
-  for (const row of running) {
+  for (const row of await firstBy(ctx, "running")) {
     const job = { workId: row._id, attempt: row.attempt };
     if (await isLost(ctx, row, now)) await ctx.scheduler.runAfter(0, internal.lib.work.turns.lose, { job });
   }
@@ -51,17 +50,7 @@ export const resumeLost = dueWork(async (ctx) => {
   }
   const waiting = await firstBy(ctx, "waiting");
   const lanes = new Set(waiting.flatMap(({ lane }) => lane ?? []));
-  for (const lane of lanes) {
-    // In a full lane there is nothing to give: whoever ends there gives it.
-    if (
-      !mayStart(
-        lane,
-        running.flatMap((row) => row.lane ?? []),
-      )
-    )
-      continue;
-    await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
-  }
+  for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 });
 
 /** An attempt was lost. */
@@ -72,7 +61,13 @@ export const lose = change({ job: vJob }, async (ctx, { job }) => {
 
 /** Gives free places to waiting work: the job that should have done so may have been lost. */
 export const fillFree = change({ lane: vLane }, async (ctx, { lane }) => {
-  await fill(ctx, lane);
+  // Read as it was a moment ago: a full lane changes all the time, and whoever ends there gives the place on.
+  const isFree: boolean = await ctx.runQuery(
+    internal.lib.work.queues.isFree,
+    { lane },
+    { useStaleSnapshot: true },
+  );
+  if (isFree) await fill(ctx, lane);
 });
 
 async function firstBy(ctx: QueryCtx, state: "running" | "resting" | "waiting"): Promise<Doc<"work">[]> {
