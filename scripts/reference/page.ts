@@ -173,15 +173,17 @@ function endpointSection(
   const input = inputOf(document, operation);
   const success = operation.responses["200"];
   const answer = resolved(document, success?.content[JSON_TYPE]?.schema);
+  // Two methods of one path stand beside each other.
+  const name = `${methods.join(", ").toUpperCase()} ${path}`;
   const parts = [
-    section("Fields", fieldTables(input, { required: true, caption: `Fields of ${path}` })),
+    section("Fields", fieldTables(input, { required: true, caption: `Fields of ${name}` })),
     section("Headers", headerTable(operation)),
-    section("Answer", fieldTables(answer, { required: false, caption: `Answer of ${path}` })),
+    section("Answer", fieldTables(answer, { required: false, caption: `Answer of ${name}` })),
     section("When it fails", failureTable(ownFailures(operation, shared))),
   ];
   return `<section class="endpoint" aria-labelledby="${id}"><h2 class="route" id="${id}">${pills.join("")}<a href="#${id}"><code>${escaped(path)}</code></a></h2><p class="summary">${prose(operation.summary)}</p>${
     operation.description === undefined ? "" : `<p>${prose(operation.description)}</p>`
-  }<div class="columns"><div>${parts.join("")}</div><div class="examples">${examples(document, path, methods, operation)}</div></div></section>`;
+  }<div class="columns"><div>${parts.join("")}</div><div class="examples">${examples(document, { path, methods, operation, name })}</div></div></section>`;
 }
 
 function section(title: string, content: string): string {
@@ -240,7 +242,10 @@ function pairTable(label: string, kind: string, rows: readonly (readonly [string
   return `<table role="table" aria-label="${label}"><tbody role="rowgroup">${listed.join("")}</tbody></table>`;
 }
 
-function examples(document: OpenApi, path: string, methods: Method[], operation: Operation): string {
+function examples(
+  document: OpenApi,
+  { path, methods, operation, name }: Omit<Entry, "id"> & { name: string },
+): string {
   const server = document.servers[0]?.url ?? "";
   const request = curl(server + path, methods, operation);
   const shown = Object.entries(operation.responses).flatMap(([status, { content }]) => {
@@ -248,10 +253,10 @@ function examples(document: OpenApi, path: string, methods: Method[], operation:
     if (example === undefined) return [];
     const title = status === "200" ? "Answer" : `Answer with ${status}`;
     return [
-      `<h3 class="label">${title}</h3>${codeBlock(`${title} of ${path}`, JSON.stringify(example, null, 2), true)}`,
+      `<h3 class="label">${title}</h3>${codeBlock(`${title} of ${name}`, JSON.stringify(example, null, 2), true)}`,
     ];
   });
-  return `<h3 class="label">Request</h3>${codeBlock(`Request of ${path}`, request)}${shown.join("")}`;
+  return `<h3 class="label">Request</h3>${codeBlock(`Request of ${name}`, request)}${shown.join("")}`;
 }
 
 function curl(url: string, methods: Method[], { requestBody, parameters = [] }: Operation): string {

@@ -93,7 +93,7 @@ export function weekCard(
 
 /**
  * What the whole record shows: first what a person understands, then `2.1 points above chance (−3.0 to +7.4), −8.0 after costs:
- * not distinguishable from chance`, and what betting on it has made.
+ * not distinguishable from chance`, and how much speaks against chance.
  */
 export function recordLines({ summary, edge }: WholeRecord): Span[] {
   const { trades, days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
@@ -103,7 +103,7 @@ export function recordLines({ summary, edge }: WholeRecord): Span[] {
     title,
     ` · ${many(trades, "trade")}, ${many(days, "day")}\n${summary}`,
     `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
-    `\nBetting on it made ${afterCosts.eValue.toFixed(2)} of 1 after costs, ${eValue.toFixed(2)} before: ${DECISIVE} each would count`,
+    `\nEvidence against chance: ${afterCosts.eValue.toFixed(2)} after costs, ${eValue.toFixed(2)} before. Chance alone gives 1; both must reach ${DECISIVE} to count as better.`,
   ];
 }
 type WholeRecord = Pick<SignalStats, "summary" | "edge">;
