@@ -55,7 +55,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
     });
     const chain = await startLocalChain({ port: chainPort, kept: null, clock, market: standins.market });
     told.rpcUrl = chain.url;
-    leave.push(chain.stop);
+    leave.push(() => chain.stop());
     const unknown = () => Promise.resolve({ error: "The platform's backend does not tell this" });
     const facts = (): Promise<Facts> =>
       Promise.resolve({

@@ -17,12 +17,12 @@ async function project(): Promise<string> {
   return folder;
 }
 
-const started = async (cwd: string, env = {}) =>
+const started = (cwd: string, env = {}) =>
   startScript(path.join(scripts, "main.ts"), ["--backend"], { ...freePorts, TMPDIR: cwd, ...env }, { cwd });
 
 test("runs beside the stand-ins, with the service's settings and no other variable, and leaves nothing", async () => {
   const folder = await project();
-  const stack = await started(folder, { OTHERS_SECRET: "not to be told" });
+  const stack = started(folder, { OTHERS_SECRET: "not to be told" });
   const { site, chain } = await addressesOf(stack);
   const set = await (await fetch(`${site}/set`)).text();
   expect(set).toContain(`CHAIN_RPC_URL="${chain}"`);
@@ -36,7 +36,7 @@ test("runs beside the stand-ins, with the service's settings and no other variab
 
 test("says in a sentence that it cannot be fetched, and what does without it", async () => {
   const folder = await project();
-  const stack = await started(folder, { STANDIN_FETCHES: "nothing" });
+  const stack = started(folder, { STANDIN_FETCHES: "nothing" });
   const { code, stderr } = await stack.ended;
   expect([code, stderr]).toEqual([
     1,
