@@ -50,13 +50,6 @@ const UPWARD: Readonly<Record<string, string>> = {
   "signals/views/cards": "pictures",
 };
 
-/** Files that register transactions and actions, and why. */
-const REGISTER_BOTH: Readonly<Record<string, string>> = {
-  // Web applications name functions of both kinds by this path; what its actions need is loaded when one is called.
-  "alerts/app": "the web application's paths",
-  "messenger/webhooks/app": "the web application's paths",
-};
-
 const modules: Module[] = await Promise.all(
   (await readdir(directory, { recursive: true }))
     .filter((file) => file.endsWith(".ts") && !file.startsWith("_generated"))
@@ -183,7 +176,7 @@ describe("the house", () => {
         .filter(registersBoth)
         .map(({ path }) => path)
         .sort(),
-    ).toEqual(Object.keys(REGISTER_BOTH).sort());
+    ).toEqual([]);
     const planted = "export const a = internalQuery({});\nexport const b = providerAction({});\n";
     expect(registersBoth(moduleOf("market/planted.ts", planted))).toBe(true);
     expect(registersBoth(moduleOf("market/planted.ts", planted.replace("internalQuery", "action")))).toBe(

@@ -1,29 +1,9 @@
 import { v } from "convex/values";
-import { internal } from "../_generated/api";
-import { action, mutation, query } from "../_generated/server";
-import { charge } from "../lib/limits/charges";
+import { mutation, query } from "../_generated/server";
 import { requireUser } from "../users/model";
-import type { Proposed } from "./desk";
 import { alertsOf, confirm, ownAlert, switchOff, vAlert } from "./model";
-import { vReplay } from "./history/replays";
 
-/** Alerts as the web application sets them. Every function is about the signed-in user alone. */
-
-/**
- * Reads an alert from the user's words, and keeps it as a proposal. For whatever fits no phrase a model is asked.
- * @throws AppError `invalid_request`, saying what to say instead; `rate_limited`.
- */
-export const propose = action({
-  args: { text: v.string() },
-  returns: v.object({ alert: vAlert, replay: vReplay }),
-  handler: async (ctx, { text }): Promise<Proposed> => {
-    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
-    const caller = { userId, address: null, signedIn: true };
-    await charge(ctx, "alert", caller);
-    const { proposeAlert } = await import("./desk");
-    return proposeAlert(ctx, { caller, userId, text });
-  },
-});
+/** Alerts as the web application sets them, once `alerts/desk:propose` has read them. Every function is about the signed-in user alone. */
 
 /** Switches a proposal on, or an active one on for another 90 days. @throws AppError `not_found`; `conflict` with twenty active ones. */
 export const accept = mutation({

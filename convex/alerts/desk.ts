@@ -1,24 +1,25 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
+import { action, type ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/desk";
 import type { Fact, Wanted } from "../evidence/tables";
 import { COIN_NAMES } from "../lib/money/tokens";
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
+import { charge } from "../lib/limits/charges";
 import { counted, providerAction } from "../lib/outside/providerCalls";
 import { dollars, wellFormed } from "../lib/text/strings";
 import { DAY, HOUR, MINUTE, roundedNow } from "../lib/time";
 import { isAlwaysSampled, learn, listed, sampleCoins } from "./history/coins";
-import { replayOf, type Replay } from "./history/replays";
+import { replayOf, vReplay, type Replay } from "./history/replays";
 import { subjectOf } from "./history/subjects";
 import type { Condition } from "./language/conditions";
 import { HOW_TO_SAY, lineOf } from "./language/wordings";
 import { doubtfulAmounts } from "./language/quantities";
 import { turned, type Doubt } from "./language/agreement";
 import { readWords, SAID } from "./language/reading";
-import type { Alert } from "./model";
+import { vAlert, type Alert } from "./model";
 
 /** Where alerts are read from people's words, and what nobody else asks for is collected. */
 
@@ -170,4 +171,20 @@ export const observe = providerAction({ subjects: v.array(v.string()) }, async (
   const coins = observed.flatMap((one) => (one.kind === "price" || one.kind === "change" ? [one.token] : []));
   if (coins.length > 0) await sampleCoins(ctx, [...new Set(coins)]);
   for (const subject of subjects) await ctx.runMutation(internal.alerts.watch.compare, { subject });
+});
+
+/**
+ * Reads an alert from the words of the web application's signed-in user, and keeps it as a proposal. For whatever fits no
+ * phrase a model is asked.
+ * @throws AppError `invalid_request`, saying what to say instead; `rate_limited`.
+ */
+export const propose = action({
+  args: { text: v.string() },
+  returns: v.object({ alert: vAlert, replay: vReplay }),
+  handler: counted(async (ctx, { text }: { text: string }): Promise<Proposed> => {
+    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    const caller = { userId, address: null, signedIn: true };
+    await charge(ctx, "alert", caller);
+    return proposeAlert(ctx, { caller, userId, text });
+  }),
 });

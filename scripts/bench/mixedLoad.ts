@@ -116,7 +116,7 @@ async function asked(world: World, turn: number, who: number, token: string): Pr
     () => web.mutation(api.users.profile.signIn, {}),
     () => web.mutation(api.chat.runs.start, { question: `What of ${token}?` }),
     () => web.mutation(api.messenger.linking.createCode, {}),
-    () => web.action(api.alerts.app.propose, { text: `BTC above ${1e6 + turn}` }),
+    () => web.action(api.alerts.desk.propose, { text: `BTC above ${1e6 + turn}` }),
     () => web.mutation(api.credits.app.openGame, {}),
   ];
   try {

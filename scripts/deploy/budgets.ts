@@ -17,7 +17,6 @@ const NAMED: Readonly<Record<string, number>> = {
   "ops/health.js": 438_000,
   "ops/housekeeping.js": 355_000,
   "ops/work.js": 355_000,
-  "alerts/app.js": 335_000,
   "alerts/history/replays.js": 315_000,
   "signals/recaps/reviews.js": 315_000,
   "bot/jobs.js": 504_000,

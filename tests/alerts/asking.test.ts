@@ -154,13 +154,13 @@ describe("asking for an alert", () => {
     await bob.mutation(api.users.profile.signIn, {});
     expect((await ask(app, "BTC above 110", userId)).status).toBe(403);
     expect((await ask(app, "BTC above 110", userId, { as: "bob" })).status).toBe(403);
-    const { alert } = await app.during(alice.action(api.alerts.app.propose, { text: "BTC above 110" }));
+    const { alert } = await app.during(alice.action(api.alerts.desk.propose, { text: "BTC above 110" }));
     await expect(bob.mutation(api.alerts.app.accept, { alertId: alert.alertId })).rejects.toThrow(
       "no such alert",
     );
     await alice.mutation(api.alerts.app.accept, { alertId: alert.alertId });
     const url = "https://hooks.example.com/a";
-    const { webhook } = await app.during(alice.action(api.messenger.webhooks.app.add, { url }));
+    const { webhook } = await app.during(alice.action(api.messenger.webhooks.desk.add, { url }));
     await setAlert(app, "BTC above 115", "carol");
     await priced(app, START + MINUTE, 100);
     await priced(app, START + 3 * MINUTE, 120);

@@ -19,8 +19,8 @@ async function usersWith(app: App, urls: Readonly<Record<string, readonly string
 async function signedInWith(app: App, name: string, urls: readonly string[]): Promise<void> {
   const person = browserOf(app, name);
   await person.mutation(api.users.profile.signIn, {});
-  for (const url of urls) await app.during(person.action(api.messenger.webhooks.app.add, { url }));
-  const { alert } = await app.during(person.action(api.alerts.app.propose, { text: "BTC above 110" }));
+  for (const url of urls) await app.during(person.action(api.messenger.webhooks.desk.add, { url }));
+  const { alert } = await app.during(person.action(api.alerts.desk.propose, { text: "BTC above 110" }));
   await person.mutation(api.alerts.app.accept, { alertId: alert.alertId });
 }
 

@@ -33,7 +33,7 @@ const PUBLIC_FUNCTIONS = [
   "alerts/app:accept",
   "alerts/app:end",
   "alerts/app:mine",
-  "alerts/app:propose",
+  "alerts/desk:propose",
   "chat/runs:start",
   "credits/app:balance",
   "credits/app:finishGame",
@@ -42,9 +42,9 @@ const PUBLIC_FUNCTIONS = [
   "messenger/linking:createCode",
   "messenger/linking:status",
   "messenger/linking:unlink",
-  "messenger/webhooks/app:add",
   "messenger/webhooks/app:end",
   "messenger/webhooks/app:mine",
+  "messenger/webhooks/desk:add",
   "research/app:reports",
   "research/app:shifts",
   "runs/app:mine",
@@ -144,7 +144,7 @@ describe("every function", () => {
       // Sealed.
       "../../convex/messenger/configs.ts outdated",
       // What a user verifies their webhook's posts with, told once.
-      "../../convex/messenger/webhooks/app.ts add",
+      "../../convex/messenger/webhooks/desk.ts add",
       // Sealed.
       "../../convex/messenger/webhooks/rows.ts outdated",
       "../../convex/wallets/custody/envelopes.ts outdated",

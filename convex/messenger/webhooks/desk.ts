@@ -1,9 +1,10 @@
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalAction, type ActionCtx } from "../../_generated/server";
+import { action, internalAction, type ActionCtx } from "../../_generated/server";
+import { charge } from "../../lib/limits/charges";
 import { resealAll, seal } from "../../lib/security/seals";
-import { secretSeal, type Webhook } from "./rows";
-import { EVENTS, type EventType } from "./tables";
+import { secretSeal, vWebhook, type Webhook } from "./rows";
+import { EVENTS, vEventType, type EventType } from "./tables";
 
 /** Webhooks that users add and remove, and the sealing of their secrets. */
 
@@ -36,6 +37,17 @@ export async function addWebhook(
   });
   return { webhook, secret };
 }
+
+/** Adds a webhook of the web application's signed-in user, for all events unless some are named. @throws AppError as `addWebhook` does; `rate_limited`. */
+export const add = action({
+  args: { url: v.string(), events: v.optional(v.array(vEventType)) },
+  returns: v.object({ webhook: vWebhook, secret: v.string() }),
+  handler: async (ctx, wanted): Promise<{ webhook: Webhook; secret: string }> => {
+    const userId: string = await ctx.runQuery(internal.users.access.mine, {});
+    await charge(ctx, "settings", { userId, address: null });
+    return addWebhook(ctx, { ...wanted, userId });
+  },
+});
 
 /**
  * Seals every webhook's secret anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
