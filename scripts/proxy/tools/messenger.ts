@@ -13,11 +13,15 @@ const setTelegram = tool({
   repeats: "keyed",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({ success: z.boolean(), status: z.optional(z.string()) }),
-  text: ({ status }, input) => {
+  view: z.object({
+    success: z.boolean(),
+    status: z.optional(z.string()),
+    idempotencyKey: z.optional(z.string()),
+  }),
+  text: ({ status, idempotencyKey }, input) => {
     if (status === "approved") return "Approved, and saved in a moment.";
     if (status !== undefined)
-      return "NOTHING was changed yet: the owner of this userId was asked in their chat. Once they have approved it there, call again with the same input to see that it is saved.";
+      return `NOTHING was changed yet: the owner of this userId was asked in their chat. Once they have approved it there, call again with the same input and idempotencyKey "${idempotencyKey}" to see that it is saved.`;
     return SETTINGS.some((name) => input[name] !== undefined && input[name] !== null)
       ? "The messenger settings are saved."
       : "Nothing was changed: neither a bot token nor a chat was given.";
