@@ -56,7 +56,12 @@ test("an agent's words on whales say what moved as the alert does, and mark ever
       "A fund moved everything it had.",
     ].map((description) => ({ description, source: "agent-reported" })),
   );
-  expect(app.cards().at(-1)?.text).toContain("$9.9 million [model]. · agent-reported");
+  // A card tells a sum once: words that tell one again are left out there.
+  const card = app.cards().at(-1)?.text;
+  expect(card).toContain(
+    "ETH: $4.20M went to exchanges</b> · A fund moved everything it had. · agent-reported",
+  );
+  expect(card).not.toMatch(/\[model\]|9\.9/);
 });
 
 signalTest(

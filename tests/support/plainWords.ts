@@ -17,11 +17,20 @@ const REFUSED: readonly RegExp[] = [
 ];
 
 /** The refused words of a text, with what stands around them. */
-export function developersWords(text: string): string[] {
+function developersWords(text: string): string[] {
   return REFUSED.flatMap((refused) => {
     const found = refused.exec(text);
     return found === null ? [] : [text.slice(Math.max(0, found.index - 40), found.index + 40)];
   });
+}
+
+/** The one card for whoever runs the service. */
+const OPERATORS = /^Today's budget is nearly used up/;
+
+/** The refused words of a card for people. */
+export function developersWordsIn(card: string): string[] {
+  const said = saidIn(card);
+  return OPERATORS.test(said) ? [] : developersWords(said);
 }
 
 /** For whoever runs or programs it. */
@@ -35,7 +44,7 @@ export function developersWordsOn(path: string, page: string): string[] {
 }
 
 /** A card's words: without tags, addresses of links, and what its user or a stranger has said in quotation marks. */
-export function saidIn(html: string): string {
+function saidIn(html: string): string {
   // An invisible sign breaks what others wrote and nobody is to tap on, such as an address.
   return html
     .replace(/<[^>]*>/g, "")

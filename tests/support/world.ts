@@ -13,7 +13,7 @@ import { loadComponents } from "../../scripts/stack/modules";
 import { countingFetch } from "../../scripts/stack/outsideCalls";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
-import { developersWords, developersWordsOn, saidIn } from "./plainWords";
+import { developersWordsIn, developersWordsOn } from "./plainWords";
 
 /**
  * The application under test: the real functions with their components on the local host, the providers' stand-ins
@@ -148,7 +148,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
 
 /** Whatever a test is about: what people were sent has no developer's word. */
 function expectPlainCards(sent: readonly { text: string }[]): void {
-  expect(sent.flatMap(({ text }) => developersWords(saidIn(text)))).toEqual([]);
+  expect(sent.flatMap(({ text }) => developersWordsIn(text))).toEqual([]);
 }
 
 /** The verbs of an HTTP client. */
