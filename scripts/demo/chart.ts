@@ -1,3 +1,4 @@
+import { signed } from "../../convex/lib/text/numbers";
 import { dim, green, red } from "../terminal";
 
 /** A line chart in text: braille dots, two across and four down in each character. */
@@ -67,8 +68,7 @@ function labelOf(row: number, zero: number, top: number, bottom: number): string
   const isFree = Math.abs(row - zero) > 1 && row < HEIGHT - 2;
   const isShown = row === 0 || row === HEIGHT - 1 || (row % 3 === 0 && isFree);
   if (!isShown) return "";
-  const value = top - (row / (HEIGHT - 1)) * (top - bottom);
-  return `${value > 0 ? "+" : ""}${value.toFixed(1)} %`;
+  return signed(top - (row / (HEIGHT - 1)) * (top - bottom), 1);
 }
 
 /** Four dates along the bottom, the first and the last at its ends. */

@@ -92,7 +92,9 @@ function show(world: World, { signals, records, head }: Told): void {
   console.log(`\n${bold("Track record")}  ${dim("GET /mcp/signals/history")}\n`);
   console.log(recordTable(records));
 
-  console.log(`\n${bold("Cumulative PnL")}  ${dim("percentage points, same stake on every signal")}\n`);
+  console.log(
+    `\n${bold("Cumulative result after costs")}  ${dim("percentage points, same stake on every signal")}\n`,
+  );
   console.log(chartOf(curveOf(signals), width));
 
   console.log(`\n${bold("Calibration")}  ${dim("how often a confidence came true")}\n`);
@@ -137,7 +139,7 @@ function curveOf(newestFirst: Signals): { at: number; value: number }[] {
   const curve = [{ at: START, value: 0 }];
   for (let day = 0; day < DAYS; day++) {
     const closed = newestFirst.filter(({ closedAt }) => closedAt?.startsWith(dayName(START + day * DAY)));
-    const sum = closed.reduce((total, { pnlPercent }) => total + (pnlPercent ?? 0), 0);
+    const sum = closed.reduce((total, { afterCostsPercent }) => total + (afterCostsPercent ?? 0), 0);
     curve.push({ at: START + (day + 1) * DAY, value: (curve.at(-1)?.value ?? 0) + sum });
   }
   return curve;

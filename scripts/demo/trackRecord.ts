@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { signed as changed } from "../../convex/lib/text/numbers";
 import type { SignalStats } from "../../convex/signals/statistics/shapes";
 import type { publicSignal } from "../../convex/signals/views/shapes";
 import { bold, dim, green, red } from "../terminal";
@@ -27,8 +28,8 @@ export function recordTable({ BTC, ETH, all }: Records): string {
     ["", ""],
     ["over chance, points", of(({ edge }) => figure(edge.excessPoints, 1))],
     ["  holds at all times", of(({ edge: { lowPoints, highPoints } }) => rangeOf(lowPoints, highPoints))],
-    ["  n: trades / days", of(({ edge: { trades, days: over } }) => `${trades} / ${over}`)],
-    ["  e-value", of(({ edge }) => figure(edge.eValue))],
+    ["  trades / days", of(({ edge: { trades, days: over } }) => `${trades} / ${over}`)],
+    ["  evidence (20 counts)", of(({ edge }) => figure(edge.eValue))],
     ["  coin flip", of(({ controls }) => figure(controls.coin.excessPoints, 1))],
     ["  last 24 hours", of(({ controls }) => figure(controls.momentum.excessPoints, 1))],
     ["  always long", of(({ controls }) => figure(controls.alwaysLong.excessPoints, 1))],
@@ -109,17 +110,16 @@ function padded(cell: Cell | string, width = CELL): string {
 /** `+1.25 %`, green or red. */
 function signed(percent: number | null): Cell {
   if (percent === null) return { text: NONE };
-  const rounded = Number(percent.toFixed(2));
-  if (rounded === 0) return { text: "0.00 %" };
-  return { text: `${rounded > 0 ? "+" : ""}${rounded.toFixed(2)} %`, paint: rounded > 0 ? green : red };
+  const text = changed(percent);
+  return Number(percent.toFixed(2)) === 0 ? { text } : { text, paint: percent > 0 ? green : red };
 }
 
 function figure(value: number | null, digits = 2): string {
-  return value === null ? NONE : value.toFixed(digits);
+  return value === null ? NONE : value.toFixed(digits).replace("-", "−");
 }
 
 function rangeOf(low: number, high: number): string {
-  return `${low.toFixed(1)} to ${high.toFixed(1)}`;
+  return `${figure(low, 1)} to ${figure(high, 1)}`;
 }
 
 /** `null` is before the first trade. */
