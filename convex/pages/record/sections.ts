@@ -90,7 +90,7 @@ function headline(
         before. Chance alone gives 1; both must reach ${needed} to count as better.</span
       >
     </p>
-    <dl class="grid facts">${told.map((one) => html`<div>${facts([one])}</div>`)}</dl>`;
+    <dl class="grid facts">${facts(told)}</dl>`;
 }
 
 /** `+3.1 points, from -4.0 to +10.2, evidence 1.40`. */
@@ -159,7 +159,7 @@ function partsSection(cuts: Shown["cuts"]): Html {
     { head: "Won", kind: "right", cell: ({ wins }) => wins },
     { head: "Lost", kind: "right", cell: ({ losses }) => losses },
     {
-      head: "Average after costs",
+      head: "After costs",
       kind: "right",
       cell: ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed),
     },
