@@ -49,10 +49,13 @@ export function outside<T>(work: () => T): T {
   return executions.run(undefined, work);
 }
 
+/** What fails once the host has stopped, with these words. */
+export const HALTED = "The host was stopped";
+
 export function currentExecution(): Execution {
   const execution = executions.getStore();
   if (execution === undefined) throw new Error("This works inside a running function only");
-  if (execution.core.isHalted) throw new Error("The host was stopped");
+  if (execution.core.isHalted) throw new Error(HALTED);
   if (execution.cutOff) throw new Error("The function was cut off at its time limit");
   return execution;
 }

@@ -1,4 +1,4 @@
-import { executions, outside } from "./execution";
+import { executions, outside, HALTED } from "./execution";
 
 /**
  * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
@@ -26,8 +26,6 @@ export const outer = {
   clearTimeout: (timer: Timer): void => outside(() => clearTimeout(timer)),
   now: (): number => outside(() => Date.now()),
 };
-
-const HALTED = "The host was stopped";
 
 /** What a function of a host that has ended says of it is nobody's news: on the platform it would not run at all. */
 const silent = new Proxy(console, { get: () => () => undefined });

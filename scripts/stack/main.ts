@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { settingsFile } from "../env/file";
+import { HALTED } from "../host/execution";
 import { failed } from "../misuse";
 import { ChainStartError, ChainStateError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
@@ -43,11 +44,25 @@ async function main(): Promise<void> {
   const stack = await (options.backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process directly and through npm as well: the second time must not cut the saving short.
-  const end = () => void (ending ??= stack.stop().then(() => process.exit(0)));
+  const end = () => void (ending ??= ended(stack));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
   const ms = process.uptime() * 1000;
   console.log(options.json ? JSON.stringify(placesOf(stack, options)) : banner(stack, options, ms));
+}
+
+/** Functions that the stopped host leaves under way may fail with nobody to hear of it: the rows are still to be saved. */
+async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
+  process.on("unhandledRejection", (reason: unknown) => {
+    if (!(reason instanceof Error && reason.message === HALTED)) console.error(reason);
+  });
+  try {
+    await stack.stop();
+    process.exit(0);
+  } catch (error) {
+    console.error(error);
+    process.exit(1);
+  }
 }
 
 /** npm passes a signal on to its shell only, which ends without telling the processes it runs. */

@@ -37,7 +37,7 @@ test("npm start serves the whole service and logs what it answers; rows and keys
   const { jobId } = jobShape.parse(await started.json());
   // npm ends its shell alone. The shell's output ends when nothing that it started is left.
   shell.kill("SIGTERM");
-  await shell.ended;
+  expect(await shell.ended).toMatchObject({ stderr: "" });
   const keys = await readFile(path.join(LOCAL_STATE_DIR, "keys.json"), "utf8");
 
   const stack = startMain([], { LOCAL_STATE_DIR });
