@@ -8,7 +8,7 @@ import { asTyped } from "./standins/messenger/typed";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
- * stand-in's, or the tap on a button with these words; what the bot sends to the chat is shown. Lines may come from a
+ * stand-in's, the tap on a button with these words, or the opening of a link to the bot; what the bot sends to the chat is shown. Lines may come from a
  * pipe as well.
  */
 
@@ -66,7 +66,9 @@ async function main(): Promise<void> {
   const terminal = process.stdin.isTTY && !options.json;
   if (!options.json) {
     console.log(bold(`Chat ${options.chat} with the bot of the local stack`));
-    console.log(dim("Try /help. Ctrl-D ends the chat.\n"));
+    console.log(
+      dim("Try /help. To tap a button or to open a link to the bot, type it. Ctrl-D ends the chat.\n"),
+    );
   }
   const lines = createInterface({
     input: process.stdin,
@@ -165,10 +167,17 @@ function shown({ text, messageId, photo, keyboard = [] }: Message, base: string)
 
 async function say(text: string, answers: Answers, { base, chat }: Options): Promise<void> {
   const isTap = answers.hasButton(text);
-  const body = JSON.stringify({ chatId: Number(chat), ...(isTap ? { button: text } : { text }) });
+  const said = isTap ? { button: text } : { text: openedLink(text) };
+  const body = JSON.stringify({ chatId: Number(chat), ...said });
   const url = `${base}/_control/messenger/${isTap ? "tap" : "say"}`;
   const { status } = saidShape.parse(await call(url, { method: "POST", body }));
   if (status !== 200) throw new ChatError(`The bot's webhook answered with status ${status}`);
+}
+
+/** Opening a link that leads to the bot says this; any other line is said as it is. */
+function openedLink(line: string): string {
+  const [, start] = /^https:\/\/t\.me\/\w+\?start=([\w-]{1,64})$/.exec(line.trim()) ?? [];
+  return start === undefined ? line : `/start ${start}`;
 }
 
 async function call(url: string, init?: RequestInit): Promise<unknown> {

@@ -5,7 +5,7 @@ import { AppError } from "../lib/errors";
 import { recordAudit } from "../lib/records/audit";
 import { dateTime, HOUR } from "../lib/time";
 import { changeRules, formerAccount, levelRowOf, settingAt } from "../users/levels";
-import { messengerLogin, ownerOf } from "../users/model";
+import { accountOfLogin, messengerLogin, ownerOf } from "../users/model";
 import type { Button, Paragraph } from "./format";
 import {
   codeOf,
@@ -147,7 +147,9 @@ export async function freezeAccount(ctx: MutationCtx, userId: string, from: "cha
     ...{ frozenAt: now, calledOffAt: now, formerLink: undefined },
   });
   await recordAudit(ctx, { actor: userId, action: "account frozen", subject: from });
-  await tellEverywhere(ctx, { userId, kind: "level", paragraphs: FROZEN });
+  const login = accountOfLogin((await ownerOf(ctx, userId))?.tokenIdentifier ?? "");
+  const paragraphs = [...FROZEN, login === null ? BY_TOKEN : BY_CHAT];
+  await tellEverywhere(ctx, { userId, kind: "level", paragraphs });
 }
 
 /**
@@ -196,6 +198,9 @@ export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" |
 const FROZEN: Paragraph[] = [
   [{ bold: "🧊 Your account is frozen" }],
   [
-    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined. You end it signed in, in the web application; where this chat is the owner, by /unfreeze here, two hours later.",
+    "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined.",
   ],
 ];
+/** How its owner ends it. */
+const BY_TOKEN: Paragraph = ["You end it signed in, in the web application."];
+const BY_CHAT: Paragraph = [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."];

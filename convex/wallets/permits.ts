@@ -1,6 +1,7 @@
 import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
+import { FROZEN } from "../lib/security/refusals";
 import { rulesOf } from "../users/levels";
 
 /** Whether a permission still lets something be signed. Plain functions; the one rule of whoever opens a key or stores bytes. */
@@ -25,5 +26,3 @@ export async function livePermission(
     throw new AppError("upstream", "It took too long to be signed: nothing was moved");
   return row;
 }
-
-export const FROZEN = "The owner has frozen this account";

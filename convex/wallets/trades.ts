@@ -70,7 +70,9 @@ export async function settleTrade(
     ...(row.txHash === undefined ? {} : { txHash: row.txHash }),
     ...(error === undefined ? {} : { error }),
   });
-  if (trade.source === "telegram")
+  const permission =
+    row.permissionId === undefined ? null : await ctx.db.get("permissions", row.permissionId);
+  if (permission?.by === "chat" || permission?.by === "approval")
     await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.ended, { transactionId: row._id });
   const { mentionId, onSettled } = trade;
   if (mentionId === undefined || onSettled === undefined) return;

@@ -5,12 +5,11 @@ import { inputAsksForKey, SECURITY_MESSAGE } from "../../convex/lib/security/key
 import { withProgress, type Listener } from "./progress";
 import { INVALID_PARAMS, RpcError } from "./rpc";
 import { callService, ServiceError } from "./service";
-import { UnexpectedAnswer, type Tool } from "./tool";
+import { keyOf, noteOutcome, type Key } from "./keys";
+import { UnexpectedAnswer, type Input, type Tool } from "./tool";
 import { tools } from "./tools";
 
 /** One call of a tool. Its input is forwarded as it is: but for a few refusals the service alone judges it. */
-
-type Input = Record<string, unknown>;
 
 const noticed = z.object({
   owner: z.optional(z.object({ level: z.string() })),
@@ -40,30 +39,40 @@ export async function callTool(
 const data = z.record(z.string(), z.unknown());
 
 async function answered(tool: Tool, input: Input, surroundings: Surroundings): Promise<CallToolResult> {
-  const key = tool.repeats === "keyed" ? keyOf(tool, input) : null;
+  const key = keyOf(tool, input);
   const call = callService({
     serviceUrl: surroundings.serviceUrl,
     ...tool.endpoint,
     input,
-    idempotencyKey: key,
+    idempotencyKey: key?.value ?? null,
     repeatable: tool.repeats !== "unlessDelivered" || !isGiven(input.userId),
     timeoutMs: tool.timeoutMs,
     signal: surroundings.signal,
   });
+  const fails = (inDoubt: boolean, message: string) => {
+    if (key === null) return failed(message);
+    noteOutcome(tool, input, key, inDoubt);
+    return failedIn(key, inDoubt, message);
+  };
   try {
-    const answer = await withProgress(surroundings, call);
-    if (key !== null) keepWaiting(tool, input, key, waits.safeParse(answer).success);
-    const content = [{ type: "text" as const, text: tool.text(answer, input) + noticeIn(answer) }];
-    return tool.structured ? { content, structuredContent: data.parse(answer) } : { content };
+    const { body, isRepeat } = await withProgress(surroundings, call);
+    if (key !== null) noteOutcome(tool, input, key, waits.safeParse(body).success);
+    const told = tool.text(body, input) + (isRepeat && key?.isMade === true ? REPEATED : "") + noticeIn(body);
+    const content = [{ type: "text" as const, text: told }];
+    return tool.structured ? { content, structuredContent: data.parse(body) } : { content };
   } catch (error) {
-    if (error instanceof UnexpectedAnswer) {
-      return failedIn(key, true, `The service's answer has an unexpected form: ${error.message}.`);
-    }
-    if (error instanceof RpcError && key !== null) return failedIn(key, true, error.message);
+    if (error instanceof UnexpectedAnswer)
+      return fails(true, `The service's answer has an unexpected form: ${error.message}.`);
+    if (error instanceof RpcError && key !== null) return fails(true, error.message);
     if (!(error instanceof ServiceError)) throw error;
-    return failedIn(key, error.inDoubt, error.message);
+    return fails(error.inDoubt, error.message);
   }
 }
+
+/** To whoever has started this process anew since the order was made. */
+const REPEATED =
+  "\n\nNOTHING was moved by this call: the same order was made within the last ten minutes, and this is its outcome. " +
+  "To order it once more, pass an idempotencyKey of your own.";
 
 /** What every answer to a `userId` may tell besides its own: that somebody owns it, or is about to. */
 function noticeIn(answer: unknown): string {
@@ -82,8 +91,7 @@ function noticeIn(answer: unknown): string {
 }
 
 /** @param inDoubt Whether the service may have carried the call out all the same. */
-function failedIn(key: string | null, inDoubt: boolean, message: string): CallToolResult {
-  if (key === null) return failed(message);
+function failedIn({ value: key }: Key, inDoubt: boolean, message: string): CallToolResult {
   const said = /[.!?)]$/.test(message) ? message : `${message}.`;
   return failed(
     inDoubt
@@ -93,33 +101,7 @@ function failedIn(key: string | null, inDoubt: boolean, message: string): CallTo
   );
 }
 
-/** Of this call alone, unless the caller repeats an earlier one: by its key, or by its terms while it waits for its owner. */
-function keyOf(tool: Tool, input: Input): string {
-  const { idempotencyKey } = input;
-  if (typeof idempotencyKey === "string" && idempotencyKey.trim() !== "") return idempotencyKey.trim();
-  const asked = waiting.get(termsOf(tool, input));
-  return asked !== undefined && asked.until > Date.now() ? asked.key : crypto.randomUUID();
-}
-
 const waits = z.object({ status: z.enum(["awaiting_approval", "approved"]), approvalId: z.string() });
-
-/** The keys of what waits for its owner, by its terms. */
-const waiting = new Map<string, { key: string; until: number }>();
-/** An owner has so long to approve. */
-const ASKED_MS = 600_000;
-const MOST_WAITING = 100;
-
-function keepWaiting(tool: Tool, input: Input, key: string, isWaiting: boolean): void {
-  const terms = termsOf(tool, input);
-  if (!isWaiting) return void waiting.delete(terms);
-  if (waiting.has(terms)) return;
-  if (waiting.size >= MOST_WAITING) waiting.clear();
-  waiting.set(terms, { key, until: Date.now() + ASKED_MS });
-}
-
-function termsOf({ name }: Tool, { idempotencyKey: _, ...terms }: Input): string {
-  return JSON.stringify([name, Object.entries(terms).sort(([a], [b]) => (a < b ? -1 : 1))]);
-}
 
 /** A query turns numbers into texts, a body does not: what is no text is refused here alike. */
 function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input): string | null {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import * as z from "zod/mini";
+import { FROZEN, PAUSED } from "../../convex/lib/security/refusals";
 
 /** One request to the service, repeated at most once. */
 export type ServiceCall = {
@@ -18,6 +19,9 @@ export type ServiceCall = {
   signal: AbortSignal;
 };
 
+/** `isRepeat`: an earlier request with the same key has done what this one asks for. */
+export type Answered = { body: unknown; isRepeat: boolean };
+
 /** A call that brought no answer to show; its message is for the person in the chat. */
 export class ServiceError extends Error {
   constructor(
@@ -26,6 +30,8 @@ export class ServiceError extends Error {
     readonly inDoubt: boolean,
     /** Whether another attempt may fare better. */
     readonly passing: boolean,
+    /** Whether it is what has become of an earlier request with the same key. */
+    readonly isRepeat = false,
   ) {
     super(message);
   }
@@ -45,7 +51,7 @@ const IDLE_MS = 4_000;
  * Asks the service and returns its answer's body.
  * @throws ServiceError with the service's message, or saying why there is none; the signal's reason when it fires.
  */
-export async function callService(call: ServiceCall): Promise<unknown> {
+export async function callService(call: ServiceCall): Promise<Answered> {
   try {
     return await attempt(call);
   } catch (first) {
@@ -55,12 +61,13 @@ export async function callService(call: ServiceCall): Promise<unknown> {
       return await attempt(call);
     } catch (second) {
       if (!(second instanceof ServiceError)) throw second;
-      throw new ServiceError(second.message, first.inDoubt || second.inDoubt, false);
+      const inDoubt = !second.isRepeat && (first.inDoubt || second.inDoubt);
+      throw new ServiceError(second.message, inDoubt, false);
     }
   }
 }
 
-async function attempt(call: ServiceCall): Promise<unknown> {
+async function attempt(call: ServiceCall): Promise<Answered> {
   // Timer and listener go with the attempt; AbortSignal.timeout would keep each one's memory for its whole time.
   const ending = new AbortController();
   let late = false;
@@ -73,7 +80,7 @@ async function attempt(call: ServiceCall): Promise<unknown> {
   try {
     call.signal.throwIfAborted();
     const response = await exchange(call, ending.signal);
-    return bodyOf(response);
+    return { body: bodyOf(response), isRepeat: response.replayed };
   } catch (error) {
     if (error instanceof ServiceError) throw error;
     call.signal.throwIfAborted();
@@ -84,7 +91,7 @@ async function attempt(call: ServiceCall): Promise<unknown> {
   }
 }
 
-type Response = { status: number; text: string; retryAfter: string | undefined };
+type Response = { status: number; text: string; retryAfter: string | undefined; replayed: boolean };
 
 /** One request and its answer. Redirects are not followed: a body and a key belong to this service alone. */
 async function exchange(call: ServiceCall, signal: AbortSignal): Promise<Response> {
@@ -99,7 +106,8 @@ async function exchange(call: ServiceCall, signal: AbortSignal): Promise<Respons
         .once("error", reject)
         .once("end", () => {
           const { statusCode = 0, headers } = response;
-          resolve({ status: statusCode, text: parts.join(""), retryAfter: headers["retry-after"] });
+          const replayed = headers["idempotent-replayed"] === "true";
+          resolve({ status: statusCode, text: parts.join(""), retryAfter: headers["retry-after"], replayed });
         });
     };
     request(addressOf(call), { ...options, agent, signal }, receive)
@@ -138,7 +146,7 @@ function disconnection({ serviceUrl }: ServiceCall, error: unknown): ServiceErro
   return new ServiceError(message, code === null || !NEVER_SENT.includes(code), true);
 }
 
-function bodyOf({ status, text, retryAfter }: Response): unknown {
+function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
   const body = jsonOf(text);
   if (status >= 200 && status < 300) {
     if (body !== undefined) return body;
@@ -148,19 +156,24 @@ function bodyOf({ status, text, retryAfter }: Response): unknown {
       false,
     );
   }
-  const passing = PASSING.includes(status);
   const told = failureShape.safeParse(body);
   if (told.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
-    // A readable failure of the service may have come after the signature, too, and a 408 from what stands before it.
     const error = told.data.error.slice(0, MOST_ERROR_CHARS);
-    throw new ServiceError(error + wait, status >= 500 || status === 408, passing);
+    // A readable failure of the service may have come after the signature, too, and a 408 from what stands before it.
+    const open = !replayed && !isRefusal(error) && (status >= 500 || status === 408);
+    throw new ServiceError(error + wait, open, open && PASSING.includes(status), replayed);
   }
   throw new ServiceError(
     `The service answered ${status} without a readable message. ${CHECK_ADDRESS}`,
     true,
-    passing,
+    PASSING.includes(status),
   );
+}
+
+/** The service's own words for what was refused before anything was signed. */
+function isRefusal(error: string): boolean {
+  return [FROZEN, PAUSED].some((words) => error.startsWith(words));
 }
 
 const CHECK_ADDRESS = "Set NOELCLAW_CONVEX_URL to the service's address, if that is another.";

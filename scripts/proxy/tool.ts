@@ -23,7 +23,7 @@ export type Tool = {
 };
 
 /** What the tool was called with: it has been held against nothing. */
-type Input = Record<string, unknown>;
+export type Input = Record<string, unknown>;
 
 /** An answer of another shape; the message says what is wrong with it. */
 export class UnexpectedAnswer extends Error {}
@@ -39,10 +39,11 @@ export type Hints = {
 };
 
 /**
- * How a request whose fate is unknown may be repeated: `freely`; `keyed`, with the idempotency key of the first one;
- * or `unlessDelivered`: freely, but not with a `userId`, which makes the service send a message.
+ * How a request whose fate is unknown may be repeated: `freely`; `keyed`, with the idempotency key of the first one, and
+ * `ordered` likewise, with one that is made of the order's terms; or `unlessDelivered`: freely, but not with a `userId`,
+ * which makes the service send a message.
  */
-type Repeats = "freely" | "keyed" | "unlessDelivered";
+type Repeats = "freely" | "keyed" | "ordered" | "unlessDelivered";
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 export const SLOW_MS = 29_000;

@@ -70,9 +70,11 @@ describe("a send by userId alone", () => {
     });
     // A second tap, and another repeat, move nothing.
     await app.settle();
-    const [, decided] = await cards(app);
+    const [, decided, ended] = await cards(app);
     expect(decided?.text).toContain("✅ Approved");
+    expect(ended?.text).toMatch(/✅ Done[^]*Send 25 USDC[^]*Transaction 0x/);
     const repeat = await app.post("/mcp/defi/send", { ...wanted, idempotencyKey });
+    expect(repeat.headers.get("idempotent-replayed")).toBe("true");
     expect(repeat.body.txHash).toBe(done.body.txHash);
     expect(await held(app, userId)).toBe("975");
     const other = await app.post("/mcp/defi/send", { ...order(userId), idempotencyKey });
@@ -218,7 +220,7 @@ describe("an account that is frozen", () => {
     const { userId, browser } = await owner(app);
     await app.post("/mcp/defi/send", order(userId));
     await tap(app, "🧊 Freeze");
-    expect((await cards(app)).at(-1)?.text).toContain("Your account is frozen");
+    expect((await cards(app)).at(-1)?.text).toMatch(/Your account is frozen[^]*You end it signed in/);
     const [approval] = await app.rows("approvals");
     await say(app, `/approve ${String(approval?._id)}`);
     const byToken = await app.post("/mcp/defi/send", order(userId), { as: "person-42" });

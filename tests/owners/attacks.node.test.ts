@@ -96,6 +96,7 @@ describe("the price of what is approved", () => {
     expect(await app.rows("transactions")).toMatchObject([
       { state: "failed", error: expect.stringMatching(/^The network fee could reach/) },
     ]);
+    expect(await newest(app)).toMatch(/⚠️ Not done[^]*The network fee could reach/);
   });
 });
 

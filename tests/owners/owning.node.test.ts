@@ -115,6 +115,7 @@ test("an owner by phone ends a freeze two hours later, and another freeze stands
   await say(app, await linkOf(app, LONG));
   await tap(app, "🔐 Own");
   await say(app, "/freeze");
+  expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");
   expect((await app.post("/mcp/defi/send", order)).status).toBe(503);
   await say(app, "/unfreeze");
   expect(await newest(app)).toContain("not frozen any more, unless");

@@ -37,7 +37,7 @@ const sent = {
 };
 const order = { userId: "u", token: "USDC", toAddress: sent.toAddress, amount: "25000000" };
 const keysSent = () => service.received.map(({ headers }) => headers["idempotency-key"]);
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe("a call", () => {
   test("is forwarded as it came: a query for GET, a JSON body for POST", async () => {
@@ -192,6 +192,58 @@ describe("a repeat", () => {
     // That was its outcome: the same terms once more are another transfer.
     await call(order, asked("new"));
     expect(keys.map((key) => keys.indexOf(key))).toEqual([0, 0, 2, 0, 4]);
+  });
+
+  test("by a proxy that was started again has the same key for ten minutes, and tells that nothing moved twice", async () => {
+    const TEN_MINUTES = 600_000;
+    const began = 3_000_000 * TEN_MINUTES;
+    const keys: ReturnType<typeof keysSent> = [];
+    const told: string[] = [];
+    for (const now of [began, began + TEN_MINUTES - 1, began + TEN_MINUTES]) {
+      const clock = `data:text/javascript,Date.now = () => ${now}`;
+      const again = await connect(built.file, service.url, ["--import", clock]);
+      service.answers(json(200, sent, now === began ? {} : { "idempotent-replayed": "true" }));
+      told.push(textOf(await again.call("send_token", order)));
+      keys.push(...keysSent());
+      await again.call("send_token", { ...order, amount: "1" });
+      await again.client.close();
+      expect(keysSent()[1]).not.toBe(keysSent()[0]);
+    }
+    expect(keys.map((key) => keys.indexOf(key))).toEqual([0, 0, 2]);
+    expect(told[0]).not.toContain("NOTHING was moved");
+    expect(told[1]).toContain("NOTHING was moved by this call: the same order was made");
+    // Whoever names a key knows that it is a repeat.
+    const named = textOf(await proxy.call("send_token", { ...order, idempotencyKey: "rent" }));
+    expect(named).not.toContain("NOTHING was moved");
+  });
+
+  test("is not made where the answer tells that nothing has moved, and the doubt of an earlier one ends", async () => {
+    for (const words of [
+      "The owner has frozen this account",
+      "Sends and swaps are paused: try again later",
+    ]) {
+      service.answers(json(503, { error: words }));
+      const told = textOf(await proxy.call("send_token", order));
+      expect([told, service.received.length]).toEqual([
+        expect.stringMatching(/another attempt needs a new one/),
+        1,
+      ]);
+    }
+    const failed = (headers = {}) => json(502, { error: "The quote was refused" }, headers);
+    service.answers(failed());
+    const open = textOf(await proxy.call("send_token", order));
+    const [key] = keysSent();
+    expect(open).toContain("Whether it was carried out is not known");
+    // The same terms ask what became of it, and then are another order.
+    service.answers(breakOff, failed({ "idempotent-replayed": "true" }));
+    const settled = textOf(await proxy.call("send_token", order));
+    expect([keysSent(), settled]).toEqual([
+      [key, key],
+      expect.stringMatching(/another attempt needs a new one/),
+    ]);
+    service.answers(json(200, sent));
+    await proxy.call("send_token", order);
+    expect(keysSent()).not.toContain(key);
   });
 
   test("is made for what changes nothing", async () => {

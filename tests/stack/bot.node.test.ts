@@ -11,6 +11,7 @@ import { startScript, type Started } from "./processes";
 
 const scripts = fileURLToPath(new URL("../../scripts/", import.meta.url));
 const messageShape = z.object({ method: z.string(), text: z.string() });
+const ownedShape = z.object({ ownerUrl: z.url() });
 const walletShape = z.object({ linked: z.literal(true), walletAddress: z.string().regex(/^0x/) });
 
 let stack: Stack;
@@ -70,6 +71,11 @@ describe("npm run bot", () => {
       expect.stringContaining("💼"),
     ]);
     expect(messages.map(({ method }) => method)).toEqual(["sendMessage", "editMessageText", "sendMessage"]);
+
+    const connected = await fetch(`${stack.siteUrl}/mcp/defi/connect?userId=kq3vX9tLw2bTz7RfYh5MnP`);
+    const { ownerUrl } = ownedShape.parse(await connected.json());
+    const opened = await startBot([ownerUrl], ["--chat", "1003", "--linger", "0"]).ended;
+    expect(opened.stdout).toContain("Is this your wallet?");
 
     const elsewhere = await startBot(["/wallet"], ["--chat", "1002", "--linger", "0"]).ended;
     expect([elsewhere.code, elsewhere.stderr]).toEqual([0, ""]);

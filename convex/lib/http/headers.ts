@@ -17,3 +17,9 @@ export const USER_TOKEN = {
   Authorization:
     "`Bearer <token>`: the web application's token (JWT) of the owner of this `userId`. What a `userId` that has an owner still does without it is for the owner's level to say: `guarded` (everything but orders and delivery settings), `open` (orders too, up to the owner's cap) or `closed`. Not looked at for a `userId` without an owner.",
 };
+
+/** Of an answer to a repeat. */
+export const REPLAYED = {
+  "Idempotent-Replayed":
+    "`true` where an earlier request with this idempotency key had this outcome, and this one has moved nothing.",
+} as const;

@@ -53,19 +53,19 @@ async function walletFor(
 
 /**
  * Opens a transaction and waits for its outcome; asks the owner first where that is theirs to say.
- * @returns `waits`: nothing has come of it yet.
+ * @returns `waits`: nothing has come of it yet. `headers` say so where an earlier request with this key has moved it.
  * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
  */
 export async function carryOut(ctx: ActionCtx, order: Order) {
   const startedAt = performance.now();
   const wallet = await walletFor(ctx, order, { isRehearsal: false });
-  return waitingAs(
+  const done = await waitingAs(
     ctx,
     order.call.caller,
     async () => {
       if (wallet.isAsked) return asked(ctx, order, wallet, startedAt);
       try {
-        return { waits: null, ...(await outcomeOf(await ordered(ctx, order, wallet, startedAt))) };
+        return { waits: null, ...(await outcomeOf(await ordered(ctx, order, wallet, startedAt), wallet)) };
       } catch (error) {
         if (!wallet.isAskedBeyond || failureOf(error)?.code !== "forbidden") throw error;
         return asked(ctx, order, wallet, startedAt);
@@ -74,6 +74,12 @@ export async function carryOut(ctx: ActionCtx, order: Order) {
     refuseCrowd,
     "moving",
   );
+  return { ...done, headers: headersOf(wallet) };
+}
+
+/** Of the answer to a request whose key has an outcome. */
+function headersOf({ isRepeat }: OrderingWallet): Record<string, string> {
+  return isRepeat ? { "Idempotent-Replayed": "true" } : {};
 }
 
 async function ordered(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number) {
@@ -99,7 +105,7 @@ async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, start
   const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
   const view = await settle(ctx, answer.transactionId, waitMs, undefined, { drops: false });
   if (view.txHash === undefined && view.state !== "failed") return { waits: answer };
-  return { waits: null, ...(await outcomeOf(view)) };
+  return { waits: null, ...(await outcomeOf(view, wallet)) };
 }
 
 /**
@@ -149,7 +155,7 @@ function mostTransactions(request: Order["request"]): bigint {
 }
 
 /** @throws AppError what ended it before it was signed. */
-async function outcomeOf(view: Doc<"transactions">) {
+async function outcomeOf(view: Doc<"transactions">, wallet: OrderingWallet) {
   const { mostFeeOf } = await desk();
   const maxFeeEth = mostFeeOf(view);
   if (view.txHash === undefined || maxFeeEth === null) {
@@ -157,6 +163,8 @@ async function outcomeOf(view: Doc<"transactions">) {
     throw new AppError(
       isErrorCode(code) ? code : "internal",
       view.error ?? "The transaction could not be sent",
+      // Whoever repeats a failure of others has to learn that it is the first one's: the rest speaks for itself.
+      code === "upstream" ? { headers: headersOf(wallet) } : {},
     );
   }
   const shown = shownStatus(view.state);

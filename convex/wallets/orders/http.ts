@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { AppError } from "../../lib/errors";
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, EXAMPLE_USER } from "../../lib/http/examples";
-import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
+import { IDEMPOTENCY_KEY, REPLAYED, USER_TOKEN, USER_TOKEN_ERRORS } from "../../lib/http/headers";
 import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
 import { closedInput, idempotencyKey, userId } from "../../lib/http/input";
 import { countGuess, refuseGuessing } from "../../lib/limits/charges";
@@ -42,8 +42,12 @@ const send: MountedEndpoint = endpoint({
   accepted: WAITING,
   limit: "transfer",
   access: "shown",
-  errors: { ...moving, upstream: "The chain's RPC node failed or did not answer." },
+  errors: {
+    ...moving,
+    upstream: { when: "The chain's RPC node failed or did not answer.", headers: REPLAYED },
+  },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  answerHeaders: REPLAYED,
   example: {
     input: { userId: EXAMPLE_USER, token: "USDC", amount: "25000000", toAddress: EXAMPLE_ADDRESS },
     output: {
@@ -82,7 +86,7 @@ const send: MountedEndpoint = endpoint({
     const done = await carryOut(ctx, { userId, from, request, call });
     const told = { token, toAddress, amount, ...warned(call.named, call.idempotencyKey) };
     if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
-    return { ...done.outcome, ...told };
+    return new Reply({ ...done.outcome, ...told }, done.headers);
   },
 });
 
@@ -98,9 +102,13 @@ const swap: MountedEndpoint = endpoint({
   access: "shown",
   errors: {
     ...moving,
-    upstream: "The swap provider or the chain's RPC node failed, or the quote was refused.",
+    upstream: {
+      when: "The swap provider or the chain's RPC node failed, or the quote was refused.",
+      headers: REPLAYED,
+    },
   },
   headers: { ...IDEMPOTENCY_KEY, ...USER_TOKEN },
+  answerHeaders: REPLAYED,
   example: {
     input: {
       userId: EXAMPLE_USER,
@@ -176,7 +184,8 @@ const swap: MountedEndpoint = endpoint({
     if (view.terms === undefined) throw new Error("A signed swap has no terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
     const told = { ...view.terms, ...view.traded, ...approvalTxHash };
-    return { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };
+    const body = { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };
+    return new Reply(body, done.headers);
   },
 });
 

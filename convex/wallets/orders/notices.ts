@@ -31,7 +31,7 @@ export const tell = change(
   },
 );
 
-/** Tells the account what has become of an order that was begun there. */
+/** Tells the account what has become of an order that was tapped there: whoever asked for it may never look again. */
 export const ended = change({ transactionId: v.id("transactions") }, async (ctx, { transactionId }) => {
   const row = await byId(ctx, transactionId);
   const { userId, request, state, txHash, minedAs = txHash } = row;

@@ -5,12 +5,12 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
+import { FROZEN } from "../../lib/security/refusals";
 import { formatUnits } from "../../lib/money/amounts";
 import { dateTime } from "../../lib/time";
 import { approvingLink, enqueueCard, linkOf } from "../../messenger/model";
 import { APPROVED, verdictNow, type Permit } from "../../users/access";
 import { levelRowOf, rulesOf } from "../../users/levels";
-import { FROZEN } from "../permits";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, openedWith, pauseOf } from "../transactions/model";
 import {

@@ -4,6 +4,7 @@ import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx, MutationCtx } from "../../_generated/server";
+import { FROZEN, PAUSED } from "../../lib/security/refusals";
 import { recordAudit } from "../../lib/records/audit";
 import { MOST_FEE } from "../../lib/money/base";
 import { isOn } from "../../lib/env";
@@ -18,7 +19,7 @@ import type { Permit } from "../../users/access";
 import { rulesOf } from "../../users/levels";
 import { isListFull, list } from "../limits/allowlist";
 import { byWalletId, walletAt } from "../model";
-import { FROZEN, livePermission } from "../permits";
+import { livePermission } from "../permits";
 import { release, reserve, reserveAgain } from "../limits/policies";
 import type { Source } from "../tables";
 import { openTrade, settleTrade, type Mentioned } from "../trades";
@@ -205,9 +206,7 @@ async function noteRecipient(
 
 /** Why nothing is sent or swapped at all; `null` where the operator has not paused it. */
 export function pauseOf(): AppError | null {
-  return isOn("TRADING_PAUSED")
-    ? new AppError("paused", "Sends and swaps are paused: try again later")
-    : null;
+  return isOn("TRADING_PAUSED") ? new AppError("paused", PAUSED) : null;
 }
 
 /** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */

@@ -221,10 +221,10 @@ function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof r
 const swapTokens = tool({
   name: "swap_tokens",
   title: "Swap tokens",
-  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${DRY_RUN} Every call is another swap: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${DRY_RUN} Once it has its outcome, the same call is another swap: to repeat it, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
-  repeats: "keyed",
+  repeats: "ordered",
   structured: true,
   timeoutMs: SLOW_MS,
   view: z.union([
@@ -270,10 +270,10 @@ const swapTokens = tool({
 const sendToken = tool({
   name: "send_token",
   title: "Send tokens",
-  description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${DRY_RUN} Every call is another transfer: to repeat one whose outcome is not known, pass the idempotencyKey that its answer named.`,
+  description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${DRY_RUN} Once it has its outcome, the same call is another transfer: to repeat it, pass the idempotencyKey that its answer named.`,
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
-  repeats: "keyed",
+  repeats: "ordered",
   structured: true,
   timeoutMs: SLOW_MS,
   view: z.union([

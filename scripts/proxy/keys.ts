@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import type { Input, Tool } from "./tool";
+
+/**
+ * The idempotency keys of calls that name none. What has no outcome yet (it waits for its owner, or nobody knows what became
+ * of it) keeps its key for ten minutes: the same terms again ask how it stands. An order's key is made of its terms and the
+ * time, so that a proxy which was started again makes the same one; a later order of the same terms is another.
+ */
+
+/** An owner has so long to approve. */
+const WINDOW_MS = 600_000;
+const MOST = 1_000;
+
+/** The keys of what has no outcome yet, by its terms. */
+const open = new Map<string, { key: string; until: number }>();
+/** The keys of what has one. */
+const ended = new Set<string>();
+
+/** `null`: none is needed. `isMade`: the caller has named none, and waits for nothing that they know of. */
+export type Key = { value: string; isMade: boolean };
+
+export function keyOf(tool: Tool, input: Input): Key | null {
+  if (tool.repeats === "freely" || tool.repeats === "unlessDelivered") return null;
+  const { idempotencyKey } = input;
+  if (typeof idempotencyKey === "string" && idempotencyKey.trim() !== "")
+    return { value: idempotencyKey.trim(), isMade: false };
+  const terms = termsOf(tool, input);
+  const known = open.get(terms);
+  if (known !== undefined && known.until > Date.now()) return { value: known.key, isMade: false };
+  return { value: tool.repeats === "ordered" ? made(terms) : crypto.randomUUID(), isMade: true };
+}
+
+/** What has become of a call. */
+export function noteOutcome(tool: Tool, input: Input, { value: key }: Key, isOpen: boolean): void {
+  const terms = termsOf(tool, input);
+  if (open.size >= MOST) open.clear();
+  if (ended.size >= MOST) ended.clear();
+  if (!isOpen) {
+    open.delete(terms);
+    ended.add(key);
+  } else if (!open.has(terms)) {
+    open.set(terms, { key, until: Date.now() + WINDOW_MS });
+  }
+}
+
+/** In the form of a UUID. */
+function made(terms: string): string {
+  const window = Math.floor(Date.now() / WINDOW_MS);
+  for (let nth = 0; ; nth++) {
+    const hex = createHash("sha256")
+      .update(JSON.stringify([terms, window, nth]))
+      .digest("hex");
+    const key = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+    if (!ended.has(key)) return key;
+  }
+}
+
+function termsOf({ name }: Tool, { idempotencyKey: _, ...terms }: Input): string {
+  return JSON.stringify([name, Object.entries(terms).sort(([a], [b]) => (a < b ? -1 : 1))]);
+}
