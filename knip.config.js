@@ -22,7 +22,7 @@ export default {
   entry: [
     ...new Set(commands),
     "convex/**/*.ts",
-    "scripts/bundled.mjs",
+    "scripts/bundle.mjs",
     // Processes of their own.
     "tests/chain/host.ts",
     "tests/faults/rounds/main.ts",
@@ -33,7 +33,7 @@ export default {
   // Called by name, by a file's path, or by the platform.
   ignoreIssues: {
     "*.config.ts": ["exports"],
-    "scripts/bundled.mjs": ["exports"],
+    "scripts/bundle.mjs": ["exports"],
     "{convex/_generated,tests/host/app}/**": ["exports", "types"],
     "convex/{auth,convex}.config.ts": ["exports"],
   },

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { failed, Misuse } from "./misuse";
 import { bold, dim, framedCard } from "./terminal";
-import { asTyped } from "./standins/messenger/typed";
+import { asTyped } from "./standins/messenger/plainText";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger

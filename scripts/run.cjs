@@ -26,7 +26,7 @@ if (isOld) {
 } else {
   var file = path.resolve(process.argv[2]);
   process.argv.splice(1, 2, file);
-  import(url.pathToFileURL(path.join(__dirname, "bundled.mjs")).href)
+  import(url.pathToFileURL(path.join(__dirname, "bundle.mjs")).href)
     .then(function (bundled) {
       return bundled.run(file);
     })

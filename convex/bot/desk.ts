@@ -8,7 +8,7 @@ import { reasonOf } from "../lib/text/failures";
 import { worker } from "../lib/work/desk";
 import { FAILED } from "./jobs";
 import type { Step, Work } from "./tables";
-import { typeIn } from "./typing";
+import { typeIn } from "./typingIndicator";
 import { accountWorkers } from "./works/account";
 import { alertWorkers } from "./works/alerts";
 import { orderWorkers } from "./works/orders";

@@ -12,7 +12,7 @@ import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/en
 import { chatId, userId, withAliases } from "../lib/http/input";
 import { holdersOf } from "../lib/limits/shares";
 import { credentialShown } from "../users/access";
-import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/asking";
+import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/question";
 import type { Asked } from "../wallets/orders/proposals";
 import { botTokenSeal } from "../messenger/seals";
 

@@ -6,7 +6,7 @@ import { AppError, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { providerAction } from "../lib/outside/providerCalls";
 import { turnsOf } from "../lib/outside/sourceTurns";
-import { together } from "../lib/outside/together";
+import { together } from "../lib/outside/batches";
 import { awaitRefresh } from "../lib/refreshes";
 import { unlessLate } from "../lib/time";
 import type { Asking } from "../providers/data/publicData";

@@ -5,7 +5,7 @@ import type { ActionCtx } from "../_generated/server";
 import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
 import { takeNoted } from "../lib/outside/notes";
-import { together } from "../lib/outside/together";
+import { together } from "../lib/outside/batches";
 import { AppError } from "../lib/errors";
 import { log } from "../lib/log";
 import { failRefresh } from "../lib/refreshes";

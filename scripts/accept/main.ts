@@ -9,7 +9,7 @@ import { readRows } from "./reads";
 import { researchRows } from "./research";
 import { outcomeOf, type Outcome, type Row } from "./row";
 import { createService } from "./service";
-import { spendingRows } from "./spending";
+import { spendingRows } from "./purchases";
 import { toolRows } from "./tools";
 import { walletRows } from "./wallets";
 

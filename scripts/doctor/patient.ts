@@ -5,7 +5,7 @@ import { kindOf, suggestion } from "../env/names";
 import type { Place } from "../env/rules";
 import { contradiction, placeOf, targetOf } from "../env/target";
 import type { Variables } from "../stack/env";
-import { deskUrl, runningStack } from "../stack/running";
+import { deskUrl, runningStack } from "../stack/address";
 import { siteAddress } from "./deployment";
 import { fault, good, off, warning, type Finding } from "./finding";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { convexCli } from "../convexCli";
 import { settingsFile, settingsIn } from "../env/file";
-import { deskUrl, openWorkOf } from "../stack/running";
+import { deskUrl, openWorkOf } from "../stack/address";
 import { bold, dim } from "../terminal";
 import { readFile } from "node:fs/promises";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { promised } from "./locks";
-import { read, Start, type Built } from "./reading";
-import { insert, patch, remove, replace } from "./writing";
+import { read, Start, type Built } from "./reads";
+import { insert, patch, remove, replace } from "./writes";
 
 /**
  * `ctx.db`: the convex package's own, with reading and writing in place of its system calls. An argument that is missing

@@ -2,7 +2,7 @@ import openapiTypes, { astToString } from "openapi-typescript";
 import { offered } from "../../convex/endpoints";
 import type { JsonSchema } from "../../convex/lib/http/jsonSchema";
 import { openApi } from "../reference/document";
-import { shared } from "../reference/shared";
+import { shared } from "../reference/components";
 import type { OpenApi } from "../reference/types";
 import packageFile from "../../package.json";
 import type { proxyPackage } from "../proxy/bundle";

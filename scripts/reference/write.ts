@@ -7,7 +7,7 @@ import { ADDRESS } from "../../convex/ops/reference/texts";
 import { openApi } from "./document";
 import { llmsText } from "./llms";
 import { book } from "./page";
-import { shared } from "./shared";
+import { shared } from "./components";
 
 /** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
 
@@ -45,6 +45,6 @@ export function tagOf(written: ReturnType<typeof reference>): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
   await writeFile(
-    fileURLToPath(new URL("../../convex/ops/reference/written.ts", import.meta.url)),
+    fileURLToPath(new URL("../../convex/ops/reference/bytes.ts", import.meta.url)),
     referenceModule(),
   );

@@ -2,7 +2,7 @@ import { failed, Misuse } from "../misuse";
 import { stateDirectory } from "./env";
 import { createIssuer } from "./issuer";
 import { KeysError, storedKeys } from "./keys";
-import { deskUrl, tokenOf } from "./running";
+import { deskUrl, tokenOf } from "./address";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */
 

@@ -10,7 +10,7 @@ import * as z from "zod";
 import { checkDeployment } from "../../scripts/doctor/deployment";
 import type { Finding } from "../../scripts/doctor/finding";
 import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
-import { forkScript } from "../../scripts/forked";
+import { forkScript } from "../../scripts/fork";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { run } from "../stack/processes";
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { offered } from "../../convex/endpoints";
 import { openApi } from "../../scripts/reference/document";
 import { EVERY_ANSWER, QUOTAS } from "../../scripts/reference/headers";
-import { shared } from "../../scripts/reference/shared";
+import { shared } from "../../scripts/reference/components";
 import { documented } from "../support/document";
 
 /** The document as `/openapi.json` answers it: small, and the same as the whole one that every answer is held against. */

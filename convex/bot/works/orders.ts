@@ -3,7 +3,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { charge } from "../../lib/limits/charges";
 import { NO_WALLET } from "../../wallets/model";
-import { foundFor } from "../../wallets/orders/carrying";
+import { foundFor } from "../../wallets/orders/execution";
 import { notice } from "../cards";
 import type { Step } from "../tables";
 import { answerOf, type Job, type Workers } from "./work";

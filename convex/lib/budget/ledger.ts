@@ -16,7 +16,7 @@ import { rowsBy } from "../records/rows";
 import { addTo, countFor, mayHave } from "../limits/shares";
 import { noteAgain, noteSpent, takeNoted } from "../outside/notes";
 import { keepNoted, vNoted } from "../outside/tallies";
-import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/spending";
+import { addSpent, anyShard, SHARDS, spentOn, type Share } from "../outside/expenses";
 import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 

@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import type { vProvider } from "../tables";
-import type { Share } from "./spending";
+import type { Share } from "./expenses";
 
 /** What an action notes of its exchanges with providers until it is stored (`lib/outside/providerCalls`). */
 

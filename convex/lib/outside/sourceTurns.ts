@@ -5,7 +5,7 @@ import { rateLimiter } from "../limits/charges";
 import { isPublicSource, SOURCE_LIMITS, type PublicSource } from "../publicSources";
 import { sha256Hex } from "../security/digests";
 import { SECOND, sleep } from "../time";
-import { together } from "./together";
+import { together } from "./batches";
 
 /**
  * Turns to ask the public sources. Where turns are rare, one caller's wait for one another first, at the source's own pace: at most one of them stands in everybody's queue.

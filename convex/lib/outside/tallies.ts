@@ -3,7 +3,7 @@ import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { vBilled, vPayingClass, vProvider } from "../tables";
 import { HOUR, MINUTE } from "../time";
 import type { Count, Noted, Provider } from "./notes";
-import { addSpent, anyShard } from "./spending";
+import { addSpent, anyShard } from "./expenses";
 
 /** What was noted of providers, in rows. */
 

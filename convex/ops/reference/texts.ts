@@ -32,7 +32,7 @@ export const texts: Readonly<Record<Which | "part" | "robots" | "icon", Answerin
 
 function answering(which: Which): Answering["handle"] {
   return async (_ctx, request, requestId) => {
-    const { TAG, TEXTS, PAGE_HEADERS } = await import("./written");
+    const { TAG, TEXTS, PAGE_HEADERS } = await import("./bytes");
     const address = siteUrl();
     const { pathname, search } = new URL(request.url);
     const headers = { ...CACHED, ETag: `W/"${TAG}-${sha256Hex(address + pathname + search).slice(0, 8)}"` };

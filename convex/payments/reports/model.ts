@@ -139,7 +139,7 @@ export async function startSettling(
 ): Promise<ClaimTicket> {
   await ctx.db.patch("paymentClaims", claimId, { state: "settling", trouble: undefined });
   const told = telling(internal.payments.reports.progress.failed, { claimId });
-  await open(ctx, internal.payments.reports.settling.settle, { claimId }, { subject: claimId, told });
+  await open(ctx, internal.payments.reports.settlement.settle, { claimId }, { subject: claimId, told });
   return { kind: "claim", claimId };
 }
 

@@ -8,7 +8,7 @@ import { text, userId } from "../../lib/http/input";
 import { iso } from "../../lib/time";
 import { assertMay } from "../../users/access";
 import { shortfallOf } from "../transactions/states";
-import { shownStatus } from "./carrying";
+import { shownStatus } from "./execution";
 import { status } from "./shapes";
 
 /** How what waits for its owner stands. */

@@ -19,8 +19,8 @@ import {
 } from "../inputs";
 import { assertMay } from "../../users/access";
 import { warned, weakId } from "../warnings";
-import { WAITING, waitingBody } from "./asking";
-import { carryOut, EXPLORER, rehearse, shownStatus } from "./carrying";
+import { WAITING, waitingBody } from "./question";
+import { carryOut, EXPLORER, rehearse, shownStatus } from "./execution";
 import { explorerUrl, orderFields, status } from "./shapes";
 import { shortfallOf } from "../transactions/states";
 

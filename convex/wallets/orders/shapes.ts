@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { askedFields } from "./asking";
+import { askedFields } from "./question";
 
 /** What callers see of orders, their rehearsals and transactions. */
 

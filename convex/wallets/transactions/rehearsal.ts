@@ -13,7 +13,7 @@ import { valueOf } from "../holdings";
 import { PERMIT2 } from "../tokens";
 import { MOST_GAS, sendable, type Affordable, type Payer } from "./terms/plan";
 import { costBps } from "./terms/quote";
-import type { vRefusal, vStanding } from "./standing";
+import type { vRefusal, vStanding } from "./forecast";
 import { affordableApproval, affordableSwap, offerOf, simulateSwap, type Offer } from "./swap";
 import type { TransactionRequest } from "./tables";
 
@@ -92,7 +92,7 @@ export const rehearse = counted(
   async (ctx: ActionCtx, { payer, request, caller, asked }: Wanted): Promise<Rehearsal> => {
     const token = request.kind === "send" ? request.token : request.fromToken;
     const micro = await valueOf(ctx, { token, amount: request.amount });
-    const standing = await ctx.runQuery(internal.wallets.transactions.standing.of, {
+    const standing = await ctx.runQuery(internal.wallets.transactions.forecast.of, {
       ...{ userId: payer.userId, request, caller: caller.address, now: Date.now() },
       ...(asked === undefined ? {} : { asked }),
       ...(caller.keyHash === undefined ? {} : { keyHash: caller.keyHash }),

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { readKeyboard, type Keyboard } from "./keyboard";
 import { parseJson } from "../http";
 import { readPhoto, type Photo } from "./photo";
-import { asTyped } from "./typed";
+import { asTyped } from "./plainText";
 import type { SentMessage } from "../records";
 import { parseHtml } from "./html";
 

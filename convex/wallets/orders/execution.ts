@@ -13,7 +13,7 @@ import { NO_WALLET, type WalletKind } from "../model";
 import type { OrderingWallet } from "../transactions/orders";
 import { shortfallOf } from "../transactions/states";
 import type { TransactionRequest, TransactionState } from "../transactions/tables";
-import { askOwner } from "./asking";
+import { askOwner } from "./question";
 import type { OrderWish } from "./tables";
 
 /** An order from its endpoint to its answer: carried out, asked of its owner, or only rehearsed. For actions. */
