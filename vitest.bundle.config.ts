@@ -30,6 +30,10 @@ const fromBundle: Plugin = {
 
 /** They take longest, and begin first: whichever began last would end alone. */
 const LONGEST = [
+  "contract/walk.node.test.ts",
+  "hostile/fairShare.test.ts",
+  "proxy/tools.node.test.ts",
+  "kit/kit.node.test.ts",
   "payments/paidCrashes.node.test.ts",
   "stack/killed.node.test.ts",
   "faults/rounds.node.test.ts",
@@ -52,9 +56,9 @@ export default defineConfig({
   test: {
     ...everywhere,
     sequence: { sequencer: LongestFirst },
-    // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
-    maxWorkers: 3,
-    include: ["tests/**/*.test.ts"],
+    // Much of the suite waits, for a chain or a process: four files at a time keep two cores at work.
+    maxWorkers: 4,
+    include: ["tests/**/*.test.ts", "scripts/host/*.test.ts"],
     exclude: ELSEWHERE,
     // What was pushed runs as it is: Node's own imports are faster than what Vitest makes of them, too.
     server: { deps: { external: [/[/]\.local[/]bundle[/]/] } },

@@ -27,7 +27,7 @@ export default defineConfig({
     ...everywhere,
     // Much of the suite waits, for a chain or a process: three files at a time keep two cores at work.
     maxWorkers: 3,
-    include: ["tests/**/*.test.ts"],
+    include: ["tests/**/*.test.ts", "scripts/host/*.test.ts"],
     exclude: ELSEWHERE,
     // What a run has made of the sources serves the next one: half of a domain's start.
     experimental: { fsModuleCache: true },

@@ -8,9 +8,9 @@ import {
 import { v } from "convex/values";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { createHost } from "../../scripts/host";
-import { createClient } from "../../scripts/host/client";
-import { partOf } from "../../scripts/host/parts";
+import { createHost } from "./index";
+import { createClient } from "./client";
+import { partOf } from "./parts";
 
 /** The local host's database beside that of Convex's own test library, which is slower and simpler. */
 
