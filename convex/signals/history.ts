@@ -1,11 +1,11 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
-import { dayOf } from "../lib/time";
 import { enqueueRequestedCard } from "../messenger/notices";
+import { countedDays } from "./arms/days";
 import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf, newestOf } from "./record/chain";
 import { CUTS, latestSignals, signalIn, signalsOfDay, totalsOf } from "./record/model";
-import { DAILY, vSignal, vToken, type Signal } from "./record/tables";
+import { DAILY, vSignal, vToken } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
 import { vHead, vPersonEvent, vSignalEvent } from "./stored";
 import { latestCard, picturesOf } from "./views/cards";
@@ -66,14 +66,7 @@ export const end = internalQuery({
   returns: vPage.extend({ counted: v.array(v.string()) }),
   handler: async (ctx, asked) => {
     const told = await pageOf(ctx, asked);
-    const { arm = DAILY, limit } = asked;
-    const oldest = told.signals.at(-1)?.slot ?? 0;
-    if (arm !== DAILY) return { ...told, counted: await countedDays(ctx, arm, told.signals) };
-    const days = await ctx.db
-      .query("signalDays")
-      .withIndex("by_desk", (q) => q.eq("desk", "daily").gte("day", dayOf(oldest)))
-      .take(2 * limit);
-    return { ...told, counted: days.map(({ day }) => day) };
+    return { ...told, counted: await countedDays(ctx, asked.arm ?? DAILY, told.signals) };
   },
 });
 
@@ -92,20 +85,6 @@ async function pageOf(
         );
   const rows = await indexed.order("desc").take(limit);
   return { signals: rows.map(signalIn), totals: await totalsOf(ctx, arm, token ?? "ALL") };
-}
-
-/** More than there can be: a day is over a day after its last signal. */
-const OPEN_DAYS = 10;
-
-/** Of a person's signals the days that their totals count. */
-async function countedDays(ctx: QueryCtx, arm: string, signals: readonly Signal[]): Promise<string[]> {
-  const open = await ctx.db
-    .query("openDays")
-    .withIndex("by_arm", (q) => q.eq("arm", arm))
-    .take(OPEN_DAYS);
-  const days = new Set(signals.map(({ slot }) => slot));
-  for (const { slot } of open) days.delete(slot);
-  return [...days].map(dayOf);
 }
 
 /** Events of the chain behind a sequence number, in order, and the chain's head. */

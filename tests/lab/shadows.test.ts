@@ -233,10 +233,11 @@ describe("the shadow lab", () => {
     await win(app, midnight + 17 * HOUR);
     const before = await labOf(app);
     expect(armIn(before, CHALLENGER)).toMatchObject({ wins: 9, edge: { days: 0 } });
+    expect(await app.rows("openDays")).toMatchObject([{ arm: "lab", slot: midnight }]);
     await wait(app, midnight + DAY - Date.now());
     await trackShadows(app);
     await trackShadows(app);
-    expect((await app.rows("signalDays")).map(({ day }) => day)).toEqual(["2026-01-05"]);
+    expect(await app.rows("openDays")).toEqual([]);
     const lab = await labOf(app);
     const [champion, challenger] = [armIn(lab, CHAMPION), armIn(lab, CHALLENGER)];
     // Two of the three hours, three tokens, half of the way from stop to target each.

@@ -45,7 +45,6 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
       totals[token] = { ...totals[token], arms: addDayOfTrades(totals[token].arms, [trade]) };
       if (i % 2 === 0) continue;
       totals.ALL = { ...totals.ALL, arms: addDayOfTrades(totals.ALL.arms, day) };
-      await db.insert("signalDays", { desk: "daily", day: dayOf(row.signal.slot) });
     }
   });
   await t.run(async ({ db }) => {
@@ -53,6 +52,7 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
       await db.insert("signalTotals", { arm: "daily", scope, ...totals[scope] });
     }
     for (const token of TOKENS) await db.insert("signals", issued(token, Date.now() - HOUR));
+    await db.insert("openDays", { arm: "daily", slot: today });
   });
 }
 

@@ -1,36 +1,63 @@
+import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { internal } from "../../_generated/api";
-import { DAY, dayOf, HOUR, iso } from "../../lib/time";
-import { changeScope, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
-import { DAILY, type Asking, type Scope, type Signal } from "../record/tables";
-import {
-  addArmDay,
-  addDayOfTrades,
-  addPairDay,
-  COUNTED_MS,
-  NO_SEEN,
-  seenIn,
-  type DayShadow,
-} from "../statistics/days";
+import { DAY, dayOf, HOUR } from "../../lib/time";
+import { changeTotals, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
+import { DAILY, type Scope, type Signal } from "../record/tables";
+import { addArmDay, addDayOfTrades, addPairDay, COUNTED_MS, NO_SEEN, seenIn } from "../statistics/days";
 import { dayTradeOf } from "../statistics/figures";
-import { dayStart } from "../trade/calendar";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";
 import { findPair, knownArms } from "./arms";
 
-/** Days as the inference takes them: each once, when all of it has ended. */
+/** Days as the inference takes them: each once, when all of it has ended. Until then it is a row of `openDays`. */
+
+/** Under this name the arms of the lab have their days together: they are held against one another. */
+export const LAB = "lab";
+
+/**
+ * Notes that a day is to be counted; once noted, it stays as it is.
+ * @param dueAt When it is looked at first; left out: whatever ends its signals looks.
+ */
+export async function noteDay(ctx: MutationCtx, arm: string, slot: number, dueAt?: number): Promise<void> {
+  if ((await findDay(ctx, arm, slot)) !== null) return;
+  await ctx.db.insert("openDays", { arm, slot, ...(dueAt === undefined ? {} : { dueAt }) });
+}
+
+async function findDay(ctx: QueryCtx, arm: string, slot: number): Promise<Doc<"openDays"> | null> {
+  return ctx.db
+    .query("openDays")
+    .withIndex("by_arm", (q) => q.eq("arm", arm).eq("slot", slot))
+    .unique();
+}
+
+/** More than an arm can have: a day is over a day after its last signal. */
+const MOST_OPEN = 10;
+
+/** Which days of an arm's signals its totals count, `2026-01-05`. */
+export async function countedDays(
+  ctx: QueryCtx,
+  arm: string,
+  signals: readonly Signal[],
+): Promise<string[]> {
+  const open = await ctx.db
+    .query("openDays")
+    .withIndex("by_arm", (q) => q.eq("arm", arm))
+    .order("desc")
+    .take(MOST_OPEN);
+  const days = new Set(signals.map(({ slot }) => slot));
+  for (const { slot } of open) days.delete(slot);
+  return [...days].map(dayOf);
+}
 
 /**
  * Adds a day of the daily signals to the totals once nothing of it is open: to be called by whatever ends a signal, a
  * comparison or a run. Before that what has ended early would count alone, and what ends early is no fair sample.
  */
 export async function completeDay(ctx: MutationCtx, slot: number): Promise<void> {
+  const day = await findDay(ctx, DAILY, slot);
   const runs = await Promise.all(TOKENS.map((token) => findRun(ctx, { arm: DAILY, slot, token })));
-  if (runs.some((run) => run === null || run.state === "writing")) return;
-  const day = dayOf(slot);
-  const signals = await signalsOfDay(ctx, day);
-  if (signals.some((signal) => signal.open)) return;
-  if (await countDay(ctx, "daily", day)) await countTrades(ctx, DAILY, signals);
+  if (day === null || runs.some((run) => run?.state === "writing")) return;
+  await countDay(ctx, day);
 }
 
 /** Days of people that are looked at in one transaction. */
@@ -45,75 +72,65 @@ const AGAIN_MS = HOUR;
 export async function countOpenDays(ctx: MutationCtx, now: number): Promise<void> {
   const due = await ctx.db
     .query("openDays")
-    .withIndex("by_dueAt", (q) => q.lte("dueAt", now))
+    .withIndex("by_dueAt", (q) => q.gt("dueAt", 0).lte("dueAt", now))
     .take(LOOKED_AT);
-  for (const { _id, arm, slot } of due) {
-    const signals = await signalsOfDay(ctx, dayOf(slot), arm);
-    if (signals.some((signal) => signal.open)) {
-      await ctx.db.patch("openDays", _id, { dueAt: now + AGAIN_MS });
-      continue;
-    }
+  for (const day of due) {
     // A person who has seen how one ended may leave the other out: an even part of the day is each token's, traded or not.
-    await countTrades(ctx, arm, signals, TOKENS.length);
-    await ctx.db.delete("openDays", _id);
+    const isCounted = await countDay(ctx, day, TOKENS.length);
+    if (!isCounted) await ctx.db.patch("openDays", day._id, { dueAt: now + AGAIN_MS });
   }
   if (due.length === LOOKED_AT)
     await ctx.scheduler.runAfter(0, internal.signals.outcomes.tracker.countPeople, {});
 }
 
-/** @param places By so many the day of all tokens is shared out, where that is not the number of its trades. */
-async function countTrades(
+/**
+ * Adds a day's trades to their arm's totals, unless one of them is open.
+ * @param places By so many the day of all tokens is shared out, where that is not the number of its trades.
+ * @returns Whether it is counted.
+ */
+async function countDay(
   ctx: MutationCtx,
-  arm: string,
-  signals: readonly Signal[],
+  { _id, arm, slot }: Doc<"openDays">,
   places?: number,
-): Promise<void> {
-  const count = async (of: { arm: string; scope: Scope }, own: readonly Signal[]) => {
+): Promise<boolean> {
+  const signals = await signalsOfDay(ctx, dayOf(slot), arm);
+  if (signals.some((signal) => signal.open)) return false;
+  const count = async (of: string, scope: Scope, own: readonly Signal[]) => {
     const trades = own.flatMap((signal) => dayTradeOf(signal) ?? []);
+    const shared = TOKENS.some((token) => token === scope) ? undefined : places;
     if (trades.length === 0) return;
-    const isOfToken = TOKENS.some((token) => token === of.scope);
-    await changeScope(ctx, of, (totals) => {
-      return { ...totals, arms: addDayOfTrades(totals.arms, trades, isOfToken ? undefined : places) };
+    await changeTotals(ctx, { arm: of, scopes: [scope] }, (totals) => {
+      return { ...totals, arms: addDayOfTrades(totals.arms, trades, shared) };
     });
   };
   for (const scope of [...TOKENS, "ALL", ...CUTS] as const) {
-    await count(
-      { arm, scope },
-      signals.filter((signal) => scopesOf({ ...signal, desk: "daily" }).includes(scope)),
-    );
+    const own = signals.filter((signal) => scopesOf({ ...signal, desk: "daily" }).includes(scope));
+    await count(arm, scope, own);
   }
   for (const record of new Set(signals.map((signal) => signal.record))) {
-    if (record === arm) continue;
-    await count(
-      { arm: record, scope: "ALL" },
-      signals.filter((signal) => signal.record === record),
-    );
+    const own = signals.filter((signal) => signal.record === record);
+    if (record !== arm) await count(record, "ALL", own);
   }
-}
-
-/** Keeps that a day counts. @returns Whether it did not count before. */
-async function countDay(ctx: MutationCtx, desk: Asking, day: string): Promise<boolean> {
-  const counted = await ctx.db
-    .query("signalDays")
-    .withIndex("by_desk", (q) => q.eq("desk", desk).eq("day", day))
-    .unique();
-  if (counted === null) await ctx.db.insert("signalDays", { desk, day });
-  return counted === null;
+  await ctx.db.delete("openDays", _id);
+  return true;
 }
 
 /** The most that an arm has in the counted hours of a day. */
 const MOST = LAB_TOKENS.length * 24;
 
-/** Adds the oldest day of the lab that is over and not counted yet to what its arms have shown. */
+/** Adds the oldest day of the lab that is over to what its arms have shown. */
 export async function countNextDay(ctx: MutationCtx, now: number): Promise<void> {
-  const from = await nextDay(ctx);
-  if (from === null || from + DAY > now || (await isOpen(ctx, from))) return;
+  const day = await ctx.db
+    .query("openDays")
+    .withIndex("by_arm", (q) => q.eq("arm", LAB))
+    .first();
+  if (day === null || day.slot + DAY > now || (await isOpen(ctx, day.slot))) return;
   const days = await Promise.all(
-    (await knownArms(ctx)).map(async ({ arm }) => ({ arm, shadows: await shadowsOf(ctx, arm, from) })),
+    (await knownArms(ctx)).map(async ({ arm }) => ({ arm, shadows: await shadowsOf(ctx, arm, day.slot) })),
   );
   const seen = days.filter(({ shadows }) => shadows.length > 0);
   for (const { arm, shadows } of seen) {
-    await changeScope(ctx, { arm, scope: "ALL" }, ({ arms: { model, ...others }, ...totals }) => {
+    await changeTotals(ctx, { arm, scopes: ["ALL"] }, ({ arms: { model, ...others }, ...totals }) => {
       return {
         ...totals,
         arms: { ...others, model: { ...model, days: addArmDay(model.days, shadows) } },
@@ -121,10 +138,10 @@ export async function countNextDay(ctx: MutationCtx, now: number): Promise<void>
     });
     for (const other of seen) if (other.arm !== arm) await addToPair(ctx, { arm, shadows }, other);
   }
-  await countDay(ctx, "lab", dayOf(from));
+  await ctx.db.delete("openDays", day._id);
 }
 
-type DayOfArm = { arm: string; shadows: readonly DayShadow[] };
+type DayOfArm = { arm: string; shadows: Awaited<ReturnType<typeof shadowsOf>> };
 
 async function addToPair(ctx: MutationCtx, { arm, shadows }: DayOfArm, other: DayOfArm): Promise<void> {
   const against = other.arm;
@@ -134,42 +151,23 @@ async function addToPair(ctx: MutationCtx, { arm, shadows }: DayOfArm, other: Da
   else await ctx.db.patch("signalPairs", pair._id, { days, blocks: undefined });
 }
 
-/** When the lab's first day begins that has signals and is not counted, epoch ms; `null` without one. */
-async function nextDay(ctx: QueryCtx): Promise<number | null> {
-  const counted = await ctx.db
-    .query("signalDays")
-    .withIndex("by_desk", (q) => q.eq("desk", "lab"))
-    .order("desc")
-    .first();
-  const after = counted === null ? 0 : dayStart(counted.day) + DAY;
-  const first = await ctx.db
-    .query("signals")
-    .withIndex("by_desk", (q) => q.eq("desk", "lab").gte("slot", after))
-    .first();
-  return first === null ? null : Math.floor(first.slot / DAY) * DAY;
-}
-
 /** Whether a shadow of the day's counted hours is still open. None can be issued any more: its hour is over. */
 async function isOpen(ctx: QueryCtx, from: number): Promise<boolean> {
   const open = await Promise.all(
     LAB_TOKENS.map((token) =>
       ctx.db
         .query("signals")
-        .withIndex("by_open", (q) =>
-          q
-            .eq("desk", "lab")
-            .eq("open", true)
-            .eq("token", token)
-            .gte("generatedAt", from)
-            .lt("generatedAt", from + COUNTED_MS),
-        )
+        .withIndex("by_open", (q) => {
+          const ofToken = q.eq("desk", "lab").eq("open", true).eq("token", token);
+          return ofToken.gte("generatedAt", from).lt("generatedAt", from + COUNTED_MS);
+        })
         .first(),
     ),
   );
   return open.some((one) => one !== null);
 }
 
-async function shadowsOf(ctx: QueryCtx, arm: string, from: number): Promise<DayShadow[]> {
+async function shadowsOf(ctx: QueryCtx, arm: string, from: number) {
   const rows = await ctx.db
     .query("signals")
     .withIndex("by_slot", (q) =>
@@ -179,14 +177,5 @@ async function shadowsOf(ctx: QueryCtx, arm: string, from: number): Promise<DayS
         .lt("slot", from + COUNTED_MS),
     )
     .take(MOST);
-  return rows.map(dayShadowOf);
-}
-
-function dayShadowOf(row: Doc<"signals">): DayShadow {
-  const { slot, token, signal, entry, tp1, tp2, sl, costBps, exitPrice = null, gapMinutes } = row;
-  const { inDoubt } = row;
-  return {
-    slot: `${iso(slot)} ${token}`,
-    ...{ signal, entry, tp1, tp2, sl, costBps, exitPrice, gapMinutes, inDoubt },
-  };
+  return rows.map((row) => ({ ...row, exitPrice: row.exitPrice ?? null }));
 }

@@ -13,7 +13,7 @@ import { enqueueServiceCard } from "../../messenger/notices";
 import { recentHourlyCloses } from "../../prices/model";
 import { PRICED_TOKENS, vClose } from "../../prices/tables";
 import { armNamed, recordNamed, rememberArm, vPromptVersion, writerOf, type Arm } from "../arms/arms";
-import { completeDay } from "../arms/days";
+import { completeDay, LAB, noteDay } from "../arms/days";
 import { ASKED, DESKS, HOURS, slotAt, slotWords } from "../arms/desks";
 import { publishedHead } from "../record/publication";
 import { issueSignal, keepMissed, nextIssueTime } from "../record/changes";
@@ -46,6 +46,7 @@ export const openDay = cron("issue the day's signals", async (ctx) => {
   const now = Date.now();
   if (!isIssueTime(now)) return;
   await tellMissedDays(ctx, slotAt("daily", now));
+  await noteDay(ctx, DAILY, slotAt("daily", now));
   await open(ctx, { desk: "daily", arm: DAILY }, now);
 });
 
@@ -75,8 +76,10 @@ async function tellMissedDays(ctx: MutationCtx, today: number): Promise<void> {
  */
 export const openHour = cron("ask the shadow arms", async (ctx) => {
   for (const one of armsToAsk()) {
-    if (await rememberArm(ctx, one)) await open(ctx, { desk: "lab", arm: one.arm }, Date.now());
-    else log.error("signals.too many shadow arms", { arm: one.arm });
+    if (await rememberArm(ctx, one)) {
+      await noteDay(ctx, LAB, slotAt("daily", Date.now()));
+      await open(ctx, { desk: "lab", arm: one.arm }, Date.now());
+    } else log.error("signals.too many shadow arms", { arm: one.arm });
   }
 });
 

@@ -9,6 +9,7 @@ import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
 import { DAY, dayOf, iso } from "../../lib/time";
 import { recentHourlyCloses } from "../../prices/model";
+import { noteDay } from "../arms/days";
 import { HOURS, slotAt } from "../arms/desks";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
@@ -115,11 +116,7 @@ export const issue = internalMutation({
       ...volatilityOf(hours.map(({ close }) => close)),
     };
     await issueSignal(ctx, { ...of, ...by, ...proposal, price, costBps, momentum, missingHours: 0 });
-    const day = await ctx.db
-      .query("openDays")
-      .withIndex("by_arm", (q) => q.eq("arm", arm).eq("slot", slot))
-      .unique();
-    if (day === null) await ctx.db.insert("openDays", { arm, slot, dueAt: slot + DAY });
+    await noteDay(ctx, arm, slot, slot + DAY);
     const row = await findSlot(ctx, { arm, slot, token });
     if (row === null) throw new Error("The row was just written");
     return signalIn(row);

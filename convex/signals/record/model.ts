@@ -82,18 +82,12 @@ export async function changeTotals(
   { arm, scopes }: { arm: string; scopes: readonly Scope[] },
   change: (totals: Totals) => Totals,
 ): Promise<void> {
-  for (const scope of scopes) await changeScope(ctx, { arm, scope }, change);
-}
-
-export async function changeScope(
-  ctx: MutationCtx,
-  { arm, scope }: { arm: string; scope: Scope },
-  change: (totals: Totals) => Totals,
-): Promise<void> {
-  const { _id, totals } = await totalsRow(ctx, arm, scope);
-  const after: WithoutSystemFields<Doc<"signalTotals">> = { arm, scope, ...change(totals) };
-  if (_id === null) await ctx.db.insert("signalTotals", after);
-  else await ctx.db.replace("signalTotals", _id, after);
+  for (const scope of scopes) {
+    const { _id, totals } = await totalsRow(ctx, arm, scope);
+    const after: WithoutSystemFields<Doc<"signalTotals">> = { arm, scope, ...change(totals) };
+    if (_id === null) await ctx.db.insert("signalTotals", after);
+    else await ctx.db.replace("signalTotals", _id, after);
+  }
 }
 
 async function totalsRow(ctx: QueryCtx, arm: string, scope: Scope) {

@@ -188,19 +188,16 @@ export const signalTables = {
     ...v.object(totalsFields).pick("anchored", "decided", "held", "logs", "skill").partial().fields,
   }).index("by_arm", ["arm", "scope"]),
 
-  /** Days that are in the totals' blocks and in the pairs', one row a desk and day. Written by `signals/arms/days`. Kept. */
-  signalDays: defineTable({ desk: vAsking, day: v.string() }).index("by_desk", ["desk", "day"]),
-
   /**
-   * Days of people's arms that are not in the totals' blocks yet, one row an arm and day. Written by `signals/people/model`
-   * when a signal is issued, deleted when the day counts.
+   * Days that are not in the totals' blocks and in the pairs' yet, one row an arm and day, of all arms of the lab one. Written by
+   * `signals/arms/days` when the first signal is asked for or issued, deleted when the day counts.
    */
   openDays: defineTable({
     arm: v.string(),
     /** When the day begins, epoch ms. */
     slot: v.number(),
-    /** When it is looked at next, epoch ms. */
-    dueAt: v.number(),
+    /** When it is looked at next, epoch ms. Absent: of the daily signals and of the lab, whose ticks know. */
+    dueAt: v.optional(v.number()),
   })
     .index("by_arm", ["arm", "slot"])
     .index("by_dueAt", ["dueAt"]),
@@ -305,7 +302,6 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
   signalTotals: { keep: "three or four rows for each arm" },
-  signalDays: { keep: "a row a day; it keeps a day from counting twice" },
   signalArms: { keep: "a row for each arm that was ever asked" },
   signalPairs: { keep: "a row for each two arms" },
   openDays: { keep: "they go when their day counts" },

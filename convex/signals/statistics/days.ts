@@ -9,6 +9,7 @@ import {
   pnlPercent,
   positionOf,
   type Ending,
+  type LabToken,
   type Levels,
   type Position,
 } from "../trade/rules";
@@ -176,12 +177,7 @@ const GREATEST_DIFFERENCE = 1 + 5 / 9;
 const SCALE = 5 / 9 / GREATEST_DIFFERENCE;
 
 /** A closed signal of a day's counted hours. */
-export type DayShadow = Levels &
-  Ending & {
-    /** Which hour and token: `2026-01-05T09:00:00.000Z BTC`. */
-    slot: string;
-    costBps: number;
-  };
+type DayShadow = Levels & Ending & { slot: number; token: LabToken; costBps: number };
 
 /** An arm's days with one more. */
 export function addArmDay(days: Days, day: readonly DayShadow[]): Days {
@@ -197,10 +193,9 @@ export function addPairDay(
   day: readonly DayShadow[],
   against: readonly DayShadow[],
 ): Seen {
-  const others = new Map(against.map((one) => [one.slot, shadowExcess(one)]));
   const both = day.flatMap((one) => {
-    const other = others.get(one.slot);
-    return other === undefined ? [] : [{ own: shadowExcess(one), other }];
+    const other = against.find(({ slot, token }) => slot === one.slot && token === one.token);
+    return other === undefined ? [] : [{ own: shadowExcess(one), other: shadowExcess(other) }];
   });
   return addDifferences({ least, most }, both, SLOTS);
 }
