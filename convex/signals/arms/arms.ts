@@ -11,13 +11,19 @@ import { DAILY } from "../record/tables";
 /** More arms than this are not begun: a page shows all that there ever were. */
 const MOST_ARMS = 50;
 
+export type LabArm = Extract<Doc<"signalArms">, { model: string }>;
+
 export async function findArm(ctx: QueryCtx, arm: string): Promise<Doc<"signalArms"> | null> {
   return getOneFrom(ctx.db, "signalArms", "by_arm", arm);
 }
 
 /** Every arm that was ever asked, by name. */
-export async function knownArms(ctx: QueryCtx): Promise<Doc<"signalArms">[]> {
-  return ctx.db.query("signalArms").withIndex("by_arm").take(MOST_ARMS);
+export async function knownArms(ctx: QueryCtx): Promise<LabArm[]> {
+  const rows = await ctx.db
+    .query("signalArms")
+    .withIndex("by_model", (q) => q.gt("model", ""))
+    .take(MOST_ARMS);
+  return rows.filter((row) => "model" in row).toSorted((a, b) => (a.arm < b.arm ? -1 : 1));
 }
 
 /** Keeps an arm from its first hour on. @returns Whether it may be asked: not one more than are shown. */

@@ -34,11 +34,7 @@ async function findDay(ctx: QueryCtx, arm: string, slot: number): Promise<Doc<"o
 const MOST_OPEN = 10;
 
 /** Which days of an arm's signals its totals count, `2026-01-05`. */
-export async function countedDays(
-  ctx: QueryCtx,
-  arm: string,
-  signals: readonly Signal[],
-): Promise<string[]> {
+export async function countedDays(ctx: QueryCtx, arm: string, signals: readonly Signal[]): Promise<string[]> {
   const open = await ctx.db
     .query("openDays")
     .withIndex("by_arm", (q) => q.eq("arm", arm))

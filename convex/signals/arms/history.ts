@@ -10,7 +10,7 @@ import { seenIn } from "../statistics/days";
 import { differenceShown } from "../statistics/figures";
 import { vShadowEvent } from "../stored";
 import { vLab } from "./stored";
-import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
+import { knownArms, nameOfArm, rivalsOf, writerOf, type LabArm } from "./arms";
 import { figuresOfArm, neededOf } from "./figures";
 import type { ShadowArm } from "./shapes";
 
@@ -44,7 +44,7 @@ export const lab = internalQuery({
 
 async function armView(
   ctx: QueryCtx,
-  { arm, model, promptVersion, since }: Doc<"signalArms">,
+  { arm, model, promptVersion, since }: LabArm,
   writer: string,
   rivals: readonly Doc<"signalPairs">[],
 ): Promise<ShadowArm> {

@@ -1,6 +1,4 @@
 import { v } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
-import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { charge } from "../../lib/limits/charges";
 import { sha256Hex } from "../../lib/security/digests";
@@ -13,18 +11,18 @@ import { noteDay } from "../arms/days";
 import { HOURS, slotAt } from "../arms/desks";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
-import { vPriceAtIssue, vSignal, vToken } from "../record/tables";
+import { vPriceAtIssue, vSignal, vToken, type OwnedArm } from "../record/tables";
 import { DECISIVE } from "../statistics/inference";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";
 import { vOwnArm } from "./stored";
-import { armCalled, armsOf, armToUse, begin, ownerAsking, siblingsOf } from "./model";
+import { armCalled, armsOf, armToUse, begin, findOwned, ownedIn, ownerAsking, siblingsOf } from "./model";
 
 /** What happens to people's arms. */
 
 /** @param isOwners Whether the name is shown to the owner, who sees it before the operator has let it stand. */
-async function view(ctx: QueryCtx, row: Doc<"ownArms">, isOwners: boolean): Promise<OwnArm> {
+async function view(ctx: QueryCtx, row: OwnedArm, isOwners: boolean): Promise<OwnArm> {
   const { arm, name = null, nameState, number, since, endedAt, listed } = row;
   const of = await siblingsOf(ctx, row);
   return {
@@ -65,7 +63,7 @@ export const end = internalMutation({
     await charge(ctx, "settings", { userId, address: null });
     const row = await armToUse(ctx, userId, arm);
     const ended = { ...row, endedAt: Date.now() };
-    await ctx.db.patch("ownArms", row._id, { endedAt: ended.endedAt });
+    await ctx.db.patch("signalArms", row._id, { endedAt: ended.endedAt });
     return view(ctx, ended, true);
   },
 });
@@ -150,12 +148,12 @@ export const listed = internalQuery({
   returns: v.array(v.object({ arm: vOwnArm, n: v.number(), excess: v.union(v.number(), v.null()) })),
   handler: async (ctx) => {
     const rows = await ctx.db
-      .query("ownArms")
+      .query("signalArms")
       .withIndex("by_listed", (q) => q.eq("listed", true))
       .order("desc")
       .take(MOST_LISTED);
     return Promise.all(
-      rows.map(async (row) => {
+      ownedIn(rows).map(async (row) => {
         const { wins, losses, expired, arms } = await totalsOf(ctx, row.arm, "ALL");
         const { days, sum } = arms.model.days.net;
         const arm = await view(ctx, row, false);
@@ -171,10 +169,10 @@ export const waiting = internalQuery({
   returns: v.array(vOwnArm),
   handler: async (ctx) => {
     const rows = await ctx.db
-      .query("ownArms")
+      .query("signalArms")
       .withIndex("by_nameState", (q) => q.eq("nameState", "waiting"))
       .take(MOST_LISTED);
-    return Promise.all(rows.map(async (row) => view(ctx, row, true)));
+    return Promise.all(ownedIn(rows).map(async (row) => view(ctx, row, true)));
   },
 });
 
@@ -186,10 +184,10 @@ export const nameDecided = internalMutation({
   args: { arm: v.string(), shown: v.boolean() },
   returns: vOwnArm,
   handler: async (ctx, { arm, shown }) => {
-    const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
+    const row = await findOwned(ctx, arm);
     if (row === null) throw new AppError("not_found", `There is no arm ${arm}`);
     const nameState = shown && row.name !== undefined ? ("shown" as const) : ("refused" as const);
-    await ctx.db.patch("ownArms", row._id, { nameState });
+    await ctx.db.patch("signalArms", row._id, { nameState });
     const detail = `${row.name ?? "no name"} ${nameState}`;
     await recordAudit(ctx, { actor: OPERATOR, action: "signal arm's name decided", subject: arm, detail });
     return view(ctx, { ...row, nameState }, true);

@@ -118,10 +118,10 @@ export async function closeSignal(
 
 /** Lists a person's arm once enough of its signals have ended. */
 async function listOwnArm(ctx: MutationCtx, arm: string): Promise<void> {
-  const row = await getOneFrom(ctx.db, "ownArms", "by_arm", arm);
-  if (row === null || row.listed) return;
+  const row = await getOneFrom(ctx.db, "signalArms", "by_arm", arm);
+  if (row === null || !("listed" in row) || row.listed) return;
   const { wins, losses, expired } = await totalsOf(ctx, arm, "ALL");
-  if (wins + losses + expired >= RECORD_FROM) await ctx.db.patch("ownArms", row._id, { listed: true });
+  if (wins + losses + expired >= RECORD_FROM) await ctx.db.patch("signalArms", row._id, { listed: true });
 }
 
 /** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */

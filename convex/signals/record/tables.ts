@@ -130,6 +130,32 @@ export const vWeek = v.object(weekFields);
 export type Week = Infer<typeof vWeek>;
 export type WeekSignal = Infer<typeof vWeekSignal>;
 
+const vLabArm = v.object({
+  arm: v.string(),
+  model: v.string(),
+  promptVersion: v.string(),
+  /** Epoch ms. */
+  since: v.number(),
+});
+
+const vOwnedArm = v.object({
+  arm: v.string(),
+  /** Absent: its owner has left. */
+  userId: v.optional(v.string()),
+  /** What its owner wants it to be called; nobody else sees that before the operator has let it stand. */
+  name: v.optional(v.string()),
+  nameState: v.union(v.literal("waiting"), v.literal("shown"), v.literal("refused")),
+  /** The how manieth of its owner's it is, from 1 on. */
+  number: v.number(),
+  since: v.number(),
+  /** Epoch ms: nothing is proposed to it any more. */
+  endedAt: v.optional(v.number()),
+  /** It has enough outcomes to be listed. */
+  listed: v.boolean(),
+});
+
+export type OwnedArm = Infer<typeof vOwnedArm>;
+
 /** Why there is no signal: the model proposed nothing usable; it, or a measured price, was out of reach for too long; the lab's share of the budget was spent. */
 export const vMissed = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
 export type Missed = Infer<typeof vMissed>;
@@ -203,38 +229,17 @@ export const signalTables = {
     .index("by_dueAt", ["dueAt"]),
 
   /**
-   * Arms of signed-in users, who propose signals to them. Written by `signals/people`. Kept: one that could be taken back
-   * would only ever have won; of a user who has left it is nobody's.
+   * Every arm that the lab has ever asked, and those of signed-in users, who propose signals to them. Written by
+   * `signals/arms/arms` and `signals/people`. Kept: an arm that could be taken back would only ever have won; of a user who has
+   * left it is nobody's.
    */
-  ownArms: defineTable({
-    arm: v.string(),
-    /** Absent: its owner has left. */
-    userId: v.optional(v.string()),
-    /** What its owner wants it to be called; nobody else sees that before the operator has let it stand. */
-    name: v.optional(v.string()),
-    nameState: v.union(v.literal("waiting"), v.literal("shown"), v.literal("refused")),
-    /** The how manieth of its owner's it is, from 1 on. */
-    number: v.number(),
-    since: v.number(),
-    /** Epoch ms: nothing is proposed to it any more. */
-    endedAt: v.optional(v.number()),
-    /** It has enough outcomes to be listed. */
-    listed: v.boolean(),
-  })
+  signalArms: defineTable(v.union(vLabArm, vOwnedArm))
     .index("by_arm", ["arm"])
+    .index("by_model", ["model"])
     .index("by_name", ["name"])
     .index("by_userId", ["userId", "number"])
     .index("by_nameState", ["nameState"])
     .index("by_listed", ["listed", "since"]),
-
-  /** Every arm that the lab has ever asked. Written by `signals/desk/runs`. Kept. */
-  signalArms: defineTable({
-    arm: v.string(),
-    model: v.string(),
-    promptVersion: v.string(),
-    /** Epoch ms. */
-    since: v.number(),
-  }).index("by_arm", ["arm"]),
 
   /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
   signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields })
@@ -302,18 +307,24 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
   },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
   signalTotals: { keep: "three or four rows for each arm" },
-  signalArms: { keep: "a row for each arm that was ever asked" },
   signalPairs: { keep: "a row for each two arms" },
   openDays: { keep: "they go when their day counts" },
-  ownArms: {
-    keep: "a record that could be taken back would prove nothing",
+  signalArms: {
+    keep: "a row for each arm that was ever asked, and for each of a user's: a record that could be taken back would prove nothing",
     ownedBy: {
       rows: ofUser("by_userId"),
       section: "signalArms",
       inUse: "any",
       onDeletion: {
-        anonymise: async (db, { _id, endedAt = Date.now() }) =>
-          db.patch("ownArms", _id, { userId: undefined, name: undefined, nameState: "refused", endedAt }),
+        anonymise: async (db, row) => {
+          const endedAt = "endedAt" in row ? row.endedAt : Date.now();
+          await db.patch("signalArms", row._id, {
+            userId: undefined,
+            name: undefined,
+            nameState: "refused",
+            endedAt,
+          });
+        },
       },
     },
   },
