@@ -16,8 +16,8 @@ import { paidReportEndpoints } from "./payments/reports/http";
 import { priceEndpoints } from "./prices/http";
 import { researchEndpoints } from "./research/http";
 import { signalEndpoints } from "./signals/http";
-import { labEndpoints } from "./signals/lab";
 import { ownRecordEndpoints } from "./signals/people/http";
+import { proofEndpoints } from "./signals/proof";
 import { socialEndpoints } from "./social/http";
 import { walletEndpoints } from "./wallets/http";
 import { approvalEndpoints } from "./wallets/orders/approvalHttp";
@@ -35,7 +35,7 @@ export const offered: Record<string, MountedEndpoint[]> = {
   prices: priceEndpoints,
   chat: chatEndpoints,
   research: researchEndpoints,
-  signals: [...signalEndpoints, ...labEndpoints, ...ownRecordEndpoints],
+  signals: [...signalEndpoints, ...proofEndpoints, ...ownRecordEndpoints],
   whales: whaleEndpoints,
   alerts: [...alertEndpoints, ...webhookEndpoints],
 

@@ -11,7 +11,6 @@ const compat = () => import("./compat/http").then(({ compatEndpoints }) => compa
 const compatMessenger = () =>
   import("./compat/messengerHttp").then(({ compatMessengerEndpoints }) => compatMessengerEndpoints);
 const deposits = () => import("./payments/deposits/http").then(({ depositEndpoints }) => depositEndpoints);
-const lab = () => import("./signals/lab").then(({ labEndpoints }) => labEndpoints);
 const linking = () => import("./bot/linkingHttp").then(({ linkingEndpoints }) => linkingEndpoints);
 const market = () => import("./market/http").then(({ marketEndpoints }) => marketEndpoints);
 const messenger = () => import("./bot/settingsHttp").then(({ messengerEndpoints }) => messengerEndpoints);
@@ -21,6 +20,7 @@ const pages = () => import("./pages/http").then(({ pageEndpoints }) => pageEndpo
 const paidReports = () =>
   import("./payments/reports/http").then(({ paidReportEndpoints }) => paidReportEndpoints);
 const prices = () => import("./prices/http").then(({ priceEndpoints }) => priceEndpoints);
+const proofs = () => import("./signals/proof").then(({ proofEndpoints }) => proofEndpoints);
 const reference = () => import("./ops/reference/texts").then(({ texts }) => Object.values(texts));
 const research = () => import("./research/http").then(({ researchEndpoints }) => researchEndpoints);
 const signals = () => import("./signals/http").then(({ signalEndpoints }) => signalEndpoints);
@@ -52,14 +52,14 @@ const routes: Routes = {
   "/mcp/signals/latest": { GET: signals, POST: signals },
   "/mcp/signals/history": { GET: signals, POST: signals },
   "/mcp/signals/recap": { GET: signals, POST: signals },
-  "/signals/proof": { GET: signals },
-  "/signals/anchors": { GET: signals },
-  "/signals/shadow": { GET: lab },
+  "/signals/proof": { GET: proofs },
+  "/signals/anchors": { GET: proofs },
+  "/signals/shadow": { GET: proofs },
   "/records": { GET: ownRecords, POST: ownRecords },
   "/records/mine": { GET: ownRecords },
   "/records/signals": { POST: ownRecords },
   "/records/end": { POST: ownRecords },
-  "/records/proof": { GET: ownRecords },
+  "/records/proof": { GET: proofs },
   "/mcp/whale-alerts": { GET: whales, POST: whales },
   "/whales/measured": { GET: whales },
   "/alerts": { GET: alerts, POST: alerts },

@@ -18,15 +18,20 @@ import {
 } from "../convex/market/shapes";
 import { shiftStatus } from "../convex/research/views";
 import { intentShape } from "../convex/social/posts/prompts";
-import { shadowLab } from "../convex/signals/arms/shapes";
 import { ownArm } from "../convex/signals/people/shapes";
 import { proposalShape } from "../convex/signals/desk/prompts";
 import {
   anchorShape,
   chainHead,
   circumstances,
+  closedContent,
+  comparedContent,
+  ending,
+  issue,
+  issuedContent,
   link,
   personEvent,
+  promotedContent,
   shadowEvent,
   shadowSlot,
   signalEvent,
@@ -96,25 +101,23 @@ export const STORED: Readonly<
       vLink: validatorOf(z.object(link)),
       vCircumstances: validatorOf(z.object(circumstances)),
       vShadowSlot: validatorOf(z.object(shadowSlot)),
+      vIssue: validatorOf(z.object(issue)),
+      vEnding: validatorOf(z.object(ending)),
+      vIssued: validatorOf(issuedContent),
+      vClosed: validatorOf(closedContent),
+      vCompared: validatorOf(comparedContent),
     },
     validators: {
       vProposal: validatorOf(proposalShape),
+      vPromoted: validatorOf(promotedContent),
       vStanding: validatorOf(standing),
       vSignalEvent: validatorOf(signalEvent),
       vShadowEvent: validatorOf(shadowEvent),
       vPersonEvent: validatorOf(personEvent),
       vHead: validatorOf(chainHead.nullable()),
       vAnchor: validatorOf(anchorShape),
+      vOwnArm: validatorOf(ownArm),
     },
-  },
-  "signals/people/stored": {
-    from: "signals/people/shapes",
-    validators: { vOwnArm: validatorOf(ownArm) },
-  },
-  // Apart: it is large, and no table has it.
-  "signals/arms/stored": {
-    from: "signals/arms/shapes",
-    validators: { vLab: validatorOf(shadowLab) },
   },
   "social/stored": {
     from: "social/posts/prompts",

@@ -17,7 +17,8 @@ const files = Object.entries(STORED).map(([file, { from, parts = {}, validators 
   const lines = Object.entries({ ...parts, ...validators }).map(([name, one]) => {
     const code = required(one, named);
     named.codes.set(code, name);
-    if (one.kind === "object") named.objects.unshift({ name, fields: fieldsOf(one, named) });
+    if (one.kind === "object") named.objects.push({ name, fields: fieldsOf(one, named) });
+    named.objects.sort((a, b) => b.fields.size - a.fields.size);
     return `${name in validators ? "export " : ""}const ${name} = ${code};`;
   });
   const head = [
@@ -32,7 +33,7 @@ const require = createRequire(import.meta.url);
 const formatter = join(dirname(require.resolve("oxfmt/package.json")), "bin/oxfmt");
 execFileSync(process.execPath, [formatter, ...files], { stdio: "inherit" });
 
-/** What is written already: names by their code, and the fields of objects, the latest first. */
+/** What is written already: names by their code, and the fields of objects, the largest first. */
 type Named = { codes: Map<string, string>; objects: { name: string; fields: Map<string, string> }[] };
 
 /** Fewer fields are written again. */

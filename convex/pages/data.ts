@@ -11,6 +11,7 @@ import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
 import type { PublicSignal } from "../signals/views/shapes";
 import { cutView, equityOf, ownSignalView, signalView } from "../signals/views/signals";
+import { labView } from "../signals/arms/figures";
 import type { OwnArm } from "../signals/people/shapes";
 import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
 
@@ -30,10 +31,10 @@ export async function readRecord(
 ): Promise<RecordData> {
   const [told, proof, lab] = await Promise.all([
     readArm(ctx, { token: token ?? null, older: before }),
-    ctx.runQuery(internal.signals.history.proof, NEWEST),
+    ctx.runQuery(internal.signals.history.chain, { desk: "daily", ...NEWEST }),
     ctx.runQuery(internal.signals.arms.history.lab, {}),
   ]);
-  return { ...told, token: token ?? null, head: proof.head, lab };
+  return { ...told, token: token ?? null, head: proof.head, lab: labView(lab) };
 }
 
 /** No event: the head alone. */
@@ -46,12 +47,11 @@ export async function readOwnRecord(
 ): Promise<OwnRecordData> {
   const arm: OwnArm | null = await ctx.runQuery(internal.signals.people.arms.called, { called });
   if (arm === null) throw new AppError("not_found", `There is no arm ${called}`);
-  const [told, proof, heldBy] = await Promise.all([
+  const [told, { head, heldBy }] = await Promise.all([
     readArm(ctx, { arm: arm.arm, token: null, needed: arm.needed, older: before }),
-    ctx.runQuery(internal.signals.history.peopleProof, NEWEST),
-    ctx.runQuery(internal.signals.history.peopleHeldBy, {}),
+    ctx.runQuery(internal.signals.history.chain, { desk: "people", ...NEWEST }),
   ]);
-  return { ...told, head: proof.head, arm, heldBy };
+  return { ...told, head, arm, heldBy };
 }
 
 type Asked = { arm?: string; token: Token | null; needed?: number; older: string | undefined };
@@ -61,7 +61,7 @@ async function readArm(ctx: ActionCtx, { needed, older, ...asked }: Asked) {
   const { arm, token } = asked;
   const before = wholeHour(Date.now());
   const [page, cuts, closes, anchor] = await Promise.all([
-    ctx.runQuery(internal.signals.history.end, { ...asked, limit: EQUITY_SIGNALS }),
+    ctx.runQuery(internal.signals.history.page, { ...asked, limit: EQUITY_SIGNALS }),
     ctx.runQuery(internal.signals.history.cuts, arm === undefined ? {} : { arm }),
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),

@@ -5,7 +5,7 @@ import { failureOf } from "../lib/errors";
 import type { Caller } from "../lib/limits/callers";
 import { awaitAs } from "../lib/readThrough";
 import { TOKENS, type Token } from "./trade/rules";
-import type { Signal } from "./record/tables";
+import type { Desk, DeskEvent, EventOf, Signal } from "./record/tables";
 
 /** @throws AppError `not_configured` when none of these tokens has a signal, and none can be issued. */
 export async function assertIssued(ctx: ActionCtx, token: Token | undefined): Promise<void> {
@@ -36,4 +36,16 @@ export async function reviewedDay(
     if (code !== "upstream" && code !== "rate_limited") throw error;
   }
   return ctx.runQuery(internal.signals.recaps.reviews.ofDay, { day });
+}
+
+/** Events of a desk's chain behind a sequence number, oldest first. */
+export async function chainPage<Of extends Desk>(
+  ctx: ActionCtx,
+  desk: Of,
+  asked: { after: number; limit: number },
+) {
+  const { rows, head } = await ctx.runQuery(internal.signals.history.chain, { desk, ...asked });
+  type Own = DeskEvent & { event: EventOf[Of] };
+  const events = rows.filter((row): row is Own => row.desk === desk).map(({ event }): EventOf[Of] => event);
+  return { events, head, count: events.length };
 }

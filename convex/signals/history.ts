@@ -5,9 +5,9 @@ import { countedDays } from "./arms/days";
 import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf, newestOf } from "./record/chain";
 import { CUTS, latestSignals, signalIn, signalsOfDay, totalsOf } from "./record/model";
-import { DAILY, vSignal, vToken } from "./record/tables";
+import { DAILY, vDesk, vDeskEvent, vSignal, vToken } from "./record/tables";
 import { totalsFields } from "./statistics/totals";
-import { vHead, vPersonEvent, vSignalEvent } from "./stored";
+import { vHead } from "./stored";
 import { latestCard, picturesOf } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */
@@ -51,50 +51,53 @@ const vAsked = v.object({
   since: v.optional(v.number()),
   before: v.optional(v.number()),
 });
-const vPage = v.object({ signals: v.array(vSignal), totals: v.object(totalsFields) });
 
-/** Signals, newest first, and the totals of their whole scope. A page costs its own length, however long the record. */
+/**
+ * Signals, newest first, the totals of their whole scope, and which of the signals' days the totals' arms count. A page costs
+ * its own length, however long the record.
+ */
 export const page = internalQuery({
   args: vAsked,
-  returns: vPage,
-  handler: async (ctx, asked) => pageOf(ctx, asked),
-});
-
-/** The end of a record with the totals of all of it, and which of its days the totals' arms count. */
-export const end = internalQuery({
-  args: vAsked.pick("arm", "token", "limit"),
-  returns: vPage.extend({ counted: v.array(v.string()) }),
-  handler: async (ctx, asked) => {
-    const told = await pageOf(ctx, asked);
-    return { ...told, counted: await countedDays(ctx, asked.arm ?? DAILY, told.signals) };
+  returns: v.object({
+    signals: v.array(vSignal),
+    totals: v.object(totalsFields),
+    counted: v.array(v.string()),
+  }),
+  handler: async (ctx, { arm = DAILY, token, limit, since = 0, before = Infinity }) => {
+    const signals = ctx.db.query("signals");
+    const indexed =
+      token === null
+        ? signals.withIndex("by_arm", (q) =>
+            q.eq("arm", arm).gte("generatedAt", since).lt("generatedAt", before),
+          )
+        : signals.withIndex("by_token", (q) =>
+            q.eq("arm", arm).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
+          );
+    const found = (await indexed.order("desc").take(limit)).map(signalIn);
+    const totals = await totalsOf(ctx, arm, token ?? "ALL");
+    return { signals: found, totals, counted: await countedDays(ctx, arm, found) };
   },
 });
 
-async function pageOf(
-  ctx: QueryCtx,
-  { arm = DAILY, token, limit, since = 0, before = Infinity }: Infer<typeof vAsked>,
-) {
-  const signals = ctx.db.query("signals");
-  const indexed =
-    token === null
-      ? signals.withIndex("by_arm", (q) =>
-          q.eq("arm", arm).gte("generatedAt", since).lt("generatedAt", before),
-        )
-      : signals.withIndex("by_token", (q) =>
-          q.eq("arm", arm).eq("token", token).gte("generatedAt", since).lt("generatedAt", before),
-        );
-  const rows = await indexed.order("desc").take(limit);
-  return { signals: rows.map(signalIn), totals: await totalsOf(ctx, arm, token ?? "ALL") };
-}
+/** Which event of the daily chain holds another desk's head. */
+const HOLDERS = { lab: "shadow", people: "people" } as const;
 
-/** Events of the chain behind a sequence number, in order, and the chain's head. */
-export const proof = internalQuery({
-  args: { after: v.number(), limit: v.number() },
-  returns: v.object({ events: v.array(vSignalEvent), head: vHead }),
-  handler: async (ctx, page) => ({
-    events: (await eventsAfter(ctx, "daily", page)).map(({ event }) => event),
-    head: await headOf(ctx, "daily"),
+/** Events of a desk's chain behind a sequence number, in order, its head, and the event that last took it in. */
+export const chain = internalQuery({
+  args: { desk: vDesk, after: v.number(), limit: v.number() },
+  returns: v.object({
+    rows: v.array(vDeskEvent),
+    head: vHead,
+    /** In the daily chain; `null` before the first, and of the daily chain itself. */
+    heldBy: v.union(v.number(), v.null()),
   }),
+  handler: async (ctx, { desk, ...asked }) => {
+    const holders = desk === "daily" ? [] : await newestOf(ctx, HOLDERS[desk], 1);
+    return {
+      rows: await eventsAfter(ctx, desk, asked),
+      ...{ head: await headOf(ctx, desk), heldBy: holders.at(0)?.sequence ?? null },
+    };
+  },
 });
 
 /** Models and prompts that are told of. */
@@ -119,21 +122,4 @@ export const cuts = internalQuery({
       wanted.map(async ({ cut, of, scope }) => ({ cut, totals: await totalsOf(ctx, of, scope) })),
     );
   },
-});
-
-/** The event that last took the head of people's chain in; `null` before the first. */
-export const peopleHeldBy = internalQuery({
-  args: {},
-  returns: v.union(v.number(), v.null()),
-  handler: async (ctx) => (await newestOf(ctx, "people", 1)).at(0)?.sequence ?? null,
-});
-
-/** The same of the chain of people's signals. */
-export const peopleProof = internalQuery({
-  args: { after: v.number(), limit: v.number() },
-  returns: v.object({ events: v.array(vPersonEvent), head: vHead }),
-  handler: async (ctx, page) => ({
-    events: (await eventsAfter(ctx, "people", page)).map(({ event }) => event),
-    head: await headOf(ctx, "people"),
-  }),
 });

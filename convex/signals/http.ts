@@ -11,7 +11,6 @@ import type { Caller } from "../lib/limits/callers";
 import { DAY, iso, SECOND, wholeMinute } from "../lib/time";
 import { awaitDelivery } from "../messenger/delivery/arrivals";
 import { assertIssued, reviewedDay } from "./answers";
-import { anchors, proof } from "./proof";
 import { standingOf, statisticsOf } from "./statistics/figures";
 import { signalStats, standing } from "./statistics/shapes";
 import { spokenDay } from "./trade/calendar";
@@ -186,4 +185,4 @@ async function sent(
   return messageId !== null && (await awaitDelivery(ctx, messageId)) === true;
 }
 
-export const signalEndpoints: MountedEndpoint[] = [latest, history, recap, proof, anchors];
+export const signalEndpoints: MountedEndpoint[] = [latest, history, recap];

@@ -1,18 +1,26 @@
 import * as z from "zod";
-import { internal } from "../_generated/api";
 import { EXAMPLE_TX } from "../lib/http/examples";
 import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { absentWhenEmpty, wholeNumberOr } from "../lib/http/input";
-import { anchorShape, chainHead, signalEvent } from "./record/events";
+import { internal } from "../_generated/api";
+import { chainPage } from "./answers";
+import { labView, shadowLabExample } from "./arms/figures";
+import { shadowLab } from "./arms/shapes";
+import { anchorShape, chainHead, personLink, shadowEvent, signalEvent } from "./record/events";
 import { eventExample } from "./views/examples";
 
-/** What anybody can verify the record by: its events, and where its head was anchored. */
+/** What anybody can verify the records by: the events of the three chains, and where their heads were anchored. */
 
-/** Events, or transactions, behind a number. */
-const pageLimit = wholeNumberOr(100, 1, 500).describe("1 to 500, default 100");
+const limit = wholeNumberOr(100, 1, 500).describe("1 to 500, default 100");
 const fromNumber = wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER);
+const page = z.object({
+  after: fromNumber.describe("Only events behind this sequence number, default 0"),
+  limit,
+});
+const head = chainHead.nullable().describe("null before the first event");
+const count = z.number().describe("How many events this answer holds");
 
-export const proof: MountedEndpoint = endpoint({
+const proof: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/proof",
   summary:
@@ -23,22 +31,51 @@ export const proof: MountedEndpoint = endpoint({
     input: { after: 0, limit: 1 },
     output: { events: [eventExample], head: { sequence: 2, hash: "9c".repeat(32) }, count: 1 },
   },
-  input: z.object({
-    after: fromNumber.describe("Only events behind this sequence number, default 0"),
-    limit: pageLimit,
+  input: page,
+  returns: z.object({ events: z.array(signalEvent), head, count }),
+  handler: async (ctx, asked) => chainPage(ctx, "daily", asked),
+});
+
+const shadow: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/signals/shadow",
+  summary:
+    "Models and prompts that are asked for a signal every hour, which nobody is sent, and what they have shown.",
+  description:
+    "Off where the operator names no arms. Every shadow signal is an event before its outcome can be known, in a hash chain of its own, whose head is in /signals/proof once a day. An arm that has shown more than the one that writes the daily signals may be promoted to write them.",
+  example: { input: { after: 2_892 }, output: { ...shadowLabExample, events: [], count: 0 } },
+  input: page,
+  returns: shadowLab.extend({
+    events: z.array(shadowEvent).describe("Of the shadow signals' chain, oldest first"),
+    count,
   }),
-  returns: z.object({
-    events: z.array(signalEvent),
-    head: chainHead.nullable().describe("null before the first event"),
-    count: z.number().describe("How many events this answer holds"),
-  }),
-  handler: async (ctx, page) => {
-    const { events, head } = await ctx.runQuery(internal.signals.history.proof, page);
-    return { events, head, count: events.length };
+  handler: async (ctx, asked) => {
+    const lab = await ctx.runQuery(internal.signals.arms.history.lab, {});
+    return { ...labView(lab), ...(await chainPage(ctx, "lab", asked)) };
   },
 });
 
-export const anchors: MountedEndpoint = endpoint({
+const peopleProof: MountedEndpoint = endpoint({
+  methods: ["GET"],
+  path: "/records/proof",
+  summary:
+    "The hash chain of people's signals, oldest first, and its head. `npm run verify-signals` checks it.",
+  description:
+    "Made like /signals/proof, which takes this chain's head in every hour in which it has grown, so that the anchors hold it. It has ids of arms and no names.",
+  needs: [],
+  example: { input: { after: 0, limit: 1 }, output: { events: [], head: null, count: 0 } },
+  input: page,
+  returns: z.object({
+    events: z
+      .array(personLink)
+      .describe("As of /signals/proof, each with its `arm`; `begun`: there is such an arm"),
+    head,
+    count,
+  }),
+  handler: async (ctx, asked) => chainPage(ctx, "people", asked),
+});
+
+const anchors: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/signals/anchors",
   summary:
@@ -65,7 +102,7 @@ export const anchors: MountedEndpoint = endpoint({
       z.string().regex(/^0x[0-9a-fA-F]{40}$/, "must be an address: 0x and 40 hex digits"),
     ).describe("Of the accounts in `addresses`, the first when left out"),
     from: fromNumber.describe("Only from this nonce on, default 0"),
-    limit: pageLimit,
+    limit,
   }),
   returns: z.object({
     addresses: z.array(z.string()).describe("Every account that was ever the anchor's, oldest first"),
@@ -73,12 +110,10 @@ export const anchors: MountedEndpoint = endpoint({
     anchors: z.array(anchorShape),
     count: z.number().describe("How many transactions this answer holds"),
   }),
-  handler: async (ctx, { address, from, limit }) => {
-    const page = await ctx.runQuery(internal.signals.record.anchors.page, {
-      address: address ?? null,
-      from,
-      limit,
-    });
-    return { ...page, count: page.anchors.length };
+  handler: async (ctx, { address = null, ...asked }) => {
+    const told = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...asked });
+    return { ...told, count: told.anchors.length };
   },
 });
+
+export const proofEndpoints: MountedEndpoint[] = [proof, anchors, shadow, peopleProof];

@@ -22,6 +22,53 @@ const vCircumstances = v.object({
 
 const vShadowSlot = v.object({ arm: v.string(), token: literals("BTC", "ETH", "SOL"), hour: v.string() });
 
+const vIssue = v.object({
+  signal: literals("BUY", "SELL", "HOLD"),
+  entry: v.number(),
+  tp1: v.union(v.number(), v.null()),
+  tp2: v.union(v.number(), v.null()),
+  sl: v.union(v.number(), v.null()),
+  confidence: v.number(),
+  calibratedConfidence: v.number(),
+  calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
+  calibrationOutcomes: v.number(),
+  costBps: v.number(),
+  generatedAt: v.string(),
+  expiresAt: v.string(),
+  priceSource: v.string(),
+  priceObservedAt: v.string(),
+});
+
+const vEnding = v.object({
+  status: literals("WIN", "LOSS", "EXPIRED"),
+  closedAt: v.string(),
+  exitPrice: v.union(v.number(), v.null()),
+  pnlPercent: v.union(v.number(), v.null()),
+  decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
+  inDoubt: v.optional(v.boolean()),
+});
+
+const vIssued = v.object({
+  ...vIssue.fields,
+  ...vCircumstances.fields,
+  timeframe: v.literal("1h"),
+  volatility: v.optional(v.union(v.number(), v.null())),
+  coin: v.union(literals("BUY", "SELL"), v.null()),
+  momentum: v.union(literals("BUY", "SELL"), v.null()),
+  reasoning: v.string(),
+});
+
+const vClosed = v.object({ ...vCircumstances.fields, ...vEnding.fields });
+
+const vCompared = v.object({
+  ...vCircumstances.fields,
+  mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
+  mirrorExitPrice: v.union(v.number(), v.null()),
+  mirrorInDoubt: v.optional(v.boolean()),
+  holdExitPrice: v.union(v.number(), v.null()),
+  decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
+});
+
 export const vProposal = v.object({
   signal: literals("BUY", "SELL", "HOLD"),
   entry: v.number(),
@@ -30,6 +77,19 @@ export const vProposal = v.object({
   sl: v.union(v.number(), v.null()),
   confidence: v.number(),
   reasoning: v.string(),
+});
+
+export const vPromoted = v.object({
+  arm: v.string(),
+  model: v.string(),
+  promptVersion: v.string(),
+  previousModel: v.string(),
+  previousPromptVersion: v.string(),
+  eValue: v.number(),
+  days: v.number(),
+  needed: v.number(),
+  forced: v.union(v.string(), v.null()),
+  at: v.string(),
 });
 
 export const vStanding = v.object({
@@ -45,72 +105,15 @@ export const vStanding = v.object({
 });
 
 export const vSignalEvent = v.union(
-  v.object({
-    ...vLink.fields,
-    kind: v.literal("issued"),
-    content: v.object({
-      ...vProposal.fields,
-      ...vCircumstances.fields,
-      timeframe: v.literal("1h"),
-      calibratedConfidence: v.number(),
-      calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
-      calibrationOutcomes: v.number(),
-      costBps: v.number(),
-      volatility: v.optional(v.union(v.number(), v.null())),
-      coin: v.union(literals("BUY", "SELL"), v.null()),
-      momentum: v.union(literals("BUY", "SELL"), v.null()),
-      generatedAt: v.string(),
-      expiresAt: v.string(),
-      priceSource: v.string(),
-      priceObservedAt: v.string(),
-    }),
-  }),
-  v.object({
-    ...vLink.fields,
-    kind: v.literal("closed"),
-    content: v.object({
-      ...vCircumstances.fields,
-      status: literals("WIN", "LOSS", "EXPIRED"),
-      closedAt: v.string(),
-      exitPrice: v.union(v.number(), v.null()),
-      pnlPercent: v.union(v.number(), v.null()),
-      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      inDoubt: v.optional(v.boolean()),
-    }),
-  }),
-  v.object({
-    ...vLink.fields,
-    kind: v.literal("compared"),
-    content: v.object({
-      ...vCircumstances.fields,
-      mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
-      mirrorExitPrice: v.union(v.number(), v.null()),
-      mirrorInDoubt: v.optional(v.boolean()),
-      holdExitPrice: v.union(v.number(), v.null()),
-      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-    }),
-  }),
+  v.object({ ...vLink.fields, kind: v.literal("issued"), content: vIssued }),
+  v.object({ ...vLink.fields, kind: v.literal("closed"), content: vClosed }),
+  v.object({ ...vLink.fields, kind: v.literal("compared"), content: vCompared }),
   v.object({
     ...vLink.fields,
     kind: v.literal("refused"),
     content: v.object({ ...vCircumstances.fields, reason: literals("refused", "failed"), at: v.string() }),
   }),
-  v.object({
-    ...vLink.fields,
-    kind: v.literal("promoted"),
-    content: v.object({
-      arm: v.string(),
-      model: v.string(),
-      promptVersion: v.string(),
-      previousModel: v.string(),
-      previousPromptVersion: v.string(),
-      eValue: v.number(),
-      days: v.number(),
-      needed: v.number(),
-      forced: v.union(v.string(), v.null()),
-      at: v.string(),
-    }),
-  }),
+  v.object({ ...vLink.fields, kind: v.literal("promoted"), content: vPromoted }),
   v.object({
     ...vLink.fields,
     kind: v.literal("shadow"),
@@ -138,38 +141,16 @@ export const vShadowEvent = v.union(
     ...vLink.fields,
     kind: v.literal("issued"),
     content: v.object({
+      ...vIssue.fields,
       ...vShadowSlot.fields,
       model: v.string(),
       promptVersion: v.string(),
-      signal: literals("BUY", "SELL", "HOLD"),
-      entry: v.number(),
-      tp1: v.union(v.number(), v.null()),
-      tp2: v.union(v.number(), v.null()),
-      sl: v.union(v.number(), v.null()),
-      confidence: v.number(),
-      calibratedConfidence: v.number(),
-      calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
-      calibrationOutcomes: v.number(),
-      costBps: v.number(),
-      generatedAt: v.string(),
-      expiresAt: v.string(),
-      priceSource: v.string(),
-      priceObservedAt: v.string(),
     }),
   }),
   v.object({
     ...vLink.fields,
     kind: v.literal("closed"),
-    content: v.object({
-      ...vShadowSlot.fields,
-      gapMinutes: v.number(),
-      status: literals("WIN", "LOSS", "EXPIRED"),
-      closedAt: v.string(),
-      exitPrice: v.union(v.number(), v.null()),
-      pnlPercent: v.union(v.number(), v.null()),
-      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      inDoubt: v.optional(v.boolean()),
-    }),
+    content: v.object({ ...vEnding.fields, ...vShadowSlot.fields, gapMinutes: v.number() }),
   }),
   v.object({
     ...vLink.fields,
@@ -191,50 +172,17 @@ export const vPersonEvent = v.union(
   v.object({
     ...vLink.fields,
     kind: v.literal("issued"),
-    content: v.object({
-      ...vProposal.fields,
-      ...vCircumstances.fields,
-      timeframe: v.literal("1h"),
-      calibratedConfidence: v.number(),
-      calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
-      calibrationOutcomes: v.number(),
-      costBps: v.number(),
-      volatility: v.optional(v.union(v.number(), v.null())),
-      coin: v.union(literals("BUY", "SELL"), v.null()),
-      momentum: v.union(literals("BUY", "SELL"), v.null()),
-      generatedAt: v.string(),
-      expiresAt: v.string(),
-      priceSource: v.string(),
-      priceObservedAt: v.string(),
-      arm: v.string(),
-    }),
+    content: v.object({ ...vIssued.fields, arm: v.string() }),
   }),
   v.object({
     ...vLink.fields,
     kind: v.literal("closed"),
-    content: v.object({
-      ...vCircumstances.fields,
-      status: literals("WIN", "LOSS", "EXPIRED"),
-      closedAt: v.string(),
-      exitPrice: v.union(v.number(), v.null()),
-      pnlPercent: v.union(v.number(), v.null()),
-      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      inDoubt: v.optional(v.boolean()),
-      arm: v.string(),
-    }),
+    content: v.object({ ...vClosed.fields, arm: v.string() }),
   }),
   v.object({
     ...vLink.fields,
     kind: v.literal("compared"),
-    content: v.object({
-      ...vCircumstances.fields,
-      mirrorStatus: literals("WIN", "LOSS", "EXPIRED"),
-      mirrorExitPrice: v.union(v.number(), v.null()),
-      mirrorInDoubt: v.optional(v.boolean()),
-      holdExitPrice: v.union(v.number(), v.null()),
-      decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
-      arm: v.string(),
-    }),
+    content: v.object({ ...vCompared.fields, arm: v.string() }),
   }),
 );
 
@@ -247,4 +195,17 @@ export const vAnchor = v.object({
   txHashes: v.array(v.string()),
   status: literals("pending", "confirmed", "failed"),
   signedAt: v.string(),
+});
+
+export const vOwnArm = v.object({
+  arm: v.string(),
+  name: v.union(v.string(), v.null()),
+  nameState: literals("waiting", "shown", "refused"),
+  number: v.number(),
+  of: v.number(),
+  since: v.string(),
+  endedAt: v.union(v.string(), v.null()),
+  left: v.boolean(),
+  listed: v.boolean(),
+  needed: v.number(),
 });

@@ -1,17 +1,26 @@
-import { ratio, statisticsOf } from "../statistics/figures";
+import { iso } from "../../lib/time";
+import { differenceShown, ratio, statisticsOf } from "../statistics/figures";
 import { DECISIVE } from "../statistics/inference";
 import type { Totals } from "../statistics/totals";
 import { storedExample, totalsExample } from "../views/examples";
-import type { ShadowArm, ShadowLab } from "./shapes";
+import type { Lab } from "./history";
+import type { ShadowLab } from "./shapes";
 
-/** The figures of a shadow arm, from its totals. Pure; how signals and days count is told in `signals/statistics`. */
+/** The lab as callers see it. Pure; how signals and days count is told in `signals/statistics`. */
 
-export type ArmFigures = Omit<
-  ShadowArm,
-  "arm" | "model" | "promptVersion" | "since" | "asked" | "writes" | "againstWriter"
->;
+export function labView({ arms, asked, rivals, ...lab }: Lab): ShadowLab {
+  const { writer } = lab;
+  return {
+    ...lab,
+    arms: arms.map(({ arm, since, totals, againstWriter: seen, ...one }) => ({
+      ...{ arm, ...one, since: iso(since), asked: asked.includes(arm), writes: arm === writer },
+      ...figuresOf(totals),
+      againstWriter: seen === null ? null : { writer, ...differenceShown(seen), needed: neededOf(rivals) },
+    })),
+  };
+}
 
-export function figuresOfArm(totals: Totals): ArmFigures {
+function figuresOf(totals: Totals) {
   const { n, wins, losses, holds, refusedDays, edge, beforeCosts, afterCosts, ...told } =
     statisticsOf(totals);
   const { trades: _, ...shown } = edge;
@@ -33,15 +42,11 @@ export function neededOf(rivals: number): number {
 
 const { model, promptVersion } = storedExample;
 
+const example = { model, promptVersion: "signal-3", arm: `${model}@signal-3` };
+
 /** An arm that has answered once, as the daily signals' example did. */
-export const shadowLabExample: ShadowLab = {
-  writer: `${model}@${promptVersion}`,
-  arms: [
-    {
-      ...{ arm: `${model}@signal-3`, model, promptVersion: "signal-3", since: "2026-01-05T09:11:00.000Z" },
-      ...{ asked: true, writes: false, ...figuresOfArm(totalsExample), againstWriter: null },
-    },
-  ],
-  promotions: [],
+export const shadowLabExample = labView({
+  ...{ writer: `${model}@${promptVersion}`, asked: [example.arm], rivals: 0, promotions: [] },
+  arms: [{ ...example, since: Date.UTC(2026, 0, 5, 9, 11), totals: totalsExample, againstWriter: null }],
   head: { sequence: 2_892, hash: "7a".repeat(32) },
-};
+});

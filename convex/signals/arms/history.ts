@@ -1,24 +1,31 @@
-import { v } from "convex/values";
-import type { Doc } from "../../_generated/dataModel";
-import { internalQuery, type QueryCtx } from "../../_generated/server";
+import { v, type Infer } from "convex/values";
+import { internalQuery } from "../../_generated/server";
 import { namedShadowArms, setting } from "../../lib/env";
-import { iso } from "../../lib/time";
-import { eventsAfter, headOf, newestOf } from "../record/chain";
+import { headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
-import { DAILY } from "../record/tables";
-import { seenIn } from "../statistics/days";
-import { differenceShown } from "../statistics/figures";
-import { vShadowEvent } from "../stored";
-import { vLab } from "./stored";
-import { knownArms, nameOfArm, rivalsOf, writerOf, type LabArm } from "./arms";
-import { figuresOfArm, neededOf } from "./figures";
-import type { ShadowArm } from "./shapes";
+import { DAILY, vLabArm } from "../record/tables";
+import { seenIn, vSeen } from "../statistics/days";
+import { totalsFields } from "../statistics/totals";
+import { vHead, vPromoted } from "../stored";
+import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
 
 /** Shown of the promotions. */
 const PROMOTIONS = 20;
 
+const vLab = v.object({
+  writer: v.string(),
+  /** The arms that are asked. */
+  asked: v.array(v.string()),
+  /** How many have been held against the one that writes. */
+  rivals: v.number(),
+  arms: v.array(vLabArm.extend({ totals: v.object(totalsFields), againstWriter: v.union(vSeen, v.null()) })),
+  promotions: v.array(vPromoted.extend({ sequence: v.number() })),
+  head: vHead,
+});
+export type Lab = Infer<typeof vLab>;
+
 /**
- * The lab as callers see it: every arm that was ever asked, and who writes the daily signals. As many rows as there are arms,
+ * The lab as it is kept: every arm that was ever asked, and who writes the daily signals. As many rows as there are arms,
  * however long they have been asked.
  */
 export const lab = internalQuery({
@@ -30,33 +37,20 @@ export const lab = internalQuery({
       model: model ?? orElse(() => setting("LLM_MODEL"), "unknown"),
       promptVersion,
     });
-    const rivals = await rivalsOf(ctx, writer);
-    const arms = await Promise.all(
-      (await knownArms(ctx)).map(async (row) => armView(ctx, row, writer, rivals)),
-    );
+    const pairs = await rivalsOf(ctx, writer);
+    const arms = (await knownArms(ctx)).map(async ({ _id, _creationTime, ...one }) => {
+      const pair = pairs.find(({ arm }) => arm === one.arm);
+      const againstWriter = pair === undefined ? null : seenIn(pair);
+      return { ...one, totals: await totalsOf(ctx, one.arm, "ALL"), againstWriter };
+    });
     const promotions = await newestOf(ctx, "promoted", PROMOTIONS);
     return {
-      ...{ writer, arms, head: await headOf(ctx, "lab") },
+      ...{ writer, asked: orElse(namedShadowArms, []), rivals: pairs.length, arms: await Promise.all(arms) },
       promotions: promotions.map(({ sequence, content }) => ({ sequence, ...content })),
+      head: await headOf(ctx, "lab"),
     };
   },
 });
-
-async function armView(
-  ctx: QueryCtx,
-  { arm, model, promptVersion, since }: LabArm,
-  writer: string,
-  rivals: readonly Doc<"signalPairs">[],
-): Promise<ShadowArm> {
-  const pair = rivals.find((one) => one.arm === arm);
-  const needed = neededOf(rivals.length);
-  return {
-    ...{ arm, model, promptVersion, since: iso(since) },
-    ...{ asked: orElse(namedShadowArms, []).includes(arm), writes: arm === writer },
-    ...figuresOfArm(await totalsOf(ctx, arm, "ALL")),
-    againstWriter: pair === undefined ? null : { writer, ...differenceShown(seenIn(pair)), needed },
-  };
-}
 
 /** What a malformed setting spoils is what needs it, not the whole answer. */
 function orElse<Value>(read: () => Value, otherwise: Value): Value {
@@ -66,10 +60,3 @@ function orElse<Value>(read: () => Value, otherwise: Value): Value {
     return otherwise;
   }
 }
-
-/** Events of the shadow chain behind a sequence number, in order. */
-export const events = internalQuery({
-  args: { after: v.number(), limit: v.number() },
-  returns: v.array(vShadowEvent),
-  handler: async (ctx, page) => (await eventsAfter(ctx, "lab", page)).map(({ event }) => event),
-});

@@ -16,7 +16,7 @@ import { DECISIVE } from "../statistics/inference";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";
-import { vOwnArm } from "./stored";
+import { vOwnArm } from "../stored";
 import { armCalled, armsOf, armToUse, begin, findOwned, ownedIn, ownerAsking, siblingsOf } from "./model";
 
 /** What happens to people's arms. */

@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { internal } from "../../_generated/api";
 import { endpoint, type MountedEndpoint } from "../../lib/http/endpoint";
-import { text, tokenOf, wholeNumber, wholeNumberOr } from "../../lib/http/input";
+import { text, tokenOf, wholeNumber } from "../../lib/http/input";
 import type { Caller } from "../../lib/limits/callers";
 import { sha256Hex } from "../../lib/security/digests";
-import { chainHead, personLink } from "../record/events";
 import { TOKENS } from "../trade/rules";
 import { signalExample } from "../views/examples";
 import { publicSignal } from "../views/shapes";
@@ -157,33 +156,4 @@ const end: MountedEndpoint = endpoint({
   }),
 });
 
-const proof: MountedEndpoint = endpoint({
-  methods: ["GET"],
-  path: "/records/proof",
-  summary:
-    "The hash chain of people's signals, oldest first, and its head. `npm run verify-signals` checks it.",
-  description:
-    "Made like /signals/proof, which takes this chain's head in every hour in which it has grown, so that the anchors hold it. It has ids of arms and no names.",
-  needs: [],
-  example: {
-    input: { after: 0, limit: 1 },
-    output: { events: [], head: null, count: 0 },
-  },
-  input: z.object({
-    after: wholeNumberOr(0, 0, Number.MAX_SAFE_INTEGER).describe("Only events behind this sequence number"),
-    limit: wholeNumberOr(100, 1, 500).describe("1 to 500, default 100"),
-  }),
-  returns: z.object({
-    events: z
-      .array(personLink)
-      .describe("As of /signals/proof, each with its `arm`; `begun`: there is such an arm"),
-    head: chainHead.nullable(),
-    count: z.number(),
-  }),
-  handler: async (ctx, page) => {
-    const { events, head } = await ctx.runQuery(internal.signals.history.peopleProof, page);
-    return { events, head, count: events.length };
-  },
-});
-
-export const ownRecordEndpoints: MountedEndpoint[] = [list, make, mine, propose, end, proof];
+export const ownRecordEndpoints: MountedEndpoint[] = [list, make, mine, propose, end];

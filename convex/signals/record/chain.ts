@@ -1,8 +1,7 @@
-import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/security/digests";
 import type { ChainHead, PersonEvent, ShadowEvent, SignalEvent } from "./events";
-import type { Desk } from "./tables";
+import type { Desk, DeskEvent } from "./tables";
 
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
@@ -81,19 +80,17 @@ export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<Chain
   return { sequence, hash };
 }
 
-type RowOf<Of extends Desk> = Extract<Doc<"signalEvents">, { desk: Of }>;
-
 /** Events of a desk's chain behind a sequence number, in order. */
-export async function eventsAfter<Of extends Desk>(
+export async function eventsAfter(
   ctx: QueryCtx,
-  desk: Of,
+  desk: Desk,
   { after, limit }: { after: number; limit: number },
-): Promise<RowOf<Of>[]> {
+): Promise<DeskEvent[]> {
   const rows = await ctx.db
     .query("signalEvents")
     .withIndex("by_sequence", (q) => q.eq("desk", desk).gt("event.sequence", after))
     .take(limit);
-  return rows.filter((row): row is RowOf<Of> => row.desk === desk);
+  return rows.map(({ _id, _creationTime, ...row }) => row);
 }
 
 /** The newest events of a kind in the daily chain, newest first. */

@@ -27,9 +27,8 @@ export const circumstances = {
   gapMinutes: z.int().nonnegative(),
 };
 
-const issuedContent = z.strictObject({
-  ...circumstances,
-  timeframe: z.literal("1h"),
+/** In every event of an issue: what was proposed, what outcomes before it made of its confidence, and at which price. */
+export const issue = {
   signal: z.enum(["BUY", "SELL", "HOLD"]),
   /** The measured price at issue. */
   entry: z.number(),
@@ -42,21 +41,27 @@ const issuedContent = z.strictObject({
   /** Outcomes that the calibration was learned from. */
   calibrationOutcomes: z.int().nonnegative(),
   costBps: z.number().nonnegative(),
+  generatedAt: time,
+  expiresAt: time,
+  /** Who measured the entry, and when. */
+  priceSource: z.string(),
+  priceObservedAt: time,
+};
+
+export const issuedContent = z.strictObject({
+  ...circumstances,
+  timeframe: z.literal("1h"),
+  ...issue,
   /** How far the price had moved, percent a year; `null`: not known. Absent: from before this was told. */
   volatility: z.number().nullable().exactOptional(),
   /** The sides of the control arms; `null` for HOLD, and where the price of a day ago is not known. */
   coin: side.nullable(),
   momentum: side.nullable(),
   reasoning: z.string(),
-  generatedAt: time,
-  expiresAt: time,
-  /** Who measured the entry, and when. */
-  priceSource: z.string(),
-  priceObservedAt: time,
 });
 
-const closedContent = z.strictObject({
-  ...circumstances,
+/** In every event of an end. */
+export const ending = {
   status,
   /** The touch, or the expiry. */
   closedAt: time,
@@ -65,10 +70,12 @@ const closedContent = z.strictObject({
   decidedBy: decidedBy.nullable(),
   /** The order in which the levels were touched is not known: the stop was told. Absent: from before this was kept. */
   inDoubt: z.boolean().exactOptional(),
-});
+};
+
+export const closedContent = z.strictObject({ ...circumstances, ...ending });
 
 /** How the same trade the other way round ended, and the price at expiry: with the signal's own end, all control arms. */
-const comparedContent = z.strictObject({
+export const comparedContent = z.strictObject({
   ...circumstances,
   mirrorStatus: status,
   mirrorExitPrice: z.number().nullable(),
@@ -132,14 +139,14 @@ export const shadowSlot = {
 };
 
 /** As of a daily signal, without what stands beside those; calibrated by the arm's own outcomes before it. */
-const shadowIssued = issuedContent
-  .omit({ day: true, refusedDays: true, gapMinutes: true, timeframe: true })
-  .omit({ volatility: true, coin: true, momentum: true, reasoning: true })
-  .extend({ ...shadowSlot, model: z.string() });
+const shadowIssued = z.strictObject({
+  ...shadowSlot,
+  model: z.string(),
+  promptVersion: z.string(),
+  ...issue,
+});
 
-const shadowClosed = closedContent
-  .omit({ day: true, model: true, promptVersion: true, refusedDays: true })
-  .extend(shadowSlot);
+const shadowClosed = z.strictObject({ ...shadowSlot, gapMinutes: circumstances.gapMinutes, ...ending });
 
 /** An hour without a signal: the model proposed nothing usable, was out of reach, or the lab's share of the day's budget was spent. */
 const missedContent = z.strictObject({

@@ -130,7 +130,7 @@ export const vWeek = v.object(weekFields);
 export type Week = Infer<typeof vWeek>;
 export type WeekSignal = Infer<typeof vWeekSignal>;
 
-const vLabArm = v.object({
+export const vLabArm = v.object({
   arm: v.string(),
   model: v.string(),
   promptVersion: v.string(),
@@ -159,6 +159,15 @@ export type OwnedArm = Infer<typeof vOwnedArm>;
 /** Why there is no signal: the model proposed nothing usable; it, or a measured price, was out of reach for too long; the lab's share of the budget was spent. */
 export const vMissed = v.union(v.literal("refused"), v.literal("failed"), v.literal("budget"));
 export type Missed = Infer<typeof vMissed>;
+
+/** An event of a desk's chain. */
+export const vDeskEvent = v.union(
+  v.object({ desk: v.literal("daily"), event: vSignalEvent }),
+  v.object({ desk: v.literal("lab"), event: vShadowEvent }),
+  v.object({ desk: v.literal("people"), event: vPersonEvent }),
+);
+export type DeskEvent = Infer<typeof vDeskEvent>;
+export type EventOf = { [Of in Desk]: Extract<DeskEvent, { desk: Of }>["event"] };
 
 export const signalTables = {
   /**
@@ -192,13 +201,7 @@ export const signalTables = {
    * The tamper-evident record: a chain of each desk's, append-only. Written by `signals/record/chain` in the mutation that
    * makes the change. Kept.
    */
-  signalEvents: defineTable(
-    v.union(
-      v.object({ desk: v.literal("daily"), event: vSignalEvent }),
-      v.object({ desk: v.literal("lab"), event: vShadowEvent }),
-      v.object({ desk: v.literal("people"), event: vPersonEvent }),
-    ),
-  )
+  signalEvents: defineTable(vDeskEvent)
     .index("by_sequence", ["desk", "event.sequence"])
     .index("by_kind", ["desk", "event.kind", "event.sequence"]),
 

@@ -29,7 +29,7 @@ const vBlocks = v.object({
 const results = { trades: v.number(), pnlSum: v.number(), costSum: v.number() };
 
 /** What days come to before costs, as `Seen`. */
-const vSeen = v.object({ least: vBlocks, most: vBlocks });
+export const vSeen = v.object({ least: vBlocks, most: vBlocks });
 /** What two arms have shown against each other, as a row keeps it; `blocks` in one from before `most` was kept. */
 export const pairFields = { days: v.optional(vSeen), blocks: v.optional(vBlocks) };
 
