@@ -1,5 +1,5 @@
-import { v, type Infer } from "convex/values";
-import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
+import { v } from "convex/values";
+import { internalMutation, internalQuery } from "../_generated/server";
 import { enqueueRequestedCard } from "../messenger/notices";
 import { countedDays } from "./arms/days";
 import { publishedHead } from "./record/publication";
