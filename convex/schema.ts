@@ -13,7 +13,7 @@ import { webhookRecords, webhookTables } from "./messenger/webhooks/tables";
 import { opsRecords, opsTables } from "./ops/tables";
 import { depositRecords, depositTables } from "./payments/deposits/tables";
 import { paidRecords, paidTables } from "./payments/reports/tables";
-import { transferRecords, transferTables } from "./payments/transfers";
+import { transferRecords, transferTables } from "./payments/tables";
 import { priceRecords, priceTables } from "./prices/tables";
 import { researchRecords, researchTables } from "./research/tables";
 import { runRecords, runTables } from "./runs/tables";

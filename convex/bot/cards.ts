@@ -9,8 +9,8 @@ import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";
 import type { Signal } from "../signals/record/tables";
 import type { SignalStats } from "../signals/statistics/shapes";
-import { ending, headLine, recordLines } from "../signals/views/cards";
-import { calibratedWords, signalId } from "../signals/views/signals";
+import { ending, headLine, recordLines, calibratedWords } from "../signals/views/cards";
+import { signalId } from "../signals/trade/calendar";
 import type { vHolding } from "../wallets/tables";
 
 /** The bot's answers. */

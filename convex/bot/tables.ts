@@ -1,8 +1,7 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vTicket } from "../lib/refreshes";
-import { vButton, vSpan } from "../messenger/format";
-import { messengerTables, vPicture } from "../messenger/tables";
+import { vTicket } from "../lib/tables";
+import { vButton, vSpan, messengerTables, vPicture } from "../messenger/tables";
 import { vSymbol } from "../wallets/tables";
 import { older, type RecordsOf } from "../lib/records/records";
 

@@ -4,7 +4,8 @@ import { noteCounted } from "./limits/charges";
 import type { Caller } from "./limits/callers";
 import { waitingAs } from "./limits/crowd";
 import { deadlines } from "./outside/deadlines";
-import { awaitRefresh, type Ticket } from "./refreshes";
+import { awaitRefresh } from "./refreshes";
+import type { Ticket } from "./tables";
 
 /** Cached things (`lib/refreshes`) for callers who wait for them. For actions. */
 

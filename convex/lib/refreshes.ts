@@ -14,6 +14,7 @@ import { AppError, failureOf, messageOf } from "./errors";
 import { charge } from "./limits/charges";
 import type { Caller } from "./limits/callers";
 import { log } from "./log";
+import { vTicket, type Ticket } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
 
 /**
@@ -28,15 +29,6 @@ import { MINUTE, SECOND, sleep } from "./time";
 const REST_MS = 15 * SECOND;
 /** How long an attempt may wait for its place before whoever asked for it has surely gone. */
 export const QUEUE_MS = 2 * MINUTE;
-
-/** An attempt at a key, to wait for. */
-export const vTicket = v.object({
-  key: v.string(),
-  attempt: v.number(),
-  /** The caller has begun it, and was counted for that. */
-  isNew: v.optional(v.boolean()),
-});
-export type Ticket = Infer<typeof vTicket>;
 
 /**
  * Claims the key, or joins the attempt under way. Only who begins an attempt is charged for it.

@@ -6,8 +6,8 @@ import { change } from "./changes";
 import { refuseBeyond } from "./budget/ledger";
 import { payerOf } from "./budget/payers";
 import type { Caller } from "./limits/callers";
-import { beginRefresh, finishRefresh, QUEUE_MS, type Ticket } from "./refreshes";
-import { vPayer } from "./tables";
+import { beginRefresh, finishRefresh, QUEUE_MS } from "./refreshes";
+import { type Ticket, vPayer } from "./tables";
 import { end, open, telling, vFailure, vJob, type Job } from "./work/jobs";
 import { placeOf, type Place } from "./work/lanes";
 

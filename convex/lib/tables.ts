@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { PUBLIC_SOURCES } from "./publicSources";
 import { older, type RecordsOf } from "./records/records";
 import { dayOf } from "./time";
@@ -30,6 +30,15 @@ export const vPayer = v.union(
 
 /** What long work may cost from now on, in millionths of a USD, and the day whose budget it was taken from. */
 export const vPrepaid = v.object({ day: v.string(), llm: v.number(), sentiment: v.number() });
+
+/** An attempt at a key, to wait for. */
+export const vTicket = v.object({
+  key: v.string(),
+  attempt: v.number(),
+  /** The caller has begun it, and was counted for that. */
+  isNew: v.optional(v.boolean()),
+});
+export type Ticket = Infer<typeof vTicket>;
 
 export const libTables = {
   /**

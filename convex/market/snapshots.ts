@@ -3,7 +3,7 @@ import { internal } from "../_generated/api";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { vCaller } from "../lib/limits/callers";
-import { vTicket, type Ticket } from "../lib/refreshes";
+import { vTicket, type Ticket } from "../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { latestRow } from "./model";
 import { vMarketFigures, vMarketSource } from "./stored";

@@ -6,7 +6,7 @@ import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { sha256Hex } from "../lib/security/digests";
 import { vCaller } from "../lib/limits/callers";
-import { vTicket, type Ticket } from "../lib/refreshes";
+import { vTicket, type Ticket } from "../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../lib/renewals";
 import { vRowSource, vTokenFigures } from "./stored";
 

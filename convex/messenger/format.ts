@@ -1,5 +1,6 @@
-import { v, type Infer } from "convex/values";
+import type { Infer } from "convex/values";
 import { typeset } from "../lib/text/numbers";
+import type { vButton, vSpan } from "./tables";
 
 /**
  * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed
@@ -8,23 +9,7 @@ import { typeset } from "../lib/text/numbers";
  * their own.
  */
 
-export const vSpan = v.union(
-  v.string(),
-  v.object({ bold: v.string() }),
-  /** A tap copies it: an address, a hash. */
-  v.object({ code: v.string() }),
-  /** A few words on one line. The address comes from the service or a source that it asked, never from a text. */
-  v.object({ words: v.string(), href: v.string() }),
-  /** One of the bot's commands, without its slash: a tap sends it. What follows it is text. */
-  v.object({ command: v.string() }),
-);
 export type Span = Infer<typeof vSpan>;
-
-/** A button below a card: it opens a page, or says a command (without its slash) as if it had been typed there. */
-export const vButton = v.union(
-  v.object({ text: v.string(), href: v.string() }),
-  v.object({ text: v.string(), command: v.string() }),
-);
 export type Button = Infer<typeof vButton>;
 
 /** Spans in a row; a paragraph of several lines has "\n" in its text. */

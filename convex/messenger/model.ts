@@ -39,12 +39,15 @@ export type Card = {
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
   const { paragraphs, buttons = [], picture, onSettled, ...told } = card;
-  const parts = renderCard(paragraphs);
+  const rendered = renderCard(paragraphs);
+  const parts = picture === undefined ? rendered : withPicture(rendered);
   // Leaves out what is undefined.
   const row = parse(messengerTables.messages.validator, {
     ...told,
     ...keyboardOf(buttons),
-    parts: picture === undefined ? parts : withPicture(parts),
+    text: await ctx.db.insert("cardTexts", { userId: card.userId, parts }),
+    partCount: parts.length,
+    uncaptioned: parts[0] === "" ? true : undefined,
     picture,
     partsSent: 0,
     state: "queued",
@@ -189,11 +192,6 @@ export async function linkOfAccount(
 export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise<string | null> {
   const link = await linkOfAccount(ctx, messengerId);
   return link?.confirmedAt === undefined ? null : link.userId;
-}
-
-/** How many links nobody has shown to be the account's own: made over HTTP, without the operator's secret. At most `most`. */
-export async function countUnconfirmed(ctx: QueryCtx, most: number): Promise<number> {
-  return (await rowsBy(ctx.db.query("messengerLinks"), "confirmedAt", undefined).take(most)).length;
 }
 
 /** The open or expired code of a hash, or `null`. */

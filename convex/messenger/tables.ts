@@ -1,11 +1,31 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
+import type { Doc } from "../_generated/dataModel";
+import type { DatabaseWriter } from "../_generated/server";
 import { literals } from "../lib/literals";
 import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
 export type Picture = Infer<typeof vPicture>;
+
+/** What a card says in a line. */
+export const vSpan = v.union(
+  v.string(),
+  v.object({ bold: v.string() }),
+  /** A tap copies it: an address, a hash. */
+  v.object({ code: v.string() }),
+  /** A few words on one line. The address comes from the service or a source that it asked, never from a text. */
+  v.object({ words: v.string(), href: v.string() }),
+  /** One of the bot's commands, without its slash: a tap sends it. What follows it is text. */
+  v.object({ command: v.string() }),
+);
+
+/** A button below a card: it opens a page, or says a command (without its slash) as if it had been typed there. */
+export const vButton = v.union(
+  v.object({ text: v.string(), href: v.string() }),
+  v.object({ text: v.string(), command: v.string() }),
+);
 
 /** Rows of buttons, as the messenger takes them. `callback_data` has at most 64 bytes, and nothing that is trusted. */
 export const vKeyboard = v.array(
@@ -99,8 +119,8 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/delivery/outbox` (everything after). Dies a month after it
-   * has ended; an answer to somebody who is not linked after a week.
+   * `messenger/delivery/outbox` (everything after, each step of it anew: what a card says is in `cardTexts`). Dies a month
+   * after it has ended; an answer to somebody who is not linked after a week.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked, which is forgotten. */
@@ -117,8 +137,13 @@ export const messengerTables = {
     kind: v.string(),
     /** What the card belongs to, so that it can be called off: `shift:<id>`. */
     topic: v.optional(v.string()),
-    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
-    parts: v.array(v.string()),
+    text: v.optional(v.id("cardTexts")),
+    /** How many parts are sent: the last ones of its text. */
+    partCount: v.optional(v.number()),
+    /** The first part is a picture's missing caption. */
+    uncaptioned: v.optional(v.boolean()),
+    /** On rows of earlier versions, which have no text beside them. */
+    parts: v.optional(v.array(v.string())),
     /** What draws the picture that the first part is the caption of; gone once that has failed. */
     picture: v.optional(vPicture),
     /** Below the last part. */
@@ -157,13 +182,26 @@ export const messengerTables = {
     .index("by_state_and_dueAt", ["state", "dueAt"])
     .index("by_topic_and_state", ["topic", "state"])
     .index("by_userId", ["userId"]),
+
+  /** What a card says. Written by `messenger/model`, never changed; it dies with its card. */
+  cardTexts: defineTable({
+    userId: v.string(),
+    /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
+    parts: v.array(v.string()),
+  }).index("by_userId", ["userId"]),
 };
+
+async function eraseCard(db: DatabaseWriter, { _id, text }: Doc<"messages">): Promise<void> {
+  if (text !== undefined) await db.delete("cardTexts", text);
+  await db.delete("messages", _id);
+}
 
 const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
   days: 30,
   why: `a card that was ${state} is the operator's to look up for a month; what it told is kept where it came from`,
   aged: (rows, before) =>
     rows.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
+  erase: eraseCard,
 });
 
 export const messengerRecords: RecordsOf<typeof messengerTables> = {
@@ -201,6 +239,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
         why: "an answer to somebody who is not linked is nobody's history",
         aged: (rows, before) =>
           rows.withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
+        erase: eraseCard,
       },
       cardsThatEnded("sent"),
       cardsThatEnded("failed"),
@@ -209,5 +248,10 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "messages", onDeletion: "go" },
     final: { field: "state", states: ["sent", "failed", "skipped"] },
     withheld: ["onSettled", "holders"],
+  },
+  // Behind the cards, so that none is sent whose text has gone.
+  cardTexts: {
+    keep: "as long as their card",
+    ownedBy: { rows: ofUser("by_userId"), section: "messageTexts", onDeletion: "go" },
   },
 };

@@ -1,4 +1,4 @@
-import type { TableNames } from "../_generated/dataModel";
+import type { Doc, TableNames } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
 import { tablesOf, type Facts } from "../lib/records/records";
 import { SECOND } from "../lib/time";
@@ -10,6 +10,9 @@ import { records } from "../schema";
 const COUNTED = 100;
 /** Unfinished work of a kind: the oldest is looked for among so many, those that are looked after first. */
 const LOOKED_AT = 20;
+/** Pieces of work that are listed, of each state. */
+const LISTED = 100;
+const STATES = ["running", "waiting", "resting"] as const;
 
 /** Cards that are neither delivered nor given up: how many (100 means that or more), and the age of the oldest in seconds. */
 export async function backlog(
@@ -51,6 +54,32 @@ async function oldestOf<Table extends TableNames>(
       const ranges = await Promise.all(rows.map((range) => range(ctx.db.query(table), now).take(LOOKED_AT)));
       return [kind, age(now, ranges.flat().map(since))];
     }),
+  );
+}
+
+/** How many pieces of work are in each state, and how many of them have failed before: 100 means that or more. */
+export async function workCounts(
+  ctx: QueryCtx,
+): Promise<Record<(typeof STATES)[number] | "failing", number>> {
+  const [running = [], waiting = [], resting = []] = await openWork(ctx);
+  const failing = [...running, ...waiting, ...resting].filter(({ failures }) => failures > 0);
+  return {
+    running: running.length,
+    waiting: waiting.length,
+    resting: resting.length,
+    failing: Math.min(failing.length, LISTED),
+  };
+}
+
+/** Pieces of work of each state, 100 at most. */
+export async function openWork(ctx: QueryCtx): Promise<Doc<"work">[][]> {
+  return Promise.all(
+    STATES.map((state) =>
+      ctx.db
+        .query("work")
+        .withIndex("by_state_and_at", (q) => q.eq("state", state))
+        .take(LISTED),
+    ),
   );
 }
 

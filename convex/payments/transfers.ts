@@ -1,4 +1,3 @@
-import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
@@ -7,47 +6,14 @@ import { deduct, depositor, standingOf } from "../credits/model";
 import { creditsFor } from "../credits/rates";
 import { setting } from "../lib/env";
 import { PRICE } from "./terms";
-import type { RecordsOf } from "../lib/records/records";
+import type { Transfer } from "./tables";
 
 /**
  * Spending transfers exactly once, shared by paid reports and deposits. Plain functions: the callers' mutations are the
  * transactions that decide.
  */
 
-export const vTransfer = v.object({
-  /** Lower case. */
-  txHash: v.string(),
-  /**
-   * Of its log among all the transaction's, from 0: unlike a log's index, which counts the whole block's, it stays when a
-   * reorganisation puts the transaction into another block.
-   */
-  position: v.number(),
-  /** Lower case. */
-  from: v.string(),
-  /** Digits, USDC's smallest unit. */
-  amount: v.string(),
-});
-export type Transfer = Infer<typeof vTransfer>;
 type Place = Pick<Transfer, "txHash" | "position">;
-
-export const transferTables = {
-  /**
-   * Every USDC transfer to the platform wallet that bought something: the one place where a transfer is spent, so that
-   * what a report has taken of a transfer never becomes credits. Written by `payments/transfers` alone. Kept for ever: a
-   * row that died would open the transfer to replay.
-   */
-  spentTransfers: defineTable({
-    ...vTransfer.fields,
-    /** The paid claim that took the price of one report out of it. */
-    claimKey: v.optional(v.string()),
-    /** The deposit that credited it, or what a report left of it. */
-    depositKey: v.optional(v.string()),
-  }).index("by_transfer", ["txHash", "position"]),
-};
-
-export const transferRecords: RecordsOf<typeof transferTables> = {
-  spentTransfers: { keep: "a row that died would open its transfer to replay" },
-};
 
 /** Whether a mined transaction is as deep in the chain as this service wants it. */
 export function isConfirmed({ confirmations }: { confirmations: number }): boolean {

@@ -1,7 +1,8 @@
 import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { beginRefresh, finishRefresh, vTicket } from "../lib/refreshes";
+import { beginRefresh, finishRefresh } from "../lib/refreshes";
+import { vTicket } from "../lib/tables";
 import { MINUTE, SECOND } from "../lib/time";
 import { vQuoteSource } from "./tables";
 

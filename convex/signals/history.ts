@@ -4,11 +4,12 @@ import { enqueueRequestedCard } from "../messenger/notices";
 import { countedDays } from "./arms/days";
 import { publishedHead } from "./record/publication";
 import { eventsAfter, headOf, newestOf } from "./record/chain";
-import { CUTS, latestSignals, signalIn, signalsOfDay, totalsOf } from "./record/model";
+import { CUTS, latestSignals, reviewedDay, signalIn, signalsOfDay, totalsOf } from "./record/model";
 import { DAILY, vDesk, vDeskEvent, vSignal, vToken } from "./record/tables";
-import { totalsFields } from "./statistics/totals";
+import { statisticsOf } from "./statistics/figures";
+import { totalsFields } from "./statistics/kept";
 import { vHead } from "./stored";
-import { latestCard, picturesOf } from "./views/cards";
+import { latestCard, picturesOf, recapCard } from "./views/cards";
 
 /** What there is to know of the daily signals, and their card for those who ask. */
 
@@ -39,6 +40,18 @@ export const sendLatest = internalMutation({
     const paragraphs = latestCard(signals, await publishedHead(ctx));
     const picture = await picturesOf(signals);
     return enqueueRequestedCard(ctx, { userId, kind: "latest signals", paragraphs, picture });
+  },
+});
+
+/** Queues the day's recap for a user's messenger; `null` when it is not. */
+export const sendRecap = internalMutation({
+  args: { day: v.string(), userId: v.string() },
+  returns: v.union(v.id("messages"), v.null()),
+  handler: async (ctx, { day, userId }) => {
+    const { signals, review } = await reviewedDay(ctx, day);
+    const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
+    const paragraphs = recapCard(day, signals, { review, whole });
+    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
   },
 });
 

@@ -169,7 +169,7 @@ const recap: MountedEndpoint = endpoint({
       generatedAt: iso(Date.now()),
     };
     if (userId === undefined) return answer;
-    const send = () => ctx.runMutation(internal.signals.recaps.reviews.sendRecap, { day, userId });
+    const send = () => ctx.runMutation(internal.signals.history.sendRecap, { day, userId });
     return { ...answer, messengerSent: await sent(ctx, caller, send) };
   },
 });

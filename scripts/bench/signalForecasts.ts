@@ -1,9 +1,5 @@
-import {
-  addOutcome,
-  calibrated,
-  noOutcomes,
-  type Calibrated,
-} from "../../convex/signals/statistics/calibration";
+import { addOutcome, calibrated, noOutcomes } from "../../convex/signals/statistics/calibration";
+import type { Calibrated } from "../../convex/signals/statistics/kept";
 import { bitsFrom } from "./signalHistories";
 
 /** Forecasters whose word is worth less than it says. */

@@ -1,4 +1,5 @@
-import { outcomeOf, type Stretch } from "../../convex/signals/trade/path";
+import { outcomeOf } from "../../convex/signals/trade/path";
+import type { Stretch } from "../../convex/signals/trade/kept";
 import { LIFETIME_MS, type Levels } from "../../convex/signals/trade/rules";
 import { bitsFrom } from "./signalHistories";
 

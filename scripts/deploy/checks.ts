@@ -6,7 +6,7 @@ import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
 /** The code of the bundle without source maps, in bytes. The platform's own limit is 32 MiB, with what is embedded. */
-export const SIZE_BUDGET = 3_445_000;
+export const SIZE_BUDGET = 3_440_000;
 
 /** Files that travel as modules, in bytes together: they are loaded by what draws pictures or hands out the reference, and by nothing else. */
 export const EMBEDDED_BUDGET = 1_570_000;

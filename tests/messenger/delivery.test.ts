@@ -17,7 +17,7 @@ const outcome: fc.Arbitrary<Happening> = fc.oneof(
 );
 
 const fresh = (parts: number) => ({
-  parts: Array.from({ length: parts }, (_, i) => `part ${i}`),
+  partCount: parts,
   partsSent: 0,
   state: "queued" as "queued" | "sending" | "sent" | "failed" | "skipped",
   dueAt: 0,

@@ -176,9 +176,9 @@ describe("running a job twice", () => {
     await app.during(app.t.action(internal.research.desk.writeReport, again));
     expect(await app.rows("dataPoints")).toHaveLength(6);
     expect(await app.rows("reports")).toHaveLength(1);
-    const messages = await app.rows("messages");
-    expect(messages).toHaveLength(2);
-    expect(app.cards()).toHaveLength(messages.reduce((sum, { parts }) => sum + parts.length, 0));
+    const texts = await app.rows("cardTexts");
+    expect(texts).toHaveLength(2);
+    expect(app.cards()).toHaveLength(texts.reduce((sum, { parts }) => sum + parts.length, 0));
     expect(app.standins.sent("llm").filter(({ schema }) => schema === "research_result")).toHaveLength(1);
   });
 });

@@ -169,12 +169,16 @@ describe("a research shift", () => {
       ["interim report", "sent"],
       ["final report", "sent"],
     ]);
-    const cards = app.cards();
+    const [told, cards] = [await app.rows("cardTexts"), app.cards()];
     // Nobody has proved that the chat is theirs.
     const mark =
       "✉️ Somebody who named this chat as theirs has ordered this card. If it was not you, ignore it.\n\n";
     expect(cards.map(({ text }) => text)).toEqual(
-      messages.flatMap(({ parts }) => parts.map((part, index) => (index === 0 ? mark + part : part))),
+      told.flatMap(({ parts }) => {
+        // There is nothing to draw, and so no picture without a caption.
+        const sent = parts.filter((part) => part !== "");
+        return sent.map((part, index) => (index === 0 ? mark + part : part));
+      }),
     );
     expect(new Set(cards.map(({ chatId }) => chatId))).toEqual(new Set(["77"]));
     expect(cards[0]?.text).toMatch(
@@ -186,7 +190,7 @@ describe("a research shift", () => {
       "Final report · SOL</b>\n8h",
     ];
     for (const [i, report] of reports.entries()) {
-      const text = messages[i + 1]?.parts.join("\n");
+      const text = told[i + 1]?.parts.join("\n");
       expect(text).toContain(titles[i]);
       expect(text).toContain(`Outlook: <b>${report.result.marketOutlook}</b>`);
       expect(text).toContain(typeset(report.result.shortSummary).replaceAll("&", "&amp;"));

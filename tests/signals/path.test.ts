@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { comparisonOf, mirrored } from "../../convex/signals/trade/controls";
-import {
-  isSettled,
-  outcomeOf,
-  point,
-  uncoveredMinutes,
-  walkedOn,
-  type Stretch,
-} from "../../convex/signals/trade/path";
+import { isSettled, outcomeOf, point, uncoveredMinutes, walkedOn } from "../../convex/signals/trade/path";
+import type { Stretch } from "../../convex/signals/trade/kept";
 import type { Levels } from "../../convex/signals/trade/rules";
 import { HOUR, MINUTE } from "./support";
 import { labelPaths } from "../../scripts/bench/signalPaths";

@@ -8,10 +8,9 @@ import {
   addResult,
   emptyTotals,
   NO_RESULTS,
-  totalsFields,
   type ClosedSignal,
-  type Totals,
 } from "../../convex/signals/statistics/totals";
+import { totalsFields, type Totals } from "../../convex/signals/statistics/kept";
 import { batch, flat } from "./textbook";
 
 const DAY = 86_400_000;

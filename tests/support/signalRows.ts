@@ -3,12 +3,8 @@ import type { Doc, TableNames } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
 import { addDayOfTrades, type DayTrade } from "../../convex/signals/statistics/days";
 import { dayTradeOf } from "../../convex/signals/statistics/figures";
-import {
-  addClosed,
-  emptyTotals,
-  type ClosedSignal,
-  type Totals,
-} from "../../convex/signals/statistics/totals";
+import { addClosed, emptyTotals, type ClosedSignal } from "../../convex/signals/statistics/totals";
+import type { Totals } from "../../convex/signals/statistics/kept";
 import { delivered } from "../../convex/signals/trade/rules";
 import type { App } from "./app";
 

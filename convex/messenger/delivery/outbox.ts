@@ -1,3 +1,4 @@
+import { getOrThrow } from "convex-helpers/server/relationships";
 import type { FunctionHandle } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
@@ -11,7 +12,7 @@ import { holdersOf } from "../../lib/limits/shares";
 import { keepNoted, vNoted } from "../../lib/outside/tallies";
 import { DAY, SECOND } from "../../lib/time";
 import { end, rest, underWay, vJob, workOn, type Job } from "../../lib/work/jobs";
-import { afterStep, beginTry, goesWithPicture, vStep, type Change } from "./states";
+import { afterStep, beginTry, countOf, goesWithPicture, vStep, type Change } from "./states";
 import { marked } from "../format";
 import { configOf, linkedChat, openDelivery, userOfAccount } from "../model";
 import { ANSWER, NOTIFICATION, OWNERSHIP } from "../notices";
@@ -157,7 +158,8 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
       : await ctx.db.get("messengerConfigs", row.place);
   const linked = await linkedChat(ctx, row.userId);
   const chatId = row.chatId ?? config?.chatId ?? linked;
-  const part = row.parts[row.partsSent] ?? "";
+  const [count, parts] = [countOf(row), await partsOf(ctx, row)];
+  const part = parts.at(row.partsSent - count) ?? "";
   const isByDefault = row.bot === "default" || config?.sealedBotToken === undefined;
   if (isByDefault && (await isAnothers(ctx, row, chatId))) {
     await apply(ctx, row, job, {
@@ -191,12 +193,16 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     part: mark !== null && row.partsSent === 0 ? marked(part, mark) : part,
     plain: row.plain ?? false,
     picture: goesWithPicture(row) ? (row.picture ?? null) : null,
-    keyboard: row.partsSent === row.parts.length - 1 ? (row.keyboard ?? []) : [],
+    keyboard: row.partsSent === count - 1 ? (row.keyboard ?? []) : [],
     edits: await placeOf(ctx, row),
     doubtful: row.doubts > 0,
     sealedBotToken: row.bot === "default" ? null : (config?.sealedBotToken ?? null),
     chatId,
   };
+}
+
+async function partsOf(ctx: MutationCtx, { text, parts = [] }: Card): Promise<readonly string[]> {
+  return text === undefined ? parts : (await getOrThrow(ctx, "cardTexts", text)).parts;
 }
 
 /**

@@ -16,7 +16,9 @@ import { vSendOutcome } from "../../providers/sendOutcome";
 type Row = Pick<
   Doc<"messages">,
   | "parts"
+  | "partCount"
   | "partsSent"
+  | "uncaptioned"
   | "picture"
   | "replaces"
   | "sentId"
@@ -72,7 +74,7 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       const partsSent = row.partsSent + 1;
       const sentId = row.partsSent === 0 && step.messageId !== null ? { sentId: step.messageId } : {};
       const moved = { partsSent, doubts: 0, dueAt: now, ...sentId };
-      return partsSent < row.parts.length ? moved : { ...moved, state: "sent", sentAt: now };
+      return partsSent < countOf(row) ? moved : { ...moved, state: "sent", sentAt: now };
     }
     case "wait":
       return postpone(row, step.retryAfterMs, step.reason, now);
@@ -110,9 +112,14 @@ export function goesWithPicture({
 }
 
 /** The card as text; a caption that it never had is no part of it. */
-function withoutPicture({ parts }: Row): Change {
-  const [first, ...others] = parts;
-  return { picture: undefined, parts: first === "" ? others : parts };
+function withoutPicture(row: Row): Change {
+  const uncaptioned = row.uncaptioned ?? row.parts?.[0] === "";
+  return { picture: undefined, partCount: countOf(row) - (uncaptioned ? 1 : 0) };
+}
+
+/** How many parts a card is sent in. */
+export function countOf({ partCount, parts = [] }: Pick<Row, "partCount" | "parts">): number {
+  return partCount ?? parts.length;
 }
 
 function postpone(row: Row, delayMs: number, reason: string, now: number): Change {

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v } from "convex/values";
-import { vTransfer } from "../transfers";
+import { vTransfer } from "../tables";
 import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 import { NEVER } from "../../lib/time";
 

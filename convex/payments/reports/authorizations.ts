@@ -18,7 +18,7 @@ import {
 import { asAddress, asHex } from "../../wallets/addresses";
 import { gasLimit } from "../../wallets/transactions/terms/plan";
 import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../terms";
-import type { Transfer } from "../transfers";
+import type { Transfer } from "../tables";
 import type { Authorization } from "./tables";
 
 /** Whether a signed payment can be carried out now. For actions. */

@@ -14,15 +14,8 @@ import { userIdByAddress } from "../../wallets/model";
 import { isReverted } from "../../wallets/transactions/states";
 import { nameRest } from "../deposits/model";
 import { ALREADY_USED, REASONS, refusal, type Reason, type Refusal } from "../terms";
-import {
-  claimByKey,
-  payFromCredits,
-  spendTransfer,
-  spentTransfer,
-  transferKey,
-  vTransfer,
-  type Transfer,
-} from "../transfers";
+import { claimByKey, payFromCredits, spendTransfer, spentTransfer, transferKey } from "../transfers";
+import { vTransfer, type Transfer } from "../tables";
 import type { Order, Strength } from "./tables";
 
 /**

@@ -11,7 +11,8 @@ import { vResult, vSourceStates } from "../../research/shapes";
 import { vTransaction } from "../../wallets/transactions/tables";
 import { nameRest } from "../deposits/model";
 import { ALREADY_USED } from "../terms";
-import { payFromCredits, spendTransfer, spentTransfer, vTransfer } from "../transfers";
+import { payFromCredits, spendTransfer, spentTransfer } from "../transfers";
+import { vTransfer } from "../tables";
 import {
   auditPayment,
   claimAt,

@@ -4,8 +4,8 @@ import { namedShadowArms, setting } from "../../lib/env";
 import { headOf, newestOf } from "../record/chain";
 import { totalsOf } from "../record/model";
 import { DAILY, vLabArm } from "../record/tables";
-import { seenIn, vSeen } from "../statistics/days";
-import { totalsFields } from "../statistics/totals";
+import { seenIn } from "../statistics/days";
+import { vSeen, totalsFields } from "../statistics/kept";
 import { vHead, vPromoted } from "../stored";
 import { knownArms, nameOfArm, rivalsOf, writerOf } from "./arms";
 

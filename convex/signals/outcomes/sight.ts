@@ -11,7 +11,8 @@ import { PRICED_TOKENS, type PricedToken, type PriceSource } from "../../prices/
 import { askCandles, VENUES } from "../../providers/data/exchanges";
 import type { Candle, Venue } from "../../providers/data/exchangeShapes";
 import { vDesk, vLabToken, type Slot } from "../record/tables";
-import { assembled, point, uncoveredMinutes, type Stretch } from "../trade/path";
+import { assembled, point, uncoveredMinutes } from "../trade/path";
+import type { Stretch } from "../trade/kept";
 import type { LabToken } from "../trade/rules";
 
 /**

@@ -12,7 +12,8 @@ import { anchoredBefore } from "../record/publication";
 import { tellOfSignal } from "../views/events";
 import { vDesk, vLabToken, type Desk } from "../record/tables";
 import { comparisonOf } from "../trade/controls";
-import { isSettled, outcomeOf, uncoveredMinutes, vStretch, walkedOn, type Stretch } from "../trade/path";
+import { isSettled, outcomeOf, uncoveredMinutes, walkedOn } from "../trade/path";
+import { vStretch, type Stretch } from "../trade/kept";
 import { LIFETIME_MS, positionOf, type LabToken } from "../trade/rules";
 
 /**

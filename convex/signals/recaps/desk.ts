@@ -8,11 +8,11 @@ import { vTurn } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
 import { completeStructured } from "../../providers/models/structure";
+import { outcomesKey } from "../record/model";
 import { dayLedger, reviewProblem, settledReview, weekLedger } from "../desk/ledgers";
 import { reviewQuestion } from "../desk/prompts";
 import { standingOf } from "../statistics/figures";
 import type { Standing } from "../statistics/shapes";
-import { outcomesKey } from "./reviews";
 
 /** Two calls of a minute in all, and a margin. */
 const LEASE_MS = 2.5 * MINUTE;

@@ -1,17 +1,14 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import { internal } from "../../_generated/api";
-import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { internalMutation, internalQuery } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { vCaller } from "../../lib/limits/callers";
-import { vTicket, type Ticket } from "../../lib/refreshes";
+import { vTicket, type Ticket } from "../../lib/tables";
 import { beginInLane, finishInLane, vResultOf } from "../../lib/renewals";
 import { MINUTE } from "../../lib/time";
-import { enqueueRequestedCard } from "../../messenger/notices";
-import { signalsOfDay, totalsOf } from "../record/model";
-import { DAILY, vSignal, type Signal } from "../record/tables";
-import { statisticsOf } from "../statistics/figures";
-import { recapCard } from "../views/cards";
+import { reviewedDay } from "../record/model";
+import { vSignal } from "../record/tables";
 
 /** A day's signals and the AI's review of them, written once per day and set of outcomes. */
 
@@ -28,7 +25,7 @@ const vDay = v.object({
 export const ofDay = internalQuery({
   args: { day: v.string() },
   returns: vDay,
-  handler: async (ctx, { day }) => readDay(ctx, day),
+  handler: async (ctx, { day }) => reviewedDay(ctx, day),
 });
 
 /** Starts the review of a day, or joins the one under way or that failed within the minute. */
@@ -64,30 +61,6 @@ export const store = change(
   },
 );
 
-/** Queues the day's recap for a user's messenger; `null` when it is not. */
-export const sendRecap = internalMutation({
-  args: { day: v.string(), userId: v.string() },
-  returns: v.union(v.id("messages"), v.null()),
-  handler: async (ctx, { day, userId }) => {
-    const { signals, review } = await readDay(ctx, day);
-    const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
-    const paragraphs = recapCard(day, signals, { review, whole });
-    return enqueueRequestedCard(ctx, { userId, kind: "daily recap", paragraphs });
-  },
-});
-
-async function readDay(ctx: QueryCtx, day: string) {
-  const signals = await signalsOfDay(ctx, day);
-  const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
-  const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
-  return { signals, review };
-}
-
 function refreshKey(day: string): string {
   return `signals review:${day}`;
-}
-
-/** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
-export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]): string {
-  return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
 }

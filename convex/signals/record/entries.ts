@@ -1,6 +1,5 @@
 import { dayOf, iso } from "../../lib/time";
-import type { Comparison } from "../trade/controls";
-import type { Outcome } from "../trade/path";
+import type { Comparison, Outcome } from "../trade/kept";
 import { delivered } from "../trade/rules";
 import type { ChainEntry } from "./chain";
 import type { AnySignal, Missed, Slot } from "./tables";

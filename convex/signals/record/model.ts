@@ -1,8 +1,10 @@
 import type { WithoutSystemFields } from "convex/server";
+import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { armsIn } from "../statistics/days";
-import { emptyTotals, type Totals } from "../statistics/totals";
+import { emptyTotals } from "../statistics/totals";
+import type { Totals } from "../statistics/kept";
 import { dayStart } from "../trade/calendar";
 import { delivered, REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
 import { DAILY, type AnySignal, type Scope, type Signal, type Slot } from "./tables";
@@ -24,6 +26,19 @@ export async function signalsOfDay(ctx: QueryCtx, day: string, arm = DAILY): Pro
   const slot = dayStart(day);
   const rows = await Promise.all(TOKENS.map((token) => findSlot(ctx, { arm, slot, token })));
   return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
+}
+
+/** The daily signals of a UTC day, and the review of just these outcomes; `null` while there is none. */
+export async function reviewedDay(ctx: QueryCtx, day: string) {
+  const signals = await signalsOfDay(ctx, day);
+  const written = await getOneFrom(ctx.db, "signalReviews", "by_day", day);
+  const review = written !== null && written.outcomes === outcomesKey(signals) ? written.review : null;
+  return { signals, review };
+}
+
+/** `BTC WIN, ETH PENDING`: a signal's levels are fixed, so its status says all that a review depends on. */
+export function outcomesKey(signals: readonly Pick<Signal, "token" | "status">[]): string {
+  return signals.map(({ token, status }) => `${token} ${status}`).join(", ");
 }
 
 /** The newest daily signal of each of the tokens that has one, whatever became of it, in the order of `TOKENS`. */

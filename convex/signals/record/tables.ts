@@ -2,12 +2,9 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { ofUser, waiting, type Records, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
-import { vCalibrated } from "../statistics/calibration";
-import { pairFields, vKeptArms } from "../statistics/days";
-import { totalsFields } from "../statistics/totals";
+import { pairFields, totalsFields, vCalibrated, vKeptArms } from "../statistics/kept";
 import { vPersonEvent, vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
-import { vComparison } from "../trade/controls";
-import { vEnd, vOutcome } from "../trade/path";
+import { vComparison, vEnd, vOutcome } from "../trade/kept";
 
 export const vToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export const vLabToken = v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL"));

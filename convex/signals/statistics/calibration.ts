@@ -1,4 +1,5 @@
 import { v, type Infer } from "convex/values";
+import type { Calibrated } from "./kept";
 import { RECORD_FROM } from "../trade/rules";
 
 /**
@@ -69,16 +70,6 @@ export function recordOfToken({ stated, won }: Pick<Outcomes, "stated" | "won">)
   const sum = stated.reduce((before, count, percent) => before + count * percent, 0);
   return { n, wins: total(won), meanConfidence: n === 0 ? null : Number((sum / n).toFixed(1)) };
 }
-
-export const vCalibrated = v.object({
-  /** Percent to one decimal, 0 to 100. */
-  confidence: v.number(),
-  /** `platt` and `isotonic`: of earlier versions. */
-  method: v.union(v.literal("shrinkage"), v.literal("offset"), v.literal("platt"), v.literal("isotonic")),
-  /** Outcomes it was learned from. */
-  n: v.number(),
-});
-export type Calibrated = Infer<typeof vCalibrated>;
 
 /**
  * @param confidence As stated, whole percent.

@@ -1,4 +1,4 @@
-import { v, type Infer, type ObjectType } from "convex/values";
+import type { Infer, ObjectType } from "convex/values";
 import { HOUR } from "../../lib/time";
 import { armPnl, ARMS, armTrades, type Arm, type TradeAndControls } from "../trade/controls";
 import {
@@ -13,52 +13,13 @@ import {
   type Levels,
   type Position,
 } from "../trade/rules";
+import type { Arms, Days, pairFields, vArm, vEarlierArm, vKeptArms } from "./kept";
 import { addDay, LEAST_NET, NO_BLOCKS, type Seen } from "./inference";
 
 /** What the model's trades and those of the control arms come to, day by day. Pure. */
 
-const vBlocks = v.object({
-  days: v.number(),
-  sum: v.number(),
-  squares: v.number(),
-  cubes: v.number(),
-  fourths: v.number(),
-});
-
-/** Sums of results in percentage points: of trades that ended at a price, before costs, and what these trades cost. */
-const results = { trades: v.number(), pnlSum: v.number(), costSum: v.number() };
-
-/** What days come to before costs, as `Seen`. */
-export const vSeen = v.object({ least: vBlocks, most: vBlocks });
-/** What two arms have shown against each other, as a row keeps it; `blocks` in one from before `most` was kept. */
-export const pairFields = { days: v.optional(vSeen), blocks: v.optional(vBlocks) };
-
-/** `net`: after costs, as little as it may be. */
-const vDays = vSeen.extend({ net: vBlocks });
-type Days = Infer<typeof vDays>;
-const vArm = v.object({ ...results, days: vDays });
-
 /** Whom each trade of the model is held against, as a pair of arms of the lab is. */
 const RIVALS = ["coin", "alwaysLong"] as const;
-
-export const vArms = v.object({
-  model: vArm,
-  coin: vArm,
-  momentum: vArm,
-  alwaysLong: vArm,
-  buyAndHold: v.object(results),
-  /** What the model's days have shown against theirs. Absent: from before this was kept. */
-  paired: v.optional(v.object({ coin: vSeen, alwaysLong: vSeen })),
-});
-export type Arms = Infer<typeof vArms>;
-
-/** Arms as a row keeps them that was written before `most` and `net` were. */
-const vEarlierArm = v.object({ ...results, blocks: vBlocks });
-const vEarlierArms = v.object({
-  ...{ model: vEarlierArm, coin: vEarlierArm, momentum: vEarlierArm, alwaysLong: vEarlierArm },
-  buyAndHold: v.object(results),
-});
-export const vKeptArms = v.union(vArms, vEarlierArms);
 
 const NO_TRADES = { trades: 0, pnlSum: 0, costSum: 0 };
 export const NO_SEEN: Seen = { least: NO_BLOCKS, most: NO_BLOCKS };

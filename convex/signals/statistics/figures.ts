@@ -1,9 +1,10 @@
 import { many } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
-import type { Comparison, Side } from "../trade/controls";
-import type { Outcome } from "../trade/path";
+import type { Side } from "../trade/controls";
+import type { Comparison, Outcome } from "../trade/kept";
 import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
-import { NO_PAIRED, PAIR_UNIT, type Arms, type DayTrade } from "./days";
+import { NO_PAIRED, PAIR_UNIT, type DayTrade } from "./days";
+import type { Arms, Curve, Totals } from "./kept";
 import {
   boundsOf,
   DECISIVE,
@@ -14,7 +15,6 @@ import {
   type Seen,
 } from "./inference";
 import type { Edge, SignalStats, Standing } from "./shapes";
-import type { Curve, Totals } from "./totals";
 
 /** The figures of a signal history, from its totals. Pure; how each kind of signal counts is told in `signals/statistics/totals`. */
 

@@ -1,8 +1,8 @@
-import { v, type ObjectType } from "convex/values";
-import type { Outcome } from "../trade/path";
+import type { Outcome } from "../trade/kept";
 import { afterCosts, hasGaps, type Direction } from "../trade/rules";
 import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
-import { NO_ARMS, vArms } from "./days";
+import { NO_ARMS } from "./days";
+import type { Curve, Totals } from "./kept";
 
 /**
  * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.
@@ -14,32 +14,6 @@ import { NO_ARMS, vArms } from "./days";
  *   result counts wherever results do, expectancy included. Without a price it is counted and has no result.
  * - HOLD takes no position and can only expire: it is counted, and is no trade.
  */
-
-/** The results of trades one after another, before or after costs. Percentage points. */
-const curveFields = {
-  sum: v.number(),
-  best: v.union(v.number(), v.null()),
-  worst: v.union(v.number(), v.null()),
-  /** Mean and sum of squared deviations from it, kept as Welford does, so that near-equal results lose no digits. */
-  mean: v.number(),
-  squaredDeviations: v.number(),
-  /** Sum of the squares of the losing results. */
-  squaredDownsides: v.number(),
-  /** Sums of the results above and below zero; the losses' is positive. */
-  grossProfit: v.number(),
-  grossLoss: v.number(),
-  /** The highest that the sum has been, and since when; it starts at 0, before the first trade. */
-  peak: v.number(),
-  peakAt: v.union(v.number(), v.null()),
-  /** The deepest fall from a peak so far. */
-  drawdown: v.union(
-    v.object({ percent: v.number(), peakAt: v.union(v.number(), v.null()), troughAt: v.number() }),
-    v.null(),
-  ),
-};
-
-const vCurve = v.object(curveFields);
-export type Curve = ObjectType<typeof curveFields>;
 
 export const NO_RESULTS: Curve = {
   ...{ sum: 0, best: null, worst: null, mean: 0, squaredDeviations: 0, squaredDownsides: 0 },
@@ -87,58 +61,6 @@ export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" 
   /** An anchor held its issue before its outcome. Absent: none did. */
   isAnchored?: boolean;
 };
-
-const vDecided = v.union(v.literal("WIN"), v.literal("LOSS"));
-
-/** The totals as a row's fields. Sums are of percentages, in percentage points. */
-export const totalsFields = {
-  wins: v.number(),
-  losses: v.number(),
-  /** EXPIRED ones, HOLD included. */
-  expired: v.number(),
-  holds: v.number(),
-  /** Days without a signal; of the lab's arms hours. */
-  refused: v.number(),
-  /** Sum of the trades' score minus chance. */
-  excess: v.number(),
-  /** Trades whose path has gaps that keep them from counting for an edge, and the minutes of all gaps. */
-  gapped: v.number(),
-  gapMinutes: v.number(),
-
-  /** Trades with a result: both curves are of these. */
-  priced: v.number(),
-  before: vCurve,
-  after: vCurve,
-  /** Sums of what WINs and what LOSSes brought before costs. */
-  winSum: v.number(),
-  lossSum: v.number(),
-
-  streak: v.union(v.object({ outcome: vDecided, length: v.number() }), v.null()),
-  longestWins: v.number(),
-  longestLosses: v.number(),
-
-  /** Decided trades, and those won, by whole percent of stated confidence: 0 to 100. */
-  stated: v.array(v.number()),
-  won: v.array(v.number()),
-  /** Decided trades by stated confidence and chance: see `signals/statistics/calibration`. */
-  decided: v.array(v.array(v.number())),
-  /** Sums over so many decided trades of the squared errors of what was stated, of what was calibrated, and of the chance. */
-  skill: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
-  /** The same of the logarithms of what was given to what happened. */
-  logs: v.object({ n: v.number(), stated: v.number(), calibrated: v.number(), chance: v.number() }),
-  /** So many trades, and how long they were open in all, ms. */
-  held: v.object({ n: v.number(), ms: v.number() }),
-  /** Sum over decided trades of (calibrated confidence / 100 - outcome)², an outcome being 1 for WIN and 0 for LOSS. */
-  calibratedSquares: v.number(),
-
-  /** Closed signals, HOLD included, whose issue had been anchored before their outcome. */
-  anchored: v.number(),
-
-  /** Trades and their controls, of days that are over; of the lab's arms the days alone. */
-  arms: vArms,
-};
-
-export type Totals = ObjectType<typeof totalsFields>;
 
 export function emptyTotals(): Totals {
   return {

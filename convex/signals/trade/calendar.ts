@@ -14,6 +14,11 @@ export function dayStart(day: string): number {
   return Number.isNaN(start) || dayOf(start) === day ? start : Number.NaN;
 }
 
+/** `BTC-2026-11-20`: a token has one signal a day, which began at `slot`. */
+export function signalId({ token, slot }: { token: string; slot: number }): string {
+  return `${token}-${dayOf(slot)}`;
+}
+
 export function dayBefore(day: string): string {
   return dayOf(dayStart(day) - DAY);
 }

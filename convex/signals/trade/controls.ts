@@ -1,7 +1,7 @@
-import { v, type Infer } from "convex/values";
 import { DAY, HOUR } from "../../lib/time";
 import { sha256Hex } from "../../lib/security/digests";
-import { outcomeOf, vDecider, vEnd, type Stretch } from "./path";
+import type { Comparison, Stretch } from "./kept";
+import { outcomeOf } from "./path";
 import { pnlPercent, type Ending, type Position } from "./rules";
 
 /**
@@ -47,19 +47,6 @@ export function mirrored({ signal, entry, tp1, sl }: Position): Position {
     sl: entry + (entry - sl),
   };
 }
-
-/** How the trades ended that the model did not make. */
-export const vComparison = v.object({
-  mirrorStatus: vEnd,
-  mirrorExitPrice: v.union(v.number(), v.null()),
-  mirrorGapMinutes: v.number(),
-  /** Absent: from before this was kept. */
-  mirrorInDoubt: v.optional(v.boolean()),
-  /** The price at expiry, for whoever has bought and held; `null` when nobody knew it. */
-  holdExitPrice: v.union(v.number(), v.null()),
-  decidedBy: v.union(vDecider, v.null()),
-});
-export type Comparison = Infer<typeof vComparison>;
 
 /**
  * Both from the path of the signal's whole life; `null` while its end is not known.

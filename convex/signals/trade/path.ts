@@ -1,5 +1,5 @@
-import { v, type Infer } from "convex/values";
 import { HOUR, MINUTE } from "../../lib/time";
+import type { Decider, Outcome, Stretch } from "./kept";
 import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from "./rules";
 
 /**
@@ -12,40 +12,6 @@ import { LIFETIME_MS, pnlPercent, positionOf, type Levels, type Position } from 
  * from after the expiry: of the candle in which it lies only the open does. That and the doubt are under 1 % of labels
  * (`npm run test:long -- labels`).
  */
-
-export const vDecider = v.union(v.literal("candle"), v.literal("sample"), v.literal("price"));
-type Decider = Infer<typeof vDecider>;
-
-/** What is known of the price in [from, to]: a candle. A sample, or a price looked at, has no length. */
-export const vStretch = v.object({
-  from: v.number(),
-  to: v.number(),
-  open: v.number(),
-  high: v.number(),
-  low: v.number(),
-  close: v.number(),
-  by: vDecider,
-});
-export type Stretch = Infer<typeof vStretch>;
-
-export const vEnd = v.union(v.literal("WIN"), v.literal("LOSS"), v.literal("EXPIRED"));
-
-export const vOutcome = v.object({
-  status: vEnd,
-  /** USD: the level touched, or the price at expiry, never beyond a level; `null` when nobody knew one. */
-  exitPrice: v.union(v.number(), v.null()),
-  /** Signed by direction, before costs; `null` for HOLD and without an exit price. */
-  pnlPercent: v.union(v.number(), v.null()),
-  /** The touch, to the candle's minute, or the expiry. */
-  closedAt: v.number(),
-  /** What told it; `null` when nothing did. */
-  decidedBy: v.union(vDecider, v.null()),
-  /** Whole minutes from the issue to the end that no candle covers. */
-  gapMinutes: v.number(),
-  /** A stop that a candle told which may hold another order: the target before it, or the stop before the issue. */
-  inDoubt: v.boolean(),
-});
-export type Outcome = Infer<typeof vOutcome>;
 
 /**
  * The price at expiry is the last one known from this long before it. Only where there is none is it the first of this long

@@ -201,6 +201,11 @@ export function breakEvenOf({ entry, tp1, sl }: Position, costBps: number): numb
   return ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
+/** What a trade has to score on average to earn its costs. */
+export function neededIn(position: Position, costBps: number): number {
+  return chanceOf(position) + breakEvenOf(position, costBps);
+}
+
 export function hasGaps(gapMinutes: number): boolean {
   return gapMinutes > MAX_GAP_MINUTES;
 }

@@ -8,11 +8,11 @@ import type { Paragraph, Span } from "../../messenger/format";
 import type { Picture } from "../../messenger/tables";
 import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
-import { afterCosts } from "../trade/rules";
+import { afterCosts, chanceOf, neededIn, positionOf, RECORD_FROM } from "../trade/rules";
 import { standingOf, verdictWords } from "../statistics/figures";
 import { DECISIVE } from "../statistics/inference";
 import type { SignalStats, Standing } from "../statistics/shapes";
-import { calibratedWords, signalId } from "./signals";
+import { signalId } from "../trade/calendar";
 
 /** The messenger's cards of signals. */
 
@@ -196,4 +196,16 @@ export async function picturesOf(signals: readonly Pick<Signal, "token" | "slot"
 
 export async function pictureOfWeek(week: string): Promise<Picture> {
   return { handle: await createFunctionHandle(internal.pictures.desk.week), subject: week };
+}
+
+/** `calibrated 52.4% by 41 outcomes, chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
+export function calibratedWords(signal: Signal): string {
+  const { n, confidence } = signal.calibrated;
+  const position = positionOf(signal);
+  const percent = (share: number) => `${(100 * share).toFixed(0)}%`;
+  const chance =
+    position === null
+      ? ""
+      : `, chance of its levels ${percent(chanceOf(position))}, ${percent(neededIn(position, signal.costBps))} earns its costs`;
+  return (n < RECORD_FROM ? "no record yet" : `calibrated ${confidence}% by ${n} outcomes`) + chance;
 }

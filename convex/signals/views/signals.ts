@@ -1,26 +1,14 @@
-import { dayOf, iso } from "../../lib/time";
+import { iso } from "../../lib/time";
 import type { Signal } from "../record/tables";
-import type { Arms, DayTrade } from "../statistics/days";
+import type { DayTrade } from "../statistics/days";
+import type { Arms, Totals } from "../statistics/kept";
 import { dayTradeOf, excessIn, rounded, statisticsOf } from "../statistics/figures";
 import { armPnl, armTrades, type ArmTrade } from "../trade/controls";
-import {
-  afterCosts,
-  breakEvenOf,
-  chanceOf,
-  pnlPercent,
-  positionOf,
-  RECORD_FROM,
-  type Position,
-} from "../trade/rules";
-import type { Totals } from "../statistics/totals";
+import { signalId } from "../trade/calendar";
+import { afterCosts, chanceOf, neededIn, pnlPercent, positionOf, RECORD_FROM } from "../trade/rules";
 import type { EquityPoint, PublicSignal, RecordCut } from "./shapes";
 
 /** Signals as callers see them. */
-
-/** `BTC-2026-11-20`: a token has one signal a day. */
-export function signalId({ token, slot }: Pick<Signal, "token" | "slot">): string {
-  return `${token}-${dayOf(slot)}`;
-}
 
 export function signalView(row: Signal): PublicSignal {
   const { token, signal, entry, tp1, tp2, sl, confidence, reasoning, status, model, promptVersion } = row;
@@ -62,23 +50,6 @@ export function cutView(cut: string, totals: Totals, needed?: number): RecordCut
   const { n, wins, losses, expired, trades, edge, afterCosts } = statisticsOf(totals, needed);
   const averageAfterCostsPercent = afterCosts.expectancyPercent;
   return { cut, n, wins, losses, expired, trades, edge, averageAfterCostsPercent };
-}
-
-/** What a trade has to score on average to earn its costs. */
-function neededIn(position: Position, costBps: number): number {
-  return chanceOf(position) + breakEvenOf(position, costBps);
-}
-
-/** `calibrated 52.4% by 41 outcomes, chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
-export function calibratedWords(signal: Signal): string {
-  const { n, confidence } = signal.calibrated;
-  const position = positionOf(signal);
-  const percent = (share: number) => `${(100 * share).toFixed(0)}%`;
-  const chance =
-    position === null
-      ? ""
-      : `, chance of its levels ${percent(chanceOf(position))}, ${percent(neededIn(position, signal.costBps))} earns its costs`;
-  return (n < RECORD_FROM ? "no record yet" : `calibrated ${confidence}% by ${n} outcomes`) + chance;
 }
 
 /** How the control arms of a trade ended. */

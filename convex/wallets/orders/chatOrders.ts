@@ -3,7 +3,7 @@ import { parse } from "convex-helpers/validators";
 import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { FROZEN } from "../../lib/security/refusals";
-import { vButton, vSpan } from "../../messenger/format";
+import { vButton, vSpan } from "../../messenger/tables";
 import { approvingLink } from "../../messenger/model";
 import { CHAT, TOKEN } from "../../users/access";
 import { levelOf, rulesOf } from "../../users/levels";

@@ -376,12 +376,6 @@ async function tellOfEnd(
   });
 }
 
-/** Whether a swap has bought less than its call guaranteed since a moment. */
-export async function hasFallenShort(ctx: QueryCtx, since: number): Promise<boolean> {
-  const found = ctx.db.query("transactions").withIndex("by_shortAt", (q) => q.gte("shortAt", since));
-  return (await found.first()) !== null;
-}
-
 /** An end is looked at again where the chain decided it: what was never signed cannot be mined. */
 function lookedBackAt({ handedOutAt }: Transaction, now: number) {
   return { checks: 0, nextCheckAt: handedOutAt === undefined ? NEVER : now + LOOK_BACK_MS[0] };

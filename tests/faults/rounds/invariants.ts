@@ -163,8 +163,9 @@ function wrongCards(host: Host, rows: Rows): string[] {
     for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
     return counts;
   };
+  const texts = new Map(rows("cardTexts").map(({ _id, parts }) => [_id, z.array(z.string()).parse(parts)]));
   const partsOf = (messages: Record<string, unknown>[]) =>
-    messages.flatMap((row) => z.array(z.string()).parse(row["parts"]));
+    messages.flatMap(({ text }) => texts.get(text) ?? []);
   const wanted = count(partsOf(rows("messages").filter((row) => row["state"] === "sent")));
   const known = count(partsOf(rows("messages")));
   const cut = count(
