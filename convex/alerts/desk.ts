@@ -88,11 +88,11 @@ async function keep(ctx: ActionCtx, proposal: Proposal, replay: Replay): Promise
   return { alert, replay };
 }
 
-/** Has a coin's price known that is not sampled anyway. @throws AppError `invalid_request` for one that nobody prices. */
+/** Has a coin's price known, and that of its last days. @throws AppError `invalid_request` for one that nobody prices. */
 async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
   if (condition.kind !== "price" && condition.kind !== "change") return;
   const { token } = condition;
-  if (isAlwaysSampled(token)) return;
+  if (isAlwaysSampled(token)) return learn(ctx, token);
   const isPriced = async (freshMs: number) =>
     (await listed(ctx, freshMs)).some(({ subject, kind }) => subject === token && kind === "price");
   if ((await isPriced(DAY)) || (await isPriced(HOUR))) return learn(ctx, token);

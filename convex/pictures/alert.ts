@@ -4,7 +4,7 @@ import { lineOf } from "../alerts/language/wordings";
 import { FUNDING_HOURS } from "../alerts/language/grammar";
 import { dateTime, DAY } from "../lib/time";
 import { thresholdChart } from "../pages/charts/threshold";
-import { percent, shortUsd } from "../lib/text/numbers";
+import { bigUsd, percent, shortUsd, signed } from "../lib/text/numbers";
 import { sourceNames } from "../pages/words";
 import { BODY, canvasBeside, pictureOf } from "./card";
 
@@ -21,8 +21,11 @@ export function alertPicture({ condition, now, path, fired, level }: DrawnAlert,
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
   const inUnit = (values: DrawnHistory["path"]) =>
     values.map((one) => ({ ...one, value: one.value * hours }));
-  const isRate = condition.kind === "change" || condition.kind === "funding";
-  const written = (value: number) => (isRate ? percent(Number(value.toPrecision(4))) : shortUsd(value));
+  const written = (value: number) => {
+    if (condition.kind === "change") return signed(value);
+    if (condition.kind === "funding") return percent(Number(value.toPrecision(4)));
+    return condition.kind === "flow" ? bigUsd(value) : shortUsd(value);
+  };
   return pictureOf(
     {
       title,

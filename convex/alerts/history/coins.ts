@@ -49,10 +49,10 @@ async function traded(ctx: ActionCtx, token: string) {
 
 /** Has a coin's price known now, and that of the two weeks before, as far as an exchange tells it. */
 export async function learn(ctx: ActionCtx, token: string): Promise<void> {
-  await sampleCoins(ctx, [token]);
+  if (!isAlwaysSampled(token)) await sampleCoins(ctx, [token]);
   const now = Date.now();
   const first: number | null = await ctx.runQuery(internal.prices.samples.first, { token });
-  if (first !== null && first <= now - KNOWN_MS) return;
+  if (first === null || first <= now - KNOWN_MS) return;
   const range = { interval: "hour" as const, from: now - EARLIER_MS, to: now };
   const told = await orNothing(askForCandles(ctx, token, range, deadlines.price));
   if (told === null) return;

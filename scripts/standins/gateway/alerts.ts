@@ -1,62 +1,123 @@
-/** Part of the gateway's stand-in for local use: how the simulated model restates what somebody wants to be alerted of, in English or German. */
+/**
+ * Part of the gateway's stand-in for local use: how the simulated model restates what somebody wants to be alerted of, in English,
+ * German, French, Spanish, Portuguese, Russian, Chinese, Japanese or Turkish.
+ */
 
 import * as z from "zod";
+import { STABLE } from "../../../convex/alerts/language/grammar";
+import {
+  plainDigits,
+  quantitiesIn,
+  spanAlone,
+  type Quantity,
+} from "../../../convex/alerts/language/quantities";
 
 type Restated = { line: string | null; ask: null };
 
 const NOTHING: Restated = { line: null, ask: null };
 const said = (line: string): Restated => ({ line, ask: null });
 
-const COINS: readonly (readonly [symbol: string, names: RegExp])[] = [
-  ["CBBTC", /\bcbbtc\b/i],
-  ["WETH", /\bweth\b/i],
-  ["BTC", /\b(?:btc|bitcoins?)\b/i],
-  ["ETH", /\b(?:eth|ether|ethereum)\b/i],
-  ["SOL", /\b(?:sol|solana)\b/i],
-  ["USDC", /\busdc\b/i],
-  ["USDT", /\b(?:usdt|tether)\b/i],
-  ["DAI", /\bdai\b/i],
+/** The first that is found counts: a name that holds another one stands before it. */
+const COINS: readonly (readonly [symbol: string, names: string])[] = [
+  ["CBBTC", "cbbtc"],
+  ["WETH", "weth"],
+  ["BTC", "btc|bitcoins?|биткоин\\p{L}*|比特币|ビットコイン"],
+  ["ETH", "eth|ether|ethereum|эфир\\p{L}*|以太坊|イーサリアム"],
+  ["SOL", "sol|solana|солан\\p{L}*|ソラナ"],
+  ["DOGE", "doge|dogecoin|狗狗币"],
+  ["ADA", "ada|cardano"],
+  ["LTC", "ltc|litecoin"],
+  ["LINK", "chainlink|LINK"],
+  ["AVAX", "avax|avalanche"],
+  ["DOT", "polkadot|DOT"],
+  ["TON", "toncoin|TON"],
+  ["XRP", "xrp|ripple"],
+  ["BNB", "bnb"],
+  ["SHIB", "shib"],
+  ["TRX", "trx|tron"],
+  ["UNI", "UNI|uniswap"],
+  ["SUI", "sui"],
+  ["PEPE", "pepe"],
+  ["XMR", "xmr|monero"],
+  ["AAVE", "aave"],
+  ["NEAR", "NEAR|near protocol"],
+  ["HBAR", "hbar|hedera"],
+  ["XLM", "xlm|stellar"],
+  ["USDC", "usdc"],
+  ["USDT", "usdt|tether"],
+  ["DAI", "dai"],
 ];
-const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, b: 1e9, t: 1e3 };
-const NUMBER =
-  /([-−])?\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?(k\b|thousand|tausend|m\b|mio|million|b\b|bn\b|billion)?/i;
-const PERCENTAGE = /([-−])?(\d+(?:\.\d+)?)\s?(?:%|percent|per cent|prozent)/i;
-const SPAN = /(\d+)?[\s-]?(h\b|hours?|std\b|stunden?|d\b|days?|tag(?:e|en|es)?\b|w\b|weeks?|wochen?)/i;
-const CLOCK = /\b(\d{1,2})(?:[:.h](\d{2}))?(?:\s?(am|pm|uhr)\b)?/i;
 
-const DOWN =
-  /\b(?:below|under|down|drops?|falls?|falling|loses?|less|unter|fällt|fallen|sinkt|verliert|runter)\b/i;
-const UP =
-  /\b(?:above|over|up|rises?|rising|climbs?|gains?|more|hits?|reach(?:es)?|steigt|steigen|klettert|superen?|supera|dépasse)\b|über|>/i;
-const OUT = /\b(?:outflows?|out of|leaves?|withdraw\w*|from|abfluss|abflüsse|von|aus)\b/i;
+/** Words that begin so. */
+const words = (list: string): RegExp => new RegExp(`(?<![\\p{L}])(?:${list})`, "iu");
+const DOWN = new RegExp(
+  `${
+    words(
+      "below|lower|under(?!\\p{L})|down|drop|dip|slip|dump|crash|fall|los(?:es?|ing)(?!\\p{L})|less|unter(?!\\p{L})|fällt|sinkt|verliert|rutscht|runter|" +
+        "sous(?!\\p{L})|perd|baiss|tomb|moins|baj|ca[ei]|por debajo|menos|abaixo|perde|ниже|упад|пад|дешевле|alt[ıi]n|düş",
+    ).source
+  }|[<跌低]|以下|下回|下が`,
+  "iu",
+);
+const UP = new RegExp(
+  `${
+    words(
+      "above|better|doubles|green|over|up(?!\\p{L})|ris(?:es?|ing)|climb|gain|more|hit|reach|break|pump|rall|über|steig|kletter|knackt|plus|super|dépass|au-dessus|prend|mont|" +
+        "llegu|sub|por encima|más|pass|acima|выше|дороже|выраст|превыс|geç|üzer|yüksel",
+    ).source
+  }|[>涨漲超高]|以上|上回|上が`,
+  "iu",
+);
+const FLOW = words(
+  "whales?|wale?s?(?!\\p{L})|inflow|outflow|zufluss|abfl|exchange|börse|bourse|бирж|borsa|交易所|取引所",
+);
+const OUT = words(
+  "outflow|out of|leav|withdraw|from(?!\\p{L})|abfl|von(?!\\p{L})|aus(?!\\p{L})|salida|sort|retir|saída|вывод|流出|çık",
+);
+const FUNDING = words("funding|financ|финанс|资金费率|資金調達率");
+const HOURLY =
+  /(?:per|an|pro|par|por) (?:hour|stunde|heure|hora)|\/ ?h(?!\p{L})|(?:per|por|pro) 1 ?h(?!\p{L})/iu;
+const DIGEST =
+  /digest|summary|recap|overview|zusammenf|überblick|übersicht|résumé|resum|сводк|摘要|まとめ|özet/iu;
+const LATE = /pm(?!\p{L})|evening|abend|soir|noche|noite|вечер|晚上|夜/iu;
+const CLOCK = /(?<![\d:])(\d{1,2})(?:\s?[:.h時点]\s?(\d{2}))?/iu;
+const CITIES: readonly (readonly [name: RegExp, zone: string])[] = [
+  [/berlin/i, "Europe/Berlin"],
+  [/new york/i, "America/New_York"],
+  [/paris/i, "Europe/Paris"],
+  [/москв/i, "Europe/Moscow"],
+  [/東京/, "Asia/Tokyo"],
+];
 
 /** @param prompt The user's message, which holds the words as a JSON string behind "Words: ". */
 export function restated(prompt: string): Restated {
-  const words = wordsIn(prompt).normalize("NFC");
-  if (/digest|summary|zusammenfassung|überblick|übersicht/i.test(words)) return digest(words);
-  const named = COINS.filter(([, names]) => names.test(words));
-  const [token] = named[0] ?? [];
-  const isDown = DOWN.test(words);
-  if (named.length !== 1 || token === undefined) return NOTHING;
-  const percent = signed(PERCENTAGE.exec(words));
-  const amount = usdIn(words);
-  if (/whale|\bwale?s?\b|inflow|outflow|zufluss|abfluss|exchange|börse/i.test(words)) {
+  const asked = plainDigits(wordsIn(prompt).normalize("NFC"));
+  if (asked === null) return NOTHING;
+  if (DIGEST.test(asked)) return digest(asked);
+  const named = COINS.filter(([, names]) => nameOf(names).test(asked));
+  const others = named.filter(([symbol]) => !STABLE.includes(symbol));
+  const [[token, names] = [], further] = others.length === 0 ? named : others;
+  if (token === undefined || names === undefined || further !== undefined) return NOTHING;
+  const quantities = quantitiesIn(asked.replace(nameOf(names), "§").replace(/(?<!\d)1 §/, "§"));
+  const percent = quantities.find(({ unit }) => unit === "percent");
+  const amount = usdIn(quantities);
+  const isDown = DOWN.test(asked);
+  const isSaid = isDown || UP.test(asked);
+  if (FLOW.test(asked))
     return amount === null
       ? NOTHING
-      : said(`${OUT.test(words) ? "outflow" : "inflow"} of ${token} over ${amount}`);
+      : said(`${OUT.test(asked) ? "outflow" : "inflow"} of ${token} over ${amount}`);
+  if (percent === undefined)
+    return amount === null || !isSaid ? NOTHING : said(`${token} ${isDown ? "below" : "above"} ${amount}`);
+  const value = valueOf(percent);
+  if (FUNDING.test(asked)) {
+    const rate = `${percent.sign === -1 ? "-" : ""}${value} % per ${HOURLY.test(asked) ? 1 : 8} h`;
+    return isSaid ? said(`${token} funding ${isDown ? "below" : "above"} ${rate}`) : NOTHING;
   }
-  const isSaid = isDown || UP.test(words);
-  if (/funding/i.test(words)) {
-    const hours = /per hour|pro stunde|\/ ?h\b/i.test(words) ? 1 : 8;
-    if (percent === null || !isSaid) return NOTHING;
-    return said(`${token} funding ${isDown ? "below" : "above"} ${percent} % per ${hours} h`);
-  }
-  if (percent !== null) {
-    const hours = hoursIn(words.replace(PERCENTAGE, " "));
-    if (hours === null || (!isSaid && percent > 0)) return NOTHING;
-    return said(`${token} ${isDown || percent < 0 ? "down" : "up"} ${Math.abs(percent)} % in ${hours} h`);
-  }
-  return amount === null || !isSaid ? NOTHING : said(`${token} ${isDown ? "below" : "above"} ${amount}`);
+  const span = quantities.find(({ unit }) => unit === "hours");
+  const hours = span === undefined ? spanAlone(asked) : valueOf(span);
+  if (hours === null || (!isSaid && percent.sign !== -1)) return NOTHING;
+  return said(`${token} ${isDown || percent.sign === -1 ? "down" : "up"} ${value} % in ${hours} h`);
 }
 
 function wordsIn(prompt: string): string {
@@ -68,29 +129,26 @@ function wordsIn(prompt: string): string {
   }
 }
 
-function digest(words: string): Restated {
-  const timeZone = /\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+\b/.exec(words)?.[0] ?? "UTC";
-  const [, hour, minute = "00", half = ""] = CLOCK.exec(words) ?? [];
+/** A name as a word of its own: scripts without spaces have letters beside it. */
+const nameOf = (names: string): RegExp => new RegExp(`(?<![A-Za-z\\d])(?:${names})(?![A-Za-z\\d])`, "iu");
+
+function digest(asked: string): Restated {
+  const named = /\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+\b/.exec(asked)?.[0];
+  const timeZone = named ?? CITIES.find(([name]) => name.test(asked))?.[1] ?? "UTC";
+  const [, hour, minute = "00"] = CLOCK.exec(asked) ?? [];
   if (hour === undefined) return NOTHING;
-  const isLate = (/pm/i.test(half) || /evening|abend/i.test(words)) && Number(hour) < 12;
+  const isLate = LATE.test(asked) && Number(hour) < 12;
   const time = `${String(Number(hour) + (isLate ? 12 : 0)).padStart(2, "0")}:${minute}`;
   return said(`digest at ${time} ${timeZone}`);
 }
 
-function signed(found: RegExpExecArray | null): number | null {
-  const [, minus, digits] = found ?? [];
-  return digits === undefined ? null : Number(digits) * (minus === undefined ? 1 : -1);
+/** Of the ways to read `90.000` the one that hides no thousands. */
+function valueOf({ values }: Quantity): number {
+  return Math.max(...values);
 }
 
-function usdIn(words: string): number | null {
-  const [, , digits, multiple = ""] = NUMBER.exec(words) ?? [];
-  if (digits === undefined) return null;
-  return Number(digits.replaceAll(",", "")) * (MULTIPLES[multiple.charAt(0).toLowerCase()] ?? 1);
-}
-
-function hoursIn(words: string): number | null {
-  const [, count = "1", unit] = SPAN.exec(words) ?? [];
-  if (unit === undefined) return null;
-  const length = /^[dt]/i.test(unit) ? 24 : /^w/i.test(unit) ? 168 : 1;
-  return Number(count) * length;
+function usdIn(quantities: readonly Quantity[]): number | null {
+  const amounts = quantities.filter(({ unit }) => unit === "usd" || unit === null);
+  const amount = amounts.find(({ unit }) => unit === "usd") ?? amounts[0];
+  return amount === undefined ? null : valueOf(amount);
 }
