@@ -1,4 +1,4 @@
-import { cut } from "../lib/text/strings";
+import { typeset } from "../lib/text/numbers";
 import { dateTime } from "../lib/time";
 import type { Button, Paragraph } from "../messenger/format";
 import { lineOf } from "./language/wordings";
@@ -72,16 +72,16 @@ export function listCard(alerts: readonly Alert[]): AlertCard {
     ...(off.length === 0 ? [] : [[{ bold: "Off" }, ...off.map(line)]]),
   ];
   const button = (what: "off" | "set", name: string) => (alert: Alert) => [
-    { text: shortened(`${name}: ${alert.words}`), command: `alert ${what} ${alert.alertId}` },
+    { text: `${name}: ${shortOf(alert)}`, command: `alert ${what} ${alert.alertId}` },
   ];
   return { answer, buttons: [...active.map(button("off", "Off")), ...proposed.map(button("set", "Set"))] };
 }
 
 /** Of a button's words, in characters: a phone shows about as many. */
-const BUTTON_LENGTH = 40;
+const SHORT = 34;
 
-function shortened(words: string): string {
-  return words.length <= BUTTON_LENGTH ? words : `${cut(words, BUTTON_LENGTH - 1).trimEnd()}…`;
+function shortOf({ words, condition }: Alert): string {
+  return words.length <= SHORT ? words : typeset(lineOf(condition));
 }
 
 export function times(count: number): string {

@@ -36,7 +36,7 @@ export function observed(condition: Condition, { value, observedAt, source }: Ob
     case "price":
       return `${condition.token} is at ${dollars(value)}, ${when}`;
     case "change":
-      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Number(Math.abs(value).toFixed(2)))} in ${hours(condition.windowHours)}, ${when}`;
+      return `${condition.token} has ${value < 0 ? "fallen" : "risen"} ${percent(Math.abs(value), 2)} in ${hours(condition.windowHours)}, ${when}`;
     case "funding":
       return `${condition.token} funding is at ${rate(value)}, ${when}`;
     case "flow":

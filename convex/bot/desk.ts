@@ -7,6 +7,7 @@ import { log } from "../lib/log";
 import { reasonOf } from "../lib/text/failures";
 import { worker } from "../lib/work/desk";
 import { FAILED } from "./jobs";
+import type { Paragraph } from "../messenger/format";
 import type { Step, Work } from "./tables";
 import { typeIn } from "./typingIndicator";
 import { accountWorkers } from "./works/account";
@@ -40,12 +41,18 @@ export const answer = worker({ jobId: v.id("botJobs") }, async (ctx, { jobId, jo
       log.error("bot.unexpected", { jobId, kind: asked.work.kind, message: messageOf(error) });
     const isAsked =
       asked.work.kind === "ask" && (failure?.code === "upstream" || failure?.code === "not_configured");
-    step = answerOf([[failure === null ? FAILED : reasonOf(failure)], ...(isAsked ? [[SAID.unread]] : [])]);
+    step = answerOf(isAsked ? WITHOUT_MODEL : [[failure === null ? FAILED : reasonOf(failure)]]);
   } finally {
     await typing?.stop();
   }
   await ctx.runMutation(internal.bot.jobs.advance, { jobId, job, step });
 });
+
+/** What still works for who has asked a question. */
+const WITHOUT_MODEL: Paragraph[] = [
+  [SAID.unread],
+  ["Questions have to wait. A price needs no model: send a coin's name."],
+];
 
 /** Whose command it is, has to be known before a group sees the bot type. */
 function isShown({ kind }: Work): boolean {

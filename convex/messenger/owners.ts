@@ -202,5 +202,5 @@ const FROZEN: Paragraph[] = [
   ],
 ];
 /** How its owner ends it. */
-const BY_TOKEN: Paragraph = ["You end it signed in, in the web application."];
+const BY_TOKEN: Paragraph = ["To end it, sign in to the web application."];
 const BY_CHAT: Paragraph = [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."];

@@ -25,7 +25,7 @@ export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
   return pictureOf(
     {
       title: "The week's signals",
-      aside: `Week of ${week}`,
+      aside: `Week of ${week}, after costs`,
       source: `Prices by ${sourceNames(tokens.flatMap(({ closes }) => closes))}`,
       site,
     },
@@ -39,7 +39,9 @@ function tokenRow(
 ): Html {
   const { top } = row;
   const count = (wanted: PublicSignal["status"]) => signals.filter(({ status }) => status === wanted).length;
-  const results = signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
+  const results = signals.flatMap(({ afterCostsPercent: result }) =>
+    typeof result === "number" ? [result] : [],
+  );
   const sum = results.reduce((total, one) => total + one, 0);
   const kind = results.length === 0 || sum === 0 ? "flat" : sum > 0 ? "up" : "down";
   const words = html`<text class="figure" x="${MARGIN}" y="${top + 34}">${token}</text

@@ -14,7 +14,7 @@ const reportedExample: PublicAlert = {
   alertType: "cex_inflow",
   amount: 4_200_000,
   direction: "bearish",
-  description: "1,230 ETH [model] moved from a fund's wallet to an exchange.",
+  description: "1,230 ETH moved from a fund's wallet to an exchange (a model's figures).",
   source: "agent-reported",
   chain: "ethereum",
   occurredAt: 1_767_603_000_000,

@@ -85,12 +85,17 @@ describe("a tapped button", () => {
     expect(await app.rows("shifts")).toMatchObject([{ userId, token: "SOL", status: "active" }]);
     // The contract's card of a shift that has begun is the answer: it is not told twice.
     expect(begun.map(({ text }) => text)).toEqual([expect.stringContaining("Research shift started")]);
+  });
+
+  test("stops its own shift in one tap, and Undo takes that back for ten minutes", async ({ app }) => {
+    await linkedUser(app, "alice");
+    await say(app, "/follow SOL");
     // Another shift goes on: the button is its own shift's.
     await say(app, "/follow BTC");
     const states = async () => (await app.rows("shifts")).map(({ token, status }) => [token, status]);
     expect((await tap(app, "Stop SOL"))[0]).toMatchObject({
       method: "editMessageText",
-      text: "Your shift was stopped.",
+      text: "I no longer follow SOL.",
     });
     const stopped = [
       ["SOL", "stopped"],
@@ -101,7 +106,7 @@ describe("a tapped button", () => {
     expect((await tap(app, "Stop BTC", { data: "stop" }))[0]).toMatchObject({ text: "Which one?" });
     expect(await states()).toEqual(stopped);
     const [resumed] = await tap(app, "Undo");
-    expect(resumed?.text).toBe("It goes on, to the end that it had.");
+    expect(resumed?.text).toMatch(/^I follow SOL again, until \d+ \w+ \d{4}, \d\d:\d\d UTC\.$/);
     expect((await states()).map(([, status]) => status)).toEqual(["active", "active"]);
     const old = { data: `resume ${(await app.rows("shifts"))[0]?._id ?? ""}` };
     await tap(app, "Stop SOL");

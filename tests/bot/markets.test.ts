@@ -1,5 +1,6 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
+import { chatUser } from "../../convex/messenger/model";
 import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
@@ -130,6 +131,24 @@ describe("alerts", () => {
     await tap(app, "Off: BTC at $101,000.50 or above");
     expect((await tap(app, "Off: BTC at $101,000.50 or above", set))[0]?.text).toContain("was switched off");
     expect((await app.rows("alerts")).map(({ state }) => state)).toEqual(["off", "off"]);
+  });
+
+  test("are set in two taps from a price, without an account, and off in one tap from a firing", async ({
+    app,
+  }) => {
+    await priced(app, 100_000);
+    expect((await say(app, "btc"))[0]).toMatch(/^<b>BTC \$100,000/);
+    await tap(app, "Alert at +5\u202F%");
+    await tap(app, "Set");
+    expect(await app.rows("alerts")).toMatchObject([{ state: "active", userId: chatUser(String(ALICE)) }]);
+    const before = app.cards().length;
+    vi.setSystemTime(Date.now() + 5 * MINUTE);
+    await priced(app, 105_500);
+    await app.t.mutation(internal.alerts.watch.tick, {});
+    await arrived(app, before + 1);
+    const [off] = await tap(app, "Off");
+    expect(off?.text).toBe("Off: BTC at $105,000 or above.");
+    expect(await app.rows("alerts")).toMatchObject([{ state: "off" }]);
   });
 
   test("are read from any words, a tap lower or higher, changed, or refused; nothing is armed by a word", async ({

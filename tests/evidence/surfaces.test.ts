@@ -35,7 +35,7 @@ test("a report's summary and titles print facts, and lose what no fact has", asy
   });
 });
 
-test("an agent's words on whales say what moved as the alert does, and mark every other figure", async ({
+test("an agent's words on whales say once, at their end, that their figures are a model's", async ({
   app,
 }) => {
   const descriptions = [
@@ -51,8 +51,8 @@ test("an agent's words on whales say what moved as the alert does, and mark ever
   const { body } = await app.get("/mcp/whale-alerts");
   expect(body.alerts).toMatchObject(
     [
-      "A fund moved $4.2M (ETH moved, model) to an exchange.",
-      "A fund moved 1,230 ETH [model], its third transfer of $9.9 million [model].",
+      "A fund moved $4.2M to an exchange (a model's figures).",
+      "A fund moved 1,230 ETH, its third transfer of $9.9 million (a model's figures).",
       "A fund moved everything it had.",
     ].map((description) => ({ description, source: "agent-reported" })),
   );
@@ -61,7 +61,7 @@ test("an agent's words on whales say what moved as the alert does, and mark ever
   expect(card).toContain(
     "ETH: $4.20M went to exchanges</b> · A fund moved everything it had. · agent-reported",
   );
-  expect(card).not.toMatch(/\[model\]|9\.9/);
+  expect(card).not.toMatch(/model's|9\.9/);
 });
 
 signalTest(

@@ -49,8 +49,9 @@ function weekOf(token: "BTC" | "ETH", mean: number) {
     const { at, priceUsd } = closes[day * 24 + 3] ?? { at: time(ISSUED), priceUsd: mean };
     const [tp1, sl, pnlPercent] = [priceUsd * 1.01, priceUsd * 0.99, RESULTS[day]];
     const levels = { entry: priceUsd, tp1, sl, generatedAt: at, status };
-    const { pnlPercent: _, ...example } = signalExample;
-    return { ...example, token, ...levels, ...(pnlPercent === undefined ? {} : { pnlPercent }) };
+    const { pnlPercent: _, afterCostsPercent: __, ...example } = signalExample;
+    const ended = pnlPercent === undefined ? {} : { pnlPercent, afterCostsPercent: pnlPercent - 0.15 };
+    return { ...example, token, ...levels, ...ended };
   });
   return { token, signals, closes };
 }

@@ -74,9 +74,9 @@ describe("the weekly recap", () => {
     expect(text).toContain(
       "Won 1 · lost 1 · expired 2\n4 trades: <b>+0.40 % after costs</b>, +1.00 % before · 12.5 points above chance a trade",
     );
-    expect(text).toContain("Before costs, as below: average +0.25 % · best +1.00 % · worst −1.00 %");
+    expect(text).toContain("After costs: average +0.10 % · best +0.85 % · worst −1.15 %");
     expect(text).toContain(
-      "<b>Mon</b> · BTC 🟢 ✅ won +1.00 % · ETH 🟢 ❌ lost −1.00 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.50 %",
+      "<b>Mon</b> · BTC 🟢 ✅ won +0.85 % · ETH 🟢 ❌ lost −1.15 %\n<b>Tue</b> · BTC 🟢 ⌛ expired +0.35 %",
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
     expect(text).toMatch(

@@ -136,7 +136,7 @@ describe("an answer", () => {
 
   test("cannot put lines of its own into the card", () => {
     const [told] = read([alert({ description: "Up.\n\n🔴 ETH $9B · \u2028sell" })]).alerts;
-    expect(told?.description).toBe("Up. 🔴 ETH $9B [model] · sell");
+    expect(told?.description).toBe("Up. 🔴 ETH $9B · sell (a model's figures)");
   });
 
   test("of many alerts keeps the largest", () => {

@@ -4,6 +4,7 @@ import type { MutationCtx } from "../../_generated/server";
 import { payerOf } from "../../lib/budget/payers";
 import { listedSymbol } from "../../market/lists";
 import { isSymbol } from "../../lib/money/tokens";
+import { dateTime } from "../../lib/time";
 import type { Button, Paragraph } from "../../messenger/format";
 import { configOf } from "../../messenger/model";
 import { fullTextCard, sourcesCard, stopButton } from "../../research/reports/cards";
@@ -87,12 +88,8 @@ export const researchCommands: readonly Command[] = [
       const undo = meant.map(({ _id, token: of }) => [
         { text: meant.length === 1 ? "Undo" : `Undo: ${of ?? "the market"}`, command: `resume ${_id}` },
       ]);
-      return {
-        answer: notice(
-          meant.length === 1 ? "Your shift was stopped." : `Your ${meant.length} shifts were stopped.`,
-        ),
-        buttons: undo,
-      };
+      const stopped = meant.map(({ focus }) => nameOf(focus)).join(" and ");
+      return { answer: notice(`I no longer follow ${stopped}.`), buttons: undo };
     },
   },
   {
@@ -107,13 +104,13 @@ export const researchCommands: readonly Command[] = [
         const goesOn =
           jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
         const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
-        if (jobId === null || !goesOn)
+        if (jobId === null || shift === null || !goesOn)
           return {
             answer: notice("This button does nothing any more: a stop can be taken back for ten minutes."),
           };
         return {
-          answer: notice("It goes on, to the end that it had."),
-          buttons: [[stopButton(jobId, shift?.token ?? null)]],
+          answer: notice(`I follow ${nameOf(shift.focus)} again, until ${dateTime(shift.stopsAt)}.`),
+          buttons: [[stopButton(jobId, shift.token ?? null)]],
         };
       }),
   },
@@ -188,8 +185,11 @@ function shown(
         const found = await ctx.runQuery(internal.research.results.current, { focus });
         if (found !== null) return { answer: card(focus, found.result) };
         const there = `There is no research on ${nameOf(focus)} yet: `;
-        const writes = `${focus === "" ? "" : ` ${focus}`} writes it.`;
-        return { answer: notice(there, { command: "research" }, writes) };
+        const rest: Paragraph =
+          focus === ""
+            ? [" writes it, and ", { command: name }, " SOL shows what there is on one token."]
+            : [` ${focus} writes it.`];
+        return { answer: notice(there, { command: "research" }, ...rest) };
       }),
   };
 }

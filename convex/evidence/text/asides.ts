@@ -9,7 +9,7 @@ import { plain } from "../../lib/text/sentences";
 const NO_UNIT =
   "(?![\\w.,]*\\d|\\s*(?:%|percent|bps|USD|\\$|x\\b|×|k\\b|million|billion|thousand|[MBKT]\\b))(?!\\w)";
 /** L2, Q3, C98, v4, ERC-20; not an amount written against its currency. */
-const NAMES = new RegExp(
+export const NAMES = new RegExp(
   "https?:\\/\\/\\S+|\\b0x(?=\\d*[a-fA-F])[0-9a-fA-F]{6,}\\b|" +
     "\\b(?:S&P 500|Nasdaq 100|Russell 2000|24\\/7|Nikkei 225|DAX 40|1inch|1INCH|4chan|3Commas)\\b|" +
     "(?:(?<![\\w$€£.-])(?!USD?\\d{2}|EUR|GBP|JPY|BTC|ETH|SOL)(?:v|[A-Z][A-Za-z]{0,4})\\d{1,2}|" +

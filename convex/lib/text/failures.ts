@@ -4,7 +4,7 @@ import { STATUS, type ErrorCode } from "../errors";
 const SPOKEN: Readonly<Record<number, string>> = {
   405: "This address is for programs.",
   500: "That does not work here just now. It is noted.",
-  502: "Somebody whom I ask does not answer just now. Try again in a minute.",
+  502: "A source that I need does not answer just now. Try again in a minute.",
   503: "I am too busy just now. Try again in a minute.",
 };
 

@@ -120,8 +120,8 @@ function inWeek(signals: readonly Signal[]): Week["days"][string] {
   const of = (token: Signal["token"]): WeekSignal | null => {
     const one = signals.find((signal) => signal.token === token);
     if (one === undefined) return null;
-    const { signal, entry, confidence, status, pnlPercent } = one;
-    return { signal, entry, confidence, status, pnlPercent: pnlPercent ?? null };
+    const { signal, entry, confidence, status, pnlPercent, costBps } = one;
+    return { signal, entry, confidence, status, pnlPercent: pnlPercent ?? null, costBps };
   };
   return { BTC: of("BTC"), ETH: of("ETH") };
 }

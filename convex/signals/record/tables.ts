@@ -106,9 +106,11 @@ export const vPast = vSignal
   });
 export type PastSignal = Infer<typeof vPast>;
 
-const vWeekSignal = vSignal
-  .pick("signal", "entry", "confidence", "status")
-  .extend({ pnlPercent: v.union(v.number(), v.null()) });
+const vWeekSignal = vSignal.pick("signal", "entry", "confidence", "status").extend({
+  pnlPercent: v.union(v.number(), v.null()),
+  // Rows of before have none.
+  costBps: v.optional(v.number()),
+});
 
 /** What a week came to, as it stood when its recap was opened. */
 const weekFields = {

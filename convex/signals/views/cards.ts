@@ -72,11 +72,14 @@ export function weekCard(
   { review, whole, head }: { review: string | null; whole: WholeRecord; head: PublishedHead | null },
 ): Paragraph[] {
   const days = Object.keys(recap.days).toSorted();
-  const { averagePnlPercent, bestPnlPercent, worstPnlPercent } = recap;
+  const results = Object.values(recap.days).flatMap(({ BTC, ETH }) =>
+    [BTC, ETH].flatMap((one) => (one === null ? [] : (weekResult(one) ?? []))),
+  );
+  const average = recap.totalAfterCostsPercent / recap.trades;
   const spread =
-    averagePnlPercent === null || bestPnlPercent === null || worstPnlPercent === null
+    results.length === 0
       ? ""
-      : `\nBefore costs, as below: average ${signed(averagePnlPercent)} · best ${signed(bestPnlPercent)} · worst ${signed(worstPnlPercent)}`;
+      : `\nAfter costs: average ${signed(average)} · best ${signed(Math.max(...results))} · worst ${signed(Math.min(...results))}`;
   return [
     [{ bold: "🏆 Weekly recap" }, `\n${week} to ${days.at(-1) ?? week}, UTC`],
     [...standingLines(recap), spread],
@@ -153,8 +156,12 @@ function standingLines(standing: Standing): Span[] {
 
 function weekSignal(one: WeekSignal | null | undefined): string {
   if (one === null || one === undefined) return "—";
-  const result = one.pnlPercent === null ? "" : ` ${signed(one.pnlPercent)}`;
-  return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result}`;
+  const result = weekResult(one);
+  return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result === null ? "" : ` ${signed(result)}`}`;
+}
+
+function weekResult({ pnlPercent, costBps = 0 }: WeekSignal): number | null {
+  return pnlPercent === null ? null : afterCosts(pnlPercent, costBps);
 }
 
 function reviewLines(review: string | null): Paragraph[] {

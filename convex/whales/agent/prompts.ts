@@ -1,9 +1,8 @@
 import { parse } from "convex-helpers/validators";
 import * as z from "zod";
-import { counted, ledgerOf, modelNamed, sourceOfFact } from "../../evidence/text/sources";
-import { settle } from "../../evidence/text/settlement";
-import { factsOf } from "../../evidence/wordings";
+import { NAMES } from "../../evidence/text/asides";
 import { readValue } from "../../lib/answers/reader";
+import { figuresIn, foundIn, without } from "../../lib/text/figures";
 import { extractJson } from "../../lib/text/json";
 import { inOwnWords } from "../../lib/text/prose";
 import { line, symbol, usd } from "../../lib/answers/parts";
@@ -69,18 +68,16 @@ export function readAnswer(response: string): ReadAnswer {
     .slice(0, MAX_ALERTS);
   const alerts = usable.map(({ chain, occurredAt, txHash, ...alert }): Reported => {
     const known = { chain: chainOf(chain), occurredAt: timeOf(occurredAt), txHash: hashOf(txHash) };
-    return parse(vReported, { ...alert, ...known, description: settledWords(alert) });
+    return parse(vReported, { ...alert, ...known, description: attributed(alert.description) });
   });
   return { alerts, dropped: list.data.length - alerts.length, note: null };
 }
 
-/** The agent's words with its figures as its own: what the movement was worth as the alert has it, and every other one marked. */
-function settledWords({ token, amount, description }: Pick<Reported, "token" | "amount" | "description">) {
-  const now = Date.now();
-  const by = { subject: token, observedAt: now, source: modelNamed("the whale agent"), url: "" };
-  const sources = counted(factsOf(by, { moved: amount }).map((fact) => sourceOfFact(fact)));
-  const how = { isBare: true, isUncited: true, left: "mark" } as const;
-  return settle(description, ledgerOf(sources, now, { focus: token }), how).text;
+/** The agent's words, which say whose figures they have. */
+function attributed(description: string): string {
+  const [, words = "", end = ""] = /^(.*?)([.!]*)$/s.exec(description) ?? [];
+  const figures = figuresIn(without(description, foundIn(description, NAMES)), ".");
+  return figures.length === 0 ? description : `${words} (a model's figures)${end}`;
 }
 
 /** What an alert may lack. It does not fall with one that is no text. */
