@@ -220,7 +220,7 @@ describe("an account that is frozen", () => {
     const { userId, browser } = await owner(app);
     await app.post("/mcp/defi/send", order(userId));
     await tap(app, "🧊 Freeze");
-    expect((await cards(app)).at(-1)?.text).toMatch(/Your account is frozen[^]*You end it signed in/);
+    expect((await cards(app)).at(-1)?.text).toMatch(/Your account is frozen[^]*To end it, sign in/);
     const [approval] = await app.rows("approvals");
     await say(app, `/approve ${String(approval?._id)}`);
     const byToken = await app.post("/mcp/defi/send", order(userId), { as: "person-42" });
