@@ -184,6 +184,40 @@ describe("the house", () => {
     );
   });
 
+  test("the comment above each table names every file that writes it, or the folder of that file", () => {
+    const written = (all: readonly Module[]) =>
+      all.flatMap(({ path, source }) =>
+        Array.from(
+          source.matchAll(/\bdb\s*\.(?:insert|patch|replace|delete)\(\s*"(\w+)"/g),
+          ([, table = ""]) => ({
+            path,
+            table,
+          }),
+        ),
+      );
+    const comments = new Map(
+      modules.flatMap(({ source }) =>
+        Array.from(
+          source.matchAll(/\/\*\*((?:(?!\/\*\*)[^])*?)\*\/\s+(\w+): defineTable\(/g),
+          ([, text = "", table = ""]) => [table, text] as const,
+        ),
+      ),
+    );
+    /** `wallets/transactions` names what is in it; a room alone names nothing. */
+    const isNamed = (path: string, table: string) => {
+      const parts = path.split("/");
+      const places = parts.map((_, index) => parts.slice(0, index + 1).join("/")).slice(1);
+      return places.some((place) => new RegExp(`\`${place}(?:\\.ts)?\``).test(comments.get(table) ?? ""));
+    };
+    const unnamed = (all: readonly Module[]) =>
+      written(all)
+        .filter(({ path, table }) => !path.endsWith("tables") && !isNamed(path, table))
+        .map(({ path, table }) => `${table} ← ${path}`);
+    expect(comments.size).toBeGreaterThan(60);
+    expect(unnamed(modules)).toEqual([]);
+    expect(unnamed([moduleOf("market/planted.ts", 'ctx.db.patch("messages", id, {})')])).toHaveLength(1);
+  });
+
   test("only providers/ calls the network", () => {
     for (const { path, room, source } of modules) {
       if (room !== "providers") expect([path, /\bfetch\(/.test(source)]).toEqual([path, false]);

@@ -18,8 +18,9 @@ export const accountTables = {
   }).index("by_userId", ["userId", "requestedAt"]),
 
   /**
-   * Claims of userIds that could be guessed and have a wallet: they wait, so that whoever was there before hears of them.
-   * Written by `account/pendingClaims`. Kept: they say why an account is whose.
+   * Claims of userIds that could be guessed and have a wallet. They wait, so that an earlier user of the id hears of
+   * them. Written by `account/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
+   * account belongs to somebody.
    */
   pendingClaims: defineTable({
     userId: v.string(),

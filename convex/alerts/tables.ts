@@ -27,9 +27,10 @@ export type Observation = Infer<typeof vObservation>;
 
 export const alertTables = {
   /**
-   * What users want to be told of. Written by `alerts/model` (proposed, confirmed, ended), `alerts/lifetimes` (ended by
-   * age: a stranger's after 30 days, a signed-in user's after 90), `alerts/watch` and `alerts/firings` (phases). A
-   * proposal dies after a day, an ended one after 90 days.
+   * Alerts that users want. Written by `alerts/model` (proposed, confirmed, ended), `alerts/proposals` (moved to an
+   * account), `alerts/lifetimes` (ended by age: a stranger's after 30 days, a signed-in user's after 90),
+   * `alerts/watch`, `alerts/firings` and `alerts/history/digests` (phases). A proposal dies after a day, an ended one
+   * after 90 days.
    */
   alerts: defineTable({
     userId: v.string(),

@@ -70,16 +70,16 @@ export type Step = Infer<typeof vStep>;
 
 export const botTables = {
   /**
-   * Updates the bot has been told of, so that a repeated one changes nothing. Written by `bot/updates`; deleted after two
-   * days: the messenger repeats an update for one.
+   * Updates that the bot has received, so that a repeated one changes nothing. Written by `bot/updates`; deleted after
+   * two days, since the messenger repeats an update for one.
    */
   botUpdates: defineTable({ updateId: v.number(), receivedAt: v.number() })
     .index("by_updateId", ["updateId"])
     .index("by_receivedAt", ["receivedAt"]),
 
   /**
-   * Answers under way. Written by `bot/updates` (in the transaction that takes the command) and `bot/jobs`; deleted in the
-   * transaction that queues the answer.
+   * Answers in progress. Written by `bot/model` (in the transaction that takes the command) and `bot/jobs`; deleted in
+   * the transaction that queues the answer.
    */
   botJobs: defineTable({
     sender: vSender,

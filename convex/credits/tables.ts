@@ -60,7 +60,7 @@ export const creditTables = {
     .index("by_key", ["key"])
     .index("by_userId_and_sequence", ["userId", "sequence"]),
 
-  /** The ledger's sum per user, written in the same transaction as every row of it. Kept. */
+  /** The ledger's sum per user. Written by `credits/model` in the transaction of each ledger row. Kept. */
   creditBalances: defineTable({
     userId: v.string(),
     ...vStanding.fields,

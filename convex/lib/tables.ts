@@ -42,8 +42,8 @@ export type Ticket = Infer<typeof vTicket>;
 
 export const libTables = {
   /**
-   * Who is making a cached thing anew. Written by `lib/refreshes.ts` on behalf of the domain that owns the thing;
-   * one row per key, so that attempts go on counting. Dies a day after its last attempt began.
+   * Attempts to renew cached things. Written by `lib/refreshes.ts` for the domain that owns the thing; one row per key,
+   * so that attempts are counted on. Dies a day after its last attempt began.
    */
   refreshes: defineTable({
     /** Domain and subject, for example `market:BTC`. */
@@ -77,8 +77,8 @@ export const libTables = {
   }).index("by_name", ["name"]),
 
   /**
-   * How often a provider was asked within 5 minutes and how often in vain. Written by `lib/outside/tallies` at the end of
-   * every action that asked one. Dies after two days.
+   * How often a provider was asked within 5 minutes, and how often it failed. Written by `lib/outside/tallies` at the
+   * end of every action that asked one. Dies after two days.
    */
   providerCalls: defineTable({
     /** Where its 5 minutes begin, epoch ms. */
@@ -94,8 +94,9 @@ export const libTables = {
   }).index("by_bucket", ["bucket", "part"]),
 
   /**
-   * What the billing providers cost on a UTC day. Written by `lib/budget/ledger` before and after every call that may
-   * be refused, and by `lib/outside/tallies` at the end of what makes the others. Dies after 35 days.
+   * What the billing providers cost on a UTC day. Written by `lib/outside/expenses`: for `lib/budget/ledger` before and
+   * after every call that may be refused, for `lib/outside/tallies` at the end of the actions that made the others.
+   * Dies after 35 days.
    */
   spending: defineTable({
     /** `2026-01-05`. */
@@ -109,8 +110,8 @@ export const libTables = {
   }).index("by_day", ["day", "payer", "provider", "shard"]),
 
   /**
-   * What callers have taken of what is common in a window of time: each of them, and for what is taken one by one all
-   * together. Written by `lib/limits/shares`. Dies after two days.
+   * What callers have taken of a common pool in a window of time: each caller, and all together. Written by
+   * `lib/limits/shares`. Dies after two days.
    */
   shares: defineTable({
     /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: what strangers take one by one. */
@@ -126,8 +127,8 @@ export const libTables = {
     .index("by_window", ["window"]),
 
   /**
-   * Strangers who are kept waiting for an answer. Written by `lib/limits/crowd`; a row dies with its answer, or makes room for
-   * another when its holder was lost.
+   * Strangers who are waiting for an answer. Written by `lib/limits/crowd`; a row dies with its answer, and a new
+   * caller takes over the row of a lost one.
    */
   crowdPlaces: defineTable({
     /** The place's number: one row each. */
@@ -142,14 +143,16 @@ export const libTables = {
     .index("by_holder", ["holder", "until"])
     .index("by_around", ["around", "until"]),
 
-  /** Days whose operator has been told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days. */
+  /**
+   * Days on which the operator was told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days.
+   */
   budgetWarnings: defineTable({
     /** `2026-01-05`. */
     day: v.string(),
   }).index("by_day", ["day"]),
 
   /**
-   * Gateways that refused a schema beside the prompt, so that they are asked without one for a day. Written by
+   * Gateways that refused a schema beside the prompt: they are asked without one for a day. Written by
    * `lib/outside/gatewayFormats`; one row per gateway and model, kept.
    */
   refusedFormats: defineTable({

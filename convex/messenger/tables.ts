@@ -40,9 +40,10 @@ export type Keyboard = Infer<typeof vKeyboard>;
 
 export const messengerTables = {
   /**
-   * A user's own messenger settings. Written by `messenger/settings`; kept until the user clears them. A stranger's die 30
-   * days after a card last went by them. Of a userId that could be guessed and has no owner, earlier ones too
-   * (`messenger/places`).
+   * A user's own messenger settings. Written by `messenger/model` (set, cleared), `messenger/delivery/outbox` (used, or
+   * moved by the messenger), `messenger/places` (earlier settings of a userId that could be guessed and has no owner)
+   * and `messenger/configs` (sealed again). Kept until the user clears them; a stranger's die 30 days after the last
+   * card.
    */
   messengerConfigs: defineTable({
     userId: v.string(),
@@ -65,8 +66,8 @@ export const messengerTables = {
     .index("by_updatedAt", ["updatedAt"]),
 
   /**
-   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links` and (confirmed) by
-   * the bot; unlinking, here or there, and the deletion of the user's data delete.
+   * Messenger accounts and the signed-in users they belong to, one to one. Written by `messenger/links`, and by
+   * `messenger/owners` when the bot confirms a link, when either side unlinks and when the user's data is deleted.
    */
   messengerLinks: defineTable({
     /** The messenger's id of the account, which is also the id of its private chat with any bot. */
@@ -88,8 +89,9 @@ export const messengerTables = {
     .index("by_confirmedAt", ["confirmedAt"]),
 
   /**
-   * The latest link code of a user, at most one each. Written by `messenger/linking`; using it (`messenger/links`),
-   * unlinking, showing it in a group and the deletion of the user's data delete.
+   * The latest link code of a user, at most one each. Written by `messenger/linking`. Using it (`messenger/links`),
+   * unlinking (`messenger/owners`) and showing it in a group (`bot/updates`) delete it, and so does the deletion of the
+   * user's data.
    */
   linkCodes: defineTable({
     userId: v.string(),
@@ -119,8 +121,8 @@ export const messengerTables = {
 
   /**
    * The outbox: one row per card. Written by `messenger/model` (queued, in the transaction that decides to send) and
-   * `messenger/delivery/outbox` (everything after, each step of it anew: what a card says is in `cardTexts`). Dies a month
-   * after it has ended; an answer to somebody who is not linked after a week.
+   * `messenger/delivery/outbox` (every later step; the words are in `cardTexts`). Dies a month after it has ended; an
+   * answer to somebody who is not linked after a week.
    */
   messages: defineTable({
     /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked, which is forgotten. */

@@ -17,8 +17,9 @@ const vDelivery = v.object({
 
 export const researchTables = {
   /**
-   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts` and, where a report
-   * moves one on, by `research/reports/publications`. Kept as the user's history; a stranger's dies half a year after.
+   * Research shifts (the spec's ResearchJob; `_id` is the `jobId`). Written by `research/shifts`, and by
+   * `research/reports` when a data point or a report moves one on. Kept as the user's history; a stranger's dies after
+   * half a year.
    */
   shifts: defineTable({
     userId: v.string(),
@@ -84,8 +85,8 @@ export const researchTables = {
     .index("by_state", ["state"]),
 
   /**
-   * What one source said at one time, which observations refer to: the long part, read by what writes from it alone.
-   * Written by `research/observations`. Dies with the observations that may refer to it.
+   * The long part of an observation: what one source said at one time. Only writing reads it. Written by
+   * `research/sayings`. Dies with the observations that refer to it.
    */
   sourceReadings: defineTable({
     market: v.optional(vMarketOutput),
@@ -95,7 +96,8 @@ export const researchTables = {
 
   /**
    * A shift's data points, one per 30 minutes: each refers to the observation that holds its trending coins, movers,
-   * sentiment, on-chain signals and raw market data. Written by `research/shifts`; dies a month after.
+   * sentiment, on-chain signals and raw market data. Written by `research/reports/dataPoints`; `research/shifts`
+   * deletes one whose collection a stop cut off. Dies a month after.
    */
   dataPoints: defineTable({
     shiftId: v.id("shifts"),

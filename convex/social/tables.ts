@@ -20,8 +20,9 @@ export type Intent = Infer<typeof vIntent>;
 
 export const socialTables = {
   /**
-   * Every mention of the service's account, once. Written by `social/mentions` alone. A user's live until that user
-   * deletes their data, those of strangers for 30 days.
+   * Every mention of the service's account, once. Written by `social/mentions` (received, judged), `social/execution`
+   * (read, executed) and `social/endings` (ended). A user's live until that user deletes their data, those of strangers
+   * for 30 days.
    */
   mentions: defineTable({
     tweetId: v.string(),
@@ -68,7 +69,7 @@ export const socialTables = {
     .index("by_authorId", ["authorId"])
     .index("by_userId", ["userId"]),
 
-  /** The open proof of a user, at most one each. Written by `social/app`; using it deletes it. */
+  /** The open proof of a user, at most one each. Written by `social/proofs`; using it deletes it. */
   socialProofs: defineTable({
     userId: v.string(),
     /** Lower case; the code counts only from this handle. */
@@ -88,7 +89,10 @@ export const socialTables = {
     perDay: v.string(),
   }).index("by_userId", ["userId"]),
 
-  /** What a user's mentions have moved in a UTC hour. Written with the transaction that reserves. Dies after 90 days. */
+  /**
+   * What a user's mentions have moved in a UTC hour. Written by `social/limits` in the transaction that reserves. Dies
+   * after 90 days.
+   */
   socialDays: defineTable({
     userId: v.string(),
     /** `2026-01-05T09`; `2026-01-05` on rows of earlier versions. */

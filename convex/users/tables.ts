@@ -25,8 +25,9 @@ export const vScope = literals("read", "research", "trade", "withdraw", "record"
 
 export const userTables = {
   /**
-   * Signed-in users of the web application and the `userId` each owns. Written by `users/profile` (first sign-in) and
-   * `account/claims`. Kept, also when the user deletes their data: it is what protects their funds.
+   * Signed-in users of the web application and the `userId` each owns. Written by `users/profile` (first sign-in),
+   * `account/ownership` (claims) and `account/recovery` (a lost login). Kept, also when the user deletes their data: it
+   * protects their funds.
    */
   users: defineTable({
     /** The identity provider's issuer and subject. */
@@ -41,8 +42,8 @@ export const userTables = {
     .index("by_userId", ["userId"]),
 
   /**
-   * How far a user's account goes with whoever names its `userId` alone (`users/access`); without a row `guarded`. Written
-   * by `account/levels` and, for `linked`, with a link. Kept.
+   * What a caller may do who only names a user's `userId` (`users/access`); without a row it is `guarded`. Written by
+   * `users/levels`, and by `messenger/links` when a former link ends. Kept.
    */
   accountLevels: defineTable({
     userId: v.string(),
@@ -88,8 +89,8 @@ export const userTables = {
     .index("by_userId_and_revokedAt", ["userId", "revokedAt"]),
 
   /**
-   * The ids that owners have put in the place of the one that their account began with, which all rows keep
-   * (`users/names`). Kept: none is ever anybody's again.
+   * Ids that owners have put in place of the one that their account began with. All rows keep the first one
+   * (`users/names`). Written by `users/names` and `account/ids`. Kept, so that no id is ever used again.
    */
   userNames: defineTable({
     /** The account. */

@@ -34,8 +34,9 @@ export type Source = Infer<typeof vSource>;
 
 export const walletTables = {
   /**
-   * Every account that the service signs for: one per user and kind, written by `wallets/wallets`, and one per key of the
-   * payment relayer and of the anchor, which are nobody's (`wallets/transactions/serviceAccounts`). Kept.
+   * Every account that the service signs for: one per user and kind, and one per key of the payment relayer and of the
+   * anchor, which belong to nobody. Written by `wallets/model` (created) and `wallets/transactions` (nonce, driver,
+   * permits). Kept.
    */
   wallets: defineTable({
     /** The custody module's handle; keys are found by it alone. */
@@ -61,8 +62,8 @@ export const walletTables = {
     .index("by_address", ["address"]),
 
   /**
-   * What counts against a limit over rolling 24 hours. Written with the transaction that reserves; a row dies two days
-   * after its last change.
+   * Amounts that count against a limit over rolling 24 hours. Written by `wallets/limits/windows` in the transaction
+   * that reserves; a row dies two days after its last change.
    */
   transferWindows: defineTable({
     /** "" for a limit of a network address or a key. */
@@ -78,8 +79,9 @@ export const walletTables = {
     .index("by_updatedAt", ["updatedAt"]),
 
   /**
-   * To whom an owner's wallets send more than a little (`wallets/limits/allowlist`); named for the posts that asked it
-   * first. Written by `account/recipients` and with what an owner has sent or approved; taking off deletes.
+   * Recipients to whom an owner's wallets send more than a little (`wallets/limits/allowlist`); the name is older than
+   * that use. Written by `account/recipients`, and by `wallets/limits/allowlist` when an owner has sent or approved;
+   * removing deletes.
    */
   socialRecipients: defineTable({
     userId: v.string(),
@@ -93,8 +95,8 @@ export const walletTables = {
     .index("by_userId_and_countsFrom", ["userId", "countsFrom"]),
 
   /**
-   * Every swap and send as a trade, written with its transaction; and what a mention asked for that nobody could read
-   * (`unknown`), which has no transaction, tokens or amount. Kept.
+   * Every swap and send as a trade, and the commands of mentions that nobody could read (`unknown`), which have no
+   * transaction, tokens or amount. Written by `wallets/trades` in the transaction of the order. Kept.
    */
   trades: defineTable({
     userId: v.string(),

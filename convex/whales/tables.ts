@@ -57,9 +57,9 @@ export const whaleTables = {
     .index("by_state", ["state"]),
 
   /**
-   * Whale alerts: what the agent tells, and what was measured on Base, which has a `movement`. Written by `whales/agent`
-   * (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and `whales/news`
-   * (delivered). Kept.
+   * Whale alerts: those that the agent reports, and those measured on Base, which have a `movement`. Written by
+   * `whales/agent` (the agent's: stored, merged, verified), `whales/chain` (measured: stored, corrected, withdrawn) and
+   * `whales/news` (delivered). Kept.
    */
   whaleAlerts: defineTable({
     ...vReported.fields,

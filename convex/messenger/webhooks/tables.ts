@@ -19,8 +19,8 @@ const TRIED_DAYS = 4;
 
 export const webhookTables = {
   /**
-   * Where users want events posted to. Written by `messenger/webhooks/rows` and `posts`. An ended one dies after 90 days; a
-   * stranger's 30 days after its last use, when no alert of theirs is active.
+   * Addresses to which users want events posted. Written by `messenger/webhooks/rows` and `messenger/webhooks/posts`.
+   * An ended one dies after 90 days; a stranger's 30 days after its last use, when no alert of theirs is active.
    */
   webhooks: defineTable({
     userId: v.string(),
@@ -53,8 +53,8 @@ export const webhookTables = {
     .index("by_state", ["state", "createdAt"]),
 
   /**
-   * What webhooks are told of, once each: a row is written in the transaction that decides it (`messenger/webhooks/events`), a
-   * user's own only where a webhook of theirs asks for it. Read and sent again for 7 days; dies after 11.
+   * Events for webhooks, each once. Written by `messenger/webhooks/events` in the transaction that decides it; a user's
+   * own event only if one of their webhooks asks for it. Can be read and sent again for 7 days; dies after 11.
    */
   webhookEvents: defineTable({
     /** Whose it is; `""` for what is public. */
@@ -66,7 +66,10 @@ export const webhookTables = {
     at: v.number(),
   }).index("by_userId_and_at", ["userId", "at"]),
 
-  /** What is posted: one row for each event and webhook. Written by `messenger/webhooks/events` and `posts`. Dies after 30 days. */
+  /**
+   * Posts: one row for each event and webhook. Written by `messenger/webhooks/events` and `messenger/webhooks/posts`.
+   * Dies after 30 days.
+   */
   webhookPosts: defineTable({
     userId: v.string(),
     webhookId: v.id("webhooks"),

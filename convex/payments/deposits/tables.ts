@@ -39,9 +39,9 @@ export const vSeenIn = v.object({ blockNumber: v.number(), blockHash: v.string()
 
 export const depositTables = {
   /**
-   * Every transaction a webhook has named, true or not: what to ask the chain about. Written by
-   * `payments/deposits` before anything else is done, so that nothing is lost. Dies a month after it was first named,
-   * when the chain has said all.
+   * Every transaction that a webhook has named, true or not: what to ask the chain about. Written by
+   * `payments/deposits` before anything else happens, so that nothing is lost. Dies a month after it was first named,
+   * if the chain has settled it.
    */
   depositHints: defineTable({
     /** Lower case. */

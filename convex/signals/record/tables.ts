@@ -170,8 +170,9 @@ export type EventOf = { [Of in Desk]: Extract<DeskEvent, { desk: Of }>["event"] 
 
 export const signalTables = {
   /**
-   * Trading signals of all arms. Written by `signals/record/changes` when issued, when they end and when they are compared with
-   * their controls, each time with an event. The daily ones are kept as the track record, shadows for 35 days.
+   * Trading signals of all arms. Written by `signals/record/changes` when they are issued, when they end and when they
+   * are compared with their controls, each time with an event, and by `signals/outcomes/tracker` (how far the path was
+   * followed). The daily ones are kept as the track record, shadows for 35 days.
    */
   signals: defineTable(signalFields)
     .index("by_slot", ["arm", "slot", "token"])
@@ -205,8 +206,8 @@ export const signalTables = {
     .index("by_kind", ["desk", "event.kind", "event.sequence"]),
 
   /**
-   * What an arm's closed signals come to, by token and in all. A promoted arm's daily signals have totals of their own beside
-   * those of the record. Written in the mutation that closes a signal. Kept.
+   * Totals of an arm's closed signals, by token and in all. A promoted arm's daily signals have totals of their own
+   * beside those of the record. Written by `signals/record/model` in the mutation that closes a signal. Kept.
    */
   signalTotals: defineTable({
     arm: v.string(),
@@ -231,9 +232,9 @@ export const signalTables = {
     .index("by_dueAt", ["dueAt"]),
 
   /**
-   * Every arm that the lab has ever asked, and those of signed-in users, who propose signals to them. Written by
-   * `signals/arms/arms` and `signals/people`. Kept: an arm that could be taken back would only ever have won; of a user who has
-   * left it is nobody's.
+   * Every arm that the lab has ever asked, and signed-in users' own arms. Written by `signals/arms/arms`,
+   * `signals/people` and `signals/record/changes` (listed). Kept: an arm that could be taken back would only ever have
+   * won. When its user leaves, it belongs to nobody.
    */
   signalArms: defineTable(v.union(vLabArm, vOwnedArm))
     .index("by_arm", ["arm"])
