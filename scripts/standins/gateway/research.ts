@@ -209,7 +209,7 @@ function changed(subject: Subject): string[] {
 
 function headlines(subject: Subject): string[] {
   const fact = subject.facts.find(({ about }) => about.endsWith(" headline"));
-  return fact === undefined ? [] : [`The news say: ${slot(fact)}.`];
+  return fact === undefined ? [] : [`The news says: ${slot(fact)}.`];
 }
 
 function summary(subject: Subject): string {
