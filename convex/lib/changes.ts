@@ -2,7 +2,7 @@ import type { RegisteredMutation } from "convex/server";
 import { v, type ObjectType, type PropertyValidators } from "convex/values";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 
-/** A transaction that answers nothing: it is asked for what it does. */
+/** A mutation without a return value. */
 export function change<Args extends PropertyValidators>(
   args: Args,
   work: (ctx: MutationCtx, given: ObjectType<Args>) => Promise<void>,

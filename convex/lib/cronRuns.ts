@@ -31,14 +31,14 @@ export function cron(name: CronName, work: (ctx: MutationCtx) => Promise<void>) 
   });
 }
 
-/** Takes up what is due; started by `ops/due` where there is any. */
+/** A mutation that does due work; `ops/due` starts it when there is any. */
 export function dueWork(work: (ctx: MutationCtx) => Promise<void>) {
   return change({}, work);
 }
 
 /**
- * Records that a cron did its work, in the transaction that did it: a run that fails leaves the time of the last one
- * that did not. One row per cron, so no two crons wait for each other.
+ * Records that a cron did its work, in the same transaction: a failed run keeps the time of the last successful one.
+ * One row per cron, so no two crons wait for each other.
  */
 export async function recordCronRun(ctx: MutationCtx, name: CronName): Promise<void> {
   const ranAt = Date.now();

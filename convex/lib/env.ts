@@ -3,13 +3,13 @@ import { AppError } from "./errors";
 import { isPublicSource, PUBLIC_SOURCES, type PublicSource } from "./publicSources";
 
 /**
- * What a variable has to be like. Written without zod, whose code would be evaluated at every call of every function that
- * reads a setting.
+ * The form of a variable. Written without zod, whose code would be evaluated at every call of every function that reads
+ * a setting.
  */
 type Shape = {
-  /** What is wrong with a value ("must be …"); `null` where nothing is. */
+  /** What is wrong with a value ("must be …"); `null` if nothing is. */
   complaint: (value: string) => string | null;
-  /** A value as it is used, where that differs. */
+  /** The value as it is used, if it differs. */
   read?: (value: string) => string;
 };
 
@@ -17,12 +17,12 @@ function like(pattern: RegExp, complaint: string): Shape {
   return { complaint: (value) => (pattern.test(value) ? null : complaint) };
 }
 
-/** With a rule more, asked only of what keeps the others. */
+/** Adds a rule to a shape, checked for values that pass the others. */
 function where(shape: Shape, holds: (value: string) => boolean, complaint: string): Shape {
   return { ...shape, complaint: (value) => shape.complaint(value) ?? (holds(value) ? null : complaint) };
 }
 
-/** Keys travel in headers and addresses, which take no spaces and nothing beyond ASCII. */
+/** Keys are sent in headers and addresses, which allow no spaces and only ASCII. */
 const secret = where(
   like(/^[^]{8}/, "is too short to be a key"),
   (key) => /^[\x21-\x7e]+$/.test(key),
@@ -33,7 +33,7 @@ const address: Shape = {
     /^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : "") ? null : "must be an http(s) address",
   read: trimSlashes,
 };
-/** One that paths are appended to. */
+/** An address that paths are appended to. */
 const base = where(address, (url) => !/[?#]/.test(url), "must be an http(s) address without ? and #");
 const model = like(/^[\w.:@/+-]{1,128}$/, "must be a model's name, without spaces");
 
@@ -63,15 +63,15 @@ const privateKey = where(
   isPrivateKey,
   "must be a private key: this number is not one",
 );
-/** Which prompts there are, `signals/arms/names` knows. */
+/** `signals/arms/names` knows which prompts exist. */
 const shadowArms = like(
   /^[\w.:/+-]{1,128}@signal-\d{1,3}(?:\s*,\s*[\w.:/+-]{1,128}@signal-\d{1,3}){0,3}$/,
   "must be one to four arms, each a model and a prompt such as claude-haiku-4.5@signal-2",
 );
-/** Both kinds of CoinGecko's keys look alike: `pro:` before it says that it is one of a paid plan. */
+/** CoinGecko's two kinds of keys look alike: `pro:` marks one of a paid plan. */
 const coingeckoKey = like(
   /^(?:pro:|demo:)?[\x21-\x39\x3b-\x7e]{8,}$/,
-  "must be a key, with pro: before it where it is a paid plan's",
+  "must be a key, with pro: before it if it belongs to a paid plan",
 );
 const sourceList = where(
   like(/^[a-z]+(?:\s*,\s*[a-z]+)*$/, "must be names of sources, with commas between them"),
@@ -113,7 +113,7 @@ const shapes = {
   DAILY_TRANSFER_LIMIT_USD: usdAmount,
   WEAK_ID_DAILY_USD: usdAmount,
   UNCLAIMED_DAILY_USD: usdAmount,
-  /** More would be no guard. */
+  /** A higher limit would protect from nothing. */
   MAX_PRICE_IMPACT_BPS: like(/^(?:\d{1,3}|1000)$/, "must be basis points from 0 to 1000"),
   TRADING_PAUSED: flag,
   /** Ten thousand is the whole stake. */
@@ -126,7 +126,7 @@ const shapes = {
     /^0x(?!0{40}$)[0-9a-fA-F]{40}$/,
     "must be an address: 0x and 40 hex digits, not all zero",
   ),
-  /** Half an hour of the chain's blocks. */
+  /** A thousand blocks are half an hour. */
   CONFIRMATIONS: like(/^(?:[1-9]\d{0,2}|1000)$/, "must be a whole number from 1 to 1000"),
   CREDITS_PER_USDC: count,
   TOKENS_PER_CREDIT: count,
@@ -138,7 +138,7 @@ const shapes = {
 
 export type Variable = keyof typeof shapes;
 
-/** Where the providers really are; the local stack points these elsewhere. Sources: the providers' own documentation. */
+/** The real addresses of the providers, from their own documentation; the local stack sets others. */
 const defaults = {
   LLM_ENDPOINT: "https://llm.bankr.bot",
   LLM_MODEL: "claude-haiku-4.5",
@@ -150,7 +150,7 @@ const defaults = {
   SWAP_API_URL: "https://api.0x.org",
   WEAK_ID_DAILY_USD: "500",
   UNCLAIMED_DAILY_USD: "1000",
-  /** With the slippage that a swap has by itself, 2 % in all. */
+  /** Together with a swap's own slippage 2 %. */
   MAX_PRICE_IMPACT_BPS: "100",
   SOCIAL_TRADE_CONFIDENCE: "0.8",
   WHALE_CARD_USD: "1000000",
@@ -182,7 +182,7 @@ export function complaintAbout(name: Variable, value: string): string | null {
   return shapeOf(name).complaint(value);
 }
 
-/** What was read last of each: one request asks for a variable many times. */
+/** The last value read of each variable: one request reads a variable many times. */
 const read = new Map<Variable, { raw: string; value: string }>();
 
 /**
@@ -203,7 +203,7 @@ export function optional(name: Variable): string | undefined {
   return value;
 }
 
-/** @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */
+/** The variable's value. @throws AppError `not_configured`, "<VARIABLE> is not configured", when it is absent. */
 export function required(name: Variable): string {
   const value = optional(name);
   if (value === undefined) throw new AppError("not_configured", `${name} is not configured`);
@@ -211,8 +211,8 @@ export function required(name: Variable): string {
 }
 
 /**
- * For what is made with a key and can be read without: the key is missed while nothing of it is stored.
- * @param stored What is stored; asked for only where the variable is missing.
+ * For secrets that only writing needs: a missing key is reported while nothing is stored.
+ * @param stored What is stored; called only if the variable is missing.
  * @throws AppError `not_configured`
  */
 export async function needsWhileEmpty(
@@ -222,7 +222,7 @@ export async function needsWhileEmpty(
   if (!isSet(name) && (await stored()).length === 0) required(name);
 }
 
-/** Set and well-formed, for those whose transaction a malformed variable must not undo. */
+/** Whether a variable is set and well-formed, for transactions that a malformed one must not undo. */
 export function isSet(name: Variable): boolean {
   try {
     return optional(name) !== undefined;
@@ -231,12 +231,12 @@ export function isSet(name: Variable): boolean {
   }
 }
 
-/** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none where it is not set. @throws AppError `not_configured` */
+/** The arms of `SHADOW_ARMS` by name, `claude-haiku-4.5@signal-2`; none if it is not set. @throws AppError `not_configured` */
 export function namedShadowArms(): string[] {
   return namesOf(optional("SHADOW_ARMS") ?? "");
 }
 
-/** Whether the operator wants a public source left out: its terms may not allow what the deployment is for. */
+/** Whether the operator has switched a public source off: its terms may not allow the deployment's use. */
 export function isOff(source: PublicSource): boolean {
   return namesOf(optional("SOURCES_OFF") ?? "").includes(source);
 }
@@ -245,7 +245,7 @@ function namesOf(list: string): string[] {
   return list.split(",").flatMap((name) => name.trim() || []);
 }
 
-/** CoinGecko's key and the plan it is of; `null` without one. Source: docs.coingecko.com, reference/authentication. */
+/** CoinGecko's key and its plan; `null` without one. Source: docs.coingecko.com, reference/authentication. */
 export function coingeckoPlan(): { key: string; plan: "demo" | "pro" } | null {
   const told = optional("COINGECKO_API_KEY");
   if (told === undefined) return null;
@@ -259,15 +259,16 @@ export function setting(name: keyof typeof defaults): string {
 
 /**
  * Whether an LLM gateway is not the one that the agent API belongs to; `false` for none.
- * @param endpoint What `LLM_ENDPOINT` is set to.
+ * @param endpoint The value of `LLM_ENDPOINT`.
  */
 export function foreignGateway(endpoint: string | undefined): boolean {
   return endpoint !== undefined && new URL(endpoint).origin !== new URL(defaults.LLM_ENDPOINT).origin;
 }
 
 /**
- * Where the agent API is. It takes the gateway's key: with another provider's gateway there is none unless the operator names one, so that no company gets another's key.
- * @returns `null` where there is none.
+ * The address of the agent API. It uses the gateway's key: for another provider's gateway there is none unless the
+ * operator names one, so that no company receives another's key.
+ * @returns `null` if there is none.
  */
 export function agentApiUrl(): string | null {
   const own = optional("AGENT_API_URL");
@@ -275,16 +276,16 @@ export function agentApiUrl(): string | null {
   return foreignGateway(optional("LLM_ENDPOINT")) ? null : defaults.AGENT_API_URL;
 }
 
-/** Where this deployment's HTTP endpoints are, as the platform tells it; without a slash at its end. */
+/** The address of this deployment's HTTP endpoints, from the platform, without a slash at its end. */
 export function siteUrl(): string {
   return trimSlashes(env.CONVEX_SITE_URL);
 }
 
-/** The names under which this deployment answers, a port with those that have one. */
+/** The host names of this deployment, with their port if they have one. */
 export function ownHosts(): string[] {
   const told = [env.CONVEX_SITE_URL, env.CONVEX_CLOUD_URL].filter((url) => URL.canParse(url));
   const hosts = told.map((url) => new URL(url).host);
-  // With a domain of its own, a deployment still answers at the platform's.
+  // A deployment with a domain of its own can still be reached at the platform's.
   const usual = hosts.map((host) => host.replace(/\.convex\.cloud$/, ".convex.site"));
   return [...new Set([...hosts, ...usual])];
 }

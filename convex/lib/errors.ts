@@ -24,14 +24,14 @@ export type ErrorCode = keyof typeof STATUS;
 /** A code on its way between functions. */
 export const vErrorCode = literals(...Object.keys(STATUS).filter(isErrorCode));
 
-/** What a repeated `Idempotency-Key` is told that came with another request (`conflict`). */
+/** The answer to a repeated `Idempotency-Key` with another request (`conflict`). */
 export const KEY_USED = "This idempotency key was used for another request";
 
 type ErrorData = {
   code: ErrorCode;
-  /** Shown to the caller: says what was wrong, never a secret, a stack or an upstream body. */
+  /** Shown to the caller: names the mistake, never a secret, a stack or an upstream body. */
   message: string;
-  /** When to come back, in ms. */
+  /** When to try again, in ms. */
   retryAfterMs?: number;
   /** Further fields of the error's body, beside `error`. */
   body?: Record<string, Value>;
@@ -40,7 +40,7 @@ type ErrorData = {
 };
 
 /**
- * An expected failure. Thrown anywhere, turned into a status and `{ error }` by `lib/http/endpoint.ts` alone.
+ * An expected failure. It can be thrown anywhere; only `lib/http/endpoint.ts` turns it into a status and `{ error }`.
  * Across `ctx.run*` only `data` survives, so read it with `failureOf`, never with `instanceof`.
  */
 export class AppError extends ConvexError<ErrorData> {
@@ -72,12 +72,12 @@ export function failureOf(error: unknown): ErrorData | null {
   };
 }
 
-/** How long callers are asked to stay away from a service that is busy, in ms. */
+/** How long callers should wait before they ask a busy service again, in ms. */
 const BUSY_MS = 3_000;
 
 /**
- * The platform's own words for "not now": a mutation that lost against others in every try, and a deployment whose places
- * or queues are full. They come as plain errors with a code and a message. Sources: get-convex/convex-backend
+ * The platform's own messages for "not now": a mutation that lost against others in every attempt, or a deployment
+ * whose places or queues are full. They are plain errors with a code and a message. Sources: get-convex/convex-backend
  * (`crates/errors`), and the codes at which Convex's own client backs off (`browser/sync/web_socket_manager`).
  */
 const BUSY = new RegExp(
@@ -90,21 +90,21 @@ const BUSY = new RegExp(
   ].join("|"),
 );
 
-/** The failure to tell of when the platform had no room for a request, or none for its writes; `null` for others. */
+/** The failure for a request that the platform had no capacity for; `null` for other errors. */
 export function overloadOf(error: unknown): ErrorData | null {
   const message = error instanceof Error ? error.message : "";
   if (!BUSY.test(message)) return null;
   return { code: "overloaded", message: "The service is busy: try again shortly", retryAfterMs: BUSY_MS };
 }
 
-/** What to write on a row or in a log line about any failure; an unexpected one keeps only its first line. */
+/** The message for a row or a log line; of an unexpected failure only its first line. */
 export function messageOf(error: unknown): string {
   const failure = failureOf(error);
   if (failure !== null) return failure.message;
   return error instanceof Error ? (error.message.split("\n")[0] ?? error.name) : String(error);
 }
 
-/** Whether a stored word is one of the codes. */
+/** Whether a stored word is an error code. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(STATUS, code);
 }
@@ -116,7 +116,7 @@ function isRecord<Item>(
   return typeof value === "object" && value !== null && Object.values(value).every(isItem);
 }
 
-/** What crossed a function boundary, or was put into an `AppError`, is a value of the platform's. */
+/** Whatever crossed a function boundary, or was put into an `AppError`, is a platform value. */
 function isValue(item: unknown): item is Value {
   return item !== undefined;
 }

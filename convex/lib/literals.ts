@@ -2,7 +2,7 @@ import { v, type VLiteral, type VUnion } from "convex/values";
 
 type Literal = string | number | boolean | bigint;
 
-/** One of these. The package of helpers has the like in a file that every call of a function would evaluate for it. */
+/** A validator for one of these values. convex-helpers has the same in a file that every function call would evaluate. */
 export function literals<Given extends Literal[]>(
   ...given: Given
 ): VUnion<Given[number], NoInfer<{ [Index in keyof Given]: VLiteral<Given[Index]> }>>;

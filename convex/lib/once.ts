@@ -1,10 +1,10 @@
-/** What `make` makes, once and when it is first asked for: for shapes, which take their time at import or at each call. */
+/** Calls `make` once, when it is first needed: for shapes, which are slow to build. */
 export function lazy<Value>(make: () => Value): () => Value {
   let made: { value: Value } | undefined;
   return () => (made ??= { value: make() }).value;
 }
 
-/** What `load` comes to, asked for once and kept; a failure is not kept. */
+/** Calls `load` once and keeps its result; a failure is not kept. */
 export function once<Value>(load: () => Promise<Value>): () => Promise<Value> {
   let loaded: Promise<Value> | null = null;
   return () => {

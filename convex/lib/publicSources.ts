@@ -1,13 +1,13 @@
 import { MINUTE, SECOND } from "./time";
 
-/** The public sources of data: all that is to be known of one besides what it is asked. None needs a key; CoinGecko takes one. */
+/** The public sources of data: everything about them except what is asked. None needs a key; CoinGecko accepts one. */
 
 /**
- * How often this service asks each, all callers together: below what it allows one address, which a deployment may share
- * with others. What comes too often waits in a queue of `maxReserved` requests.
- * Allowed: Coinbase 10 a second (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute,
- * of which a request here takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a
- * weight of 1,200 a minute at 20 a request, GDELT one every 5 seconds; DefiLlama and the feeds state none.
+ * How often this service asks each source, all callers together: less than the source allows one address, which a
+ * deployment may share with others. Further requests wait in a queue of `maxReserved`. Allowed: Coinbase 10 a second
+ * (docs.cdp.coinbase.com/exchange/rest-api/rate-limits), Binance a weight of 6,000 a minute, of which a request here
+ * takes 250 at most, CoinGecko 5 to 15 a minute without a key (support.coingecko.com), Hyperliquid a weight of 1,200 a
+ * minute at 20 a request, GDELT one every 5 seconds; DefiLlama and the feeds state none.
  */
 export const SOURCE_LIMITS = {
   coinbase: { kind: "token bucket", rate: 4, period: SECOND, capacity: 8, maxReserved: 40 },
@@ -23,7 +23,7 @@ export const SOURCE_LIMITS = {
 
 export type PublicSource = keyof typeof SOURCE_LIMITS;
 
-/** Those that publish their headlines as a feed. */
+/** The sources that publish headlines as a feed. */
 export const FEEDS = ["coindesk", "cointelegraph", "decrypt"] as const;
 export type Feed = (typeof FEEDS)[number];
 
@@ -31,7 +31,7 @@ export function isFeed(source: PublicSource): source is Feed {
   return FEEDS.some((feed) => feed === source);
 }
 
-/** Where they really are. With EVIDENCE_API_URL, that one address serves the paths of all. */
+/** Their real addresses. EVIDENCE_API_URL is one address that serves the paths of all. */
 export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   coinbase: "https://api.exchange.coinbase.com",
   binance: "https://data-api.binance.vision",
@@ -44,7 +44,7 @@ export const SOURCE_ADDRESSES: Record<PublicSource, string> = {
   decrypt: "https://decrypt.co",
 };
 
-/** What readers call each, and the other two that a price may come from: the feeds on Base and the model. */
+/** Their names for readers, and those of the other two sources of prices: the feeds on Base and the model. */
 export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "llm" | "model", string> = {
   coinbase: "Coinbase",
   binance: "Binance",
@@ -60,7 +60,7 @@ export const SOURCE_NAMES: Record<PublicSource | "chainlink" | "llm" | "model", 
   model: "a language model",
 };
 
-/** The name of whoever told a figure, as rows and answers keep them. */
+/** A source's name for readers, by its name in rows and answers. */
 export function sourceName(source: string): string {
   const names: Readonly<Record<string, string>> = SOURCE_NAMES;
   return names[source] ?? source;

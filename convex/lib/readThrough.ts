@@ -9,7 +9,7 @@ import type { Ticket } from "./tables";
 
 /** Cached things (`lib/refreshes`) for callers who wait for them. For actions. */
 
-/** `awaitRefresh` for a caller: a stranger waits only a moment while as many strangers as are allowed already wait. */
+/** `awaitRefresh` for a caller: a stranger waits only a moment while the strangers' places are full. */
 export async function awaitAs(
   ctx: ActionCtx,
   caller: Caller,
@@ -26,15 +26,15 @@ export async function awaitAs(
 }
 
 /**
- * Reads something cached, making it anew when it has aged.
- * @param freshMs Up to this age the stored value is returned as it is, and nothing is written.
- * @returns The fresh value; when making it takes longer than a caller waits, the last one, however old.
- * @throws AppError `upstream` when making it failed, or took too long with no earlier value to give.
+ * Reads a cached value, and renews it when it is old.
+ * @param freshMs Up to this age the stored value is returned, and nothing is written.
+ * @returns The fresh value; if renewing takes longer than a caller waits, the last one, however old.
+ * @throws AppError `upstream` if renewing failed, or took too long and there is no earlier value.
  */
 export async function readThrough<Value extends { fetchedAt: number }>(
   ctx: ActionCtx,
   steps: {
-    /** Who makes it, as a caller is told. */
+    /** The name of the source, for callers. */
     upstream: string;
     freshMs: (value: Value) => number;
     caller: Caller;
@@ -45,7 +45,7 @@ export async function readThrough<Value extends { fetchedAt: number }>(
   const stored = await steps.read();
   if (stored !== null && Date.now() - stored.fetchedAt < steps.freshMs(stored)) return stored;
   const ticket = await steps.begin();
-  // Whoever began it was counted; those who join were not.
+  // The caller who began it was counted; those who join are not.
   if (ticket.isNew === true) noteCounted(steps.caller, "refresh");
   await awaitAs(ctx, steps.caller, ticket, deadlines.caller);
   const value = await steps.read();

@@ -18,20 +18,20 @@ import { vTicket, type Ticket } from "./tables";
 import { MINUTE, SECOND, sleep } from "./time";
 
 /**
- * One owner per refresh of a cached thing. The first caller's mutation claims the key and schedules the work, which
- * then outlives the caller; everybody who asks while it runs waits for the same attempt.
+ * Each cached thing has one refresh at a time. The first caller's mutation claims the key and schedules the work, which
+ * outlives the caller; others who ask meanwhile wait for the same attempt.
  *
  * Usage: a domain's `begin` mutation calls `beginRefresh`, its action does the work and ends in a mutation that calls
  * `finishRefresh`; an HTTP handler waits with `awaitRefresh`.
  */
 
-/** How long a failed attempt is the answer: callers do not each ask a provider that has just failed. */
+/** How long callers get a failed attempt's error before a new attempt may begin. */
 const REST_MS = 15 * SECOND;
-/** How long an attempt may wait for its place before whoever asked for it has surely gone. */
+/** After this long in the queue, nobody can be waiting for the attempt any more. */
 export const QUEUE_MS = 2 * MINUTE;
 
 /**
- * Claims the key, or joins the attempt under way. Only who begins an attempt is charged for it.
+ * Claims the key, or joins the running attempt. Only the caller who begins an attempt is charged for it.
  * @param leaseMs After this long a silent attempt counts as lost and the next caller begins another.
  * @param restMs For this long after a failure no new attempt begins: callers get the failed one's error.
  * @param start Schedules the work; called inside this transaction only when a new attempt begins.
@@ -50,7 +50,7 @@ export async function beginRefresh(
     leaseMs: number;
     restMs?: number;
     caller: Caller;
-    /** The key's row, where it has been read already. */
+    /** The key's row, if it has been read already. */
     found?: Doc<"refreshes"> | null;
   },
   start: (attempt: number) => Promise<unknown>,
@@ -73,8 +73,8 @@ export async function beginRefresh(
 }
 
 /**
- * Begins the work of an attempt that had to wait for its place: nothing is asked for one that was overtaken, or that
- * nobody can be waiting for any more.
+ * Begins the work of an attempt that had to wait for its place, unless it was overtaken or nobody can be waiting any
+ * more.
  * @returns Whether the attempt is still wanted; its lease is then `leaseMs` from now.
  */
 export async function takeRefresh(
@@ -89,7 +89,7 @@ export async function takeRefresh(
   return true;
 }
 
-/** `takeRefresh` for an action. */
+/** `takeRefresh` for actions. */
 export const take = internalMutation({
   args: { key: v.string(), attempt: v.number(), leaseMs: v.number() },
   returns: v.boolean(),
@@ -97,8 +97,8 @@ export const take = internalMutation({
 });
 
 /**
- * Ends an attempt. Call it in the mutation that stores the result, and store nothing when it returns `false`:
- * the attempt was overtaken by a later one.
+ * Ends an attempt. Call it in the mutation that stores the result, and store nothing if it returns `false`: a later
+ * attempt has overtaken this one.
  */
 export async function finishRefresh(
   ctx: MutationCtx,
@@ -110,7 +110,7 @@ export async function finishRefresh(
   return (await endRefresh(ctx, key, attempt, failure, limitedUntil)) !== null;
 }
 
-/** `finishRefresh`, with the row as it was before; `null` where the attempt was overtaken. */
+/** `finishRefresh`, with the row as it was before; `null` if the attempt was overtaken. */
 export async function endRefresh(
   ctx: MutationCtx,
   key: string,
@@ -134,7 +134,7 @@ export async function endRefresh(
   return row;
 }
 
-/** Epoch ms; 0 where no attempt runs. */
+/** Epoch ms; 0 if no attempt runs. */
 function leaseOf({ leaseUntil = 0 }: Doc<"refreshes">): number {
   return leaseUntil;
 }
@@ -149,9 +149,9 @@ function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
 
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
- * @returns `done`, or `late` when the deadline came first (the work continues).
- * @throws AppError `upstream` when the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` when the
- * day's budget had come to its end.
+ * @returns `done`, or `late` if the deadline came first (the work continues).
+ * @throws AppError `upstream` if the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` if the
+ * day's budget was used up.
  */
 export async function awaitRefresh(
   ctx: ActionCtx,
@@ -203,7 +203,7 @@ export function failureOfAttempt({
 const vFailed = v.object({
   state: v.literal("failed"),
   failure: v.string(),
-  /** Epoch ms: until then nobody asks again. */
+  /** Epoch ms until which no new attempt begins. */
   restsUntil: v.number(),
   limitedUntil: v.optional(v.number()),
 });
@@ -214,7 +214,7 @@ const vOutcome = v.union(
 );
 type Outcome = Infer<typeof vOutcome>;
 
-/** How the given attempt at a key stands; a later attempt's end counts as its own. */
+/** The state of an attempt at a key; the end of a later attempt counts too. */
 export const outcome = internalQuery({
   args: vTicket,
   returns: vOutcome,
@@ -230,7 +230,7 @@ async function outcomeOf(ctx: QueryCtx, { key, attempt }: Ticket): Promise<Outco
   return { state: "failed", failure, restsUntil: failedAt + restMs, ...limited };
 }
 
-/** The key's row: its `doneAt` says when the latest result was stored, which is not read for it. */
+/** The key's row. Its `doneAt` says when the latest result was stored; the result itself is not read. */
 export async function findRefresh(ctx: QueryCtx, key: string) {
   return getOneFrom(ctx.db, "refreshes", "by_key", key);
 }

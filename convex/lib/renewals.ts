@@ -11,18 +11,18 @@ import { type Ticket, vPayer } from "./tables";
 import { end, open, telling, vFailure, vJob, type Job } from "./work/jobs";
 import { placeOf, type Place } from "./work/lanes";
 
-/** Refreshes (`lib/refreshes`) of what a model makes: in the lane of whoever asked, within the day's budget. */
+/** Refreshes (`lib/refreshes`) of models' output: in the lane of the caller, within the day's budget. */
 
-/** What the action is given besides arguments of its own: the attempt at the key, and whose budget it spends. */
+/** What the action gets besides its own arguments: the attempt at the key, and the payer. */
 export const vTurn = { key: v.string(), attempt: v.number(), payer: vPayer };
 type Turn = ObjectType<typeof vTurn>;
 
-/** The attempt that a result is of. */
+/** The attempt that a result belongs to. */
 export const vResultOf = v.object({ key: v.string(), attempt: v.number(), job: vJob });
 
 /**
- * Begins a refresh, or joins the one under way. The action takes the attempt up with `refreshes.take`, and may throw.
- * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
+ * Begins a refresh, or joins the running one. The action takes the attempt with `refreshes.take`, and may throw.
+ * @throws AppError `rate_limited`, also when too many requests wait or the day's budget is used up.
  */
 export async function beginInLane<Args extends Record<string, Value>>(
   ctx: MutationCtx,
@@ -43,7 +43,7 @@ export async function beginInLane<Args extends Record<string, Value>>(
   });
 }
 
-/** Ends the work and its attempt. Call it in the mutation that stores the result, and store nothing when it is `false`. */
+/** Ends the work and its attempt. Call it in the mutation that stores the result, and store nothing if it returns `false`. */
 export async function finishInLane(
   ctx: MutationCtx,
   { key, attempt, job }: Infer<typeof vResultOf>,

@@ -9,17 +9,14 @@ const BILLED = ["llm", "sentiment", "agentApi"] as const;
 export const vBilled = v.union(...BILLED.map((provider) => v.literal(provider)));
 
 const UNBILLED = ["tickers", "swap", "chain", "facilitator", "messenger", ...PUBLIC_SOURCES] as const;
-/** The outside services, as `providers/` has them. */
+/** The outside services. */
 export const vProvider = v.union(...[...BILLED, ...UNBILLED].map((provider) => v.literal(provider)));
 
-/**
- * Whose money a call is; `lab`: the shadow arms of the signals; `shift`: what a shift that has begun makes, paid for by whoever
- * started it.
- */
+/** Who pays for a call; `lab`: the signals' shadow arms; `shift`: calls of a running shift, paid for by the user who started it. */
 const CLASSES = ["service", "lab", "paid", "shift", "signedIn", "anonymous"] as const;
 export const vPayingClass = v.union(...CLASSES.map((payer) => v.literal(payer)));
 
-/** Callers by whom of their class it is (`lib/limits/shares`). Work that an earlier version began names their class alone. */
+/** A class, and the caller within it (`lib/limits/shares`). Work of earlier versions names the class alone. */
 export const vPayer = v.union(
   vPayingClass,
   v.object({
@@ -28,14 +25,14 @@ export const vPayer = v.union(
   }),
 );
 
-/** What long work may cost from now on, in millionths of a USD, and the day whose budget it was taken from. */
+/** The remaining prepayment of long work, in millionths of a USD, and the day whose budget it was taken from. */
 export const vPrepaid = v.object({ day: v.string(), llm: v.number(), sentiment: v.number() });
 
 /** An attempt at a key, to wait for. */
 export const vTicket = v.object({
   key: v.string(),
   attempt: v.number(),
-  /** The caller has begun it, and was counted for that. */
+  /** The caller began it, and was counted for that. */
   isNew: v.optional(v.boolean()),
 });
 export type Ticket = Infer<typeof vTicket>;
@@ -52,17 +49,17 @@ export const libTables = {
     attempt: v.number(),
     /** When the latest attempt began, epoch ms. */
     beganAt: v.number(),
-    /** Epoch ms until which the running attempt owns the key; absent when none runs, 0 on rows of earlier versions. */
+    /** Epoch ms until which the running attempt owns the key; absent if none runs, 0 on rows of earlier versions. */
     leaseUntil: v.optional(v.number()),
     /** Epoch ms: when the latest result was stored; absent on rows of earlier versions. */
     doneAt: v.optional(v.number()),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
-    /** Epoch ms: it failed because the day's budget was used up, which is whole again then. */
+    /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
-    /** For this many ms after that no new attempt begins, where it is not as long as usual. */
+    /** How long no new attempt begins after that, in ms, if not the usual time. */
     restMs: v.optional(v.number()),
   })
     .index("by_key", ["key"])
@@ -81,12 +78,12 @@ export const libTables = {
    * end of every action that asked one. Dies after two days.
    */
   providerCalls: defineTable({
-    /** Where its 5 minutes begin, epoch ms. */
+    /** The start of its 5 minutes, epoch ms. */
     bucket: v.number(),
-    /** Several rows count together, so that actions which end at the same time do not wait for one another. */
+    /** Several rows count together, so that actions which end at the same time do not conflict. */
     part: v.optional(v.number()),
     counts: v.optional(v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }))),
-    /** On rows of earlier versions, of one provider each, for the two days that they live. */
+    /** Only on rows of earlier versions, which are of one provider each; they live for two days. */
     provider: v.optional(vProvider),
     shard: v.optional(v.number()),
     calls: v.optional(v.number()),
@@ -103,7 +100,7 @@ export const libTables = {
     day: v.string(),
     payer: vPayingClass,
     provider: vBilled,
-    /** Several rows count together, so that calls made at the same time do not wait for one another. */
+    /** Several rows count together, so that simultaneous calls do not conflict. */
     shard: v.number(),
     /** Millionths of a USD. */
     micros: v.number(),
@@ -114,13 +111,13 @@ export const libTables = {
    * `lib/limits/shares`. Dies after two days.
    */
   shares: defineTable({
-    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: what strangers take one by one. */
+    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: pools from which strangers take one at a time. */
     pool: v.string(),
-    /** Epoch ms: when the window begins. */
+    /** The start of the window, epoch ms. */
     window: v.number(),
-    /** A caller's address, token or own chat, hashed; `all 3`: everybody, in one of several rows. */
+    /** A caller's address, token or own chat, hashed; `all 3`: one of several rows for everybody. */
     holder: v.string(),
-    /** Millionths of a USD, or how many. */
+    /** Millionths of a USD, or a count. */
     amount: v.number(),
   })
     .index("by_pool", ["pool", "window", "holder"])
@@ -131,12 +128,12 @@ export const libTables = {
    * caller takes over the row of a lost one.
    */
   crowdPlaces: defineTable({
-    /** The place's number: one row each. */
+    /** The place's number; each has at most one row. */
     shard: v.number(),
-    /** Who waits, hashed, and the network around an IPv6 address. Absent where nobody knows. */
+    /** The caller, hashed, and the network around an IPv6 address. Absent if unknown. */
     holder: v.optional(v.string()),
     around: v.optional(v.string()),
-    /** Epoch ms: from then on it counts as lost. */
+    /** Epoch ms; after this it counts as lost. */
     until: v.number(),
   })
     .index("by_shard", ["shard", "until"])
@@ -163,16 +160,16 @@ export const libTables = {
   }).index("by_gateway", ["gateway"]),
 
   /**
-   * What was done with keys and money: who, what, when. Written by `lib/records/audit.ts` in the transaction that does it;
+   * Acts with keys and money: who, what, when. Written by `lib/records/audit.ts` in the transaction that does it;
    * append-only, without secrets. Kept.
    */
   auditEvents: defineTable({
     at: v.number(),
-    /** The user for whom it was done, the payer's address where no user was named, or "": the operator. */
+    /** The user for whom it was done, the payer's address if no user was named, or "" for the operator. */
     actor: v.string(),
     /** `key created`, `key rotated`, `transaction signed`, `permit signed`, `payment accepted`, `nonces repaired`. */
     action: v.string(),
-    /** The wallet, transaction, key or claim id it was done to. */
+    /** The id of the wallet, transaction, key or claim. */
     subject: v.string(),
     detail: v.optional(v.string()),
   })
@@ -184,7 +181,7 @@ export const libRecords: RecordsOf<typeof libTables> = {
   refreshes: {
     keep: {
       days: 1,
-      why: "nobody waits for an attempt of yesterday",
+      why: "nobody waits for yesterday's attempt",
       aged: older("beganAt"),
       ended: ({ leaseUntil = 0 }, before) => leaseUntil < before,
     },

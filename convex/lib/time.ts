@@ -7,35 +7,35 @@ export const DAY = 24 * HOUR;
 /** Later than any moment. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** The beginning of the minute of `ms`: queries that are asked for a whole minute's answers are answered from the cache. */
+/** The start of the minute of `ms`: queries with the same minute as argument are answered from the cache. */
 export function wholeMinute(ms: number): number {
   return Math.floor(ms / MINUTE) * MINUTE;
 }
 
 /**
- * Now, to ten seconds: for queries that ask what is so by now. Their own clock may be some seconds late, where the platform
- * answers from its cache, and it answers from there those that ask for the same.
+ * Now, rounded to ten seconds, as an argument of queries. A query's own clock may be seconds late because the platform
+ * caches answers; with a rounded argument, equal queries share the cache.
  */
 export function roundedNow(): number {
   return Math.floor(Date.now() / (10 * SECOND)) * 10 * SECOND;
 }
 
-/** An epoch-milliseconds moment as an ISO 8601 UTC string. */
+/** A time in epoch milliseconds as an ISO 8601 UTC string. */
 export function iso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }
 
-/** The UTC day of an epoch-milliseconds moment: `2026-01-05`. */
+/** The UTC day of a time in epoch milliseconds: `2026-01-05`. */
 export function dayOf(ms: number): string {
   return iso(ms).slice(0, "2026-01-05".length);
 }
 
-/** Resolves after `ms` of the application's clock. Not for queries and mutations, where the platform has no timers. */
+/** Resolves after `ms` of the application's clock. Not for queries and mutations, in which the platform has no timers. */
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** A promise's value, or `null` when the deadline comes first. */
+/** A promise's value, or `null` if the deadline comes first. */
 export async function within<Value>(deadline: AbortSignal, promise: Promise<Value>): Promise<Value | null> {
   let end: () => void = () => undefined;
   const late = new Promise<null>((resolve) => (end = () => resolve(null)));
@@ -44,12 +44,12 @@ export async function within<Value>(deadline: AbortSignal, promise: Promise<Valu
   try {
     return await Promise.race([promise, late]);
   } finally {
-    // Every look at a slow chain would leave one behind.
+    // Otherwise every wait for a slow chain would leave a listener behind.
     deadline.removeEventListener("abort", end);
   }
 }
 
-/** The same for work that is given up at its deadline: what `late` makes of it is thrown then. */
+/** The same for work that is given up at its deadline: then it throws the result of `late`. */
 export async function unlessLate<Value extends object>(
   work: Promise<Value>,
   deadline: AbortSignal,
@@ -60,13 +60,13 @@ export async function unlessLate<Value extends object>(
   return value;
 }
 
-/** After this much of a wait, the pauses between its looks begin to grow. */
+/** After this much waiting, the pauses grow. */
 const EAGER_MS = 2 * SECOND;
 const LONGEST_PAUSE_MS = SECOND;
 
 /**
- * The pauses between looks at a row that others change: short at first, when most is done, then a tenth of what has been
- * waited, at most a second. A look is a call that the deployment's owner pays for.
+ * The pauses between reads of a row that others change: short at first, when most work ends, then a tenth of the time
+ * waited, at most a second. Each read is a call that the deployment's owner pays for.
  * @param first In ms.
  */
 export function createPauses(first: number): () => Promise<void> {

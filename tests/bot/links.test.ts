@@ -166,7 +166,9 @@ test.for([
 
 test("a code that nobody can check is refused at once, and no update is lost in a group", async () => {
   const app = createBotApp({ env: { WALLET_ENCRYPTION_KEY: "" } });
-  expect(await say(app, "/connect ABCDEFGH")).toEqual(["That does not work here just now. It is noted."]);
+  expect(await say(app, "/connect ABCDEFGH")).toEqual([
+    "That does not work right now. The problem has been recorded.",
+  ]);
   const inGroup = await say(app, `/connect@${BOT_NAME} ABCDEFGH`, { chat: GROUP });
   expect(inGroup).toEqual([expect.stringContaining("in a private chat only")]);
 });

@@ -158,7 +158,7 @@ describe("one caller's quick successions", () => {
     const statuses = answers.map(({ status }) => status);
     expect(new Set(answers.flatMap(({ body }) => body.error ?? []))).toEqual(
       new Set([
-        "As many requests from your network address are waiting for an answer as may at a time: try again when one of them is answered",
+        "Too many requests from your network address are waiting for an answer: try again when one of them is answered",
       ]),
     );
     expect(statuses.filter((status) => status === 200)).toHaveLength(2);

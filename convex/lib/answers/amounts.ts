@@ -1,17 +1,17 @@
 import { MAGNITUDES } from "../money/magnitudes";
 
 /**
- * Amounts as people and models write them: `$14.5M`, `1.2bn`, `3,4 Mio`, `1,234.50`, `1.234.567,89`, `12 %`. What can be
- * read in two ways is no amount.
+ * Amounts as people and models write them: `$14.5M`, `1.2bn`, `3,4 Mio`, `1,234.50`, `1.234.567,89`, `12 %`. A text
+ * that can be read in two ways is not an amount.
  */
 
-/** Whoever writes these writes decimals behind a comma. */
+/** These words come with a decimal comma. */
 const WITH_DECIMAL_COMMA = new Set(["tsd", "mio", "millionen", "mrd", "milliarde", "milliarden"]);
 
 /**
- * The number in a text: with a sign, US dollars, a percent sign, separators and a magnitude around it.
+ * The number in a text that may have a sign, US dollars, a percent sign, separators and a magnitude around it.
  * @returns `undefined` for everything else: other units, ranges, words, and a figure such as `1,234M`, whose comma may
- * stand before thousands or before decimals.
+ * separate thousands or decimals.
  */
 export function amountIn(text: string): number | undefined {
   const plain = text
@@ -29,7 +29,7 @@ export function amountIn(text: string): number | undefined {
   if (magnitude === undefined || (exponent !== undefined && magnitude > 0)) return undefined;
   const digits = decimalOf(figure.trimEnd(), word);
   if (digits === undefined) return undefined;
-  // Shifted as text: a product would have the rounding of binary fractions.
+  // Shifted as text: multiplying would add the rounding of binary fractions.
   const amount = Number(`${sign}${digits}e${exponent ?? magnitude}`);
   return Number.isFinite(amount) ? amount : undefined;
 }

@@ -2,17 +2,17 @@ import * as z from "zod";
 import { wellFormed } from "../text/strings";
 
 /**
- * The parts that models' answers are made of. Each is plain JSON of the kind it is in the answer, so that a schema can
- * tell it whole; then it brings what `lib/answers` has read into the form that is stored.
+ * The parts of models' answers. Each is plain JSON in the answer, so that a schema can describe it, and then converts
+ * what `lib/answers` has read into the stored form.
  */
 
-/** Nothing is worth more: what claims to be is a slip of units. */
+/** Nothing is worth more; a larger number is a mistake in the unit. */
 const MAX_USD = 1e15;
 
 /** A price or a worth in USD: positive. */
 export const usd = z.number().positive().max(MAX_USD);
 
-/** The same where it may be unknown: what cannot be a worth is no knowledge. */
+/** The same, where it may be unknown: a number that cannot be a value counts as unknown. */
 export const usdOrNull = z
   .number()
   .nullable()
@@ -21,10 +21,10 @@ export const usdOrNull = z
 /** A rank: 1, 2, 3, … */
 export const rank = z.number().int().positive();
 
-/** A short piece of text, trimmed, never empty, well-formed whatever escapes it came with. */
+/** A short text, trimmed, never empty, and well-formed whatever escapes it contained. */
 export const text = (max: number) => z.string().overwrite(wellFormed).trim().min(1).overwrite(cutTo(max));
 
-/** A short piece of text on one line, so that in a message it cannot pass for lines of its own. */
+/** A short text on one line, so that it cannot imitate other lines of a message. */
 export const line = (max: number) =>
   z
     .string()

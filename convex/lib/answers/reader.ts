@@ -5,16 +5,16 @@ import { amountIn } from "./amounts";
 import { wireSchema, type ObjectSchema, type WireSchema } from "./schema";
 
 /**
- * How a model's answer is read: tolerantly where only the writing differs (fences and prose around it, keys and words in
- * another case, numbers as text, keys that nobody asked for), strictly in everything else.
+ * Reads a model's answer: tolerant of form (code fences and prose around it, keys and words in another case, numbers as
+ * text, extra keys), strict in everything else.
  */
 
 export type Reading<Value> = { value: Value } | { problem: string };
 
 /**
- * Reads the JSON value in a text, without links and addresses that are not in `known`. `problem` names everything that is
- * wrong, each path once.
- * @param known What the model was told, and what its sources cite.
+ * Reads the JSON value in a text, without links and addresses that are not in `known`. `problem` names everything that
+ * is wrong, each path once.
+ * @param known The prompt, and what its sources cite.
  */
 export function readAnswer<Shape extends z.ZodType>(
   shape: Shape,
@@ -33,7 +33,7 @@ export function readValue<Shape extends z.ZodType>(shape: Shape, json: unknown):
   return parsed.success ? { value: parsed.data } : { problem: problemsOf(parsed.error) };
 }
 
-/** `{"result": {…}}`: a single key that nobody asked for, around what was asked for. */
+/** `{"result": {…}}`: a single extra key around the answer. */
 function unwrapped(json: unknown, schema: ObjectSchema): unknown {
   if (!isObject(json)) return json;
   const [only, ...others] = Object.entries(json);
@@ -43,14 +43,14 @@ function unwrapped(json: unknown, schema: ObjectSchema): unknown {
   return !asked && isObject(inner) ? inner : json;
 }
 
-/** The value with keys, words and numbers written as the schema has them. What does not fit stays, to be refused. */
+/** The value with keys, words and numbers spelled as in the schema. What does not fit stays, and is refused later. */
 function fitted(value: unknown, schema: WireSchema): unknown {
   if ("anyOf" in schema) {
     const [inner] = schema.anyOf;
     if (value === undefined || isNothing(value)) return null;
     const read = fitted(value, inner);
     const isNumber = "type" in inner && (inner.type === "number" || inner.type === "integer");
-    // A figure that cannot be read is not known.
+    // A figure that cannot be read is unknown.
     return isNumber && typeof read === "string" ? null : read;
   }
   switch (schema.type) {
@@ -77,7 +77,7 @@ function fittedObject(value: Record<string, unknown>, schema: ObjectSchema): Rec
   );
 }
 
-/** What stands under a key, or under the one key that is the same in another spelling: two such keys say nothing. */
+/** The value of a key, or of the one key that differs only in spelling; with two such keys there is none. */
 function valueAt(value: Record<string, unknown>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name];
   const alike = Object.keys(value).filter((key) => sameWord(key, name));
@@ -85,7 +85,7 @@ function valueAt(value: Record<string, unknown>, name: string): unknown {
   return key === undefined || alike.length > 1 ? undefined : value[key];
 }
 
-/** `change24h`, `change_24h`, `Change 24H` are one word. */
+/** Whether two keys are the same word: `change24h`, `change_24h`, `Change 24H`. */
 function sameWord(a: string, b: string): boolean {
   const bare = squashed(a);
   return bare !== "" && bare === squashed(b);
@@ -102,13 +102,13 @@ function isNothing(value: unknown): boolean {
   );
 }
 
-/** A number where text is asked for, as a person would write it; one that needs an exponent stays a number. */
+/** A number where text is expected, as a person would write it; one that needs an exponent stays a number. */
 function plainDecimal(value: number): string | number {
   const text = String(value);
   return text.includes("e") ? value : text;
 }
 
-/** Every problem, each path once: items of a list that have the same one are named together. */
+/** Every problem, each path once; list items with the same problem are named together. */
 function problemsOf(error: z.ZodError): string {
   const byPath = new Map<string, { message: string; places: number[] }>();
   for (const { path, message } of error.issues) {
@@ -127,9 +127,9 @@ function problemsOf(error: z.ZodError): string {
     .join("; ");
 }
 
-/** Stands for the places in a list until all are known; no key of a schema holds it. */
+/** Placeholder for list indexes until all are known; no key of a schema contains it. */
 const PLACES = "\u0000";
-/** Of more, the number says enough. */
+/** Further ones are only counted. */
 const NAMED_PLACES = 8;
 
 function written(part: PropertyKey, text: string): string {

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 /**
- * A shape as a model is told it: a JSON schema that strict structured outputs take (every part typed, every property
- * required, nothing else allowed, no keyword beyond these). Limits of length, range and pattern are not among them: they
- * are checked when the answer is read.
+ * A shape as a JSON schema for strict structured outputs (every part typed, every property required, nothing else
+ * allowed, no keyword beyond these). Limits of length, range and pattern are not included: they are checked when the
+ * answer is read.
  */
 export type WireSchema = ObjectSchema | ArraySchema | WordSchema | PlainSchema | NullableSchema;
 
@@ -34,12 +34,12 @@ export function wireSchema(shape: z.ZodType): ObjectSchema {
   if (earlier !== undefined) return earlier;
   const schema = schemaOf(z.toJSONSchema(shape, { io: "output" }));
   if (!("type" in schema) || schema.type !== "object")
-    throw new Error("The shape asked of a model is no object");
+    throw new Error("The shape for a model must be an object");
   made.set(shape, schema);
   return schema;
 }
 
-/** One call asks for it to tell it, and again to read the answer. */
+/** Each call needs it twice: for the prompt, and to read the answer. */
 const made = new WeakMap<z.ZodType, ObjectSchema>();
 
 function schemaOf(json: unknown): WireSchema {
@@ -49,13 +49,13 @@ function schemaOf(json: unknown): WireSchema {
   if (choices.length > 0) {
     const [inner, none, ...others] = choices;
     if (others.length > 0 || keywords.parse(none).type !== "null")
-      throw new Error("The shape asked of a model has a union");
+      throw new Error("The shape for a model must not have a union");
     return { ...described, anyOf: [schemaOf(inner), { type: "null" }] };
   }
   switch (type) {
     case "object": {
       if (properties === undefined)
-        throw new Error("The shape asked of a model has an object without fixed keys");
+        throw new Error("The shape for a model must not have an object without fixed keys");
       const entries = Object.entries(properties).map(([name, part]) => [name, schemaOf(part)] as const);
       const required = entries.map(([name]) => name);
       return {

@@ -1,8 +1,8 @@
 import type { ObjectSchema, WireSchema } from "./schema";
 
 /**
- * The form of an answer in words, for the prompt: a gateway may drop the schema that is sent beside it.
- * A placeholder such as `<number, USD>` says kind and unit; what a list or a part as a whole is, stands in lines below.
+ * The form of an answer in words, for the prompt, because a gateway may drop the schema. A placeholder such as
+ * `<number, USD>` names kind and unit; the lines below the form describe lists and nested parts.
  */
 export function formOf(schema: ObjectSchema): string {
   return [
@@ -44,7 +44,7 @@ function placeholder(schema: WireSchema, description: string | undefined, orNull
   return `<${kind}${orNull}${description === undefined ? "" : `, ${description}`}>`;
 }
 
-/** What the parts are that have no placeholder of their own. */
+/** Descriptions of the parts that have no placeholder. */
 function notesOf(schema: WireSchema, path: readonly string[]): string[] {
   const inner = "anyOf" in schema ? schema.anyOf[0] : schema;
   if ("anyOf" in inner || (inner.type !== "object" && inner.type !== "array")) return [];

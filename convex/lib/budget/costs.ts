@@ -1,11 +1,11 @@
 import { setting } from "../env";
 
 /**
- * What a call of a provider that bills costs, in millionths of a USD. The one place with prices: those of the providers'
- * public lists in August 2026, without discounts for repeated prompts.
+ * What a provider's call costs, in millionths of a USD. All prices are here: those of the providers' public lists in
+ * August 2026, without discounts for repeated prompts.
  */
 
-/** USD per million tokens, by how the model's name begins; the first that fits. Equal to millionths of a USD per token. */
+/** USD per million tokens (which equals millionths of a USD per token), by the start of the model's name; the first match counts. */
 const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: number])[] = [
   ["claude-haiku", 1, 5],
   ["claude-sonnet", 3, 15],
@@ -21,25 +21,25 @@ const TOKEN_PRICES: readonly (readonly [start: string, input: number, output: nu
   ["qwen", 0.6, 3.6],
   ["kimi", 0.6, 3],
 ];
-/** A model that is not in the table counts as a dear one. */
+/** A model that is not in the table counts as an expensive one. */
 const UNKNOWN_PRICE = { input: 5, output: 25 };
 
 /** A post that the sentiment model's search fetches: 5 USD per thousand. */
 const POST_MICROS = 5_000;
 /** Posts that a search usually fetches. */
 const USUAL_POSTS = 5;
-/** What the sentiment model usually reads and writes for one answer. */
+/** Usual tokens of the sentiment model for one answer. */
 const USUAL_SENTIMENT_TOKENS = { input: 4_000, output: 4_000 };
-/** A prompt of the agent API, which names no price: what its plan comes to. */
+/** A prompt of the agent API, which publishes no price: estimated from its plan. */
 const AGENT_PROMPT_MICROS = 50_000;
 
-/** Few texts have more tokens than one for three characters. */
+/** Few texts have more than one token per three characters. */
 const CHARS_PER_TOKEN = 3;
 
 /** Tokens of a call. */
 export type Usage = { input: number; output: number };
 
-/** What a provider has told of a call's tokens. A sum without its parts is taken for output, the dearer kind. */
+/** The tokens of a call, as its provider reported them. A sum without its parts counts as output, the dearer kind. */
 export function usageOf(
   total: number,
   input: number | null | undefined,
@@ -48,17 +48,17 @@ export function usageOf(
   return { input: input ?? 0, output: output ?? Math.max(0, total - (input ?? 0)) };
 }
 
-/** A completion of a model of the gateway's, by its usage. */
+/** The cost of a gateway completion, by its usage. */
 export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
   return tokensCost(model, usage);
 }
 
-/** The most that a completion may cost: the whole answer allowed, to a prompt of that many characters. */
+/** The most that a completion may cost: the longest allowed answer to a prompt of so many characters. */
 export function dearestCompletion(promptChars: number, maxTokens: number, model?: string): number {
   return completionCost({ input: Math.ceil(promptChars / CHARS_PER_TOKEN), output: maxTokens }, model);
 }
 
-/** An answer of the sentiment model, by its usage and the posts it fetched. */
+/** The cost of an answer of the sentiment model, by its usage and the posts it fetched. */
 export function sentimentCost(usage: Usage, posts: number): number {
   return tokensCost(setting("SENTIMENT_MODEL"), usage) + posts * POST_MICROS;
 }

@@ -21,16 +21,16 @@ import { vBilled, vPayer, vPayingClass, vPrepaid } from "../tables";
 import { DAY, dayOf, iso } from "../time";
 
 /**
- * The day's budget: `DAILY_BUDGET_USD` for each provider that bills. A call is asked for before it is made, and counted by
- * its usage behind it. Amounts are in millionths of a USD; days are UTC.
+ * The day's budget: `DAILY_BUDGET_USD` for each provider that bills. Money is held before each call and settled by its
+ * usage afterwards. Amounts are in millionths of a USD; days are UTC.
  *
- * Strangers and signed-in users have a share each, and no more; and of what is left there, each of them a tenth
- * (`lib/limits/shares`). The rest is kept for what they cannot make more of: the service's own work, which the clock bounds, and
- * paid reports, which pay for themselves. Neither is ever refused. Half of that rest is the most that the signals' shadow
- * arms may take: nobody waits for them.
+ * Strangers and signed-in users have a share each; each caller may have a tenth of what is left in it
+ * (`lib/limits/shares`). The rest is kept for the service's own work, which the clock bounds, and for paid reports,
+ * which pay for themselves. Neither is ever refused. The signals' shadow arms may take at most half of that rest,
+ * because nobody waits for them.
  */
 
-/** Whose money a call is: the service's own work, a paid report, or the caller who asked for it. */
+/** Who pays for a call: the service, a paid report, or the caller who asked for it. */
 export type Payer = Infer<typeof vPayer>;
 type Class = Share["payer"];
 /** The classes of callers. */
@@ -40,7 +40,7 @@ export type Billed = Infer<typeof vBilled>;
 
 /** What a class of callers may spend of a provider's budget; a class that is not here is never refused. */
 const SHARES: Partial<Record<Class, number>> = { anonymous: 0.4, signedIn: 0.4, lab: 0.1 };
-/** From here on whoever watches is told: of a provider's budget, or of a class of callers' share in it. */
+/** From here on the operator is warned: of a provider's budget, or of a class of callers' share in it. */
 export const NEARLY_USED = 0.8;
 const MICROS = 1_000_000;
 const CENT = MICROS / 100;
@@ -50,28 +50,28 @@ const ROWS_OF_DAY = 3 * 6 * SHARDS;
 
 const vAmount = { payer: vPayer, provider: vBilled, micros: v.number() };
 const vHeld = v.object({ day: v.string(), shard: v.number() });
-/** What was paid for in advance and is not used up. */
+/** Money that was paid in advance and is not used up. */
 export type Prepaid = Infer<typeof vPrepaid>;
 
 const vShare = { day: v.string(), payer: vPayingClass, provider: vBilled };
 
-/** How much of a budget or of a class's share in it is spent, 0 to 1. */
+/** How much of a budget, or of a class's share in it, is spent: 0 to 1. */
 export type Used = { provider: Billed; whose: string; part: number };
-/** What is spent so far and may be spent, of one provider. */
+/** One provider's budget, and what of it is spent. */
 export type Spent = { limitUsd: number; spentUsd: number; leftUsd: number; by: Record<string, number> };
 
-/** Who pays for calls. Asked before each one. */
+/** Pays for calls; asked before each one. */
 export type Purse = {
   /** @param micros What the call costs at most. @throws AppError `rate_limited` when nothing is left. */
   hold: (provider: Billed, micros: number) => Promise<Hold>;
 };
 /** Money held for a call. */
 type Hold = {
-  /** Counts what the call cost; until then a stranger's or a user's counts with its greatest cost. */
+  /** Replaces the held amount by the real cost. */
   settle: (micros: number) => Promise<void>;
 };
 
-/** For what the operator does by hand, outside a deployment. */
+/** For the operator's own scripts, outside a deployment. */
 export const UNCOUNTED: Purse = { hold: () => Promise.resolve({ settle: () => Promise.resolve() }) };
 
 export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
@@ -79,7 +79,7 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
     hold: async (provider, micros) => {
       const { class: of } = named(payer);
       let counted = 0;
-      // A class that is never refused need not ask: the cost is stored with what its action notes.
+      // A class that is never refused need not ask: its costs are stored with the action's other notes.
       if (SHARES[of] === undefined)
         return {
           settle: (cost) => {
@@ -96,13 +96,13 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
           counted = cost;
           if (more === 0) return;
           const amount = { payer, provider, micros: more, ...held };
-          // Stored beside it: a mutation of its own would be another call.
+          // Stored together with the call counts: a mutation of its own would be another call.
           const noted = takeNoted();
           try {
             await ctx.runMutation(internal.lib.budget.ledger.settle, { ...amount, noted });
           } catch (error) {
             noteAgain(noted);
-            // What has been answered is not lost for its price: the amount held stands.
+            // An answered call is not lost if it cannot be settled: the held amount stands.
             log.error("budget.unsettled", { provider, message: messageOf(error) });
           }
         },
@@ -111,7 +111,7 @@ export function purseOf(ctx: ActionCtx, payer: Payer): Purse {
   };
 }
 
-/** Takes a call's greatest cost out of its payer's share. @throws AppError `rate_limited` */
+/** Holds a call's greatest cost in its payer's share. @throws AppError `rate_limited` */
 export const hold = internalMutation({
   args: vAmount,
   returns: vHeld,
@@ -141,7 +141,7 @@ async function settleNow(
   await addTo(ctx, poolOf(cell), holders, micros);
 }
 
-/** What a share of the day has left, less than nothing where a call cost more than was held for it. */
+/** What is left of a share of the day; negative if a call cost more than was held for it. */
 export const left = internalQuery({
   args: vShare,
   returns: v.number(),
@@ -149,8 +149,8 @@ export const left = internalQuery({
 });
 
 /**
- * Refuses a payer whose share of what the model gateway may cost is used up, before anything is begun for it.
- * @throws AppError `rate_limited`, with the time at which the budget is whole again.
+ * Refuses a payer whose share of the model gateway's budget is used up, before any work begins for it.
+ * @throws AppError `rate_limited`, with the time at which the budget is restored.
  */
 export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void> {
   const { class: of, holders } = named(payer);
@@ -163,10 +163,7 @@ export async function refuseBeyond(ctx: MutationCtx, payer: Payer): Promise<void
     throw refusal(share, "caller");
 }
 
-/**
- * Takes what long work will cost for a while out of its starter's share, all at once. Nothing is taken where it throws.
- * @throws AppError `rate_limited`
- */
+/** Takes the cost of long work out of its starter's share in advance, all or nothing. @throws AppError `rate_limited` */
 export const prepay = internalMutation({
   args: { payer: vPayer, amounts: vPrepaid.omit("day") },
   returns: vPrepaid,
@@ -178,7 +175,7 @@ export const prepay = internalMutation({
   },
 });
 
-/** Gives back what was paid for and is not needed any more. What was taken from an earlier day's budget is gone with it. */
+/** Returns the unused part of a prepayment. A prepayment from an earlier day's budget is lost with that day. */
 export async function giveBack(ctx: MutationCtx, payer: Payer, { day, ...rest }: Prepaid): Promise<void> {
   if (day !== dayOf(Date.now())) return;
   for (const provider of ["llm", "sentiment"] as const)
@@ -199,7 +196,7 @@ export async function spentToday(
     for (const row of rows) {
       if (row.provider === provider) by[row.payer] = (by[row.payer] ?? 0) + row.micros;
     }
-    // What begun shifts really cost was paid for when their stages began.
+    // Calls of a running shift were paid for when its stages began.
     const { shift: _paidAlready, ...counted } = by;
     const spent = sum(Object.values(counted));
     used.push({ provider, whose: "everybody", part: spent / limit });
@@ -219,10 +216,10 @@ export async function spentToday(
 }
 
 /**
- * Takes an amount out of a share: out of one row's part where it fits, else out of what all rows have left together; and
- * out of what its payer may have of that.
+ * Takes an amount out of a share (out of one row's part if it fits, else out of the remainder of all rows) and out of
+ * its payer's part of it.
  * @returns The row on which it is settled.
- * @throws AppError `rate_limited` when there is not as much left.
+ * @throws AppError `rate_limited` when not enough is left.
  */
 async function take(
   ctx: MutationCtx,
@@ -256,7 +253,7 @@ async function takeFrom(ctx: MutationCtx, share: Share, micros: number): Promise
   return shard;
 }
 
-/** What is left of a share, as it was a moment ago: were it read for good, all who spend would wait for one another. */
+/** What is left of a share, from a snapshot that may be a moment old: a current read would make all spenders conflict. */
 async function leftLately(ctx: MutationCtx, share: Share): Promise<number> {
   return ctx.runQuery(internal.lib.budget.ledger.left, share, { useStaleSnapshot: true });
 }
@@ -270,8 +267,8 @@ function poolOf({ provider, payer, day }: Share): { pool: string; window: number
 }
 
 /**
- * What each row's part of a share has left, an even part for each; only where one is not enough are all of them read. Less
- * than nothing where a call cost more than was held for it.
+ * What each row's part of a share has left; the parts are equal, and all rows are read only if one is not enough.
+ * Negative if a call cost more than was held for it.
  */
 async function roomsOf(ctx: QueryCtx, { day, payer, provider }: Share): Promise<number[]> {
   const rows = await ctx.db
@@ -282,7 +279,7 @@ async function roomsOf(ctx: QueryCtx, { day, payer, provider }: Share): Promise<
   return Array.from({ length: SHARDS }, (_, shard) => partOf(payer) - (used.get(shard) ?? 0));
 }
 
-/** What one row's part of a payer's share is; all there is for whom none is set. */
+/** One row's part of a payer's share; the whole budget if the payer has no share. */
 function partOf(payer: Class): number {
   const share = SHARES[payer];
   return share === undefined ? Infinity : Math.floor((budgetMicros() * share) / SHARDS);
@@ -304,7 +301,7 @@ const NAMES: Record<Billed, string> = {
   agentApi: "the agent API",
 };
 
-/** @param what Whether all of the class have used it up, or this caller what one may have of it. */
+/** @param what Whether the whole class has used it up, or this caller its own part. */
 function refusal({ payer, provider }: Omit<Share, "day">, what: "class" | "caller"): AppError {
   const now = Date.now();
   const resetAt = resetAfter(now);

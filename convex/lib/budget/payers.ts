@@ -2,7 +2,7 @@ import type { CallerClass, Payer } from "./ledger";
 import type { Caller } from "../limits/callers";
 import { holdersOf } from "../limits/shares";
 
-/** Whose money a caller's requests are. Thin, as every request loads it: the budget itself is for transactions. */
+/** Who pays for a caller's requests. Kept small because every request loads it; the budget itself is for transactions. */
 
 /** The class of a caller. */
 export function classOf({ signedIn }: Pick<Caller, "signedIn">): CallerClass {

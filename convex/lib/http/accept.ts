@@ -1,17 +1,15 @@
-/** What a caller would rather have, by the `Accept` header (RFC 9110, 12.5.1). Pure. */
+/** Which format a caller prefers, by the `Accept` header (RFC 9110, 12.5.1). Pure. */
 
 type Rating = {
-  /** 0 to 1; 0 is not wanted at all. */
+  /** 0 to 1; 0 means refused. */
   weight: number;
-  /** 2: named itself, 1: by its kind, 0: by anything at all. */
+  /** 2: the exact type, 1: its group (`text/*`), 0: anything. */
   exactness: number;
   /** Its place in the header. */
   place: number;
 };
 
-/**
- * Whether HTML comes before JSON: by weight, else named where JSON is not, else named first. A caller who does not care gets JSON.
- */
+/** Whether the caller prefers HTML to JSON: by weight, then by exactness, then by order. JSON if there is no preference. */
 export function prefersHtml(accept: string | null): boolean {
   const ranges = (accept ?? "").split(",").map((range, place) => ({ ...parsed(range), place }));
   const [html, json] = [rated(ranges, "text", "html"), rated(ranges, "application", "json")];
@@ -28,7 +26,7 @@ function parsed(range: string): { name: string; weight: number } {
   return { name, weight: weight >= 0 && weight <= 1 ? weight : 0 };
 }
 
-/** The most exact range that a type falls under decides. */
+/** The most exact range that matches a type decides. */
 function rated(
   ranges: readonly { name: string; weight: number; place: number }[],
   kind: string,

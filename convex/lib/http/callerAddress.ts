@@ -1,21 +1,18 @@
-/** What limits by network address count by. */
+/** The network address that limits count by. */
 
-/** Callers whose address nobody knows count as one. */
+/** Callers with an unknown address count as one. */
 const UNKNOWN = "unknown";
 
 type Told = {
-  /** The platform's word: its own edge's in the cloud; on a backend of one's own the first entry of `X-Forwarded-For`. */
+  /** The platform's value: in the cloud from its own edge, on a self-hosted backend the first entry of `X-Forwarded-For`. */
   told: string | null;
-  /** The header `X-Forwarded-For`. Each proxy adds to its right end who called it; what stands before is the caller's word. */
+  /** The header `X-Forwarded-For`. Each proxy appends its caller on the right; the caller could have written the rest. */
   forwardedFor: string | null;
-  /** How many proxies of the operator's own stand before the deployment; 0 where the platform's word is good. */
+  /** How many proxies of the operator stand before the deployment; 0 if the platform's value can be trusted. */
   hops: number;
 };
 
-/**
- * The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, since that is what one customer
- * has.
- */
+/** The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, which is what one customer has. */
 export function callerAddress({ told, forwardedFor, hops }: Told): string {
   if (hops === 0 || forwardedFor === null) return network(told ?? "");
   const entries = forwardedFor.split(",");
@@ -35,7 +32,7 @@ function network(entry: string): string {
     .join(".");
 }
 
-/** Without a port, brackets and a zone: some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`. */
+/** An entry without port, brackets and zone: some proxies write `[2001:db8::1]:443` and `192.0.2.1:443`. */
 function bare(entry: string): string {
   const text = entry.trim().slice(0, 64).toLowerCase();
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text);
@@ -51,7 +48,7 @@ function isIpv4(text: string): boolean {
 function groupsOf(text: string): string[] | null {
   const url = /^[0-9a-f:.]+$/.test(text) ? `http://[${text}]` : "";
   if (!URL.canParse(url)) return null;
-  // The parser writes an IPv4 address at its end as two groups, and its longest run of zeros as "::".
+  // The parser writes a trailing IPv4 address as two groups, and the longest run of zeros as "::".
   const [before = [], after = []] = new URL(url).hostname
     .slice(1, -1)
     .split("::")

@@ -17,19 +17,19 @@ export type RequestHead = {
   header: (name: string) => string | null;
 };
 
-/** What a handler knows of the request besides its input. */
+/** What a handler knows of a request besides its input. */
 export type Call = {
   head: RequestHead;
   requestId: string;
   /** The `Idempotency-Key` header, or the body's `idempotencyKey`, when one was sent (1 to 200 characters). */
   idempotencyKey: string | undefined;
-  /** The `userId` as the request names it; `caller.userId`, and the input's, is the account that goes by it. */
+  /** The `userId` as the request names it; `caller.userId` and the input's `userId` are the account that it stands for. */
   named: string | undefined;
-  /** Who is asking, for limits that are charged further in because a cached read is free. */
+  /** Who is asking, for limits that are counted later because a cached read is free. */
   caller: Caller;
 };
 
-/** An answer with headers or a status of its own; a handler that needs none returns the bare value. */
+/** An answer with headers or a status of its own; handlers that need neither return the bare value. */
 export class Reply<Value> {
   constructor(
     readonly value: Value,
@@ -38,44 +38,44 @@ export class Reply<Value> {
   ) {}
 }
 
-/** An answer that was checked and written as JSON when it was stored: it goes out as it is. */
+/** An answer that was checked and written as JSON when it was stored; it is sent unchanged. */
 export class Written {
   constructor(readonly json: string) {}
 }
 
-/** A failure's answer that holds more than `error`. */
+/** A failure whose body has more fields than `error`. */
 export type Failure = {
   when: string;
   /** Fields of its body beside `error`. */
   body?: z.ZodObject;
-  /** Headers it always or sometimes has, by what they say. */
+  /** Headers that it always or sometimes has, with their descriptions. */
   headers?: Readonly<Record<string, string>>;
   example?: unknown;
 };
 
 type Media = "application/json" | "text/html" | "text/plain" | "image/svg+xml";
 
-/** What a reader of the API document is told beyond the schemas. Prose is plain text, with `code` in backticks. */
+/** What the API document says beyond the schemas. Prose is plain text, with `code` in backticks. */
 type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
-  /** What the summary leaves out: what it costs, what continues in the background, what a field means for others. */
+  /** What the summary leaves out: costs, work that continues in the background, what a field means for others. */
   description?: string;
-  /** When it answers 202, in the same form: what is asked for waits. */
+  /** When it answers 202 with the same shape, because the work is waiting. */
   accepted?: string;
   /** When it answers 304, without a body. */
   unchanged?: string;
-  /** One request and its answer, as they are on the wire. */
+  /** One request and its answer, as sent. */
   example?: { input: z.input<Input>; output: z.output<Output> };
-  /** When it fails in ways of its own. What every endpoint, its limit and its keys can answer goes without saying. */
+  /** When it fails in ways of its own. Failures that every endpoint has, or that follow from its limit and keys, are not listed. */
   errors?: { readonly [Code in ErrorCode]?: string | Failure };
-  /** Request headers it reads, by what they are for. */
+  /** Request headers it reads, with their purposes. */
   headers?: Readonly<Record<string, string>>;
-  /** Headers of its success answer, by what they say. */
+  /** Headers of its success answer, with their descriptions. */
   answerHeaders?: Readonly<Record<string, string>>;
-  /** What is not JSON answers its value, a whole text, as it is. */
+  /** For answers other than JSON: the value is the whole text. */
   media?: Media;
 };
 
-/** One endpoint as data: the router, the API document and the proxy's tests are made from these. */
+/** One endpoint as data. The router, the API document and the proxy's tests are made from these. */
 export type Endpoint<
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType = z.ZodType,
@@ -84,7 +84,7 @@ export type Endpoint<
   /** May end with a field of the input, for GETs: `/signals/{id}`. */
   path: `/${string}`;
   summary: string;
-  /** Server variables without which it answers 500 before anything happens. */
+  /** Server variables without which it answers 500 before it does anything. */
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
   guard?: (
@@ -92,12 +92,12 @@ export type Endpoint<
     body: string,
     by: { ctx: ActionCtx; caller: Pick<Caller, "address"> },
   ) => void | Promise<void>;
-  /** Counted once per request, before the handler. Leave out where only some requests cost something. */
+  /** Counted once per request, before the handler. Leave it out if only some requests cost something. */
   limit?: LimitName;
   /**
-   * Refuses callers who may not ask: after the address's limit was counted, and before the user's is. `shown` refuses
-   * nobody, but finds what the caller has shown of who they are: the user's limit is counted by that.
-   * @returns What the caller has shown about the `userId` they name: the handler finds it in `caller`.
+   * Refuses callers without access, after the address's limit was counted and before the user's is. `shown` refuses
+   * nobody but finds out which credential the caller has shown; the user's limit depends on it.
+   * @returns The caller's credential for the `userId` they name; the handler finds it in `caller`.
    */
   access?: "shown" | ((ctx: ActionCtx, input: z.output<Input>, caller: Caller) => Promise<Credential>);
   /** The query of a GET and the JSON body of a POST alike. */
@@ -108,23 +108,23 @@ export type Endpoint<
     input: z.output<Input>,
     call: Call,
   ) => Promise<z.input<Output> | Reply<z.input<Output>> | Written>;
-  /** The same for people, answered to whoever accepts HTML before JSON: a whole page. */
+  /** The same as a whole page, for clients that accept HTML before JSON. */
   page?: (ctx: ActionCtx, input: z.output<Input>, call: Call) => Promise<Reply<string>>;
 };
 
-/** An endpoint whose schemas' types no longer matter: `handle` closes over them. */
+/** An endpoint whose schema types no longer matter: `handle` closes over them. */
 export type MountedEndpoint = Pick<
   Endpoint,
   "methods" | "path" | "summary" | "needs" | "limit" | "input" | "returns" | keyof Documentation<never, never>
 > & {
-  /** Whether it answers people a page. */
+  /** Whether it also has a page for people. */
   hasPage: boolean;
 } & Answering;
 
 /**
- * Declares an endpoint. The one wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
- * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a `Reply`) or throws an
- * `AppError`; it never builds a Response.
+ * Declares an endpoint. The wrapper does, in this order: request id, size, guard, JSON and schema, the address's limit,
+ * access, the user's limit, required server keys, handler, answer's schema, headers. A handler returns a value (or a
+ * `Reply`) or throws an `AppError`; it never builds a Response.
  */
 export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   definition: Endpoint<Input, Output>,
@@ -177,13 +177,13 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
   };
 }
 
-/** A key of the caller's (`account/keys`), hashed. */
+/** The hash of an API key (`account/keys`). */
 function keyIn({ header }: RequestHead): Pick<Caller, "keyHash"> {
   const [, key] = /^bearer\s+(mk_\S+)\s*$/i.exec(header("authorization") ?? "") ?? [];
   return key === undefined ? {} : { keyHash: sha256Hex(key) };
 }
 
-/** A token that is not valid never falls back to the `userId` alone. */
+/** Whether the token is invalid: then the request never falls back to the `userId` alone. */
 function isTokenWrong({ header }: RequestHead, { signedIn }: Caller): boolean {
   return signedIn !== true && /^bearer\s+\S/i.test(header("authorization") ?? "");
 }
@@ -201,7 +201,7 @@ function asReply<Value>(answer: Value | Reply<Value>): Reply<Value> {
   return answer instanceof Reply ? answer : new Reply(answer, {});
 }
 
-/** The one key of a request, in its header or its body. Which of two was meant, nobody can say. */
+/** The idempotency key of a request, from its header or its body; two different ones are refused. */
 function idempotencyKeyOf(request: Request, input: unknown): string | undefined {
   const sent = request.headers.get("idempotency-key")?.trim() ?? "";
   const inBody = textAt(input, "idempotencyKey");
@@ -226,7 +226,7 @@ function textAt(input: unknown, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Whose valid token came along, whatever it opens. */
+/** The identity of a valid token, whatever it gives access to. */
 async function signedIn(ctx: ActionCtx): Promise<Pick<Caller, "signedIn" | "identity">> {
   const known = await ctx.auth.getUserIdentity().catch(() => null);
   return known === null ? {} : { signedIn: true, identity: sha256Hex(known.tokenIdentifier) };

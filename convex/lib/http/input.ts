@@ -2,12 +2,9 @@ import * as z from "zod";
 import { MAX_USER_ID, NOT_SHARED, PRINTABLE, SHARED_ID } from "../records/ids";
 import { inAnyCase, symbolIn, waysToWrite, WRITTEN } from "../money/tokens";
 
-/** Shapes that several endpoints take. Every string is trimmed; messages complete the sentence "<field> …". */
+/** Shapes that several endpoints use. Every string is trimmed; messages complete the sentence "<field> …". */
 
-/**
- * A string of at most `max` characters, counted as code points like JSON Schema's `maxLength`, blanks around it
- * included.
- */
+/** A string of at most `max` characters, counted as code points like JSON Schema's `maxLength`, including surrounding blanks. */
 export function atMost(max: number) {
   return z
     .string("must be a string")
@@ -24,17 +21,17 @@ export function text(max: number) {
 }
 
 /**
- * 1 to 128 printable characters: the caller's only credential, never logged. None of them stands for one that was lost on
- * the way: two ids must not become one.
+ * 1 to 128 printable characters: the caller's only credential, never logged. A replacement character is refused,
+ * because two ids could become one.
  */
 export const userId = text(MAX_USER_ID)
   .regex(PRINTABLE, "must consist of printable characters")
   .refine((id) => id !== SHARED_ID, NOT_SHARED)
   .describe(
-    "The caller's id and only credential, a bearer secret: choose a long random one and keep it; whoever knows it acts for its owner.",
+    "The caller's id and only credential, a bearer secret: choose a long random one and keep it; anyone who knows it can act for its owner.",
   );
 
-/** A token's symbol or name that may be left out; an empty one counts as left out. Which name it is, the sources tell. */
+/** A token's symbol or name that may be left out; an empty one counts as left out. The sources decide which token a name means. */
 export const optionalToken = absentWhenEmpty(
   atMost(60)
     .trim()
@@ -45,7 +42,7 @@ export const optionalToken = absentWhenEmpty(
   "Token to focus on, by its symbol or its name: btc, $BTC, BTC/USDT and Bitcoin all mean BTC, Shiba Inu means SHIB; omit for the whole market.",
 );
 
-/** One of a few tokens, however it is written. */
+/** One of a few tokens, in any spelling. */
 export function tokenOf<const Symbols extends readonly [string, ...string[]]>(
   symbols: Symbols,
   problem: string,
@@ -68,7 +65,7 @@ export const chatId = z
       z
         .string()
         .trim()
-        // One spelling each: the messenger reads 05151 as 5151, and ids have 52 bits.
+        // Only one spelling each: the messenger reads 05151 as 5151, and ids have 52 bits.
         .regex(/^(?:-?[1-9]\d{0,15}|@[A-Za-z0-9_]{4,64})$/, "must be a numeric chat id or @channel"),
       z.int(),
     ],
@@ -77,7 +74,7 @@ export const chatId = z
   .transform(String)
   .describe("Messenger chat: its numeric id (negative for groups), or @channel.");
 
-/** Makes a field optional and treats `""`, `null` and what is `alsoEmpty` as left out. */
+/** Makes a field optional and treats `""`, `null` and the values of `alsoEmpty` as left out. */
 export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty?: string) {
   const isEmpty = (value: unknown) => value === "" || value === null || value === alsoEmpty;
   return z
@@ -85,7 +82,7 @@ export function absentWhenEmpty<Shape extends z.ZodType>(shape: Shape, alsoEmpty
     .meta({ emptyIsAbsent: true });
 }
 
-/** A `userId` that may be left out, as it is where a client sends one that is nobody's. */
+/** An optional `userId`; the shared id that some clients send counts as left out. */
 export const optionalUserId = absentWhenEmpty(userId, SHARED_ID);
 
 /** One of a few symbols, in any case; upper-cased. */
@@ -108,7 +105,7 @@ export function symbolOf<const Symbols extends readonly [string, ...string[]]>(
     });
 }
 
-/** A whole number, as a number or (a query knows nothing else) as its digits. */
+/** A whole number, as a number or as its digits (a query has only text). */
 export function wholeNumber(min: number, max: number) {
   const problem = `must be a whole number from ${min} to ${max}`;
   const shape = z.int(problem).min(min, problem).max(max, problem);
@@ -142,14 +139,14 @@ function inDigits<Shape extends z.ZodType<number>>(
     });
 }
 
-/** The same where it may be left out. @param otherwise What it is then. */
+/** The same, optional. @param otherwise The default. */
 export function wholeNumberOr(otherwise: number, min: number, max: number) {
   return absentWhenEmpty(wholeNumber(min, max)).transform((given) => given ?? otherwise);
 }
 
 /**
- * The input of what moves money: a field that it does not have is refused rather than ignored, as it may have said that
- * nothing should be moved. Messages complete the sentence "<field> …".
+ * Input of endpoints that move money: an unknown field is refused rather than ignored, because it may have meant that
+ * nothing should move. Messages complete the sentence "<field> …".
  */
 export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   const known = Object.keys(fields).join(", ");
@@ -162,7 +159,7 @@ export function closedInput<Fields extends z.core.$ZodLooseShape>(fields: Fields
   });
 }
 
-/** The first of several names under which a field is accepted, moved to its proper name. */
+/** Accepts a field under several names; the first that is present is moved to the proper name. */
 export function withAliases<Shape extends z.ZodType>(aliases: Record<string, string>, shape: Shape) {
   const rename = (value: unknown) => {
     if (typeof value !== "object" || value === null) return value;
@@ -180,5 +177,5 @@ export function withAliases<Shape extends z.ZodType>(aliases: Record<string, str
 export const idempotencyKey = absentWhenEmpty(
   text(200).regex(/^[^\uFFFD]+$/, "must consist of whole characters"),
 ).describe(
-  "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; where both are sent, they must not differ.",
+  "Repeating a call with the same key returns its first outcome. The Idempotency-Key header is the same; if both are sent, they must not differ.",
 );

@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-/** JSON Schema (draft 2020-12) of the zod schemas: of what is accepted ("input"), or of what is answered ("output"). */
+/** JSON Schema (draft 2020-12) of the zod schemas, for input and output. */
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /**
- * What zod cannot tell by itself about the values a schema accepts; put on it with `.meta()`.
- * `accepts` replaces the derived schema; `emptyIsAbsent` adds `""` and `null`; `aliases` adds further names of fields.
+ * What zod cannot know about the values that a schema accepts; attached with `.meta()`. `accepts` replaces the derived
+ * schema; `emptyIsAbsent` adds `""` and `null`; `aliases` adds further names of fields.
  */
 const hintsShape = z.object({
   accepts: z.custom<() => JsonSchema>((value) => typeof value === "function").optional(),
@@ -17,13 +17,13 @@ type Hints = z.output<typeof hintsShape>;
 
 declare module "zod" {
   interface GlobalMeta extends Hints {
-    /** Characters (code points) that a `text` may have. */
+    /** The most characters (code points) of a `text`. */
     maxLength?: number;
   }
 }
 
 const ABSENT: JsonSchema = { enum: ["", null], description: "As if left out." };
-/** Blanks around a text are cut off before it is looked at. */
+/** Blanks around a text are trimmed before it is checked. */
 const BLANKS = String.raw`\s*`;
 
 export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSchema {
@@ -36,20 +36,20 @@ export function jsonSchemaOf(schema: z.ZodType, io: "input" | "output"): JsonSch
   return json;
 }
 
-/** Runs once for every inner schema, the innermost first; what it changes is inherited by the wrappers around. */
+/** Runs once for every inner schema, innermost first; wrappers inherit its changes. */
 function refine(schema: z.core.$ZodType, json: JsonSchema, io: "input" | "output"): void {
   const { accepts, emptyIsAbsent, aliases } = takeHints(json);
-  // Any key is a text.
+  // Any key is text.
   if (typeof json.propertyNames === "object" && Object.keys(json.propertyNames).join() === "type") {
     delete json.propertyNames;
   }
-  // The format says it; zod's own pattern for it is a screenful.
+  // The format says it; zod's own pattern for it fills a screen.
   if (json.format === "date-time") delete json.pattern;
   if (io === "output") {
     if (json.type === "integer") dropSafeBounds(json);
     return;
   }
-  // Makers of clients take a field with a default for one that is always there: its description tells what it is then.
+  // Client generators treat a field with a default as always present, so its description names the default instead.
   delete json.default;
   if (isString(schema) && isTrimmed(schema)) allowBlanks(json);
   if (accepts !== undefined) replace(json, accepts());
@@ -63,13 +63,13 @@ function takeHints(json: JsonSchema): Hints {
   return hints;
 }
 
-/** zod bounds every integer by what a double holds exactly, which readers of an answer do not need. */
+/** Drops zod's bounds of safe integers; readers of an answer do not need them. */
 function dropSafeBounds(json: JsonSchema): void {
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
 }
 
-/** By its kind: naming the class would put all of zod's core into the bundle. */
+/** By its kind: naming the class would add all of zod's core to the bundle. */
 function isString(schema: z.core.$ZodType): schema is z.core.$ZodString {
   return "type" in schema._zod.def && schema._zod.def.type === "string";
 }
@@ -87,14 +87,14 @@ function allowBlanks(json: JsonSchema): void {
   const { pattern, minLength = 0 } = json;
   const patterns: string[] = [];
   if (pattern !== undefined) patterns.push(`^${BLANKS}(?:${pattern.replace(/^\^|\$$/g, "")})${BLANKS}$`);
-  // Of blanks alone nothing is left. A pattern that asks for a particular first character says so already.
+  // Blanks alone become nothing. A pattern that requires a certain first character says so already.
   if (minLength > 0) patterns.push(String.raw`\S`);
   const [first, ...others] = patterns;
   if (first !== undefined) json.pattern = first;
   if (others.length > 0) json.allOf = others.map((one) => ({ pattern: one }));
 }
 
-/** What describes a field stays with it; what says which values it takes is exchanged. */
+/** The annotations of a field stay; its constraints are replaced. */
 const ANNOTATIONS = ["title", "description", "deprecated", "examples"];
 
 function valueOf(json: JsonSchema): JsonSchema {
@@ -114,7 +114,7 @@ function addAliases(json: JsonSchema, aliases: Record<string, string>): void {
       ...json.properties,
       [alias]: {
         ...target,
-        description: `Another name of \`${name}\`, which wins when both are sent.`,
+        description: `Another name of \`${name}\`; \`${name}\` wins when both are sent.`,
         deprecated: true,
       },
     };

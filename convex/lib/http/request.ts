@@ -6,10 +6,7 @@ import { cut } from "../text/strings";
 /** The largest accepted request body, in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/**
- * The request's body as text, read no further than the limit.
- * @throws AppError `too_large` above 1 MiB, by its declared or its real length.
- */
+/** The request's body as text, read up to the limit. @throws AppError `too_large` above 1 MiB, by its declared or its real length. */
 export async function readBody(request: Request): Promise<string> {
   const tooLarge = () => new AppError("too_large", "The request body must not be larger than 1 MiB");
   if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
@@ -31,15 +28,16 @@ export async function readBody(request: Request): Promise<string> {
 }
 
 /**
- * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its content type. Half characters, as clients make them who cut texts anywhere, become the replacement character.
- * @throws AppError `invalid_request` when the body is no JSON object.
+ * The raw input of a request: its query for GET (and HEAD), its JSON object for POST (no body is `{}`), whatever its
+ * content type. Half characters, which clients produce by cutting texts, become the replacement character.
+ * @throws AppError `invalid_request` when the body is not a JSON object.
  */
 export function rawInput(request: Request, body: string): Record<string, unknown> {
   if (request.method !== "POST") return Object.fromEntries(new URL(request.url).searchParams);
   return bodyInput(body);
 }
 
-/** That of a POST. @throws AppError `invalid_request` */
+/** The raw input of a POST. @throws AppError `invalid_request` */
 export function bodyInput(body: string): Record<string, unknown> {
   if (body.trim() === "") return {};
   let parsed: unknown;
@@ -55,9 +53,9 @@ export function bodyInput(body: string): Record<string, unknown> {
 }
 
 /**
- * Refuses a POST that says a field in its address, or says one twice, for shapes that are closed: whichever is overlooked,
- * `dryRun` above all, would change what moves.
- * @throws AppError `invalid_request` naming them.
+ * For closed shapes: refuses a POST with a field in its address, or with a field twice, because ignoring either (above
+ * all `dryRun`) would change what moves.
+ * @throws AppError `invalid_request` naming the fields.
  */
 export function refuseAmbiguous(shape: z.ZodType, request: Request, body: string): void {
   const isClosed = shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
@@ -72,7 +70,7 @@ export function refuseAmbiguous(shape: z.ZodType, request: Request, body: string
   refuse(namesGivenTwice(body), "in the body more than once", "every field may stand there once");
 }
 
-/** Names of fields as they may stand in an answer. */
+/** Names of fields, safe to repeat in an answer. */
 function namesShown(names: readonly string[]): string {
   const shown = names.slice(0, MOST_NAMES).map((name) => cut(name, 40).replace(/[^\x20-\x7e]/g, "?"));
   const more = names.length - shown.length;
@@ -82,8 +80,8 @@ function namesShown(names: readonly string[]): string {
 const MOST_NAMES = 20;
 
 /**
- * `null` is absent, in every field of every endpoint: clients that fill in all fields send it for what they leave out. What
- * is no field stays, for a shape that refuses such.
+ * Treats `null` as absent, in every field of every endpoint: some clients send it for fields that they leave out.
+ * Unknown fields stay, for shapes that refuse them.
  */
 function present(shape: z.ZodType, raw: Record<string, unknown>): Record<string, unknown> {
   const isField = (name: string) => !(shape instanceof z.ZodObject) || Object.hasOwn(shape.shape, name);
@@ -127,7 +125,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 const UNITS: Readonly<Record<string, string>> = { string: "characters", array: "items" };
 
-/** What completes the sentence "<field> …" where a schema has no words of its own. */
+/** Completes the sentence "<field> …" if a schema has no message of its own. */
 function problemOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -150,7 +148,7 @@ function problemOf(issue: z.core.$ZodRawIssue): string {
 
 const aliased = z.object({ aliases: z.record(z.string(), z.string()) });
 
-/** The name under which a field came: its own, or the alias that was read for it. */
+/** The name under which a field was sent: its own, or an alias. */
 function nameSent(shape: z.ZodType, raw: Record<string, unknown>, name: string): string {
   if (raw[name] !== undefined) return name;
   const meta = aliased.safeParse(shape.meta());

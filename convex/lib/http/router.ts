@@ -7,42 +7,42 @@ import { log } from "../log";
 import { fieldsIn, templateOf } from "./paths";
 
 /**
- * From a request's path to the endpoint that answers it, and from its answer or failure to the response. The platform
- * evaluates this for every request, so a domain's endpoints are loaded when one of them is asked for.
+ * Finds the endpoint for a request's path, and makes the response from its answer or failure. The platform evaluates
+ * this file for every request, so a domain's endpoints are loaded only when one of them is called.
  */
 
 const METHODS = ["GET", "POST"] as const;
 export type Method = (typeof METHODS)[number];
 
-/** What is asked about the `userId` of a request. */
+/** A question about the `userId` of a request. */
 export type Asked = {
-  /** SHA-256 of the key that came along. */
+  /** SHA-256 of the API key, if one was sent. */
   keyHash?: string | undefined;
-  /** Whether what its caller has shown is asked, too. */
+  /** Whether the caller's credential is needed, too. */
   shows: boolean;
 };
-/** What is known of it above this folder. */
+/** The answer, from a room above this folder. */
 export type Known = {
-  /** The account that goes by it. */
+  /** The account that the id stands for. */
   userId: string;
   credential: Credential | null;
-  /** Fields that every JSON answer to it has besides its own, where there is something to tell its caller. */
+  /** Fields that every JSON answer has in addition, if there is something to say to its caller. */
   told: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
 };
-/** @throws AppError `not_found` for an id that is not good any more; as it is judged, for what its caller has shown. */
+/** @throws AppError `not_found` for an id that is no longer valid; other errors for the caller's credential. */
 type KnowId = (ctx: ActionCtx, userId: string, asked: Asked) => Promise<Known>;
 
-/** What answers at a path: an endpoint of `lib/http/endpoint`, as far as the router knows it. */
+/** An endpoint of `lib/http/endpoint`, as far as the router knows it. */
 export type Answering = {
   methods: readonly Method[];
   path: string;
   handle: (ctx: ActionCtx, request: Request, requestId: string, know?: KnowId) => Promise<Response>;
 };
 
-/** Loads a domain's endpoints; one of them answers. */
+/** Loads a domain's endpoints. */
 type Loader = () => Promise<readonly Answering[]>;
 
-/** By path and method, who answers. */
+/** Loaders by path and method. */
 export type Routes = Readonly<Record<string, Readonly<Partial<Record<Method, Loader>>>>>;
 
 /** A failure as a page, for a browser. */
@@ -56,7 +56,7 @@ export function mount(
   { knownId, failurePage }: { knownId?: KnowId; failurePage?: FailurePage } = {},
 ): void {
   const templates = Object.keys(routes).filter((path) => templateOf(path) !== null);
-  /** The path as it was declared. What is no path of ours may be anything, a secret in the wrong place included. */
+  /** The path as declared. An unknown path may contain anything, even a secret, and is not logged. */
   const known = (request: Request): string | undefined => {
     const pathname = pathOf(request);
     if (Object.hasOwn(routes, pathname)) return pathname;
@@ -66,7 +66,7 @@ export function mount(
     const path = known(request);
     return path === undefined ? undefined : methodsOf(routes[path]).map(({ method }) => method);
   };
-  // By the address itself, whichever route has caught it: a prefix also takes what is another path's, and what is nobody's.
+  // By the address itself, whichever route matched: a prefix also matches other paths, and unknown ones.
   const handler = httpAction((ctx: ActionCtx, request) => {
     const path = known(request);
     return answer(request, path ?? "unknown", failurePage, async (requestId) => {
@@ -107,12 +107,12 @@ function endpointAt(endpoints: readonly Answering[], path: string, method: Metho
   return found;
 }
 
-/** Without doubled slashes: clients put paths behind a base address that ends with one. */
+/** The path without doubled slashes: clients append paths to a base address that ends with one. */
 export function pathOf(request: Request): string {
   return new URL(request.url).pathname.replace(/\/{2,}/g, "/");
 }
 
-/** Runs one request to its answer: every failure becomes `{ error }` with its status here, and nowhere else. */
+/** Answers one request: only here does a failure become `{ error }` with its status. */
 async function answer(
   request: Request,
   path: string,
@@ -136,11 +136,11 @@ async function answer(
     status: response.status,
     ms: Math.round(performance.now() - startedAt),
   });
-  // Of a GET the same without its body.
+  // HEAD: a GET without its body.
   return request.method === "HEAD" ? new Response(null, response) : response;
 }
 
-/** Terms of payment are for programs, whatever they accept. */
+/** Payment terms are for programs, whatever they accept. */
 function isForReader({ method, headers }: Request, { status }: Response): boolean {
   return status >= 400 && status !== 402 && method !== "POST" && prefersHtml(headers.get("accept"));
 }
@@ -186,7 +186,7 @@ const CORS = {
     "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, X-Payment-Response, Payment-Required, Payment-Response",
 };
 
-/** Most answers are somebody's own. One that may be kept says so itself. */
+/** Most answers are private. An answer that may be cached says so itself. */
 const PRIVATE = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" };
 
 function preflightHeaders(methods: readonly Method[]): Record<string, string> {

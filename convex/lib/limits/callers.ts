@@ -1,11 +1,11 @@
 import { v, type Infer } from "convex/values";
 
-/** Who asks, as requests and rows name them. */
+/** The caller, as requests and rows describe it. */
 
 /**
- * What a caller has shown. `unclaimed`: the id is nobody's, and so the whole credential. `owner`: the owner's token, or a
- * channel that the owner has confirmed. `key`: a key that the owner has made. `id`: it has an owner, and the caller has named
- * it and proved nothing else.
+ * What a caller has proved. `unclaimed`: nobody owns the id, so the id is the whole credential. `owner`: the owner's
+ * token, or a channel that the owner has confirmed. `key`: a key that the owner has made. `id`: the id has an owner,
+ * and the caller has only named it.
  */
 export const vCredential = v.union(
   v.literal("unclaimed"),
@@ -15,21 +15,19 @@ export const vCredential = v.union(
 );
 export type Credential = Infer<typeof vCredential>;
 
-/**
- * Who is asking: the user as far as they said so, and the network address (`null` where the call came by no network).
- */
+/** Who is asking: the user, if named, and the network address (`null` if the call came by no network). */
 export const vCaller = v.object({
   userId: v.optional(v.string()),
   address: v.union(v.string(), v.null()),
-  /** Whether they came with a valid token of the web application's. */
+  /** Whether they sent a valid token of the web application. */
   signedIn: v.optional(v.boolean()),
-  /** Whose token that is, hashed. */
+  /** The token's identity, hashed. */
   identity: v.optional(v.string()),
-  /** SHA-256 of the key that they have sent. */
+  /** SHA-256 of the API key that they sent. */
   keyHash: v.optional(v.string()),
-  /** What they have shown of who they are, where an endpoint has asked: `id`: they name one that has an owner, and no more. */
+  /** What they have proved, if an endpoint has asked for it. */
   credential: v.optional(vCredential),
-  /** The HTTP request, where one is asking: work that is begun for it names it in the log. */
+  /** The HTTP request, if there is one: work that it begins names it in the log. */
   requestId: v.optional(v.string()),
 });
 export type Caller = Infer<typeof vCaller>;

@@ -10,46 +10,46 @@ import type { Caller } from "./callers";
 import { networksOf } from "./shares";
 
 /**
- * How many rows share the count of a limit that many requests a second may be counted against. Each count reads two of
- * them and writes one, so that two which overlap conflict in one of eight cases. An even part of the limit is each row's:
- * a caller near the limit may be refused a little early.
+ * How many rows share the count of a limit that many requests a second count against. Each count reads two rows and
+ * writes one, so two that overlap conflict in one of eight cases. Each row has an equal part of the limit, so a caller
+ * near the limit may be refused a little early.
  */
 const SHARDS = 16;
-/** So many of them are looked at to tell a caller what is left; the fullest speaks for all. */
+/** How many rows are sampled to say what is left; the fullest stands for all. */
 const SAMPLED = 3;
 
-/** So much of what its owner may those may who name an id and show nothing else. */
+/** The part of the owner's limit that callers have who only name an id. */
 const PART_OF_NAMED = 0.3;
 
 type Bucket = { kind: "token bucket"; rate: number; period: number; capacity: number; shards?: number };
 
-/** How many in a period, and how many at once. */
+/** A number per period, and how many of them at once. */
 const bucket = (rate: number, period: number, capacity: number): Bucket => {
   return { kind: "token bucket", rate, period, capacity };
 };
 const perMinute = (rate: number, capacity = rate) => bucket(rate, MINUTE, capacity);
 const perHour = (rate: number) => bucket(rate, HOUR, rate);
-/** One that many count against at a time. */
+/** A bucket that many callers count against at the same time. */
 const shared = (limit: Bucket): Bucket => ({ ...limit, shards: SHARDS });
 
 /**
- * What a caller may cost the service. Each name guards something that costs an upstream call, a message or a guess,
- * once per user and once per network address; generous, because an address may be an office or a proxy.
+ * What a caller may cost the service. Each limit guards something that costs an upstream call, a message or a guess,
+ * once per user and once per network address. They are generous, because an address may be an office or a proxy.
  */
 const limits = {
   chatUser: perMinute(30, 60),
   chatAddress: shared(perMinute(240, 480)),
   refreshUser: perMinute(30, 60),
   refreshAddress: shared(perMinute(120, 240)),
-  // Ten may run at once: a user who has begun them all has reports for eight hours.
+  // Ten may run at once: a user who has started all of them has reports for eight hours.
   shiftUser: bucket(9, HOUR, 12),
   shiftAddress: bucket(20, HOUR, 20),
   settingsUser: perMinute(30, 60),
   settingsAddress: shared(perMinute(240, 480)),
-  // What an alert would have fired at is looked up in a week of samples, and it is kept for a day.
+  // The past firings of an alert are looked up in a week of samples, and it is kept for a day.
   alertUser: perHour(60),
   alertAddress: perHour(240),
-  // A wallet is kept for good: its address may be paid at any time.
+  // A wallet is kept for good, because somebody may pay to its address at any time.
   walletUser: perHour(60),
   walletAddress: perHour(60),
   chainUser: perMinute(60, 120),
@@ -69,25 +69,25 @@ const limits = {
   paymentUser: perMinute(60, 200),
   paymentAddress: shared(perMinute(240, 480)),
   // Codes of 40 bits live for 10 minutes: ten thousand addresses that guess as often as they may find one of a thousand
-  // open codes in a week. Each guess counts against its sender, and against nobody else.
+  // open codes in a week. Each guess counts against its sender only.
   linkUser: perMinute(10, 20),
   linkAddress: perMinute(10, 20),
   linkNetwork: perMinute(100, 200),
   botChat: perMinute(20),
   botNotice: bucket(1, 5 * MINUTE, 1),
-  // Guesses: a stranger's, whatever they name. All that name one thing are a pool (`lib/limits/pools`).
+  // A stranger's guesses, whatever they name. Guesses at one thing are also a pool (`lib/limits/pools`).
   missAddress: perMinute(30),
   unknownHashAddress: perMinute(20),
-  /** Nonces that an account fills with nothing, each at the price of a transaction: three gaps of the longest kind. */
+  /** Empty transactions that fill an account's nonces, each at the price of a transaction: three gaps of the longest kind. */
   fill: perHour(48),
-  // Ten arms with two signals a day each, and what was refused.
+  // Ten arms with two signals a day each, and the refused ones.
   signalUser: perHour(120),
   signalAddress: perHour(600),
   cardUser: perHour(30),
   cardAddress: perHour(600),
 };
 
-/** What the limits count, as the words of a refusal. */
+/** The subject of each limit, for refusals. */
 const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   chat: "questions",
   refresh: "requests for something newer",
@@ -110,7 +110,7 @@ const WORDS: Record<LimitName | "miss" | "unknownHash", string> = {
   unknownHash: "payments that the chain does not know",
 };
 
-/** Whose a limit is, by the end of its name. */
+/** Whose limit it is, by the end of its name. */
 const WHOSE: readonly (readonly [string, string])[] = [
   ["User", "this user's limit"],
   ["Named", "the limit of all who name this userId without its owner's token"],
@@ -125,21 +125,21 @@ export type LimitName = {
   [Limit in keyof typeof limits]: Limit extends `${infer Name}User` ? Name : never;
 }[keyof typeof limits];
 
-/** What was counted against a request, by its caller as the endpoint made it. */
+/** The limits that a request was counted against, by its caller as the endpoint made it. */
 const counted = new WeakMap<Caller, LimitName[]>();
 
-/** Has the answer tell of a limit that was counted further in. */
+/** Adds a limit that was counted later to the answer's headers. */
 export function noteCounted(caller: Caller, name: LimitName): void {
   counted.set(caller, [...(counted.get(caller) ?? []), name]);
 }
 
-/** Headers that tell a request's caller what is left of the limits it was counted against; none where it was not. */
+/** Headers that show what is left of a request's limits; none if none was counted. */
 export async function leftFor(ctx: ActionCtx, caller: Caller): Promise<Record<string, string>> {
   const quotas: Quota[] = [];
   for (const name of new Set(counted.get(caller))) {
     for (const { limit, key, config } of [...ofAddress(name, caller), ...ofUser(name, caller)]) {
       const { value, ts } = await rateLimiter.getValue(ctx, limit, { key, config, sampleShards: SAMPLED });
-      // Each row has an even part of the whole.
+      // Each row has an equal part of the whole.
       const { shards = 1 } = config;
       const part = calculateRateLimit({ value, ts }, config, Date.now()).value;
       const { most, windowMs } = sizeOf(config);
@@ -155,7 +155,7 @@ function sizeOf({ rate, period, capacity }: Bucket): { most: number; windowMs: n
   return { most: capacity, windowMs: (capacity / rate) * period };
 }
 
-/** A limit, and by whom it is counted, hashed: a `userId` is a credential and stays out of the table. */
+/** A limit and the caller that it counts, hashed: a `userId` is a credential and stays out of the table. */
 type Counted = { limit: string; key: string; config: Bucket };
 
 function ofAddress(name: LimitName, { address }: Caller): Counted[] {
@@ -166,8 +166,8 @@ function ofAddress(name: LimitName, { address }: Caller): Counted[] {
 }
 
 /**
- * Anybody can name a `userId`: what its owner has left, by their token or in their own chat, is not what strangers use up
- * in their name. Those have a small part of it to themselves.
+ * Anybody can name a `userId`, so strangers who name it do not use up its owner's limit (counted by token or own chat).
+ * They share a small limit of their own.
  */
 function ofUser(name: LimitName, { userId, address, identity, credential }: Caller): Counted[] {
   const limit = `${name}User` as const;
@@ -194,12 +194,12 @@ export async function charge(
   caller: Caller,
   count = 1,
 ): Promise<void> {
-  // The address first: what it is refused for counts nothing against a user that it only names.
+  // The address first: a refused address counts nothing against a user that it only names.
   await chargeAddress(ctx, name, caller, count);
   await chargeUser(ctx, name, caller, count);
 }
 
-/** Its first half: before it is known whether the caller may at all. */
+/** The first half: before access is decided. */
 export async function chargeAddress(
   ctx: ActionCtx | MutationCtx,
   name: LimitName,
@@ -210,7 +210,7 @@ export async function chargeAddress(
   for (const one of ofAddress(name, caller)) await take(ctx, one, count);
 }
 
-/** Its second half. */
+/** The second half: after it. */
 export async function chargeUser(
   ctx: ActionCtx | MutationCtx,
   name: LimitName,
@@ -221,7 +221,8 @@ export async function chargeUser(
 }
 
 /**
- * Refuses whoever has guessed too often, before anything is looked up: a right guess is told no faster than a wrong one.
+ * Refuses callers who have guessed too often, before anything is looked up, so that a right guess is answered no faster
+ * than a wrong one.
  * @param subject What is guessed at.
  * @throws AppError `rate_limited`
  */
@@ -266,7 +267,7 @@ export async function chatHasLeft(
   return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 
-/** Counts a nonce that an account fills with nothing. @returns Whether there was one left this hour. */
+/** Counts a nonce that an account fills with an empty transaction. @returns Whether there was one left this hour. */
 export async function takeFill(ctx: MutationCtx, walletId: string): Promise<boolean> {
   const { limit, ...by } = countedBy("fill", walletId);
   return (await rateLimiter.limit(ctx, limit, by)).ok;

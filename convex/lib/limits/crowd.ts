@@ -9,35 +9,35 @@ import { holdersOf, mayTake } from "./shares";
 import { SECOND } from "../time";
 
 /**
- * How many strangers are kept waiting at once. The small platform class runs 64 actions at the same time, HTTP requests
- * among them: were all of them strangers who wait for a model, nothing else would go on. Who sends or swaps waits apart
- * from whoever asks: questions cost nothing, and must keep nobody from their money. Of what is left of the places nobody
- * holds more than a tenth (`lib/limits/shares`).
+ * How many strangers may wait for an answer at the same time. The small platform class runs 64 actions at once, HTTP
+ * requests among them: if all of them were strangers waiting for a model, nothing else would run. Callers who send or
+ * swap wait apart from those who ask: questions cost nothing and must keep nobody from their money. Nobody holds more
+ * than a tenth of the places that are left (`lib/limits/shares`).
  */
 const vCrowd = v.union(v.literal("asking"), v.literal("moving"));
 type Crowd = Infer<typeof vCrowd>;
 
 /**
- * The places of each, one row a place. `sure`: so many a holder has, whatever a tenth is, while more than half are free: two
- * orders of one household wait beside one another, and the other half is for whoever has none waiting yet.
+ * The places of each kind, one row per place. While more than half are free, a holder may have `sure` places, whatever
+ * a tenth is: two orders of one household can wait side by side, and the other half is for newcomers.
  */
 const CROWDS: Record<Crowd, { first: number; most: number; sure: number }> = {
   asking: { first: 0, most: 26, sure: 1 },
   moving: { first: 26, most: 24, sure: 2 },
 };
 const ALL_PLACES = 50;
-/** A place whose holder was lost is free again behind the longest answer. */
+/** A place whose holder was lost is free again after the longest answer. */
 const HELD_MS = 30 * SECOND;
-/** When to come back when there is no place. */
+/** When to try again if there is no place. */
 const NO_PLACE_MS = 5 * SECOND;
 
-/** Why somebody has no place: they hold their share of what is left, or nothing is left. */
+/** Why a caller gets no place: they hold their share, or none is left. */
 const vNoPlace = v.union(v.literal("own"), v.literal("full"));
 type NoPlace = Infer<typeof vNoPlace>;
 
 /**
- * Does work that keeps its caller waiting, on a place among the strangers' where the caller is one.
- * @param without What is done instead where there is no place for them.
+ * Does work while its caller waits; a stranger takes one of the strangers' places.
+ * @param without What to do instead if there is no place.
  */
 export async function waitingAs<Value>(
   ctx: ActionCtx,
@@ -62,17 +62,17 @@ export async function waitingAs<Value>(
   }
 }
 
-/** For who cannot be answered without waiting. @throws AppError `rate_limited` */
+/** For requests that cannot be answered without waiting. @throws AppError `rate_limited` */
 export function refuseCrowd(why: NoPlace): Promise<never> {
   return Promise.reject(new AppError("rate_limited", REFUSALS[why], { retryAfterMs: NO_PLACE_MS }));
 }
 
 const REFUSALS: Record<NoPlace, string> = {
-  own: "As many requests from your network address are waiting for an answer as may at a time: try again when one of them is answered",
+  own: "Too many requests from your network address are waiting for an answer: try again when one of them is answered",
   full: "Too many callers are waiting for an answer at the moment: try again shortly",
 };
 
-/** Takes a place. Which are held is read as it was a moment ago: all who come and go would else wait for one another. */
+/** Takes a place. The held ones are read from a snapshot that may be a moment old: a current read would make all callers conflict. */
 export const enter = internalMutation({
   args: { crowd: vCrowd, holder: v.optional(v.string()), around: v.optional(v.string()) },
   returns: v.union(v.id("crowdPlaces"), vNoPlace),
@@ -90,7 +90,7 @@ export const enter = internalMutation({
   },
 });
 
-/** The places that were free a moment ago, in any order. */
+/** The places that were free a moment ago, starting at a random one. */
 async function freePlaces(ctx: MutationCtx, crowd: Crowd, now: number): Promise<number[]> {
   const wanted = { crowd, now };
   const held: number[] = await ctx.runQuery(internal.lib.limits.crowd.held, wanted, {
@@ -116,7 +116,7 @@ export const held = internalQuery({
   },
 });
 
-/** Whether somebody, and everybody of the network around them, may have one more of what is left. */
+/** Whether a caller, and the network around them, may have one more of the places that are left. */
 async function mayEnter(
   ctx: MutationCtx,
   crowd: Crowd,

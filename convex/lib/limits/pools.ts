@@ -7,18 +7,18 @@ import { holdersOf, takeOne, windowOf, type Pool, type Taking } from "./shares";
 import { DAY, HOUR, MINUTE } from "../time";
 
 /**
- * What strangers take one by one from what all of them have: each a tenth at most of what is left (`lib/limits/shares`). A tenth
- * of the whole is a person's pace times ten.
+ * Common pools from which strangers take one thing at a time, each at most a tenth of what is left
+ * (`lib/limits/shares`). A tenth of the whole is ten times a person's pace.
  */
 const pools = {
   /** A wallet is kept for good. */
   wallet: { most: 300, windowMs: HOUR, holds: "the new wallets of an hour" },
-  // What is kept for a month.
+  // These are kept for a month.
   webhook: { most: 300, windowMs: DAY, holds: "the new webhooks of a day" },
   setting: { most: 300, windowMs: DAY, holds: "the new messenger settings of a day" },
-  /** Cards to one chat of everybody who has named it and not shown it to be theirs: a few shifts' worth. */
+  /** Cards to one chat from everybody who has named it without proving that it is theirs: a few shifts' worth. */
   namedChat: { most: 60, windowMs: HOUR, holds: "the cards of an hour to one chat" },
-  /** What the tracker follows: a tenth of it is what an owner's ten arms propose on ten days. */
+  /** Signals that the tracker follows: a tenth is what an owner's ten arms propose on ten days. */
   signal: { most: 2_000, windowMs: DAY, holds: "the proposed signals of a day" },
   missSubject: { most: 20, windowMs: MINUTE, holds: "the guesses of a minute at this" },
 };
@@ -29,12 +29,12 @@ function poolOf(name: PoolName, of?: string): Pool {
   return { name: of === undefined ? name : `${name}:${sha256Hex(of)}`, most, windowMs };
 }
 
-/** How full the pools of all strangers are, for whoever watches over them: by what they hold, and for how long. */
+/** How full the strangers' pools are, for the operator's warnings. */
 export const watchedPools: readonly (Pool & { holds: string })[] = (
   ["wallet", "webhook", "setting"] as const
 ).map((name) => ({ ...poolOf(name), holds: pools[name].holds }));
 
-/** Takes one of what all strangers have. @throws AppError `rate_limited` where there is none left for this one. */
+/** Takes one from a common pool. @throws AppError `rate_limited` if none is left for this caller. */
 export async function takeCommon(
   ctx: ActionCtx,
   name: "wallet" | "webhook",
@@ -44,7 +44,7 @@ export async function takeCommon(
   refuseUnless(name, await ctx.runMutation(internal.lib.limits.shares.take, wanted));
 }
 
-/** The same in the transaction that keeps it. @param holders By whom it is counted. */
+/** The same inside a transaction. @param holders The callers it is counted for. */
 export async function takeCommonNow(
   ctx: MutationCtx,
   name: "setting" | "signal",
@@ -78,7 +78,7 @@ export async function countGuessAt(ctx: ActionCtx, subject: string, address: str
   await ctx.runMutation(internal.lib.limits.shares.take, wanted);
 }
 
-/** @throws AppError `rate_limited` where nothing is left of a pool until its window ends: for this one, or for all. */
+/** @throws AppError `rate_limited` if nothing is left of a pool until its window ends, for this caller or for all. */
 function refuseUnless(name: PoolName, outcome: Taking): void {
   if (outcome === "taken") return;
   const { most, windowMs, holds } = pools[name];

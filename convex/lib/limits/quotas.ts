@@ -1,17 +1,17 @@
 import { SECOND } from "../time";
 
-/** What a caller may ask for, and what is left of it, as headers (draft-ietf-httpapi-ratelimit-headers). */
+/** A caller's limits and what is left of them, as headers (draft-ietf-httpapi-ratelimit-headers). */
 
 export type Quota = {
-  /** Such as `chat-user`. */
+  /** For example `chat-user`. */
   name: string;
-  /** The most at once, and in how many ms all of it comes back. */
+  /** The most at once, and the ms after which all of it is available again. */
   most: number;
   windowMs: number;
-  /** What `most` counts, where that is no requests. */
+  /** What `most` counts, if not requests. */
   unit?: "concurrent-requests" | "cents";
   left: number;
-  /** In how many ms all of it is there again; for what is used up, in how many ms some is. */
+  /** In ms: when all of it is available again, or, if it is used up, when some of it is. */
   againMs: number;
 };
 

@@ -2,7 +2,7 @@ import { AppError } from "../errors";
 import { quotaHeaders, type Quota } from "./quotas";
 import { HOUR, MINUTE, SECOND } from "../time";
 
-/** What a caller is told whom a limit has stopped: what is used up, whose it is, and when there is some again. */
+/** The answer to a caller who was stopped by a limit: what is used up, whose limit it is, and when there is more. */
 
 /** @param what The subject of "… is used up". */
 export function usedUp(what: string, quota: Quota): AppError {

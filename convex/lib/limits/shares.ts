@@ -5,14 +5,14 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { sha256Hex } from "../security/digests";
 
 /**
- * What many take from one pool in a window of time: a class of callers' part of the day's budget, the wallets that
- * strangers make in an hour. Nobody takes more than a tenth of what is left there, so that something is left for whoever
- * comes next. Who has taken nothing yet may always take one of what there is.
+ * Pools from which many callers take in a window of time, such as a class of callers' part of the day's budget, or the
+ * wallets that strangers make in an hour. Nobody takes more than a tenth of what is left, so that something remains for
+ * newcomers. A caller who has taken nothing yet may always take one if there is one.
  */
 
-/** What one holder may have, of what was left without them. */
+/** The part that one holder may have of what the others have left. */
 const MOST_OF_REST = 0.1;
-/** So many rows count what all have taken together, so that two who take at a time seldom wait for one another. */
+/** How many rows count the whole pool, so that two who take at the same time seldom conflict. */
 const SHARDS = 8;
 
 /** A pool that callers take from one by one. Its windows begin at whole multiples of `windowMs` (UTC). */
@@ -24,8 +24,8 @@ const vWanted = {
 };
 
 /**
- * By whom a caller's part is counted, hashed: their token, their own chat, or their address, and for an IPv6 one its /48
- * as well, which one customer can have whole. Nobody: where neither is known.
+ * By whom a caller's part is counted, hashed: their token, their own chat, or their address, and for an IPv6 address
+ * also its /48, which one customer can own. Empty if neither is known.
  */
 export function holdersOf({
   userId,
@@ -41,13 +41,13 @@ export function holdersOf({
   return networksOf(address).map((network) => sha256Hex(`address:${network}`));
 }
 
-/** An IPv4 address; an IPv6 /64, and the /48 around it. */
+/** An IPv4 address; of an IPv6 address its /64 and /48. */
 export function networksOf(address: string): string[] {
   if (!address.endsWith("::/64")) return [address];
   return [address, `${address.split(":").slice(0, 3).join(":")}::/48`];
 }
 
-/** Whether somebody who has `own` may take so much more of what is left. */
+/** Whether a holder of `own` may take `amount` more of what is left. */
 export function mayTake({ own, left, amount }: { own: number; left: number; amount: number }): boolean {
   if (amount > left) return false;
   return own === 0 || own + amount <= (left + own) * MOST_OF_REST;
@@ -55,8 +55,8 @@ export function mayTake({ own, left, amount }: { own: number; left: number; amou
 
 /**
  * Counts an amount for each of its holders.
- * @param left What all have left of the pool. It may be a moment old: it bounds shares, and not the pool.
- * @returns Whether each of them may have it; nothing is counted where one may not.
+ * @param left What is left of the whole pool. It may be a moment old: it bounds shares, not the pool.
+ * @returns Whether each of them may have it; otherwise nothing is counted.
  */
 export async function countFor(
   ctx: MutationCtx,
@@ -82,7 +82,7 @@ export async function mayHave(
   return rows.every((row) => mayTake({ own: Math.max(0, row?.amount ?? 0), left, amount }));
 }
 
-/** Counts more for holders, or, below zero, gives back. */
+/** Adds to what holders have taken; a negative amount gives back. */
 export async function addTo(
   ctx: MutationCtx,
   of: { pool: string; window: number },
@@ -96,14 +96,14 @@ export async function addTo(
   }
 }
 
-/** Whether one was taken; else whether its holders have what they may have, or nothing is left for anybody. */
+/** Whether one was taken; if not, whether its holders have their share, or nothing is left for anybody. */
 const vTaking = v.union(v.literal("taken"), v.literal("own"), v.literal("all"));
 export type Taking = Infer<typeof vTaking>;
 
 /** Takes one from a pool. */
 export async function takeOne(ctx: MutationCtx, pool: Pool, holders: readonly string[]): Promise<Taking> {
   const of = { pool: pool.name, window: windowOf(pool) };
-  // Were it read for good, all who take at the same time would wait for one another.
+  // Read from a snapshot: a current read would make all who take at the same time conflict.
   const stale = { useStaleSnapshot: true };
   const taken: number = await ctx.runQuery(internal.lib.limits.shares.taken, of, stale);
   const left = pool.most - taken;
@@ -113,14 +113,14 @@ export async function takeOne(ctx: MutationCtx, pool: Pool, holders: readonly st
   return "taken";
 }
 
-/** `takeOne` for an action. */
+/** `takeOne` for actions. */
 export const take = internalMutation({
   args: vWanted,
   returns: vTaking,
   handler: (ctx, { pool, holders }) => takeOne(ctx, pool, holders),
 });
 
-/** What taking one would come to. */
+/** What taking one would result in. */
 export const allows = internalQuery({
   args: vWanted,
   returns: vTaking,
@@ -132,7 +132,7 @@ export const allows = internalQuery({
   },
 });
 
-/** How many all have taken of a pool in a window. */
+/** How much all callers have taken of a pool in a window. */
 export const taken = internalQuery({
   args: { pool: v.string(), window: v.number() },
   returns: v.number(),
@@ -142,7 +142,7 @@ export const taken = internalQuery({
 export async function takenOf(ctx: QueryCtx, of: { pool: string; window: number }): Promise<number> {
   const rows = await ctx.db
     .query("shares")
-    // A hash has no such letters.
+    // A hash contains no such letters.
     .withIndex("by_pool", (q) =>
       q.eq("pool", of.pool).eq("window", of.window).gte("holder", "all ").lt("holder", "all!"),
     )
@@ -150,7 +150,7 @@ export async function takenOf(ctx: QueryCtx, of: { pool: string; window: number 
   return rows.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-/** When a pool's present window began, epoch ms. */
+/** When a pool's current window began, epoch ms. */
 export function windowOf({ windowMs }: Pool, now = Date.now()): number {
   return Math.floor(now / windowMs) * windowMs;
 }

@@ -8,14 +8,14 @@ export const BPS = 10_000n;
 /** The largest amount a token can have: uint256. */
 const MAX_UINT256 = 2n ** 256n - 1n;
 
-/** An amount in the smallest unit, or `null` when the text is none: `^[1-9][0-9]*$`, at most 2^256 - 1. */
+/** An amount in the smallest unit, or `null` if the text is not one: `^[1-9][0-9]*$`, at most 2^256 - 1. */
 export function parseUnits(text: string): bigint | null {
   if (!/^[1-9][0-9]{0,77}$/.test(text)) return null;
   const amount = BigInt(text);
   return amount <= MAX_UINT256 ? amount : null;
 }
 
-/** An exact decimal of an amount in the smallest unit: 1500000 with 6 decimals is "1.5". */
+/** An amount in the smallest unit as an exact decimal: 1500000 with 6 decimals is "1.5". */
 export function formatUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, "0");
   const whole = digits.slice(0, digits.length - decimals);
@@ -29,7 +29,7 @@ export function microUsd(decimal: string): bigint {
   return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
 }
 
-/** The same of a user's words. @throws AppError `invalid_request`, naming the field. */
+/** The same for a user's input. @throws AppError `invalid_request`, naming the field. */
 export function microUsdFrom(field: string, text: string): bigint {
   const said = text.trim();
   if (!/^\d{1,9}(?:\.\d{1,6})?$/.test(said))
@@ -37,12 +37,12 @@ export function microUsdFrom(field: string, text: string): bigint {
   return microUsd(said);
 }
 
-/** What an amount is worth in micro-USD, rounded down. */
+/** The value of an amount in micro-USD, rounded down. */
 export function microUsdOf(amount: bigint, decimals: number, price: bigint, priceDecimals: number): bigint {
   return (amount * price * 1_000_000n) / 10n ** BigInt(decimals + priceDecimals);
 }
 
-/** Micro-USD as a number of USD, for showing; sums are made before. */
+/** Micro-USD as a number of USD, for display; sums are made before. */
 export function usdValue(micro: bigint): number {
   return Number(formatUnits(micro, 6));
 }

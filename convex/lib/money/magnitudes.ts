@@ -1,4 +1,4 @@
-/** Words for magnitudes, as people and models write them: powers of ten. A billion is the English one. */
+/** Words for powers of ten, as people and models write them. A billion is 10⁹. */
 export const MAGNITUDES: Readonly<Record<string, number>> = {
   ...named(3, ["k", "tsd", "thousand"]),
   ...named(6, ["m", "mm", "mn", "mln", "mio", "million", "millions", "millionen"]),

@@ -1,32 +1,32 @@
 import { COIN_NAMES, isMajor } from "./tokens";
 
-/** Whom a text talks of: coins, and what else is known, under their symbols and names. Pure. */
+/** Finds the coins and other subjects that a text mentions, by symbol and name. Pure. */
 
 export type Names = {
   /** By the name as it is written. */
   subjects: ReadonlyMap<string, string>;
   pattern: RegExp;
-  /** What sources are called, some of them as a coin is. */
+  /** Names of sources, some of which are also names of coins. */
   places: ReadonlySet<string>;
 };
 
-/** `isExact`: it can only be that name. */
+/** `isExact`: it can only mean that name. */
 export type Mention = { subject: string; isExact: boolean; start: number; end: number };
 
-/** Symbols that are words of the trade as well: only `$AI` is a coin. */
+/** Symbols that are also ordinary words: only `$AI` is a coin. */
 const WORDS = new Set(["USD", "EUR", "US", "UK", "EU", "AI", "OI", "ETF", "SEC", "IP", "AM", "PM", "UTC"]);
 const NO_NAMES = new Set(["market", "news", ""]);
-/** What the majors are called in scripts of their own. */
+/** Names of the majors in other scripts. */
 const MAJORS_ABROAD = {
   BTC: ["比特币", "比特幣", "ビットコイン", "비트코인", "биткоин", "биткойн", "بيتكوين", "बिटकॉइन"],
   ETH: ["以太坊", "以太币", "イーサリアム", "イーサ", "이더리움", "эфир", "إيثيريوم", "इथेरियम"],
   SOL: ["索拉纳", "ソラナ", "솔라나", "солан", "سولانا", "सोलाना"],
 } as const;
 
-/** What is known of somebody; of kind `name`, what they are called. */
+/** A known fact about a subject; with kind `name`, its name. */
 type Known = { subject: string; kind: string; value: string | number; source?: string };
 
-/** @param facts Everything that is known at the time, whether it is cited or not: who else a text may mean. */
+/** @param facts Everything that is known at the time, cited or not: a text may mean any of these subjects. */
 export function namesOf(facts: readonly Known[]): Names {
   const subjects = new Map<string, string>();
   const add = (name: string, subject: string) => {
@@ -49,7 +49,7 @@ export function namesOf(facts: readonly Known[]): Names {
     if (value.length > 3) add(value.toLowerCase(), subject);
   }
   const longestFirst = [...subjects.keys()].sort((a, b) => b.length - a.length).map(escaped);
-  // A name with a dollar sign is a coin's, whoever else knows it.
+  // A name with a dollar sign is always a coin's.
   const pattern = new RegExp(
     `(?<![\\w.-])\\$?(?:(${longestFirst.join("|")})|(?<=\\$)[A-Z][A-Z0-9]{1,9})(?!\\w)`,
     "g",
@@ -58,20 +58,20 @@ export function namesOf(facts: readonly Known[]): Names {
   return { subjects, pattern, places };
 }
 
-/** @param text As `plain` makes it. */
+/** @param text As `plain` returns it. */
 export function mentionsIn(text: string, { subjects, pattern, places }: Names): Mention[] {
   return [...text.matchAll(pattern)].flatMap((found) => {
     const [whole, name] = found;
-    // On Hyperliquid a coin of that name is not meant.
+    // "On Hyperliquid" does not mean the coin of that name.
     if (places.has(whole) && /\b(?:on|at|by|from|per|via)\s+$/i.test(text.slice(0, found.index))) return [];
     const subject = subjects.get(name ?? whole) ?? whole;
-    // In small letters most names are words of the language as well.
+    // In lower case most names are also ordinary words.
     const isExact = isMajor(subject) || whole !== whole.toLowerCase();
     return [{ subject, isExact, start: found.index, end: found.index + whole.length }];
   });
 }
 
-/** A name as it stands in a pattern with the flag `u`, outside of brackets: there a hyphen must not be escaped. */
+/** A name, escaped for a pattern with the flag `u`, outside of brackets: there a hyphen must not be escaped. */
 export function escaped(name: string): string {
   return name.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

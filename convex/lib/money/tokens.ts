@@ -1,13 +1,13 @@
-/** How people write a token. */
+/** How people write tokens. */
 
-/** Names of the coins that everything here speaks of; the news use the first. */
+/** Names of the major coins; the news search uses the first. */
 export const COIN_NAMES = {
   BTC: ["Bitcoin"],
   ETH: ["Ethereum", "Ether"],
   SOL: ["Solana"],
 } as const satisfies Readonly<Record<string, readonly [string, ...string[]]>>;
 
-/** Those coins, in the order in which they are shown. */
+/** The major coins, in the order in which they are shown. */
 export const MAJORS = ["BTC", "ETH", "SOL"] as const satisfies readonly (keyof typeof COIN_NAMES)[];
 
 export function isMajor(symbol: string): symbol is (typeof MAJORS)[number] {
@@ -21,15 +21,15 @@ const SYMBOLS: ReadonlyMap<string, string> = new Map(
 );
 
 const SYMBOL = String.raw`[A-Za-z0-9][A-Za-z0-9.$-]{0,19}`;
-/** A symbol in any case, one with a dollar sign, a pair of which the first is meant, or one of the names above. */
+/** A symbol in any case, one with a dollar sign, a pair (its first symbol counts), or one of the names above. */
 export const WRITTEN = String.raw`\$?${SYMBOL}(?:/[A-Za-z0-9]{2,10})?`;
 
 const IS_WRITTEN = new RegExp(`^${WRITTEN}$`);
 const IS_SYMBOL = new RegExp(`^${SYMBOL}$`);
 
 /**
- * The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be a
- * coin's name (`isSymbol`): the sources tell whose.
+ * The symbol that is meant: `BTC` for `btc`, `$BTC`, `BTC/USDT` and `Bitcoin`. Other words, such as `Shiba Inu`, may be
+ * a coin's name (`isSymbol`): the sources decide which coin.
  */
 export function symbolIn(written: string): string {
   const upper = written.toUpperCase().replace(/\s+/g, " ");
@@ -37,19 +37,19 @@ export function symbolIn(written: string): string {
   return SYMBOLS.get(base) ?? base;
 }
 
-/** Whether it has the form of a symbol: a focus always has, and a name of several words has not. */
+/** Whether a text has the form of a symbol: a focus always does, a name of several words does not. */
 export function isSymbol(asked: string): boolean {
   return IS_SYMBOL.test(asked);
 }
 
-/** A pattern of all the ways to write one of these symbols, blanks around it included. */
+/** A pattern of all the ways to write one of these symbols, with blanks around it. */
 export function waysToWrite(symbols: readonly string[]): string {
   const names = [...SYMBOLS].flatMap(([name, symbol]) => (symbols.includes(symbol) ? [name] : []));
   const words = [...symbols, ...names].map(inAnyCase).join("|");
   return String.raw`^\s*\$?(?:${words})(?:/[A-Za-z0-9]{2,10})?\s*$`;
 }
 
-/** A word's letters in whatever case. */
+/** A pattern of a word in any case. */
 export function inAnyCase(word: string): string {
   return word.replace(/[A-Z]/g, (upper) => `[${upper}${upper.toLowerCase()}]`);
 }

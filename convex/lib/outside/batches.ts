@@ -1,10 +1,10 @@
 import { sleep } from "../time";
 
 /**
- * One call for what many ask at one moment: those who come while it is gathered share it, and each gets its own answer. For
- * work that goes on side by side in one action.
+ * Joins calls that are made at almost the same moment into one; each caller gets its own answer. For work that runs
+ * side by side in one action.
  * @param ask Answers all of them, in their order.
- * @param gatherMs How long it waits for others.
+ * @param gatherMs How long to wait for others.
  */
 export function together<One, Answer>(
   ask: (all: One[]) => Promise<Answer[]>,
@@ -25,7 +25,7 @@ export function together<One, Answer>(
   return async (one) => {
     const { answers, place } = join(one);
     const answer = (await answers)[place];
-    if (answer === undefined) throw new Error("A call has left some questions without an answer");
+    if (answer === undefined) throw new Error("The call left some questions without an answer");
     return answer;
   };
 }

@@ -1,16 +1,16 @@
 import { SECOND } from "../time";
 
 /**
- * How long the service waits for the outside and for its own work, in milliseconds. They become
- * `AbortSignal.timeout`s: real time also on a local stack whose clock runs faster. One mutable object, so that a test of
- * slowness can shorten it.
+ * How long the service waits for providers and for its own work, in milliseconds. They become `AbortSignal.timeout`s:
+ * real time even on a local stack whose clock runs faster. One mutable object, so that a test of slowness can shorten
+ * them.
  */
 export const deadlines = {
   /** An HTTP caller's wait for work that continues in the background. Clients give up after 30 s, so answers leave by 28 s. */
   caller: 27 * SECOND,
-  /** The same where as many strangers wait already as may: what is made quickly they still get. */
+  /** The same when the strangers' places are full: quick answers still arrive in time. */
   crowded: 0.5 * SECOND,
-  /** A language-model call whose caller is waiting on the line. */
+  /** A language-model call while its caller waits. */
   llmInteractive: 25 * SECOND,
   /** A language-model call of scheduled work. */
   llmScheduled: 60 * SECOND,
@@ -22,41 +22,41 @@ export const deadlines = {
   chatContext: 5 * SECOND,
   /** One request to the chain's RPC. */
   chain: 10 * SECOND,
-  /** One source of prices, asked in turn: the feeds, then each ticker. */
+  /** One source of prices, asked one after another: the feeds, then each ticker. */
   price: 3 * SECOND,
-  /** All sources of prices, asked together before the model is. */
+  /** All sources of prices, asked together before the model. */
   grounding: 3 * SECOND,
   /** One request to a public source of data. */
   publicData: 8 * SECOND,
-  /** The same of the news search, which is slow. */
+  /** One request to the news search, which is slow. */
   news: 20 * SECOND,
-  /** How long a report waits for all collectors of facts, their turns included; each has its own deadline below this. */
+  /** How long a report waits for all fact collectors, including their queues; each has its own, shorter deadline. */
   facts: 75 * SECOND,
   /** How long a price waits for the model's market data when no other source knows it. */
   modelPrice: 12 * SECOND,
-  /** One request to the payment facilitator, which waits for the chain itself. */
+  /** One request to the payment facilitator, which itself waits for the chain. */
   facilitator: 20 * SECOND,
   /** One request to the swap provider. */
   swap: 10 * SECOND,
-  /** How long a caller waits for a transaction: until it has a hash at most, and on to its receipt while time is left. */
+  /** How long a caller waits for a transaction: until it has a hash, and for its receipt while time is left. */
   transaction: 24 * SECOND,
   receipt: 15 * SECOND,
-  /** How long an order waits for its owner's tap before its caller is told that it does. */
+  /** How long an order waits for its owner's tap before its caller gets an answer that says so. */
   tap: 20 * SECOND,
-  /** How long a swap waits for the approval before it to be mined. */
+  /** How long a swap waits until its approval is mined. */
   approval: 20 * SECOND,
-  /** How long a caller waits for a payment that no node has heard of: most such hashes are made up. */
+  /** How long a caller waits for a payment that no node knows: most such hashes are made up. */
   unknownHash: 2.5 * SECOND,
-  /** How long a deposit webhook waits for the chain's word; providers take no answer for a failure after 5 s. */
+  /** How long a deposit webhook waits for the chain; webhook senders treat 5 s without an answer as a failure. */
   deposit: 3 * SECOND,
   /** One message to the messenger. */
   messenger: 15 * SECOND,
-  /** What an alert's words mean, asked of a model whose answer is a few words: at most two turns while a caller waits. */
+  /** A model's reading of an alert's words, at most two turns while a caller waits; the answer is a few words. */
   alertWords: 12 * SECOND,
   /** One message to a user's webhook. */
   webhook: 10 * SECOND,
-  /** How long whoever asked for a card waits for its delivery. */
+  /** How long the caller who asked for a card waits for its delivery. */
   delivery: 8 * SECOND,
-  /** One request to the agent API, which answers at once: its work continues in the background. */
+  /** One request to the agent API, which answers immediately: its work continues in the background. */
   agentApi: 15 * SECOND,
 };

@@ -3,11 +3,11 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import type { vBilled, vPayingClass } from "../tables";
 
-/** The rows that say what the billing providers cost. */
+/** The rows of what the billing providers cost. */
 
-/** A class of caller's money of a day. */
+/** A class of callers' money for a day. */
 export type Share = { day: string; payer: Infer<typeof vPayingClass>; provider: Infer<typeof vBilled> };
-/** One row of it: so many count together, so that calls made at the same time do not wait for one another. */
+/** One of the rows that count it together, so that simultaneous calls do not conflict. */
 export type Cell = Share & { shard: number };
 export const SHARDS = 8;
 

@@ -4,9 +4,9 @@ import { internalQuery, type QueryCtx } from "../../_generated/server";
 import { change } from "../changes";
 import { DAY } from "../time";
 
-/** Which gateways refuse a schema beside the prompt: learnt from their refusals, and believed for a day. */
+/** Which gateways refuse a schema beside the prompt: learnt from their refusals, and remembered for a day. */
 
-/** What a gateway did not know yesterday it may know today. */
+/** A gateway may accept tomorrow what it refuses today. */
 const BELIEVED_MS = DAY;
 
 export const isRefused = internalQuery({
@@ -23,7 +23,7 @@ export const remember = change({ gateway: v.string() }, async (ctx, { gateway })
   const row = await find(ctx, gateway);
   const refusedAt = Date.now();
   if (row === null) await ctx.db.insert("refusedFormats", { gateway, refusedAt });
-  // Requests that were refused together write once.
+  // Of several requests that were refused together, one writes.
   else if (refusedAt - row.refusedAt >= BELIEVED_MS) {
     await ctx.db.patch("refusedFormats", row._id, { refusedAt });
   }

@@ -2,18 +2,18 @@ import type { Infer } from "convex/values";
 import type { vProvider } from "../tables";
 import type { Share } from "./expenses";
 
-/** What an action notes of its exchanges with providers until it is stored (`lib/outside/providerCalls`). */
+/** What an action notes about its calls to providers until it is stored (`lib/outside/providerCalls`). */
 
 export type Provider = Infer<typeof vProvider>;
 export type Count = { provider: Provider; calls: number; failures: number };
 type Spent = Share & { micros: number };
 export type Noted = { counts: Count[]; spent: Spent[] };
 
-/** What was noted and not stored yet. The platform gives every action a module state of its own. */
+/** Noted and not stored yet. The platform gives every action its own module state. */
 const noted = new Map<Provider, Count>();
 const spent = new Map<string, Spent>();
 
-/** Notes one exchange with a provider. A failure is no answer, an unreadable one, or one that says "not now" or "not you". */
+/** Notes one call to a provider. It failed if there was no answer, an unreadable one, or a refusal ("not now", "not you"). */
 export function noteCall(provider: Provider, failed: boolean): void {
   noteCalls({ provider, calls: 1, failures: failed ? 1 : 0 });
 }
@@ -29,13 +29,13 @@ export function noteSpent({ micros, ...of }: Spent): void {
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });
 }
 
-/** What could not be stored counts on. */
+/** Puts notes back that could not be stored. */
 export function noteAgain({ counts, spent: costs }: Noted): void {
   for (const count of counts) noteCalls(count);
   for (const cost of costs) noteSpent(cost);
 }
 
-/** What was noted, for a mutation that stores it beside what else it stores. */
+/** The notes, for a mutation that stores them together with its other changes. */
 export function takeNoted(): Noted {
   const taken = { counts: [...noted.values()], spent: [...spent.values()] };
   noted.clear();

@@ -9,14 +9,15 @@ import { takeNoted } from "./notes";
 import { keepNoted, vNoted } from "./tallies";
 
 /**
- * How the outside services answer, for the operator, and what those cost that nobody is refused for. `providers/` notes every
- * exchange and the purse its price; `counted` work stores what was noted in one mutation at its end, and work that asked nobody writes nothing.
+ * Statistics of the outside services for the operator, and costs of calls that are never refused. `providers/` notes
+ * every call and the purse its price; `counted` work stores the notes in one mutation at its end. Work without calls
+ * writes nothing.
  */
 
 /**
- * Work that asks a provider, for whichever action or HTTP handler calls it: what it asked is counted, also when it throws.
- * A handler calls this as a plain function: an action of its own would wait for one of the deployment's places while its
- * caller holds another.
+ * Counts the provider calls of some work, also when it throws, for an action or an HTTP handler. A handler calls this
+ * as a plain function: an action of its own would need a second place in the deployment while its caller holds the
+ * first.
  */
 export function counted<Given extends unknown[], Value>(
   work: (ctx: ActionCtx, ...given: Given) => Value | Promise<Value>,
@@ -30,7 +31,7 @@ export function counted<Given extends unknown[], Value>(
   };
 }
 
-/** An internal action that asks a provider, counted, and answers nothing: its mutations keep what comes of it. */
+/** An internal action that calls a provider, counted. It returns nothing: its mutations store the results. */
 export function providerAction<Args extends PropertyValidators>(
   args: Args,
   work: (ctx: ActionCtx, given: ObjectType<Args>) => Promise<void>,
@@ -52,7 +53,7 @@ async function store(ctx: ActionCtx): Promise<void> {
   try {
     await ctx.runMutation(internal.lib.outside.providerCalls.record, taken);
   } catch (error) {
-    // A statistic must not undo what the action has done.
+    // A statistic must not undo the action's work.
     log.error("providers.uncounted", { message: messageOf(error) });
   }
 }

@@ -8,19 +8,20 @@ import { SECOND, sleep } from "../time";
 import { together } from "./batches";
 
 /**
- * Turns to ask the public sources. Where turns are rare, one caller's wait for one another first, at the source's own pace: at most one of them stands in everybody's queue.
+ * Turns for calling the public sources. For scarce sources each caller has a queue of its own at the source's pace, so
+ * that at most one of its requests is in the common queue.
  */
 
 const vTurn = v.object({
   source: v.string(),
-  /** Whose turn it is, while it waits for the caller's own. */
+  /** The caller whose own queue the turn waits in. */
   holder: v.optional(v.string()),
 });
 type Turn = Infer<typeof vTurn>;
 const vWait = v.object({
-  /** In ms; `null` where a queue is full. */
+  /** In ms; `null` if a queue is full. */
   waitMs: v.union(v.number(), v.null()),
-  /** Whether the turn in everybody's queue is to be taken behind it. */
+  /** Whether to take a turn in the common queue afterwards. */
   again: v.boolean(),
 });
 type Wait = Infer<typeof vWait>;
@@ -28,7 +29,7 @@ type Wait = Infer<typeof vWait>;
 /** Waits for a turn. @returns `false` when a queue is full. */
 export type WaitTurn = (turn: Turn) => Promise<boolean>;
 
-/** Turns that are asked for within this of one another are taken in one transaction. */
+/** Turns that are requested within this time are taken in one transaction. */
 const TAKEN_TOGETHER_MS = 20;
 
 export function turnsOf(ctx: ActionCtx): WaitTurn {
@@ -44,7 +45,7 @@ export function turnsOf(ctx: ActionCtx): WaitTurn {
   };
 }
 
-/** Takes these turns, each as soon as it comes. */
+/** Takes these turns, each as soon as it is due. */
 export const take = internalMutation({
   args: { turns: v.array(vTurn) },
   returns: v.array(vWait),
@@ -62,7 +63,7 @@ export const take = internalMutation({
 
 const FULL: Wait = { waitMs: null, again: false };
 
-/** So many turns at one source, of one holder. */
+/** Takes several turns at one source, for one holder. */
 async function takeAlike(ctx: MutationCtx, { source, holder }: Turn, count: number): Promise<Wait[]> {
   if (!isPublicSource(source)) throw new Error(`There is no source ${source}`);
   const isRare = SOURCE_LIMITS[source].period > SECOND;
@@ -72,18 +73,18 @@ async function takeAlike(ctx: MutationCtx, { source, holder }: Turn, count: numb
       : await reserve(ctx, source, count, sha256Hex(`turn:${holder}`).slice(0, OWN_KEY));
   const atOnce = own.filter((waitMs) => waitMs === 0).length;
   const everybodys = await reserve(ctx, source, atOnce);
-  // Earlier ones wait less: what need not wait for its own queue comes first.
+  // Earlier ones wait less: those that need not wait in their own queue come first.
   return own.map((waitMs, index) =>
     waitMs === 0 ? { waitMs: everybodys[index] ?? null, again: false } : { waitMs, again: waitMs !== null },
   );
 }
 
-/** A holder's key has so many of its hash's digits. */
+/** How many digits of the hash a holder's key has. */
 const OWN_KEY = 16;
 
 /**
- * Reserves turns in a queue, all in one look at it where there is room for all.
- * @returns In ms, how long each has to wait, the earlier ones less; `null` for those for which there is no room.
+ * Reserves turns in a queue, all with one read if there is room for all.
+ * @returns How long each has to wait, in ms, ascending; `null` for those for which there is no room.
  */
 async function reserve(
   ctx: MutationCtx,

@@ -5,7 +5,7 @@ import { HOUR, MINUTE } from "../time";
 import type { Count, Noted, Provider } from "./notes";
 import { addSpent, anyShard } from "./expenses";
 
-/** What was noted of providers, in rows. */
+/** Notes about providers, as rows. */
 
 export const vNoted = v.object({
   counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
@@ -13,9 +13,9 @@ export const vNoted = v.object({
 });
 
 const BUCKET_MS = 5 * MINUTE;
-/** So many rows share 5 minutes: actions that end together rarely write the same one. */
+/** How many rows share 5 minutes: actions that end together rarely write the same one. */
 const PARTS = 32;
-/** The most rows that an hour can have: 13 buckets, the oldest in part. */
+/** The most rows of an hour: 13 buckets, the oldest partly outside it. */
 const HOUR_OF_ROWS = 13 * PARTS;
 
 export async function keepNoted(ctx: MutationCtx, { counts, spent: costs }: Noted): Promise<void> {

@@ -1,12 +1,12 @@
 import type { MutationCtx } from "../../_generated/server";
 import { NOBODY } from "./ids";
 
-/** Who did what was done at the operator's word: no user. */
+/** The actor of what was done by the operator: no user. */
 export const OPERATOR = NOBODY;
 
-/** One line of the audit trail. Names no secret. */
+/** One line of the audit trail. It contains no secret. */
 export type AuditEvent = {
-  /** The user for whom it was done, the payer's or the relayer's address where no user was named, or `OPERATOR`. */
+  /** The user for whom it was done; the payer's or the relayer's address if no user was named; or `OPERATOR`. */
   actor: string;
   action:
     | "key created"
@@ -40,12 +40,12 @@ export type AuditEvent = {
     | "rebind done"
     | "rebind refused"
     | "rebind withdrawn";
-  /** The wallet, transaction, key or claim id it was done to. */
+  /** The id of the wallet, transaction, key or claim. */
   subject: string;
   detail?: string;
 };
 
-/** Records what was done, in the transaction that does it. */
+/** Records an act in the transaction that does it. */
 export async function recordAudit(ctx: MutationCtx, event: AuditEvent): Promise<void> {
   await ctx.db.insert("auditEvents", { at: Date.now(), ...event });
 }

@@ -1,13 +1,13 @@
 import { AppError } from "../errors";
 
-/** Whose that is which is no user's: the service's own accounts and cards. Users' ids are never empty. */
+/** The `userId` of rows that belong to no user: the service's own accounts and cards. Users' ids are never empty. */
 export const NOBODY = "";
 
-/** Characters that can be seen, and none that stands for one that was lost on the way: two ids must not become one. */
+/** Visible characters, without the replacement character: two different ids must not become one. */
 export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
 export const MAX_USER_ID = 128;
 
-/** What earlier clients send for everybody who has set no `userId`: many people, so nobody's. */
+/** What earlier clients send if no `userId` is set: it stands for many people, so it belongs to nobody. */
 export const SHARED_ID = "mcp-anonymous";
 export const NOT_SHARED =
   "must be your own: set a userId, a long random one; clients without one all send this";
@@ -29,26 +29,26 @@ export function userIdFrom(text: string): string {
   return userId;
 }
 
-/** So many random letters and digits hold as much as a UUID. */
+/** So many random letters and digits are as strong as a UUID. */
 const LEAST_ID_CHARS = 22;
-/** Below that an id guards too little, in bits: a UUID has 122, random letters of one case 103, words of the same length about 60. */
+/** The fewest bits of a strong id: a UUID has 122, random letters of one case 103, words of the same length about 60. */
 const LEAST_BITS = 72;
 
-/** Whether a person or a program could guess a `userId`: it is short, public, or made of words, rows and repetitions. */
+/** Whether a person or a program could guess a `userId`: it is short, public, or made of words, sequences and repetitions. */
 export function isGuessable(id: string): boolean {
   return id.length < LEAST_ID_CHARS || isPublic(id) || guessBits(id) < LEAST_BITS;
 }
 
-/** What to tell whoever has a wallet under an id that could be guessed, with one that could not; `null` for a good one. */
+/** The warning about a wallet under an id that could be guessed, with a strong id; `null` for a good one. */
 export function guessableWarning(id: string): { warning: string; suggestedUserId: string } | null {
   if (!isGuessable(id)) return null;
-  const warning = `This userId could be guessed, and whoever knows it controls the wallet: use one of at least ${LEAST_ID_CHARS} random characters instead, and keep it.`;
+  const warning = `This userId could be guessed, and anyone who knows it controls the wallet: use one of at least ${LEAST_ID_CHARS} random characters instead, and keep it.`;
   return { warning, suggestedUserId: crypto.randomUUID() };
 }
 
 /**
- * What stands where anybody reads it: addresses of Bitcoin and Solana, and digits alone, as telephone numbers, times and messenger accounts have them. A UUID of another version than 4 and 7 is made of a
- * time, a machine or a name.
+ * Texts that are public: addresses of Bitcoin and Solana, and digits alone, like telephone numbers, times and messenger
+ * accounts. UUIDs of versions other than 4 and 7 are made of a time, a machine or a name.
  */
 const PUBLIC = [
   /^bc1[0-9a-z]{20,80}$/i,
@@ -57,8 +57,8 @@ const PUBLIC = [
   /^[0-9a-f]{8}-[0-9a-f]{4}-[^47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
 ];
 /**
- * Mail addresses, and addresses and transactions of EVM chains, with or without 0x or the chain's name, as a part of an id:
- * what is around them has to be worth enough.
+ * Mail addresses, and addresses and transactions of EVM chains, with or without 0x or the chain's name, as a part of an
+ * id: the rest has to be strong enough alone.
  */
 const PUBLISHED =
   /[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}|0x[0-9a-f]{40,64}|(?<![0-9a-z])[0-9a-f]{40}(?![0-9a-z])/gi;
@@ -67,12 +67,12 @@ function isPublic(id: string): boolean {
   return PUBLIC.some((pattern) => pattern.test(id));
 }
 
-/** What people type without thinking of it, what they think of first, and the ids that documents show, this service's too. */
+/** What people type without thinking, what they think of first, and the ids of documents, including this service's. */
 const USUAL =
   "550e8400-e29b-41d4-a716-446655440000 f47ac10b-58cc-4372-a567-0e02b2c3d479 abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiopasdfghjklzxcvbnm zyxwvutsrqponmlkjihgfedcba 09876543210 " +
   "local-user-4f8kq2zt7xw9 3f0c2a9e-6d1b-4c7e-9a54-b2f1d8e0c6a7 " +
   "user password wallet telegram admin test demo default customer account crypto bitcoin ethereum secret random ";
-/** The commonest pairs of letters in words of English and languages near it. */
+/** The commonest pairs of letters in words of English and similar languages. */
 const PAIRS = new Set(
   (
     "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le sa si ar ve ra ld " +
@@ -81,22 +81,22 @@ const PAIRS = new Set(
     "ce ca ry ag oo bl cr sp ck cl ke ap pi ru ga um br bo fa ab rd fo do ty gr oc ba lu mp ex fe rr au op bu ui mb ov cu tt sc qu ay od pu"
   ).split(" "),
 );
-/** Letters in a row, as words are written, and the part of pairs from which on they are: of random letters a fifth are. */
+/** Letters in a row, as in words, and the part of common pairs that makes them a word: of random letters a fifth are. */
 const WORDS = /[A-Z]?[a-z]{2,}|[A-Z]{3,}/g;
 const LEAST_PAIRS = 0.5;
-/** In bits, of 26. */
+/** Bits of one letter of 26. */
 const LETTER = 4.7;
-/** To say which place is repeated, and for how long. */
+/** Bits to say which place is repeated, and for how long. */
 const REPEAT_BITS = 10;
 const LEAST_REPEAT = 4;
 
 /**
- * About how many bits it takes to guess a text: the fewer, the more of it is usual, repeated or made like a word. An
- * estimate, and no list of what people choose.
+ * About how many bits it takes to guess a text: fewer if it is usual, repeated or like a word. An estimate, not a list
+ * of what people choose.
  */
 export function guessBits(id: string): number {
   const text = id.replace(PUBLISHED, " ");
-  // Some other letters are not as long in lower case.
+  // Some other letters have another length in lower case.
   const lower = text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   const costs = bitsOfEach(text, lower);
   const all = USUAL + lower;
@@ -112,8 +112,8 @@ export function guessBits(id: string): number {
 }
 
 /**
- * How much of a text from `at` on has stood there before. It may run on into itself: twenty times a letter is one letter
- * and a repetition.
+ * How much of a text from `at` on occurs before. The match may overlap itself: twenty times a letter is one letter and
+ * a repetition.
  */
 function longestMatch(text: string, at: number): number {
   let length = 0;
@@ -123,8 +123,8 @@ function longestMatch(text: string, at: number): number {
 }
 
 /**
- * Of each character by itself, and by the one before it where the two are a common pair: in a row of letters that is made of
- * such pairs for the most part, all are, as a guesser takes whole words.
+ * The bits of each character: by itself, or by the one before it if the two are a common pair. If most pairs of a run
+ * of letters are common, all count as such, because a guesser tries whole words.
  */
 function bitsOfEach(text: string, lower: string): number[] {
   const letter = /[a-z]/.test(text) && /[A-Z]/.test(text.slice(1)) ? 5.7 : LETTER;

@@ -4,53 +4,53 @@ import type { DatabaseReader, DatabaseWriter } from "../../_generated/server";
 import { rowsDue, type Bound, type Indexed } from "./rows";
 
 /**
- * What is known of a table besides its fields: how long its rows live, whose they are, which of them are work to be done.
- * Every room's `tables.ts` tells it of its own tables; housekeeping, health, export and deletion loop over all of them
- * (`schema.ts`).
+ * What is known of a table besides its fields: how long its rows live, whose they are, which of them are open work.
+ * Every room's `tables.ts` declares it beside its tables; housekeeping, health, export and deletion loop over all of
+ * them (`schema.ts`).
  */
 export type Facts<Table extends TableNames> = {
-  /** The ranges of its rows that go; or why none is ever too old. What ends with its own work is its room's matter. */
+  /** The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's matter. */
   keep: string | Range<Table> | readonly Range<Table>[];
-  /** How a user's rows are found and treated. Absent: its rows are nobody's, or tell nothing of anybody. */
+  /** How a user's rows are found and treated. Absent: its rows belong to nobody, or say nothing about anybody. */
   ownedBy?: Owned<Table>;
-  /** Where its rows come to rest. Absent: its rows are no work. */
+  /** The final states of its rows. Absent: its rows are not work. */
   final?: Final<Table>;
-  /** Work that waits, by the names under which `/health` tells its age. */
+  /** Open work, by the names under which `/health` shows its age. */
   openWhen?: Readonly<Record<string, Open<Table>>>;
-  /** Fields that never leave the service: sealed or signed bytes, and how work is done. */
+  /** Fields that never leave the service: sealed or signed bytes, and internals of work. */
   withheld?: readonly (keyof Doc<Table>)[];
 };
 
-/** The facts of all tables. */
+/** The records of all tables. */
 export type Records = { readonly [Table in TableNames]: Facts<Table> };
-/** The facts of a room's tables. */
+/** The records of a room's tables. */
 export type RecordsOf<Tables> = Pick<Records, keyof Tables & TableNames>;
 
 type Rows<Table extends TableNames> = QueryInitializer<NamedTableInfo<DataModel, Table>>;
 type Found<Table extends TableNames> = Query<NamedTableInfo<DataModel, Table>>;
-/** By index, a user's rows. */
+/** A user's rows, by index. */
 type OfUser<Table extends TableNames> = (rows: Rows<Table>, userId: string) => Found<Table>;
 
-/** One range of a table's rows that goes. */
+/** One range of a table's rows to delete. */
 export type Range<Table extends TableNames> = {
-  /** From when on a row may go, in days after the moment that `aged` is about. */
+  /** The age at which a row may be deleted, in days, counted from the time that `aged` uses. */
   days: number;
   why: string;
-  /** By index, the rows older than `before` (epoch ms). */
+  /** The rows older than `before` (epoch ms), by index. */
   aged: (rows: Rows<Table>, before: number) => Found<Table>;
-  /** Whether an old row has ended too; left out where age says it all. */
+  /** Whether an old row has ended too; absent if age is enough. */
   ended?: (row: Doc<Table>, before: number, db: DatabaseReader) => boolean | Promise<boolean>;
-  /** Whose it is, where it stays if that `userId` is somebody's login by now or has ever held credits. */
+  /** The row's `userId`: the row stays if that is now somebody's login or has ever held credits. */
   stranger?: (row: Doc<Table>) => string;
-  /** How many are looked at per transaction, where they are larger than most. */
+  /** How many to check per transaction, if the rows are large. */
   batch?: number;
-  /** Deletes the row with what belongs to it; left out where it is all. */
+  /** Deletes the row with what belongs to it; absent if the row is all. */
   erase?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
 };
 
 type Owned<Table extends TableNames> = {
   rows: OfUser<Table>;
-  /** The section of a user's export that hands them out; left out where they tell the user nothing. */
+  /** The section of a user's export that contains them; absent if they say nothing to the user. */
   section?: string;
   /** A `userId` with such a row cannot be given up for another: any row, or one of these. */
   inUse?: "any" | OfUser<Table>;
@@ -58,35 +58,35 @@ type Owned<Table extends TableNames> = {
   onDeletion: "stay" | "go" | Going<Table>;
 };
 
-/** What of a user's rows is erased, where it is not simply all. */
+/** Which of a user's rows are deleted, and how. */
 export type Going<Table extends TableNames> = {
-  /** Of a user's rows those that go; the others stay. */
+  /** Only these of a user's rows; the others stay. */
   only?: OfUser<Table>;
-  /** What is under way is waited for until it is `final`. */
+  /** Unfinished work is waited for until it is `final`. */
   whenFinal?: true;
-  /** Takes the user off a row that has to stay. After it, the row is not found as theirs. */
+  /** Removes the user from a row that has to stay. Afterwards, the row is not found as theirs. */
   anonymise?: (db: DatabaseWriter, row: Doc<Table>) => Promise<void>;
 };
 
-/** A field, and the values it may be left with for ever. */
+/** A field, and the values that it may keep for ever. */
 type Final<Table extends TableNames> = {
   [Field in keyof Doc<Table> & string]: { field: Field; states: readonly Doc<Table>[Field][] };
 }[keyof Doc<Table> & string];
 
 type Open<Table extends TableNames> = {
-  /** By index, what waits at `now` (epoch ms), in one range or several. Those that are looked after first come first. */
+  /** What waits at `now` (epoch ms), by index, in one range or several; the first in line comes first. */
   rows: readonly ((rows: Rows<Table>, now: number) => Found<Table>)[];
-  /** Epoch ms: when it was asked for, or, for what has a time of its own, when it was due. */
+  /** Epoch ms: when it was requested or, if it is scheduled, when it was due. */
   since: (row: Doc<Table>) => number;
 };
 
-/** Rows by their `field`, an epoch in ms with an index of its own: those before a moment. */
+/** Rows whose `field`, an indexed time in epoch ms, lies before a moment. */
 export function older<Field extends string>(field: Field) {
   return <Found>(rows: Indexed<`by_${Field}`, Bound<"lt", Field, number>, Found>, before: number) =>
     rows.withIndex(`by_${field}`, (q) => q.lt(field, before));
 }
 
-/** Rows that were made before a moment. */
+/** Rows that were created before a moment. */
 export function made<Found>(
   rows: Indexed<"by_creation_time", Bound<"lt", "_creationTime", number>, Found>,
   before: number,
@@ -100,7 +100,7 @@ export function ofUser<Index extends string>(index: Index) {
     rows.withIndex(index, (q) => q.eq("userId", userId));
 }
 
-/** Work whose `field` says when it is due (epoch ms), with an index of its own. */
+/** Work whose indexed `field` is the time at which it is due (epoch ms). */
 export function due<Field extends string>(field: Field) {
   return {
     rows: [
@@ -111,7 +111,7 @@ export function due<Field extends string>(field: Field) {
   };
 }
 
-/** Work that waits in some states, by an index that begins with `field`; `since` was it asked for, epoch ms. */
+/** Work that waits in some states, by an index that begins with `field`; `since` is when it was requested, epoch ms. */
 export function waiting<
   Index extends string,
   Field extends string,
@@ -128,7 +128,7 @@ export function waiting<
   };
 }
 
-/** The tables' names, in the order of the rooms and, within one, of its records. */
+/** The tables' names, in the order of the rooms and of their records. */
 export function tablesOf(records: Records): TableNames[] {
   return namesIn(records);
 }
@@ -138,7 +138,7 @@ export function namesIn<Entries extends object>(entries: Entries): (keyof Entrie
   return Object.keys(entries).filter((name): name is keyof Entries & string => Object.hasOwn(entries, name));
 }
 
-/** Whether a row has come to rest. */
+/** Whether a row is in a final state. */
 export function isFinal(
   final: { field: string; states: readonly unknown[] } | undefined,
   row: Readonly<Record<string, unknown>>,

@@ -2,16 +2,16 @@ import type { IndexRange } from "convex/server";
 
 /** Rows by an index that is named for its fields: `by_userId`, `by_userId_and_kind`. */
 
-/** A table that has this index, to whoever asks for a range of it. */
+/** A table that has this index. */
 export type Indexed<Index extends string, Bounds, Found> = {
   withIndex: (index: Index, range: (bounds: Bounds) => IndexRange) => Found;
 };
-/** What bounds the next field of an index. */
+/** A bound on the next field of an index. */
 export type Bound<How extends "eq" | "lt" | "lte", Field extends string, Value, Bounded = IndexRange> = {
   [Way in How]: (field: Field, value: Value) => Bounded;
 };
 
-/** Rows with a value in a field. Where there is one at most, `getOneFrom` of convex-helpers reads it. */
+/** Rows with a value in a field. If there is at most one, use `getOneFrom` of convex-helpers. */
 export function rowsBy<Field extends string, const Value, Found>(
   rows: Indexed<`by_${Field}`, Bound<"eq", Field, Value>, Found>,
   field: Field,
@@ -35,7 +35,7 @@ export function rowsByBoth<First extends string, const One, Second extends strin
   return rows.withIndex(`by_${first}_and_${second}`, (q) => q.eq(first, one).eq(second, other));
 }
 
-/** Rows whose field says that they are due at `now`, epoch ms: those that are longest due come first. */
+/** Rows that are due at `now` by their field, epoch ms; the longest overdue come first. */
 export function rowsDue<Field extends string, Found>(
   rows: Indexed<`by_${Field}`, Bound<"lte", Field, number>, Found>,
   field: Field,

@@ -2,8 +2,8 @@ import type { Auth, UserIdentity } from "convex/server";
 import { AppError } from "../errors";
 
 /**
- * Who the caller's token says they are.
- * @throws AppError `unauthorized` without a token, or with one that is not valid here (for which the platform throws).
+ * The identity in the caller's token.
+ * @throws AppError `unauthorized` without a token, or with an invalid one (for which the platform throws).
  */
 export async function requireIdentity(ctx: { auth: Auth }): Promise<UserIdentity> {
   const identity = await ctx.auth.getUserIdentity().catch(() => null);

@@ -20,7 +20,7 @@ export function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array {
   return hmac(sha256, key, message);
 }
 
-/** Compares two byte strings in a time that depends on their lengths alone. */
+/** Compares two byte strings in a time that depends only on their lengths. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

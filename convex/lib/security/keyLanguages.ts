@@ -6,11 +6,11 @@
 export type Language = {
   /** A private key or seed phrase. */
   secret: RegExp;
-  /** Keeping it safe, whether to share it, losing it, thefts: what is asked is advice or news. */
+  /** Keeping it safe, whether to share it, losing it, thefts: the question asks for advice or news. */
   advice: RegExp;
   /** What such a thing is, how it works. */
   learning: RegExp;
-  /** Wanting it handed over. */
+  /** A wish to get it. */
   asking: RegExp;
   /** It is somebody's: "my", "of my wallet"; in questions such as "which is my …". */
   owned: RegExp;

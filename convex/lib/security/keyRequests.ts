@@ -1,12 +1,12 @@
 import { LANGUAGES } from "./keyLanguages";
 
-/** The one answer to every request for key material. It reaches the caller without any language model's help. */
+/** The one answer to every request for key material. No language model is involved in it. */
 export const SECURITY_MESSAGE =
   "For your security, private keys, seed phrases and keystores are never shown or exported by this service. " +
   "Keys stay encrypted on the server and are used only to sign the transactions you ask for. " +
   "Anyone who asks you for a private key or seed phrase is trying to take your funds.";
 
-/** Counted words are a secret only where they are somebody's, or "the" ones of a wallet. */
+/** Counted words are a secret only if they belong to somebody, or are "the" words of a wallet. */
 const WORDS = String.raw`(?:12|24|twelve|twenty.?four) (?:(?:seed|recovery|secret|backup) )?words`;
 const SECRET = new RegExp(
   [
@@ -17,7 +17,7 @@ const SECRET = new RegExp(
   ].join("|"),
   "g",
 );
-/** Wanting it handed over. */
+/** A wish to get it. */
 const ASKING =
   /\b(?:give|show|tell|send|reveal|export|print|display|provide|share|gets?|fetch|return|dump|leak|output|need|want|read|list|copy|see|view|retrieve|recover|back ?up|extract|decrypt|expose|disclose|hand|email|download|access|write|type|spell|repeat|reply|respond|include|encode|know)\b/g;
 /** Between the wish and the secret: the wish is for something else that mentions a secret. */
@@ -39,15 +39,15 @@ const SAFELY = /\b(?:safe|safely|secure|securely)\b/;
 
 /**
  * Whether a text asks for a private key, a seed phrase or a keystore export. A question about what such a thing is, how
- * to keep one safe, or what happened to others' does not.
- * @param text What the person said last; what was said before decides nothing.
+ * to keep one safe, or what happened to others' does not count.
+ * @param text The person's last message; earlier ones decide nothing.
  */
 export function asksForKey(text: string): boolean {
   const plain = normalise(text);
   for (const match of plain.matchAll(SECRET)) {
     if (isRequest(match[0], sentenceAround(plain, match.index, match[0].length))) return true;
   }
-  // In other scripts than Latin, marks are part of the letters.
+  // In scripts other than Latin, marks are part of the letters.
   const bare = plain
     .normalize("NFD")
     .replace(/([a-z])\p{M}+/gu, "$1")
@@ -58,7 +58,7 @@ export function asksForKey(text: string): boolean {
   });
 }
 
-/** The same for a tool's input: every text in it, but for the earlier turns of a conversation. */
+/** The same for a tool's input: every text in it, except the earlier turns of a conversation. */
 export function inputAsksForKey({ messages: _earlier, ...input }: Record<string, unknown>): boolean {
   return textsOf(input).some(asksForKey);
 }

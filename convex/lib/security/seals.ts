@@ -14,7 +14,7 @@ import { log } from "../log";
  */
 const VERSION = "v1";
 
-/** What a sealed secret is for, and the row it belongs to: an envelope moved to another row does not open. */
+/** The purpose of a sealed secret, and its row: an envelope that was moved to another row does not open. */
 export type SealContext = { purpose: string; owner: string };
 
 /** Seals a secret. For actions: it draws an IV from the platform's CSPRNG. */
@@ -30,7 +30,7 @@ export async function seal(plaintext: string, context: SealContext): Promise<str
 
 /**
  * Opens an envelope, sealed under the current key or the previous one (`WALLET_ENCRYPTION_KEY_PREVIOUS`).
- * @throws AppError `internal` when it is damaged, was sealed under a key that is not configured, or belongs to another
+ * @throws AppError `internal` if it is damaged, was sealed under a key that is not configured, or belongs to another
  * owner.
  */
 export async function open(envelope: string, context: SealContext): Promise<string> {
@@ -52,7 +52,7 @@ export async function open(envelope: string, context: SealContext): Promise<stri
 /** Secrets per transaction of a rotation. */
 const BATCH = 50;
 
-/** A sealed secret of a row, and what it opens for. */
+/** A sealed secret of a row, and its context. */
 export const vSealed = v.object({
   id: v.string(),
   sealedSecret: v.string(),
@@ -60,18 +60,19 @@ export const vSealed = v.object({
 });
 type Sealed<Id> = Infer<typeof vSealed> & { id: Id };
 
-/** An envelope, and the one that it was made from. */
+/** A new envelope, and the one that it replaces. */
 export const vResealed = v.object({ id: v.string(), from: v.string(), to: v.string() });
 type Resealed<Id> = Infer<typeof vResealed> & { id: Id };
 
-/** How many were sealed anew, and which do not open: those stay as they are. */
+/** How many were sealed again, and which do not open: those stay as they are. */
 type Rotated<Id> = { rotated: number; failed: Id[] };
 
 /**
- * Seals every secret of a kind anew that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; the one
- * before is `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
- * @param outdated The next secrets under another key than the named one, those that did not open before among them.
- * @param replace Stores envelopes, except where another secret stands by now. @returns How many it stored.
+ * Seals every secret of a kind again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; the
+ * previous key is `WALLET_ENCRYPTION_KEY_PREVIOUS`. It is safe to run twice, and to resume after a crash.
+ * @param outdated The next secrets under another key than the named one, including those that did not open before.
+ * @param replace Stores envelopes, except where the secret has changed meanwhile.
+ * @returns How many it stored.
  */
 export async function resealAll<Id extends string>(
   ctx: ActionCtx,
@@ -109,7 +110,7 @@ function configuredKeys(): Keyring[] {
 
 /** What is derived from a master key: the same for every envelope, so each is derived once. */
 class Keyring {
-  /** Names the master key without telling anything about it. */
+  /** Names the master key without revealing anything about it. */
   readonly id: string;
   readonly #master: Uint8Array;
   readonly #encryption = new Map<string, Promise<CryptoKey>>();
@@ -140,7 +141,7 @@ class Keyring {
   }
 }
 
-/** By the configured form of their master keys, which change with a rotation only. */
+/** Keyrings by the configured form of their master key, which changes only with a rotation. */
 const keyrings = new Map<string, Keyring>();
 
 function keyring(configured: string): Keyring {

@@ -1,14 +1,14 @@
 import { STATUS, type ErrorCode } from "../errors";
 
-/** What only programs and whoever runs the service would understand, in the words of those who use it; by HTTP status. */
+/** By HTTP status, messages for users in place of those that only programs or the operator would understand. */
 const SPOKEN: Readonly<Record<number, string>> = {
   405: "This address is for programs.",
-  500: "That does not work here just now. It is noted.",
+  500: "That does not work right now. The problem has been recorded.",
   502: "A source that I need does not answer just now. Try again in a minute.",
   503: "I am too busy just now. Try again in a minute.",
 };
 
-/** A failure as a person is told of it. What became of their money stays said. */
+/** A failure in words for a person. A statement about their money is kept. */
 export function spokenFailure(status: number, message: string): string {
   const words = SPOKEN[status];
   if (words === undefined) return `${message.replace(/\buserId\b/g, "account id")}.`;

@@ -21,14 +21,14 @@ import {
 } from "./languages";
 import { words } from "./locales";
 
-/** The figures that a writer wrote itself, in digits or in words: where they stand, and what they may say. Pure. */
+/** Finds the figures that a writer wrote, in digits or in words: where they are, and what they may mean. Pure. */
 
 export type Place = { start: number; end: number };
 
 type Groups = Readonly<Record<string, string | undefined>>;
 type Found = Place & { text: string; groups: Groups };
 
-/** Where a pattern is found in a text, and what it found there. */
+/** Where a pattern matches in a text, and what it matches. */
 export function foundIn(text: string, pattern: RegExp): Found[] {
   return Array.from(text.matchAll(pattern), foundOf);
 }
@@ -37,7 +37,7 @@ function foundOf({ 0: text, index: start, groups = {} }: RegExpExecArray): Found
   return { start, end: start + text.length, text, groups };
 }
 
-/** As one pattern of all of them finds it; of such a size that one takes half a second to compile. */
+/** As if all patterns were one, in parts: one of all of them would take half a second to compile. */
 function foundInAny(text: string, patterns: readonly RegExp[]): Found[] {
   const found: Found[] = [];
   let end = 0;
@@ -61,17 +61,17 @@ function nextIn(text: string, pattern: RegExp, from: number): Found | null {
   return next === null ? null : foundOf(next);
 }
 
-/** What a figure may say, and what one in its last place is worth. */
+/** A possible value of a figure, and the value of one unit in its last place. */
 type Reading = { value: number; place: number };
 
 export type Figure = Place & {
   text: string;
-  /** As both conventions of writing numbers have it; none where it is in words, or in no order of either. */
+  /** By both conventions of writing numbers; none if it is in words, or fits neither. */
   readings: readonly Reading[];
   unit: Written;
-  /** What its scale and its unit multiply it by. */
+  /** The factor of its scale and its unit. */
   times: number;
-  /** The capitals behind it. */
+  /** The capital letters after it. */
   ticker: string | null;
   sign: -1 | 0 | 1;
   bound: "over" | "under" | null;
@@ -80,7 +80,7 @@ export type Figure = Place & {
 const scaled = (readings: readonly Reading[], times: number): Reading[] =>
   readings.map(({ value, place }) => ({ value: value * times, place: place * times }));
 
-/** The text with some of its places out of the way, at their length. */
+/** The text with some places blanked out, at the same length. */
 export function without(text: string, places: readonly Place[]): string {
   return places.reduce(
     (rest, { start, end }) => rest.slice(0, start) + BLANK.repeat(end - start) + rest.slice(end),
@@ -89,8 +89,8 @@ export function without(text: string, places: readonly Place[]): string {
 }
 
 /**
- * @param text A sentence in which what is no figure of the writer's is out of the way, at its length.
- * @param point What stands before the parts of one in its language.
+ * @param text A sentence in which everything that is not the writer's own figure is blanked out, at the same length.
+ * @param point The decimal mark of its language.
  */
 export function figuresIn(text: string, point: "." | ","): Figure[] {
   const figures: Figure[] = [];
@@ -102,7 +102,7 @@ export function figuresIn(text: string, point: "." | ","): Figure[] {
   return sorted.map((figure, index) => ofRange(text, figure, sorted[index + 1]));
 }
 
-/** The first of "24 to 48 hours", "$94.2-98.1k" is in the unit and the scale of the second. */
+/** The first of "24 to 48 hours", "$94.2-98.1k" has the unit and the scale of the second. */
 function ofRange(text: string, figure: Figure, next: Figure | undefined): Figure {
   if (next === undefined || figure.times !== 1) return figure;
   const isOne = figure.unit === "none" || next.unit === "none" || figure.unit === next.unit;
@@ -116,7 +116,7 @@ function figureOf(text: string, { start, end, text: told, groups }: Found, point
   const { sign = "", inner = "", number, ticker = null, multiple } = groups;
   const [, said = "other"] = SAYS.find(([group]) => groups[group] !== undefined) ?? [];
   const before = text.slice(Math.max(0, start - 40), start);
-  // "It tops that by a fifth" tells a gap; "two dollars for each dollar" a ratio.
+  // "It tops that by a fifth" states a gap; "two dollars for each dollar" a ratio.
   const isGap =
     multiple !== undefined &&
     said === "times" &&
@@ -152,7 +152,7 @@ const IN_DIGITS = new RegExp(
   "gu",
 );
 
-/** What parts of the patterns below say of a figure's unit, the first that is there, and what they multiply it by. */
+/** What parts of the patterns below say about a figure's unit, and their factors; the first match counts. */
 const SAYS: readonly (readonly [group: string, unit: Written])[] = [
   ...(["money", "other", "percent", "place"] as const).map((unit) => [unit, unit] as const),
   ...([
@@ -180,7 +180,7 @@ const TIMES: readonly (readonly [group: string, times: number])[] = [
   ["point", 0.01],
 ];
 
-/** Three digits behind one mark are a thousand's or a part's: "8,000" is never 8.000 where a point is the mark of parts. */
+/** Three digits after one mark are thousands or decimals: "8,000" is never 8.000 where a point is the decimal mark. */
 function inDigits(number: string, point: "." | ","): Reading[] {
   const first = number.replace(/[\s'’]/g, "");
   const marks = first.match(/[.,]/g) ?? [];
@@ -190,7 +190,7 @@ function inDigits(number: string, point: "." | ","): Reading[] {
   const isGrouped = /^[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*$/.test(first);
   const isOnce = mark !== "" && first.indexOf(mark) === first.lastIndexOf(mark);
   const isParted = isOnce && !(isGrouped && mark === "," && point === ".");
-  // Zeros at the end may show no more than that it is rounded.
+  // Trailing zeros may only show that it is rounded.
   const last = [...digits].findLastIndex((digit) => digit !== "0");
   const zeros = Math.min(digits.length - 1 - last, Math.max(0, digits.length - 2));
   return [
@@ -211,18 +211,18 @@ const BOUND_BEFORE = new RegExp(
 );
 const BOUND_BEHIND = new RegExp(`^\\s?(?:(${OVER_BEHIND})|(${UNDER_BEHIND}))`, "u");
 
-/** Whatever is before a unit that only stands behind numbers says one. */
+/** What comes before a unit that alone, without a number, implies one. */
 const ALONE =
   "%|percent|per cent|Prozent(?!ual)|percentage points?|por ciento|pour cent|por cento|basis points?|Basispunkten?|puntos b[áa]sicos|points de base|pontos[- ]base|thousand|Tausend|millions?|billions?|trillions?|Millionen|Milliarden?|Billionen|mill[óo]n(?:es)?|billones|milliards?|[mbtr]{1,2}ilh(?:ão|ões)|百分之\\p{Script=Han}+|パーセント|(?:процент|доллар|тысяч|миллион|миллиард)\\p{L}*|퍼센트";
 const KNOWN = `${READ.map(({ list }) => list).join("|")}|${A_SCALE}`;
 const NUMBER = `(?:(?<!\\p{L})(?:${KNOWN})|\\p{Script=Latin}{0,20}(?:${NUMBER_ENDS})(?:-(?:${KNOWN}))?)`;
-/** "Six of the fifty"; small numbers of others, and all before other words, are words of the language. */
+/** "Six of the fifty"; other small numbers before ordinary words are just words. */
 const COUNTED =
   `(?!(?:one|two|eine?[mnrs]?|zwei|un[aoe]?|dos|deux|uma?|dois|duas|half|halb|medio|demi|meio) )${NUMBER}` +
   `(?= (?:${OF})(?: (?:the|las?|los|der|den|die))?(?: top| largest| last)? (?:\\d|${NUMBER}(?!\\p{L})))|` +
   `(?<=perfect )(?:${KNOWN})|` +
   "(?:(?:thir|four|fif|six|seven|eigh|nine)teen|(?:twen|thir|for|six|seven|eigh|nine)t(?:y|ies))(?:-\\p{L}+)?";
-/** A place or a multiple, a count, a number in words with its unit, or a unit alone. */
+/** A rank or a multiple, a count, a number in words with its unit, or a unit alone. */
 const IN_WORDS = [
   `${UNREAD}|(?<nth>${ALL_MAJORS.map(({ list }) => list).join("|")}|(?:${PLACES.map(({ list }) => list).join("|")})[- ]?(?:${LARGEST}))`,
   `(?<multiple>${MULTIPLES.map(({ list }, index) => `(?<m${index}>${list})`).join("|")})(?: of (?:a|one) (?:(?<cent>per ?cent)|(?<point>basis point)))?`,
@@ -233,7 +233,7 @@ const IN_WORDS = [
   `(?<count>${COUNTED})`,
   ALONE,
 ].map(words);
-/** Whatever else says numbers: digits in no order of any convention, Roman ones, raised or circled ones. */
+/** Everything else that expresses numbers: digits in no known order, Roman, raised or circled ones. */
 const OTHER_DIGITS = /\p{N}{1,40}/gu;
 
 /** A multiple in a word may be a tenth off, a small number half of one. */
@@ -243,7 +243,7 @@ function inWords({ amount, count, ranked, nth, part, whole, ...groups }: Groups)
   const value = spelt(amount ?? count ?? ranked ?? nth ?? part ?? "");
   if (value === undefined) return [];
   if (whole === undefined) return [{ value, place: Math.min(1, value / 2) }];
-  // "Four in five": the next that could be said is a fifth away.
+  // "Four in five": the next value that could be said is a fifth away.
   const all = spelt(whole);
   return all === undefined ? [] : [{ value: value / all, place: 1 / all }];
 }

@@ -4,18 +4,18 @@ const ESCAPE =
 const HALF = /^\\u[dD][89a-fA-F][0-9a-fA-F]{2}$/;
 
 /**
- * `JSON.parse` whose strings and keys can all be stored: an escape may stand for half a surrogate pair, which becomes the
- * replacement character. Every text from outside is read by this.
+ * `JSON.parse` with storable strings and keys: an escape may be half a surrogate pair, which becomes the replacement
+ * character. Every text from outside is read by this.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
   return JSON.parse(text.replace(ESCAPE, (escape) => (HALF.test(escape) ? "\\uFFFD" : escape)));
 }
 
-/** A string of a JSON text, with the colon behind it where it is a name; or a bracket. */
+/** A string of a JSON text, with the colon after it if it is a key; or a bracket. */
 const TOKEN = /("(?:[^"\\]|\\[^])*")(\s*:)?|[{}[\]]/g;
 
-/** The names that the object of a valid JSON text has more than once, whatever way they are escaped. `JSON.parse` keeps the last. */
+/** The keys that the object of a valid JSON text has more than once, however they are escaped. `JSON.parse` keeps the last. */
 export function namesGivenTwice(text: string): string[] {
   const seen = new Set<unknown>();
   const twice = new Set<string>();
@@ -32,13 +32,13 @@ export function namesGivenTwice(text: string): string[] {
   return [...twice];
 }
 
-/** How many opening brackets are tried: prose full of them is no answer worth finding. */
+/** How many opening brackets are tried: prose full of them is not an answer worth finding. */
 const MAX_CANDIDATES = 50;
 
 /**
  * The JSON value in a language model's answer: the whole text, or the longest balanced object or array in it, whatever
- * fence and prose (and citations such as "[1]") stand around it.
- * @returns The parsed value, or `undefined` when there is none; a truncated one does not count.
+ * fence and prose (and citations such as "[1]") surround it.
+ * @returns The parsed value, or `undefined` if there is none; a truncated one does not count.
  */
 export function extractJson(text: string): unknown {
   const whole = tryParse(text);
@@ -58,7 +58,7 @@ export function extractJson(text: string): unknown {
   return best?.value;
 }
 
-/** The index behind the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
+/** The index after the bracket that closes the one at `start`, or -1. Brackets inside strings do not count. */
 function endOfValue(text: string, start: number): number {
   let depth = 0;
   let inString = false;

@@ -1,15 +1,15 @@
 /**
- * The few words by which a writer's own figures are read, in the languages served. A word that is missing costs style (a
- * sign too many, a question back), never truth. Pure.
+ * The words by which a writer's own figures are read, in the supported languages. A missing word costs style (an extra
+ * sign, a question), never truth. Pure.
  */
 
 /**
- * In the place of what is read already: no letter, no digit, no mark, and in no writer's text. It is a character of Latin-1:
- * patterns are compiled once more, at ten times the cost, for texts with others.
+ * Replaces text that has been read already: not a letter, digit or mark, and in no writer's text. A character of
+ * Latin-1, because patterns are compiled once more, at ten times the cost, for texts with others.
  */
 export const BLANK = "\u00AD";
 
-/** In what a figure may be written; `order` is a place in words. */
+/** What a figure may be written in; `order` is a rank in words. */
 const WRITTEN = [
   ...(["percent", "times", "money", "gwei", "hours", "place", "order", "coins", "other", "none"] as const),
 ];
@@ -23,7 +23,7 @@ function rowsOf(table: Readonly<Record<string, string>>) {
   });
 }
 
-/** Units behind a number, each with what it is multiplied by: basis points are told in percent, spans of time in hours. */
+/** Units after a number, each with its factor: basis points are converted to percent, time spans to hours. */
 export const UNITS = rowsOf({
   "percent 1":
     "percentage points?|points?(?! de)|pp|p\\. ?p\\.|Prozentpunkten?|puntos porcentuales|points? de pourcentage|pontos percentuais|个?百分点|ポイント|%|percent|per cent|pct|Prozent|por ?ciento|pour ?cent|por ?cento|パーセント|процент\\p{L}*",
@@ -45,7 +45,7 @@ export const UNITS = rowsOf({
     "‰|per ?mille|Promille|°|[€£¥](?!\\s?\\d)|EUR|GBP|JPY|CNY|CHF|[Ee]uros?|[Pp]ounds?|[Yy]en|Pfund|Franken|евро|руб\\p{L}*|元|円",
 });
 
-/** Words for powers of ten behind a number. */
+/** Words for powers of ten after a number. */
 export const SCALES = rowsOf({
   "none 1e12":
     "[Tt]n?|trn|trillions?|Billionen|bill[óo]n(?:es)?(?= de)|billones|Bio\\.?|trilh(?:ão|ões)|tri|万亿|兆",
@@ -58,7 +58,7 @@ export const SCALES = rowsOf({
   "none 1e3": "[kK]|thousand|Tsd\\.?|Tausend|mil|mille|тыс\\p{L}*",
 });
 
-/** Said before a figure (behind it in Chinese and Japanese): it is a bound. */
+/** Before a figure (after it in Chinese and Japanese) these make it a bound. */
 export const OVER =
   "(?<!turn(?:s|ed|ing)? )over|above|more than|at least|exceed(?:s|ed|ing)?|north of|beyond|>|≥|über|mehr als|mindestens|gut|más de|por encima de(?: los)?|al menos|plus de|au-dessus de|au moins|mais de|acima d[eo]s?|pelo menos|超过|高于|逾|至少";
 export const UNDER =
@@ -66,7 +66,7 @@ export const UNDER =
 export const OVER_BEHIND = "以上|を上回|超";
 export const UNDER_BEHIND = "以下|未満|を下回|以内";
 
-/** Right before a change: it says the direction, so that the sign need not. */
+/** Directly before a change these give its direction, so that no sign is needed. */
 export const UP =
   "(?<!g[ai]ves? |giving |given )up|higher|r[io]se|rises|risen|rising|gain(?:s|ed|ing)?|climb(?:s|ed)?|advanc(?:e|es|ed)|jump(?:s|ed)?|adds|added|rall(?:y|ied|ies)|surg(?:e|es|ed)|increas(?:e|es|ed)|grew|grown|growth|expand(?:s|ed)|plus|" +
   "stieg(?:en)?|steigt|gestiegen|legte|legt|gewann|gewonnen|zugelegt|kletterte|höher|Anstieg|Zuwachs|Gewinn|Plus|" +
@@ -77,27 +77,27 @@ export const DOWN =
   "fiel(?:en)?|fällt|gefallen|verlor(?:en)?|verliert|sank|gesunken|niedriger|Rückgang|Verlust|Minus|" +
   "cayó|cae|caída|bajó|baja|perdió|pierde|retrocedió|retrocede|descenso|baisse|perd|perdu|recul[eé]|chut[eé]|cède|cédé|repli|" +
   "caiu|cai|queda|perdeu|perde|recuou|recua|baixa|下跌|下降|走低|回落|减少|跌(?!幅)|下落|値下がり";
-/** What turns a statement round. */
+/** Words that negate a statement. */
 export const NOT =
   "not|no|never|neither|nor|without|hardly|nicht|kein\\p{L}*|nie|weder|sin|ni|nunca|ne|n|pas|sans|jamais|não|sem|nem|没有|不|未|ない|ません|\\p{L}*n['’]t";
-/** What is still to come has no fact, and needs none. */
+/** Words of the future: such a statement has no fact, and needs none. */
 export const AHEAD =
   "next|coming|following|nächsten|kommenden|próxim[oa]s|prochain(?:e)?s|未来|接下来|今後|次の";
 
-/** Before a number that a kind's own name has: "of the 50 largest", "within 1 %". */
+/** Before a number that belongs to a kind's own name: "of the 50 largest", "within 1 %". */
 export const OF =
   "of|in|out of|among|top|largest|/|von|der|den|unter|de|las|los|des|les|sur|das|dos|entre|entre os|前|上位|最大的?";
 export const WITHIN =
   "within|inside|±|innerhalb(?: von)?|binnen|dentro d[eo]l?|a menos del?|à moins de|até|上下|前后";
 
-/** Lists of words by what they count, which the first of them is. */
+/** Lists of number words; the first word of each is `first`. */
 function countedFrom(first: number, lists: readonly string[]) {
   const rows = lists.map((list) => list.split(" "));
   const alike = (rows[0] ?? []).map((_one, at) => rows.flatMap((row) => row[at] ?? []).join("|"));
   return rowsOf(Object.fromEntries(alike.map((list, at) => [`none ${at + first}`, list])));
 }
 
-/** Small numbers in words: they are read as digits are. */
+/** Small numbers in words, which are read like digits. */
 export const READ = [
   ...countedFrom(1, [
     "one two three four five six seven eight nine ten eleven twelve",
@@ -116,13 +116,13 @@ export const READ = [
 ];
 const ONES = "one two three four five six seven eight nine".split(" ");
 const TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split(" ");
-/** Longer ones, which are found by their ends. */
+/** Longer number words, which are found by their ends. */
 export const LONGER = countedFrom(13, [
   "thirteen fourteen fifteen sixteen seventeen eighteen nineteen " +
     TENS.flatMap((ten) => [ten, ...ONES.map((one) => `${ten}-${one}`)]).join(" "),
 ]);
 
-/** Places in words, before what they are by: "the fifth-largest". */
+/** Ranks in words: "the fifth-largest". */
 export const PLACES = countedFrom(2, [
   "second third fourth fifth sixth seventh eighth ninth tenth",
   "zweit dritt viert fünft sechst siebt acht neunt zehnt",
@@ -131,16 +131,16 @@ export const PLACES = countedFrom(2, [
   "segund[ao] terceir[ao] quart[ao] quint[ao] sext[ao] sétim[ao] oitav[ao] non[ao] décim[ao]",
 ]);
 export const LARGEST = "largest|biggest|most|größte\\p{L}*|meist\\p{L}*|mayor|más|plus|maior|mais";
-/** What comes to so many of another amount's for each dollar of that. */
+/** An amount per dollar of another amount. */
 export const EACH_DOLLAR = /for (?:each|every|one) (?:US )?dollar/i;
-/** "A million" is one. */
+/** "A million" is one million. */
 export const A_SCALE = "an?(?= (?:thousand|[mbtr]{1,2}illion))";
-/** Ends of longer ones. */
+/** Ends of longer number words. */
 export const NUMBER_ENDS =
   "teen|ty|hundred|dozen|zig|ßig|zehn|hundert|tausend|Dutzend|trece|catorce|quince|séis|veint[ei]\\p{L}*|enta|cientos?|cien|mil|docena|" +
   "treize|quatorze|quinze|seize|vingts?|trente|quarante|soixante|cents?|mille|douzaine|treze|vinte|inta|cento|meia|dúzia";
 
-/** How many of the majors rose, where it is told of all of them. */
+/** How many of the majors rose, in statements about all of them. */
 const MAJORS =
   "(?:all(?: of)?(?: the)?(?: three)?|every|each(?: of the)?(?: three)?) majors?(?: (?:coins?|is|are|was|were|has|have|all)){0,2} ";
 export const ALL_MAJORS = rowsOf({ "order 3": `${MAJORS}(?:${UP})`, "order 0": `${MAJORS}(?:${DOWN})` });
@@ -162,7 +162,7 @@ export const MULTIPLES = rowsOf({
   "times 0.1":
     "(?:a|one)[- ]tenth(?= of)|(?<=by )a tenth|ein Zehntel|una décima|un dixième|um décimo|十分之一",
 });
-/** What says one besides, and is not read: no figure can take its place. */
+/** Other words that imply a number and are not read: no figure can replace them. */
 export const UNREAD =
   `(?:every|each|all|none|not one|not a single one|any)(?: single)?(?: one)? of the(?= (?:top |largest )?(?:${BLANK}|fifty))|(?:a )?(?:dimes?|nickels?|quarters?|penn(?:y|ies)|cents?) (?:on|in|to|of|for) (?:the|every|each|a) dollar|all(?= (?:the )?fifty)|half again|(?:one|two|three|four)-(?:fifty|hundred)|(?:a|two|three|several) dozen|a quarter point|(?:six|seven|double|triple)[- ](?:figures?|digits?)|doubl(?:ed|ing)|tripl(?:ed|ing)|quadrupl(?:ed|ing)|halv(?:ed|es|ing)|` +
   "(?:verdoppel|verdreifach|vervierfach|halbier)\\p{L}+|(?:zwei|drei|vier|fünf|zehn|hundert|tausend)fach\\p{L}*|(?:duplic|triplic)\\p{L}+|doublé|triplé|dobrou|翻了?[一两几]?[番倍]|减半|減半|腰斩|倍増|半減|半値|倍に(?=な|増|膨)";

@@ -1,11 +1,11 @@
-/** The languages served, and how each writes figures: rounded to what a reader needs. Pure. */
+/** The supported languages, and how each writes figures, rounded to what a reader needs. Pure. */
 
 export const LOCALES = ["en", "de", "es", "fr", "pt", "zh", "ja"] as const;
 export type Locale = (typeof LOCALES)[number];
 
 /**
- * How each writes figures: its marks, money, shares, points, places and quotations (`#` stands for what is said), and the powers of
- * ten that it has names for, largest first. An underscore is a space at which no line ends.
+ * How each writes figures: its marks, money, shares, points, ranks and quotations (`#` is the placeholder), and its
+ * names for powers of ten, largest first. An underscore is a non-breaking space.
  */
 export const SCRIPTS: Readonly<Record<Locale, ReturnType<typeof script>>> = {
   en: script(". $# #% #_pp # “#” 12:T 9:B 6:M"),
@@ -26,7 +26,7 @@ function script(forms: string) {
   return { point, money, percent, points, place, quote, large };
 }
 
-/** Common words, by which a text's language is known. */
+/** Common words by which a text's language is recognised. */
 const COMMON = Object.entries({
   en: "the|and|of|is|are|has|at|with|to|its|over|in|on|a|by|for|from|as|no|do|up|while",
   de: "der|die|das|und|ist|bei|mit|auf|den|im|von|liegt",
@@ -35,7 +35,7 @@ const COMMON = Object.entries({
   pt: "o|a|os|as|de|d[oa]s?|e|é|com|em|uma?|n[oa]s?|está|para",
 }).map(([locale, list]) => ({ locale, pattern: words(list) }));
 
-/** The language of a text, by its script and its commonest words; English where nothing tells. */
+/** The language of a text, by its script and its commonest words; English if nothing decides. */
 export function localeOf(text: string): Locale {
   if (/[\p{Script=Hiragana}\p{Script=Katakana}]/u.test(text)) return "ja";
   if (/\p{Script=Han}/u.test(text)) return "zh";
@@ -44,12 +44,12 @@ export function localeOf(text: string): Locale {
   return LOCALES.find((locale) => locale === most.locale) ?? "en";
 }
 
-/** Words as a pattern that finds them whole; those of scripts without spaces as they are. */
+/** A pattern that finds these words whole; in scripts without spaces, anywhere. */
 export function words(list: string): RegExp {
   return new RegExp(`(?<!\\p{Script=Latin})(?:${list})(?!\\p{Script=Latin})`, "giu");
 }
 
-/** In what a value may be shown. */
+/** The units in which a value may be shown. */
 export type Shown =
   | ("USD" | "percent" | "bps" | "coins" | "gwei" | "count" | "ratio" | "text")
   | ("points" | "times" | "place");
@@ -57,17 +57,14 @@ export type Shown =
 /** `large`: millions and more, three digits of them. */
 type Rounded = Shown | "large";
 
-/** From which size on a unit has fewer than two places, and how many. */
+/** The sizes at which a unit gets fewer than two decimals, and how many. */
 const COARSE: Partial<Record<Rounded, readonly [from: number, places: number]>> = {
   ...{ USD: [1_000, 0], percent: [10, 1], points: [10, 1], times: [10, 1], coins: [100, 0], large: [100, 0] },
 };
-/** Thousands are written out, in every script. */
+/** From here on powers of ten have names; thousands are written out in every script. */
 const LARGE = 1e6;
 
-/**
- * @param sign Whether a rise is shown with its plus sign, or no sign is.
- * @param ticker Of coins, which.
- */
+/** @param sign Whether to show a plus sign for a rise, or no sign at all. @param ticker For coins, which one. */
 export function amountIn(
   locale: Locale,
   value: number,

@@ -1,12 +1,12 @@
 import { groupedDigits, smallFigure } from "./strings";
 
-/** Figures as people read them, on cards, pages and pictures alike. Pure. */
+/** Figures for readers, on cards, pages and pictures alike. Pure. */
 
-/** A space that is thin and ends no line, as before every percent sign. */
+/** A thin non-breaking space, as before every percent sign. */
 const THIN = "\u202F";
 const MINUS = "−";
 
-/** `1.25 %`: as many digits as count, or as many places as are said. */
+/** `1.25 %`, with the significant digits or a given number of decimals. */
 export function percent(value: number, places?: number): string {
   const told =
     places === undefined
@@ -20,14 +20,14 @@ export function signed(value: number, places = 2): string {
   return `${points(value, places)}${THIN}%`;
 }
 
-/** `+3.1`: hundredths of the way from stop to target. */
+/** `+3.1`: hundredths of the distance from stop to target. */
 export function points(value: number, places = 1): string {
   const told = Math.abs(value).toFixed(places);
   if (Number(told) === 0) return told;
   return `${value > 0 ? "+" : MINUS}${told}`;
 }
 
-/** `97,250.50`; whole from a hundred thousand up, five digits that count below one. */
+/** `97,250.50`; whole from a hundred thousand up, five significant digits below one. */
 export function usd(value: number): string {
   if (Math.abs(value) < 1) return smallFigure(value);
   return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
@@ -46,9 +46,9 @@ const SIZES = [
   [1e3, "K"],
 ] as const;
 
-/** `$4.20M`, `$317K`, `$0.60`: three digits that count, so that those below one another are equally exact. */
+/** `$4.20M`, `$317K`, `$0.60`: three significant digits, so that figures in a column are equally exact. */
 export function bigUsd(value: number): string {
-  // What would be rounded to a thousand of a size is one of the next.
+  // A value that would round up to a thousand of one size is shown in the next.
   const [size, letter] = SIZES.find(([least]) => Math.abs(value) >= 0.9995 * least) ?? [1, ""];
   return `$${Math.abs(value) < 1 ? value.toFixed(2) : (value / size).toPrecision(3)}${letter}`;
 }
@@ -59,10 +59,7 @@ function grouped(fixed: string): string {
   return fixed.startsWith("-") ? `${MINUS}${digits}` : digits;
 }
 
-/**
- * Words with their figures in that style, whoever wrote them: `-4.38%` is `−4.38 %`. What is no figure stays: dates, ranges,
- * names, `%20`.
- */
+/** A text with its figures in that style: `-4.38%` becomes `−4.38 %`. Dates, ranges, names and `%20` stay. */
 export function typeset(words: string): string {
   return words
     .replace(/(?<=\d)[ \u00A0\u2009]?%(?!\w)/gu, `${THIN}%`)

@@ -1,21 +1,21 @@
 /**
- * What a model writes reaches answers and pages, and what it read may have been written to get there: posts and headlines
- * that say "claim at …" are such texts. So links and addresses go, unless whoever asked had named them. A name without a
- * link's beginning (`evil.tech`) is but words in an answer; cards break it where they are rendered (`messenger/format`).
+ * A model's text reaches answers and pages, and its sources (posts and headlines such as "claim at …") may have been
+ * written to get there. So links and addresses are removed, unless the caller named them. A bare name (`evil.tech`) is
+ * only words in an answer; cards break it when they are rendered (`messenger/format`).
  */
 
 const LINK = /(?:\b[a-z][a-z0-9+.-]{1,20}:\/\/|\bwww\.)[^\s"'<>()[\]{}|\\^`]*/gi;
-/** Of EVM chains (and their hashes), of Bitcoin's. */
+/** Addresses and hashes of EVM chains, and addresses of Bitcoin. */
 const ADDRESS = /\b(?:0x[0-9a-f]{40,}|bc1[0-9a-z]{20,80})\b/gi;
-/** In base58, as Solana's and older ones of Bitcoin's: a word that is longer than any of a language's. */
+/** Base58, as in addresses of Solana and older ones of Bitcoin: longer than any word of a language. */
 const BASE58 = /\b[1-9A-HJ-NP-Za-km-z]{26,90}\b/g;
 
 const LINK_GONE = "(link removed)";
 const ADDRESS_GONE = "(address removed)";
 
 /**
- * A model's words without links and addresses that are not in `known`: what whoever asked has said, and what the service
- * itself knows of them. A Markdown link keeps its words.
+ * A model's text without links and addresses that are not in `known`: the caller's words, and what the service itself
+ * knows. A Markdown link keeps its words.
  */
 export function ownWords(text: string, known: string): string {
   const given = known.toLowerCase();
@@ -32,12 +32,12 @@ export function ownWords(text: string, known: string): string {
     .replace(BASE58, (word) => (isMixed(word) ? unless(ADDRESS_GONE)(word) : word));
 }
 
-/** Digits, capitals and small letters together. */
+/** Whether digits, capitals and small letters are mixed. */
 function isMixed(word: string): boolean {
   return /\d/.test(word) && /[A-Z]/.test(word) && /[a-z]/.test(word);
 }
 
-/** `ownWords` for every text in a JSON value, keys left as they are. */
+/** `ownWords` for every text in a JSON value; keys stay as they are. */
 export function inOwnWords(value: unknown, known: string): unknown {
   if (typeof value === "string") return ownWords(value, known);
   if (Array.isArray(value)) return value.map((item: unknown) => inOwnWords(item, known));

@@ -1,6 +1,6 @@
-/** A text as the sentences it is made of, so that one can change without harm to the others. Pure. */
+/** Splits a text into sentences, so that one can change without affecting the others. Pure. */
 
-/** The text as its figures are read: digits of every script as Western ones, what cannot be seen left out. */
+/** The text as its figures are read: digits of every script as Western ones, without invisible characters. */
 export function plain(text: string): string {
   return text
     .replace(/[\p{Cf}\p{Co}\uFE0F]/gu, "")
@@ -20,7 +20,7 @@ export function plain(text: string): string {
     .replace(/[\u00A0\u2007\u2009\u202F\t]/g, " ");
 }
 
-/** Decimal digits stand in tens from zero up, in every script. */
+/** In every script, decimal digits come in runs of ten from zero up. */
 function digit(glyph: string): string {
   if (glyph <= "9") return glyph;
   const code = glyph.codePointAt(0) ?? 0;
@@ -29,22 +29,22 @@ function digit(glyph: string): string {
   return String((code - from) % 10);
 }
 
-/** What ends with a point and ends no sentence. */
+/** Abbreviations: their point does not end a sentence. */
 const ABBREVIATIONS =
   /(?:(?<!\p{L})(?:vs|approx|ca|cf|e\.g|i\.e|est|Inc|Ltd|Corp|Co|St|No|Nr|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Mio|Mrd|Bio|Tsd|Std|z\.B|U\.S|U\.K|a\.m|p\.m|EE\.UU)|(?<!\p{L})\p{Lu})\.$/u;
 const MARK = "\\[[^\\]\\n]{1,40}\\]|\\{[^}\\n]{1,80}\\}";
-/** The end of a sentence, with the quotation marks and citations that belong to it. */
+/** The end of a sentence, with its quotation marks and citations. */
 const END = new RegExp(
   `(?:[.!?…]["”’»)*\\]]*(?:\\s*(?:\\[[^\\]\\n]{1,40}\\]))*(?=\\s|$))|[。！？][”」』）]*(?:\\s*(?:${MARK}))*`,
   "g",
 );
 
-/** A line as what it begins with (`- `, `2. `, `## `), and its sentences. */
+/** A line as its prefix (`- `, `2. `, `## `) and its sentences. */
 export type Line = { lead: string; sentences: string[] };
 
 const LEAD = /^\s*(?:(?:[-*•–—]|#{1,6}|>|\(?\d{1,2}[.)])\s+)*/;
 
-/** Each line of a text; those of a table are one sentence each, an empty one ends a paragraph. */
+/** The lines of a text; a table row is one sentence, an empty line ends a paragraph. */
 export function linesOf(text: string): Line[] {
   return text.split("\n").map((line) => {
     const lead = LEAD.exec(line)?.[0] ?? "";

@@ -1,11 +1,11 @@
-/** Texts as they may be stored and sent on, and work on their ends that regular expressions would do in quadratic time. */
+/** Texts that can be stored and sent, and operations on their ends that regular expressions would do in quadratic time. */
 
-/** Half a surrogate pair is no character, and the platform refuses to store it: it becomes the replacement character. */
+/** Replaces half surrogate pairs, which are not characters and cannot be stored, by the replacement character. */
 export function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
 
-/** The beginning of a text, at most `max` long, without half a character at its end. */
+/** The beginning of a text, at most `max` long, without cutting a character in half. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
@@ -19,7 +19,7 @@ export function withoutTrailing(text: string, characters: string): string {
   return text.slice(0, end);
 }
 
-/** A text that cites its sources as `[1]`, where they are not listed beside it. */
+/** Removes citations such as `[1]` from a text whose sources are not listed with it. */
 export function withoutCitations(text: string): string {
   return text.replace(/ ?\[\d{1,4}\]/g, "");
 }
@@ -36,7 +36,7 @@ export function groupedDigits(digits: string): string {
   return groups.join(",");
 }
 
-/** A number between −1 and 1 with as many digits that count, two decimals at least: `0.60`, `0.0000071`. */
+/** A number between −1 and 1 with its significant digits, at least two decimals: `0.60`, `0.0000071`. */
 export function smallFigure(value: number, digits = 5): string {
   const first = value === 0 ? 0 : -Math.floor(Math.log10(Math.abs(value)));
   const [whole = "0", decimals = ""] = value
@@ -45,7 +45,7 @@ export function smallFigure(value: number, digits = 5): string {
   return `${whole}.${decimals.slice(0, 2)}${withoutTrailing(decimals.slice(2), "0")}`;
 }
 
-/** `$104,500.25`, `$3,480`; below a dollar with five digits that count. */
+/** `$104,500.25`, `$3,480`; below a dollar with five significant digits. */
 export function dollars(usd: number): string {
   if (usd < 1) return usd === 0 ? "$0" : `$${smallFigure(usd)}`;
   const [whole = "", cents] = usd.toFixed(2).split(".");

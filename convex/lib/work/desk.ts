@@ -8,12 +8,12 @@ import { providerAction } from "../outside/providerCalls";
 import { takeNoted } from "../outside/notes";
 import { vJob, type Failure, type Job } from "./jobs";
 
-/** `over`: nothing is left to be done, and no mutation has ended the work. */
+/** `over`: nothing is left to do, and no mutation has ended the work. */
 type Said = void | "over";
 
 /**
- * An action that does a piece of work (`lib/work/jobs`). The mutation that stores what came of it ends the work; one that
- * throws fails the attempt. What it asks of providers is counted.
+ * An action that does a piece of work (`lib/work/jobs`). The mutation that stores its result ends the work; an action
+ * that throws fails the attempt. Its calls to providers are counted.
  */
 export function worker<Args extends PropertyValidators>(
   args: Args,

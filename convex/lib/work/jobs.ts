@@ -11,40 +11,40 @@ import { MINUTE } from "../time";
 import { admit, fill, LEASE_MS, valuesOf, type Opened, type Place } from "./lanes";
 
 /**
- * One machine for every piece of leased work. A room opens it in the mutation that decides it, names the action that does
- * it, and ends it in the mutation that stores what came of it: what is stored is never done again. An action that throws,
- * and one that is lost with its server, is tried again by one rule, and the room's mutation is told.
+ * One machine for every piece of leased work. A room opens it in the mutation that decides it, names the action that
+ * does it, and ends it in the mutation that stores the result: stored work is never done again. An action that throws
+ * or is lost with its server is tried again by one rule, and the room's mutation learns of it.
  */
 
-/** One attempt at a piece of work; its action is given it, and ends it. */
+/** One attempt at a piece of work; its action receives it, and ends it. */
 export const vJob = v.object({ workId: v.id("work"), attempt: v.number() });
 export type Job = Infer<typeof vJob>;
 
-/** What a mutation learns of an attempt that failed, beside arguments of its own. */
+/** What a mutation learns of a failed attempt, in addition to its own arguments. */
 export const vFailure = {
   error: v.string(),
-  /** As in `lib/errors`; absent where nobody expected it, so that the error's words are for the operator alone. */
+  /** As in `lib/errors`; absent for unexpected errors, whose message is for the operator alone. */
   code: v.optional(v.string()),
-  /** No other attempt follows. */
+  /** No further attempt follows. */
   isLast: v.boolean(),
   /** Epoch ms until which it was refused, for example by the day's budget. */
   limitedUntil: v.optional(v.number()),
 };
 export type Failure = ObjectType<typeof vFailure>;
 
-/** How a piece of work is done, besides by which action. */
+/** How a piece of work is done, besides its action. */
 export type Terms = {
-  /** Where it waits for a place; left out: it begins at once. */
+  /** The lane in which it waits for a place; absent: it begins immediately. */
   place?: Place;
-  /** How often it may fail in all: it is tried again after 1, 4, 9 … minutes, or at once where it was lost. Left out: its room ends it. */
+  /** How often it may fail: it is tried again after 1, 4, 9 … minutes, or immediately if it was lost. Absent: its room ends it. */
   attempts?: number;
-  /** Epoch ms: no other attempt begins from then on. */
+  /** Epoch ms: no further attempt begins after this. */
   until?: number;
-  /** Told of every failed attempt, in the transaction that decides whether another follows. */
+  /** The mutation that learns of every failed attempt, in the transaction that decides whether another follows. */
   told?: NonNullable<Doc<"work">["told"]>;
-  /** By which its room finds it. */
+  /** The subject by which its room finds it. */
   subject?: string;
-  /** It begins after this, in ms. */
+  /** Delay before it begins, in ms. */
   delayMs?: number;
 };
 
@@ -63,10 +63,7 @@ function named(reference: FunctionReference<"action" | "mutation", "internal">, 
   return { run: getFunctionName(reference), args: JSON.stringify(args) };
 }
 
-/**
- * Has an action run as soon as it may.
- * @throws AppError `rate_limited` when too many requests wait already.
- */
+/** Schedules an action to run as soon as possible. @throws AppError `rate_limited` when too many requests wait already. */
 export async function open<Args extends Record<string, Value>>(
   ctx: MutationCtx,
   action: FunctionReference<"action", "internal", Args & { job: Job }>,
@@ -89,7 +86,7 @@ export async function open<Args extends Record<string, Value>>(
 }
 
 /**
- * Opens work that an action does beside its own, on the place that it has: it is lost when that action is.
+ * Opens work that an action does beside its own, in the same place: it is lost when that action is.
  * @param by The action's own attempt.
  */
 export async function openBeside<Args extends Record<string, Value>>(
@@ -104,7 +101,7 @@ export async function openBeside<Args extends Record<string, Value>>(
   return takeBeside(ctx, by, workId);
 }
 
-/** Takes work that still waits for its place out of turn, to be done beside an action's own. `null` where it does not. */
+/** Takes waiting work out of turn, to do it beside an action's own. `null` if it does not wait. */
 export async function takeWaiting(ctx: MutationCtx, by: Job, subject: string): Promise<Job | null> {
   const row = await workOn(ctx, subject);
   return row?.state === "waiting" ? takeBeside(ctx, by, row._id, row.attempt) : null;
@@ -123,15 +120,15 @@ export async function workOn(ctx: QueryCtx, subject: string): Promise<Doc<"work"
   return getOneFrom(ctx.db, "work", "by_subject", subject);
 }
 
-/** The work of an attempt that is the one under way; the word of any other is dropped. */
+/** The work of the current attempt; messages from any other attempt are dropped. */
 export async function underWay(ctx: QueryCtx, { workId, attempt }: Job): Promise<Doc<"work"> | null> {
   const row = await ctx.db.get("work", workId);
   return row?.state === "running" && row.attempt === attempt ? row : null;
 }
 
 /**
- * Ends the work of an attempt, in the mutation that stores what came of it.
- * @returns Whether it was under way; where it was not, the result is dropped.
+ * Ends the work of an attempt, in the mutation that stores the result.
+ * @returns Whether the attempt was current; if not, the result is dropped.
  */
 export async function end(ctx: MutationCtx, job: Job): Promise<boolean> {
   const row = await underWay(ctx, job);
@@ -139,13 +136,13 @@ export async function end(ctx: MutationCtx, job: Job): Promise<boolean> {
   return row !== null;
 }
 
-/** Ends the work about a subject, if there is any: what its attempt brings is dropped. */
+/** Ends the work about a subject, if there is any; the result of a running attempt is dropped. */
 export async function cancel(ctx: MutationCtx, subject: string): Promise<void> {
   const row = await workOn(ctx, subject);
   if (row !== null) await close(ctx, row);
 }
 
-/** Puts an attempt's work off. It continues after this long. @returns Whether it was under way. */
+/** Puts work off: it continues after this long. @returns Whether the attempt was current. */
 export async function rest(ctx: MutationCtx, job: Job, ms: number): Promise<boolean> {
   const row = await underWay(ctx, job);
   if (row !== null) await restFor(ctx, row, ms);
@@ -158,7 +155,7 @@ export async function wake(ctx: MutationCtx, { workId, attempt }: Job): Promise<
   if (row?.state === "resting" && row.attempt === attempt) await admit(ctx, row);
 }
 
-/** Goes by the one rule after an attempt that threw, or that was lost. */
+/** Applies the one rule after an attempt that threw or was lost. */
 export async function failed(
   ctx: MutationCtx,
   row: Doc<"work">,
@@ -202,7 +199,7 @@ async function tell(ctx: MutationCtx, { run, args }: NonNullable<Doc<"work">["to
     const mutation = makeFunctionReference<"mutation", Record<string, Value>>(run);
     await ctx.runMutation(mutation, { ...valuesOf(args), ...failure });
   } catch (thrown) {
-    // What it did is undone, and nothing else is: the place of a job that has ended goes to the next in any case.
+    // Only its own changes are undone: the place of an ended job goes to the next in any case.
     log.error("work.untold", { run, error: messageOf(thrown) });
   }
 }

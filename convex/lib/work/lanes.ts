@@ -12,43 +12,43 @@ import { MINUTE, SECOND } from "../time";
 import { MODEL_LANES, type vLane } from "./tables";
 
 /**
- * Where work waits for a place. The small platform class runs 8 scheduled functions at once: four places are shared by the
- * four lanes of model calls, so that whatever waits in one of them neither stops another nor the sends and deposits, and
- * the messenger's calls have two of their own. Inside a lane the owners take turns.
+ * Lanes in which work waits for a place. The small platform class runs 8 scheduled functions at once: four places are
+ * shared by the four lanes of model calls, so that waiting work in one lane stops neither another lane nor sends and
+ * deposits, and the messenger's calls have two places of their own. Inside a lane the owners take turns.
  */
 
 export type Lane = Infer<typeof vLane>;
 
-/** All model calls that run at once; the rest of the 8 is for messages, wallets, deposits and crons. */
+/** How many model calls run at once; the rest of the 8 is for messages, wallets, deposits and crons. */
 const PLACES = 4;
-/** The most that one lane runs at once. */
+/** How many one lane runs at most. */
 const MOST = 2;
 /**
  * How many requests may wait in a lane; an owner may have a tenth of what is left (`lib/limits/shares`). Work that was
- * accepted earlier always may, and takes no place from requests.
+ * accepted earlier may always wait, and takes no place from requests.
  */
 const DEPTH = 40;
 const DEPTH_OF_OWNER = DEPTH / 10;
-/** What is not done by then was lost with its server: longer than any work that comes here. */
+/** Longer than any work here: an attempt that has not ended by then was lost with its server. */
 export const LEASE_MS = 10 * MINUTE;
-/** Jobs that wait are counted up to here, for the operator. */
+/** Waiting jobs are counted up to here, for the operator. */
 const COUNTED = 100;
-/** When to come back to a lane that is full. */
+/** When to try a full lane again. */
 const FULL_MS = 10 * SECOND;
 
-/** A row of work, also one that was just written and is not read for that. */
+/** A row of work; one that was just written is not read again for this. */
 export type Opened = Omit<Doc<"work">, "_creationTime">;
 
-/** Who waits where. */
+/** Who waits in which lane. */
 export type Place = {
   lane: Lane;
-  /** Whose turn it is counted as. */
+  /** The owner whose turn it is counted as. */
   owner: string;
-  /** A request that can be refused, which accepted work cannot. */
+  /** Whether it is a request, which can be refused; accepted work cannot. */
   request: boolean;
 };
 
-/** Where a caller's request waits: strangers by their address, since names cost them nothing. */
+/** Where a caller's request waits: strangers count by address, because names cost them nothing. */
 export function placeOf(caller: Caller): Place {
   const lane = classOf(caller);
   const { userId, address } = caller;
@@ -57,36 +57,36 @@ export function placeOf(caller: Caller): Place {
 }
 
 /**
- * Starts work that rests, if it needs no place or there is one; else it waits for its turn.
- * @throws AppError `rate_limited` when it can be refused and too many such requests wait already.
+ * Starts work that rests, if it needs no place or there is one; otherwise it waits for its turn.
+ * @throws AppError `rate_limited` if it can be refused and too many such requests wait already.
  */
 export async function admit(ctx: MutationCtx, row: Opened): Promise<void> {
   const { _id, lane, owner, request } = row;
   if (lane === undefined) return start(ctx, row);
-  // Read as it was a moment ago: all who come and go in a busy lane would else wait for one another.
+  // Read from a snapshot: a current read would make everything in a busy lane conflict.
   const queue: { first: number; own: number } | null = await ctx.runQuery(
     internal.lib.work.queues.standing,
     { lane, owner },
     { useStaleSnapshot: true },
   );
   if (queue === null && (await mayBegin(ctx, lane))) return start(ctx, row);
-  // What has been accepted once takes no place from requests.
+  // Accepted work takes no place from requests.
   const isNew = request === true && row.attempt === 0;
   if (isNew) await refuseFull(ctx, lane, owner);
-  // Whoever has nothing waiting comes after those who have as little, and before everybody's second.
+  // An owner with nothing waiting comes after others' first jobs, and before everybody's second.
   const turn = queue === null ? 0 : Math.max(queue.first, queue.own + 1);
   const asked = isNew ? { request } : { request: undefined };
   await ctx.db.patch("work", _id, { ...asked, state: "waiting", turn, at: Date.now() });
-  // Whoever seemed to wait before it may have been served since, and the last place given back with nobody to look for.
+  // The jobs before it may have been served since, and the last place freed when nobody was waiting for it.
   if (queue !== null) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 }
 
-/** Whether there is a place and nobody waits for it. Where this is not so, whoever gives one back looks who waits. */
+/** Whether there is a place and nobody waits for it. Otherwise the job that frees a place starts the next one. */
 async function mayBegin(ctx: MutationCtx, lane: Lane): Promise<boolean> {
   return (await firstOf(ctx, lane)) === null && mayStart(lane, await runningBeside(ctx, lane));
 }
 
-/** Gives free places to whose turn it is, where one of a lane has become free. */
+/** Gives a lane's free places to the next in turn. */
 export async function fill(ctx: MutationCtx, lane: Lane): Promise<void> {
   const running = await runningBeside(ctx, lane);
   for (let started = true; started;) {
@@ -110,14 +110,14 @@ async function start(ctx: MutationCtx, { _id: workId, run, args, ...row }: Opene
   await ctx.db.patch("work", workId, { state: "running", attempt, at: Date.now() + LEASE_MS, scheduled });
 }
 
-/** Arguments that were written down as JSON. */
+/** Arguments that were stored as JSON. */
 export function valuesOf(args: string): Record<string, Value> {
   const values: unknown = JSON.parse(args);
-  if (!areValues(values)) throw new Error("Arguments are an object");
+  if (!areValues(values)) throw new Error("Arguments must be an object");
   return values;
 }
 
-/** What JSON holds is all values of the platform's. */
+/** Whatever JSON contains is a platform value. */
 function areValues(values: unknown): values is Record<string, Value> {
   return typeof values === "object" && values !== null && !Array.isArray(values);
 }
@@ -134,7 +134,7 @@ function besides(lane: Lane): readonly Lane[] {
   return lane === "messages" ? [lane] : MODEL_LANES;
 }
 
-/** The lane of each job that has one of the places which a lane shares. */
+/** The lane of each running job that has one of the places which a lane shares. */
 export async function runningBeside(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
   const running = await Promise.all(besides(lane).map((one) => runningOf(ctx, one)));
   return running.flat();
@@ -148,7 +148,7 @@ async function runningOf(ctx: QueryCtx, lane: Lane): Promise<Lane[]> {
   return rows.map(() => lane);
 }
 
-/** A lane of models that runs nothing may take the last place; one that runs something leaves it to those. */
+/** A lane of models that runs nothing may take the last place; one that runs something leaves it to them. */
 export function mayStart(lane: Lane, running: readonly Lane[]): boolean {
   const own = running.filter((one) => one === lane).length;
   if (lane === "messages") return own < MOST;
@@ -164,8 +164,7 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<
   const left = DEPTH - waiting.length;
   const own = waiting.filter((one) => one.owner === owner).length;
   if (mayTake({ own, left, amount: 1 })) return;
-  const whose =
-    left > 0 ? "As many of your requests are waiting as one caller's may" : "Too many requests are waiting";
+  const whose = left > 0 ? "Too many of your requests are waiting" : "Too many requests are waiting";
   throw new AppError("rate_limited", `${whose} at the moment: try again shortly`, {
     retryAfterMs: FULL_MS,
     headers: quotaHeaders([
@@ -181,7 +180,7 @@ async function refuseFull(ctx: MutationCtx, lane: Lane, owner: string): Promise<
   });
 }
 
-/** How many jobs of each lane run, and how many wait: 100 means that or more. */
+/** How many jobs of each lane run, and how many wait (100 means 100 or more). */
 export async function laneCounts(ctx: QueryCtx): Promise<Record<Lane, { running: number; waiting: number }>> {
   const of = async (lane: Lane) => {
     const waiting = await ctx.db

@@ -3,7 +3,7 @@ import { internalQuery } from "../../_generated/server";
 import { mayStart, runningBeside } from "./lanes";
 import { vLane } from "./tables";
 
-/** Who waits in a lane, in turns: the first of all, and the last of an owner's (-1 where none waits). `null` where nobody does. */
+/** The turns that wait in a lane: the first of all, and an owner's last (-1 if the owner has none). `null` if nobody waits. */
 export const standing = internalQuery({
   args: { lane: vLane, owner: v.string() },
   returns: v.union(v.object({ first: v.number(), own: v.number() }), v.null()),

@@ -12,7 +12,7 @@ import { vLane } from "./tables";
 
 /** What happens to work between its attempts. */
 
-/** Work of a state that is looked at in one run of the cron. */
+/** How much work of a state one run of the cron checks. */
 const BATCH = 100;
 
 const INTERRUPTED = { error: "The attempt was interrupted", code: "upstream" };
@@ -22,21 +22,21 @@ export const goOn = change({ job: vJob }, async (ctx, { job }) => {
   await wake(ctx, job);
 });
 
-/** An attempt has thrown. */
+/** Handles an attempt that has thrown. */
 export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
   const row = await underWay(ctx, job);
   if (row !== null) await failed(ctx, row, failure, "failed");
 });
 
-/** There is nothing to do any more. */
+/** Ends work that has nothing left to do. */
 export const drop = change({ job: vJob, noted: vNoted }, async (ctx, { job, noted }) => {
   await end(ctx, job);
   await keepNoted(ctx, noted);
 });
 
 /**
- * Has that taken up which was lost with a server: attempts that ended without a word or whose lease has run out, and rests
- * that nobody has ended. Each in a transaction of its own, so that one which others are at holds up none.
+ * Resumes work that was lost with a server: attempts that ended without a message or whose lease has run out, and rests
+ * that nobody has ended. Each runs in a transaction of its own, so that a conflict delays no other.
  */
 export const resumeLost = dueWork(async (ctx) => {
   const now = Date.now();
@@ -53,7 +53,7 @@ export const resumeLost = dueWork(async (ctx) => {
   for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 });
 
-/** An attempt was lost. */
+/** Handles a lost attempt. */
 export const lose = change({ job: vJob }, async (ctx, { job }) => {
   const row = await underWay(ctx, job);
   if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");
@@ -61,7 +61,7 @@ export const lose = change({ job: vJob }, async (ctx, { job }) => {
 
 /** Gives free places to waiting work: the job that should have done so may have been lost. */
 export const fillFree = change({ lane: vLane }, async (ctx, { lane }) => {
-  // Read as it was a moment ago: a full lane changes all the time, and whoever ends there gives the place on.
+  // Read from a snapshot: a full lane changes all the time, and a job that ends there starts the next one.
   const isFree: boolean = await ctx.runQuery(
     internal.lib.work.queues.isFree,
     { lane },
@@ -77,7 +77,7 @@ async function firstBy(ctx: QueryCtx, state: "running" | "resting" | "waiting"):
     .take(BATCH);
 }
 
-/** Since when an attempt has been lost; `null` where none is. */
+/** Since when an attempt has been lost; `null` if none is. */
 export async function lostSince(ctx: QueryCtx, now: number): Promise<number | null> {
   for (const row of await firstBy(ctx, "running")) {
     if (await isLost(ctx, row, now)) return Math.min(now, row.at);
