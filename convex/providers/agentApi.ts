@@ -8,18 +8,18 @@ import { DAY, MINUTE } from "../lib/time";
 import { answered, askProvider, inShape, isSuccess, postJson, statusFailure, type Exchange } from "./call";
 
 /**
- * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt in, a job out, which is polled.
+ * The agent API's asynchronous jobs (docs.bankr.bot/agent-api): a prompt starts a job, which is polled.
  *
  * The agent can act with its key's own funds: give it a read-only key, and never put third parties' text into a prompt.
  */
 const UPSTREAM = "The agent API";
 
 export const AGENT_API_OFF =
-  "AGENT_API_URL is not configured: beside another provider's LLM_ENDPOINT the agent API is off";
+  "AGENT_API_URL is not configured: with another provider's LLM_ENDPOINT the agent API is off";
 
-/** Without a `resetAt`, a refusal for too many requests means a minute. */
+/** A refusal for too many requests without a `resetAt` means a minute. */
 const DEFAULT_WAIT_MS = MINUTE;
-/** Its limits are a day's: a later `resetAt` is a slip. */
+/** The longest plausible wait: the API's limits are daily. */
 const MAX_WAIT_MS = DAY;
 
 const jobId = z.string().min(1).max(200);
@@ -31,7 +31,7 @@ const jobShape = z.discriminatedUnion("status", [
 ]);
 const limitShape = z.object({ resetAt: z.number().positive() });
 
-/** Where a job stands. A failed one is no failure of the API, which answers 200 for it with `success: true`. */
+/** The state of a job. A failed job is not a failure of the API, which answers 200 with `success: true` for it. */
 export type Job =
   | { state: "working" }
   | { state: "completed"; response: string }
@@ -41,10 +41,10 @@ export type Job =
   | { state: "unknown" };
 
 /**
- * Hands in a prompt, in one attempt: there is no idempotency key, and a repeat would be another job.
+ * Sends a prompt, once: there is no idempotency key, and a repeat would be another job.
  * @param prompt At most 10,000 characters.
  * @returns The job's id.
- * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a time-out or a broken
+ * @throws AppError `upstream`; after a refusal for too many requests with `retryAfterMs`. After a timeout or a broken
  * connection the job may exist all the same.
  */
 export async function sendPrompt(purse: Purse, prompt: string, now: number): Promise<string> {
@@ -73,7 +73,7 @@ export async function readJob(id: string, now: number): Promise<Job> {
   }
 }
 
-/** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` when nobody could be told. */
+/** Stops a job; one that has already ended stays as it is. @throws AppError `upstream` if the API could not be reached. */
 export async function cancelJob(id: string, now: number): Promise<void> {
   const result = await ask(`/agent/job/${encodeURIComponent(id)}/cancel`, {});
   // 400: it has completed or failed. 404: there is none.
@@ -81,7 +81,7 @@ export async function cancelJob(id: string, now: number): Promise<void> {
   succeeded(result, now);
 }
 
-/** @throws AppError `not_configured` where the gateway is another provider's, and nothing says where the agent API is. */
+/** @throws AppError `not_configured` if the gateway is another provider's and AGENT_API_URL is not set. */
 function assertOn(): string {
   const address = agentApiUrl();
   if (address === null) throw new AppError("not_configured", AGENT_API_OFF);

@@ -3,14 +3,14 @@ import { AppError } from "../lib/errors";
 import { parseJson } from "../lib/text/json";
 import { noteCall, type Provider } from "../lib/outside/notes";
 
-/** What one HTTP exchange with a provider came to. A timeout or a broken connection leaves its effect unknown. */
+/** The result of one HTTP exchange with a provider. After a timeout or a broken connection its effect is unknown. */
 export type Exchange = Answer | { kind: "timeout" } | { kind: "unreachable" };
 type Answer = { kind: "answer"; status: number; body: unknown };
 
 /**
  * One request to a provider, with a deadline in real time.
- * @param read What makes the body's text a value; it throws where it cannot. Without it the text is JSON.
- * @returns The status and the body (`undefined` when it cannot be read). Never throws for the network's sake.
+ * @param read Parses the body's text; throws if it cannot. Default: JSON.
+ * @returns The status and the body (`undefined` if it cannot be read). Never throws for network failures.
  */
 export async function exchange(
   url: string,
@@ -24,7 +24,7 @@ export async function exchange(
     const text = await response.text();
     return { kind: "answer", status: response.status, body: parsedBody(text, read) };
   } catch {
-    // What an aborted request throws differs between runtimes and their versions.
+    // The error of an aborted request differs between runtimes and their versions.
     return { kind: signal.aborted ? "timeout" : "unreachable" };
   }
 }
@@ -44,8 +44,8 @@ export async function askProvider(
 }
 
 /**
- * Whether a status tells of the provider's trouble, or of this service's with it, rather than of one request. Users'
- * own bots are refused for their owners' reasons.
+ * Whether a status means that the provider, or this service's account with it, has a problem, rather than one request.
+ * Users' own bots are refused for their owners' reasons.
  */
 export function isOutage(provider: Provider, status: number): boolean {
   const refusesUs = status === 401 || status === 402 || status === 403;
@@ -61,19 +61,19 @@ export function postJson(body: unknown, headers: Record<string, string> = {}): R
   };
 }
 
-/** What a provider has answered, with whatever status. @throws AppError `upstream`, naming it, where it has not. */
+/** The provider's answer, with any status. @throws AppError `upstream`, naming the provider, if there is none. */
 export function answered(upstream: string, result: Exchange): Answer {
   if (result.kind === "timeout") throw timeoutFailure(upstream);
   if (result.kind === "unreachable") throw unreachableFailure(upstream);
   return result;
 }
 
-/** Whether a status says that what was asked has been done. */
+/** Whether a status means success. */
 export function isSuccess({ status }: Answer): boolean {
   return status >= 200 && status <= 299;
 }
 
-/** The body of a successful answer, in its shape. @throws AppError `upstream`, naming who sent no such answer. */
+/** The body of a successful answer, in its shape. @throws AppError `upstream`, naming the provider, for any other answer. */
 export function bodyOf<Shape extends z.ZodType>(
   upstream: string,
   result: Exchange,
@@ -85,8 +85,8 @@ export function bodyOf<Shape extends z.ZodType>(
 }
 
 /**
- * The rows of an answer that have their shape. One odd row says nothing about the others and is left out; where more than
- * half are odd, the whole answer is something else.
+ * The rows of an answer that have their shape. A few malformed rows say nothing about the others and are left out; if
+ * more than half are malformed, the answer is something else.
  */
 export function rowsOf<Row extends z.ZodType>(row: Row) {
   return z.array(z.unknown()).transform((rows, context) => {
@@ -95,12 +95,12 @@ export function rowsOf<Row extends z.ZodType>(row: Row) {
       return parsed.success ? [parsed.data] : [];
     });
     if (fitting.length * 2 >= rows.length) return fitting;
-    context.addIssue({ code: "custom", message: "most rows are odd" });
+    context.addIssue({ code: "custom", message: "most rows are malformed" });
     return z.NEVER;
   });
 }
 
-/** @throws AppError `upstream`, naming who sent something else. */
+/** @throws AppError `upstream`, naming the provider, for an answer of another shape. */
 export function inShape<Shape extends z.ZodType>(
   upstream: string,
   body: unknown,
@@ -111,7 +111,7 @@ export function inShape<Shape extends z.ZodType>(
   return parsed.data;
 }
 
-/** The upstream failure for a status that is no success: says who and what kind, never the upstream's own words. */
+/** The failure for an unsuccessful status: names the provider and the kind of failure, never the provider's own words. */
 export function statusFailure(upstream: string, status: number): AppError {
   const reasons: Record<number, string> = {
     401: "refused this service's key",
@@ -134,7 +134,7 @@ export function unusableFailure(upstream: string): AppError {
   return new AppError("upstream", `${upstream} sent an unusable answer`);
 }
 
-/** Whether a status says "not now", so that the same request may succeed later. */
+/** Whether a status means "not now", so that the same request may succeed later. */
 export function isTransient(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }

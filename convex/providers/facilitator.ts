@@ -3,16 +3,16 @@ import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { answered, askProvider, postJson, statusFailure, unusableFailure } from "./call";
 
-/** An x402 facilitator without accounts: carries out signed payments in a relayer's place (x402 specification, /settle). */
+/** An x402 facilitator without accounts: executes signed payments in place of a relayer (x402 specification, /settle). */
 const UPSTREAM = "The payment facilitator";
 
 const settledShape = z.object({ success: z.boolean() });
 
 /**
- * Has a payment of x402 version 1 carried out. Safe to repeat: an authorization is used once.
+ * Has a payment of x402 version 1 executed. Safe to repeat: an authorization is used once.
  * @param requirement This service's own, never one that a client has sent.
- * @returns Whether it says to have done so: the chain has the last word.
- * @throws AppError `upstream`: nobody knows whether it was carried out.
+ * @returns Whether it reports success; the chain decides.
+ * @throws AppError `upstream`: it is unknown whether the payment was executed.
  */
 export async function settleByFacilitator(payment: object, requirement: object): Promise<boolean> {
   const url = `${required("X402_FACILITATOR_URL")}/settle`;

@@ -30,7 +30,7 @@ const answerShape = z.union([
   }),
 ]);
 
-/** The token is its owner's choice of characters: none of them may lead to another address. */
+/** The token as one path segment: its owner chose the characters, and none may lead to another address. */
 function pathSegment(botToken: string): string {
   return encodeURIComponent(botToken).replaceAll("%3A", ":");
 }
@@ -38,9 +38,10 @@ function pathSegment(botToken: string): string {
 type Keyboard = readonly (readonly object[])[];
 
 /**
- * Sends one message, or puts it in the place of another; a second time changes nothing there.
- * @param text At most 4,096 characters after parsing; HTML when `html` is true, else plain text.
- * @param keyboard Rows of buttons; none is []. @param edits The messenger's id of the other.
+ * Sends one message, or replaces another; repeating a replacement changes nothing.
+ * @param text At most 4,096 characters after parsing; HTML if `html` is true, otherwise plain text.
+ * @param keyboard Rows of buttons; [] for none.
+ * @param edits The messenger's id of the message to replace.
  */
 export async function sendMessage(
   botToken: string,
@@ -60,18 +61,18 @@ export async function sendMessage(
   return edited(outcomeOf(await askMethod(botToken, method, edit)), edits);
 }
 
-/** What another message takes the place of: its words are a text, or the caption of a picture. */
+/** The message to replace: its words are a text, or the caption of a picture. */
 type Place = { messageId: number; isPicture: boolean };
 
-/** The same once more is there already. */
+/** A replacement with the same content counts as done. */
 function edited(outcome: SendOutcome, { messageId }: Place): SendOutcome {
   const isThere = outcome.kind === "refused" && /message is not modified/i.test(outcome.reason);
   return isThere ? { kind: "sent", messageId } : outcome;
 }
 
 /**
- * Sends one picture, or puts it in the place of another message.
- * @param caption At most 1,024 characters after parsing, or ""; HTML when `html` is true, else plain text.
+ * Sends one picture, or replaces another message by it.
+ * @param caption At most 1,024 characters after parsing, or ""; HTML if `html` is true, otherwise plain text.
  */
 export async function sendPhoto(
   botToken: string,
@@ -87,7 +88,7 @@ export async function sendPhoto(
   const form = new FormData();
   const { edits } = message;
   form.set("chat_id", message.chatId);
-  // A File with a name of its own: the platform forgets the type of a Blob that is named here.
+  // A File with its own name: the platform loses the type of a Blob that is named here.
   form.set("photo", new File([message.png], "picture.png", { type: "image/png" }));
   const words: [string, string][] = message.caption === "" ? [] : [["caption", message.caption]];
   if (message.caption !== "" && message.html) words.push(["parse_mode", "HTML"]);
@@ -132,12 +133,12 @@ function outcomeOf(result: Exchange): SendOutcome {
   return { kind: "refused", status: result.status, reason };
 }
 
-/** Shows for five seconds, or until its next message, that the bot is typing. Whatever becomes of it. */
+/** Shows for five seconds, or until its next message, that the bot is typing. Failures are ignored. */
 export async function showTyping(botToken: string, chatId: string): Promise<void> {
   await askMethod(botToken, "sendChatAction", postJson({ chat_id: chatId, action: "typing" }));
 }
 
-/** Whether the messenger answers this bot at all: a harmless call, before a doubtful message is sent again. */
+/** Whether the messenger can be reached: a harmless call, before a doubtful message is sent again. */
 export async function isReachable(botToken: string): Promise<boolean> {
   const result = await askMethod(botToken, "getMe", { method: "GET" });
   return result.kind === "answer" && result.status < 500;
@@ -145,10 +146,7 @@ export async function isReachable(botToken: string): Promise<boolean> {
 
 const meShape = z.object({ result: z.object({ username: z.string() }) });
 
-/**
- * The bot's name in the messenger, without the @; `null` for a token the messenger does not know.
- * @throws AppError `upstream`
- */
+/** The bot's name in the messenger, without the @; `null` if the messenger does not know the token. @throws AppError `upstream` */
 export async function botUsername(botToken: string): Promise<string | null> {
   const answer = answered(UPSTREAM, await askMethod(botToken, "getMe", { method: "GET" }));
   if (answer.status === 401 || answer.status === 404) return null;

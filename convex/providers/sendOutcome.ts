@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 
-/** What became of one message. Only `uncertain` leaves open whether it arrived. */
+/** The outcome of one message. Only `uncertain` leaves open whether it arrived. */
 export const vSendOutcome = v.union(
   v.object({ kind: v.literal("sent"), messageId: v.union(v.number(), v.null()) }),
   v.object({ kind: v.literal("wait"), retryAfterMs: v.number(), reason: v.string() }),

@@ -54,20 +54,21 @@ const failureShape = z.object({
 
 export type Quote = z.output<typeof quoteShape>;
 
-/** Refusals of the provider that are about the request, in the caller's words. */
+/** The provider's refusals that concern the request, in words for the caller. */
 const REFUSALS: Record<string, string> = {
   TOKEN_NOT_SUPPORTED: "The swap provider does not support this token",
   SWAP_VALIDATION_FAILED: "The swap provider refused this swap",
   INPUT_INVALID: "The swap provider refused the input of this swap",
 };
 
-/** The fields that a request of ours has: no other word of the provider's is passed on. */
+/** The fields of our requests: no other word of the provider's is passed on. */
 const FIELDS = new Set(["chainId", "sellToken", "buyToken", "sellAmount", "taker", "slippageBps"]);
 
 /**
  * A firm quote for selling exactly `sellAmount`.
  * @param taker The wallet that holds the tokens, signs and sends.
- * @throws AppError `invalid_request` when there is no route or the provider refuses the swap, `upstream` for its failures.
+ * @throws AppError `invalid_request` if there is no route or the provider refuses the swap, `upstream` for its
+ * failures.
  */
 export async function requestQuote(swap: {
   sellToken: Address;

@@ -4,22 +4,22 @@ import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
 
-/** What became of one try. */
+/** The outcome of one attempt. */
 export type PostOutcome =
   | { kind: "delivered" }
-  /** 410: the receiver wants nothing more. */
+  /** 410: the receiver wants no more messages. */
   | { kind: "gone" }
   | { kind: "failed"; reason: string };
 
 /**
- * Posts a message, signed at this moment. Redirects are not followed, and of the answer nothing but its status is read:
- * whoever receives must not be able to send the service elsewhere, or to feed it.
+ * Posts a message, signed now. Redirects are not followed, and only the status of the answer is read, so that a
+ * receiver can neither send the service elsewhere nor feed it content.
  * @param secret `whsec_` and the key in base64.
  */
 export async function postWebhook(message: {
   url: string;
   secret: string;
-  /** The same in every try. */
+  /** The same in every attempt. */
   id: string;
   body: string;
 }): Promise<PostOutcome> {
@@ -35,7 +35,7 @@ export async function postWebhook(message: {
   try {
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
     const { status } = response;
-    // The answer has come, whatever becomes of a body that nobody reads.
+    // The answer has arrived; failures of its unread body do not matter.
     await response.body?.cancel().catch(() => undefined);
     if (status >= 200 && status < 300) return { kind: "delivered" };
     if (status === 410) return { kind: "gone" };

@@ -5,14 +5,14 @@ import { causeOf, chainClient, guarded, refusal, requireChain, type ChainClient 
 import { account, bigQuantity, hash, hexData, quantity, toQuantity } from "./shapes";
 
 /**
- * Blocks as somebody reads them who follows the chain: their place in it, the ether their transactions carry, and the
- * logs of tokens' transfers. Ether that contracts pass on among themselves is in no block's transactions, and not seen.
+ * Blocks for a reader that follows the chain: their place, the ether of their transactions, and the logs of token
+ * transfers. Ether that contracts send one another is in no block's transactions, and not seen.
  */
 
 /** `time`: epoch ms. */
 export type TimedPlace = { number: number; hash: string; time: number };
 
-/** The chain's own coin as one transaction of a block carries it. Addresses in lower case, wei. */
+/** Ether that one transaction of a block carries. Addresses in lower case, wei. */
 type Payment = { txHash: string; from: string; to: string; amount: bigint };
 
 export type Block = TimedPlace & { parentHash: string; payments: Payment[] };
@@ -32,7 +32,7 @@ export type TransferLog = {
 
 export type Reading =
   | { kind: "read"; blocks: Block[]; logs: TransferLog[] }
-  /** So many blocks, or what is in them, are more than the node answers at once. */
+  /** The node does not answer for so many blocks, or so much content, in one request. */
   | { kind: "too much" };
 
 /** Blocks per request: with all their transactions they are some hundred kilobytes each. */
@@ -59,10 +59,7 @@ export const logShape = z.object({
 });
 export type Log = z.output<typeof logShape>;
 
-/**
- * The height of the chain.
- * @throws AppError `upstream` when the chain cannot be asked, or is not ours.
- */
+/** The height of the chain. @throws AppError `upstream` if the chain cannot be reached, or is another one. */
 export async function readHeight(): Promise<number> {
   const client = chainClient();
   return guarded(async () => {
@@ -72,15 +69,12 @@ export async function readHeight(): Promise<number> {
   });
 }
 
-/**
- * The block of a number as the chain has it now; `null` where the node has none.
- * @throws AppError `upstream`
- */
+/** The chain's current block of a number; `null` if the node has none. @throws AppError `upstream` */
 export async function readPlace(number: number): Promise<TimedPlace | null> {
   return guarded(() => placeOf(chainClient(), number));
 }
 
-/** Inside `guarded`. */
+/** To be called inside `guarded`. */
 export async function placeOf(client: ChainClient, number: number): Promise<TimedPlace | null> {
   const params: [Hex, false] = [toQuantity(number), false];
   const answer = headerShape
@@ -92,8 +86,8 @@ export async function placeOf(client: ChainClient, number: number): Promise<Time
 }
 
 /**
- * Blocks `first` to `last`, with the transfers of tokens, and the payments of ether, that touch one of some addresses.
- * @throws AppError `upstream`, also where the node does not have all of them.
+ * Blocks `first` to `last`, with the token transfers and ether payments that touch one of some addresses.
+ * @throws AppError `upstream`, also if the node does not have all of them.
  */
 export async function readBlocks(
   first: number,
@@ -127,7 +121,7 @@ async function readBlock(client: ChainClient, number: number, parties: ReadonlyS
   return { number, hash: block.hash, parentHash: block.parentHash, time: block.timestamp * 1_000, payments };
 }
 
-/** What left one of the addresses, and what came to one; what did both is told once. */
+/** Transfers from or to one of the addresses; a transfer between two of them occurs once. */
 async function transferLogs(
   client: ChainClient,
   first: number,
@@ -161,7 +155,7 @@ async function transferLogs(
   return [...found.values()];
 }
 
-/** The transfer that a log is: none of a token without amounts, whose third topic is an id. */
+/** The transfer in a log; `undefined` for a token without amounts, whose third topic is an id. */
 export function transferOf(log: Log): TransferLog[] {
   const [event, from, to, id] = log.topics;
   if (event !== TRANSFER || from === undefined || to === undefined || id !== undefined) return [];
@@ -180,14 +174,15 @@ export function transferOf(log: Log): TransferLog[] {
   ];
 }
 
-/** What is about how often one may ask, which asking for less does not cure. */
+/** Refusals for asking too often, which asking for less does not cure. */
 const TOO_OFTEN = /\brate\b|per second|throughput|capacity|credits|quota|daily/i;
 /**
- * How nodes say that a range, or what is in it, is too much. Their words, in their issues and documents: "query returned
- * more than 10000 results", "range 1000000 exceeds limit of 10000" (Infura), "Log response size exceeded", "up to a 500
- * block range" (Alchemy), "query exceeds max results 20000" and "query exceeds max block range 100000" (reth),
- * "eth_getLogs is limited to a 10,000 range" (QuickNode), "ranges over 10000 blocks are not supported" (dRPC), "range is
- * bigger than range limit" (Tenderly), "block range is larger than max block range", "range is too large", "query timeout".
+ * How nodes say that a range, or its content, is too large. Their words, from their issues and documents: "query
+ * returned more than 10000 results", "range 1000000 exceeds limit of 10000" (Infura), "Log response size exceeded", "up
+ * to a 500 block range" (Alchemy), "query exceeds max results 20000" and "query exceeds max block range 100000" (reth),
+ * "eth_getLogs is limited to a 10,000 range" (QuickNode), "ranges over 10000 blocks are not supported" (dRPC), "range
+ * is bigger than range limit" (Tenderly), "block range is larger than max block range", "range is too large", "query
+ * timeout".
  */
 const TOO_MUCH =
   /\branges?\b|more than \d|max(?:imum)? results|response size|too (?:many|large)|time(?:d )?out/i;

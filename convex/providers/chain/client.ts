@@ -23,7 +23,7 @@ import { noteCall } from "../../lib/outside/notes";
 import { isAbort, isOutage, timeoutFailure, unreachableFailure, unusableFailure } from "../call";
 import { revertName, type Revert } from "./reverts";
 
-/** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches what is asked together. */
+/** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches its requests. */
 export const UPSTREAM = "The chain RPC";
 
 export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
@@ -50,7 +50,7 @@ export function chainClient(timeoutMs = deadlines.chain): ChainClient {
     transport: http(setting("CHAIN_RPC_URL"), {
       batch: { wait: 0 },
       retryCount: 0,
-      // Deadlines are ours, in real time: see `lib/outside/deadlines`.
+      // The deadlines are our own, in real time: see `lib/outside/deadlines`.
       timeout: 0,
       fetchFn: (input, init) => counted(fetch(input, { ...init, signal: AbortSignal.timeout(timeoutMs) })),
     }),
@@ -68,7 +68,7 @@ async function counted(request: Promise<Response>): Promise<Response> {
   }
 }
 
-/** Whether what stands at an address answers as a token does. What fails to answer is none: it may be a person's wallet. */
+/** Whether the contract at an address answers like a token. Without an answer it is not one: it may be a person's wallet. */
 export async function isToken(address: Address): Promise<boolean> {
   return readContract(chainClient(), { address, abi: erc20Abi, functionName: "totalSupply" }).then(
     () => true,
@@ -83,7 +83,8 @@ export type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } |
 
 /**
  * Balances of an address and latest rounds of feeds, in one call.
- * @throws AppError `upstream` when the chain cannot be asked or a balance cannot be read; a feed without an answer is `null`.
+ * @throws AppError `upstream` if the chain cannot be reached or a balance cannot be read; a feed without an answer is
+ * `null`.
  */
 export async function readAccount(
   owner: Address,
@@ -110,8 +111,8 @@ export async function readAccount(
 }
 
 /**
- * What `spender` may take of a token, in its smallest unit, as of the latest block.
- * @throws AppError `upstream` when the chain cannot be asked.
+ * The allowance of `spender` for a token, in its smallest unit, as of the latest block.
+ * @throws AppError `upstream` if the chain cannot be reached.
  */
 export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
   const call = { address: token, abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
@@ -120,8 +121,8 @@ export async function readAllowance(token: Address, owner: Address, spender: Add
 
 /**
  * Latest rounds of feeds, in one call.
- * @param blockNumber As of which block; the newest where it is left out. Old ones take a node that keeps them.
- * @throws AppError `upstream` when the chain cannot be asked; a feed without an answer is `null`.
+ * @param blockNumber The block to read at; by default the newest. Old ones need a node that keeps them.
+ * @throws AppError `upstream` if the chain cannot be reached; a feed without an answer is `null`.
  */
 export async function readRounds(
   feeds: readonly Address[],
@@ -138,7 +139,7 @@ function latestRound(address: Address): ContractFunctionParameters {
 
 type Result = { status: "success"; result: unknown } | { status: "failure" };
 
-/** Through Multicall3, or, where the chain has none, through its code sent along. */
+/** Many calls through Multicall3; if the chain has none, through its code sent along. */
 async function manyCalls(
   client: ChainClient,
   contracts: readonly ContractFunctionParameters[],
@@ -150,7 +151,7 @@ async function manyCalls(
       ...{ contracts, allowFailure: true, batchSize: 0, deployless },
       ...at,
     });
-    // viem tells a chain that cannot be asked as "every call failed": that is no answer about any of them.
+    // If the chain cannot be reached, viem reports that every call failed: that says nothing about any of them.
     for (const result of results) {
       if (result.status === "failure" && isTransport(result.error)) throw result.error;
     }
@@ -160,11 +161,11 @@ async function manyCalls(
   return results.every(({ status }) => status === "failure") ? ask(true) : results;
 }
 
-/** How nodes say that a call itself fails; code 3 is the usual one, some send only words. */
+/** How nodes say that the call itself fails; code 3 is usual, some send only words. */
 const REVERTED =
   /revert|out of gas|gas required exceeds|invalid opcode|insufficient funds|exceeds (?:balance|allowance)/i;
 
-/** Why a call would fail; `null` when the failure is not the call's (a limit, a bad method, …). */
+/** Why a call would fail; `null` if the failure is not the call's (a limit, a bad method, …). */
 export function revertOf(error: unknown): Revert | null {
   const refused = refusal(error);
   if (refused === null) return null;
@@ -176,27 +177,27 @@ export function revertOf(error: unknown): Revert | null {
   return { reason: printable(refused.details), name };
 }
 
-/** The node's own refusal of a request, in its words; `null` when it was not asked or did not answer. */
+/** The message of a node that refused a request; `null` if it was not reached or did not answer. */
 export function refusalText(error: unknown): string | null {
   const refused = refusal(error);
   return refused === null ? null : printable(refused.details);
 }
 
 /**
- * @param consequence What that means for what was asked, where somebody has to be told.
- * @throws AppError `upstream` when the RPC serves another chain.
+ * @param consequence What that means for the request, if the caller needs to know.
+ * @throws AppError `upstream` if the RPC serves another chain.
  */
 export function requireChain(chainId: number, consequence = ""): void {
   if (chainId === CHAIN_ID) return;
   throw new AppError("upstream", `${UPSTREAM} serves chain ${chainId} rather than ${CHAIN_ID}${consequence}`);
 }
 
-/** The node's own refusal of a request; `null` when it was not asked or did not answer. */
+/** A node's refusal of a request; `null` if it was not reached or did not answer. */
 export function refusal(error: unknown): RpcRequestError | null {
   return isTransport(error) ? null : causeOf(error, RpcRequestError);
 }
 
-/** The error of a class that one of viem's is, or was caused by; `null` when there is none. */
+/** The error of a class in viem's chain of causes; `null` if there is none. */
 export function causeOf<Cause extends Error>(
   error: unknown,
   type: abstract new (...args: never[]) => Cause,
@@ -205,7 +206,7 @@ export function causeOf<Cause extends Error>(
   return found instanceof type ? found : null;
 }
 
-/** The chain could not be asked at all, or not in time. */
+/** The chain could not be reached, or not in time. */
 function isTransport(error: unknown): boolean {
   return isLate(error) || causeOf(error, HttpRequestError) !== null;
 }
@@ -214,7 +215,7 @@ function isLate(error: unknown): boolean {
   return isAbort(error) || (error instanceof BaseError && error.walk(isAbort) !== null);
 }
 
-/** Nodes print raw revert bytes into their messages. */
+/** The text without raw revert bytes, which nodes print into their messages. */
 function printable(text: string): string {
   return text
     .replace(/[^\x20-\x7e]+/g, " ")
@@ -222,7 +223,7 @@ function printable(text: string): string {
     .slice(0, 200);
 }
 
-/** Maps what the transport can do wrong to `AppError("upstream")`, once. */
+/** Maps every transport failure to `AppError("upstream")`. */
 export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();

@@ -2,7 +2,7 @@ import { getBlock, getFeeHistory } from "viem/actions";
 import { AppError } from "../../lib/errors";
 import { guarded, refusalText, type ChainClient } from "./client";
 
-/** What the chain takes for gas, and what this service pays at most, in wei per gas. */
+/** The chain's fees, and the most that this service pays, in wei per gas. */
 
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint };
 
@@ -10,13 +10,13 @@ export type FeeMarket = {
   /** The latest block's. */
   baseFee: bigint;
   tip: bigint;
-  /** Nothing is ever signed for more. */
+  /** Nothing is ever signed for a higher fee. */
   ceiling: bigint;
 };
 
 const GWEI = 10n ** 9n;
 const ABSOLUTE_CEILING = 50n * GWEI;
-/** Below this the multiple does not count: a chain that costs next to nothing may well cost ten times that. */
+/** Below this the multiple does not count: a chain that costs next to nothing may well cost ten times as much. */
 const FREE_RANGE = 20n * GWEI;
 const FREE_TIP = 2n * GWEI;
 const MULTIPLE = 10n;
@@ -38,7 +38,7 @@ export async function readFees(client: ChainClient): Promise<FeeMarket> {
 
 type History = { baseFees: readonly bigint[]; tips: readonly bigint[] };
 
-/** @param history `null` where the node has none: then the absolute ceiling alone counts. */
+/** @param history `null` if the node has none: then only the absolute ceiling counts. */
 function feeMarket(baseFee: bigint, suggestedTip: bigint, history: History | null): FeeMarket {
   const usual = history === null ? ABSOLUTE_CEILING : median(history.baseFees);
   const ceiling = least(ABSOLUTE_CEILING, most(FREE_RANGE, usual * MULTIPLE));
@@ -48,8 +48,8 @@ function feeMarket(baseFee: bigint, suggestedTip: bigint, history: History | nul
 }
 
 /**
- * Fees with room for the base fee to double before the transaction is mined, as far as the ceiling leaves it.
- * @throws AppError `upstream` when the chain asks for more than this service pays.
+ * Fees that let the base fee double before the transaction is mined, up to the ceiling.
+ * @throws AppError `upstream` if the chain's fees exceed what this service pays.
  */
 export function feesIn({ baseFee, tip, ceiling }: FeeMarket): Fees {
   if (baseFee + tip > ceiling) {
@@ -61,10 +61,10 @@ export function feesIn({ baseFee, tip, ceiling }: FeeMarket): Fees {
   return { maxFeePerGas: least(baseFee * 2n + tip, ceiling), maxPriorityFeePerGas: tip };
 }
 
-/** Nodes take a replacement whose two fees are both at least a tenth higher; this much leaves room for rounding. */
+/** Nodes accept a replacement whose two fees are both at least a tenth higher; this leaves room for rounding. */
 const RAISE_PERCENT = 25n;
 
-/** Fees with which a transaction takes the place of one with the same nonce; `null` when that would pass the ceiling. */
+/** Fees that replace a transaction with the same nonce; `null` if they would exceed the ceiling. */
 export function raisedFees(earlier: Fees, market: FeeMarket): Fees | null {
   const raised = (fee: bigint) => (fee * (100n + RAISE_PERCENT)) / 100n + 1n;
   const tip = most(market.tip, raised(earlier.maxPriorityFeePerGas));

@@ -4,31 +4,31 @@ import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
 import type { Revert } from "./reverts";
 
-/** What a transaction needs from the chain before it can be signed. */
+/** What a transaction needs from the chain before it is signed. */
 
 /** The OP stack's predeploy that prices a transaction's L1 data. */
 const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
 const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
 
 export type Preparation = {
-  /** How many of the account's transactions are mined. What may be pending is this service's own to know. */
+  /** How many of the account's transactions are mined. This service itself knows which are pending. */
   mined: number;
   native: bigint;
   /** The spent token's balance; 0 for the chain's own coin. */
   token: bigint;
   fees: Fees;
   market: FeeMarket;
-  /** Gas the call takes, or why it would revert. */
+  /** Gas of the call, or why it would revert. */
   gas: { kind: "estimated"; gas: bigint } | ({ kind: "reverts" } & Revert);
-  /** What the chain charges for the transaction's L1 data, in wei; 0 where it has no such fee. */
+  /** The chain's fee for the transaction's L1 data, in wei; 0 if there is no such fee. */
   l1Fee: bigint;
 };
 
 export type Transaction = { to: Address; data: Hex; value: bigint };
 
 /**
- * Everything a transaction needs to be signed, in one round trip. The chain's id is checked first of all: a transaction
- * is never signed for a chain that is not ours.
+ * Everything that signing a transaction needs, in one round trip. The chain's id is checked first: a transaction is
+ * never signed for another chain.
  * @param token The ERC-20 that is spent, if any.
  */
 export async function prepareTransaction(

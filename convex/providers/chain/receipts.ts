@@ -9,16 +9,16 @@ import { account, bigQuantity, hash, hexData, quantity } from "./shapes";
 
 /** One Transfer log of a transaction. */
 export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
-  /** Among the transaction's logs, from 0: the same in whatever block. */
+  /** Its index among the transaction's logs, from 0: the same in any block. */
   position: number;
 };
 
 export type Outcome = {
   succeeded: boolean;
   block: TimedPlace;
-  /** The ether it carried, in wei, to an address; `null` where it made a contract. */
+  /** Ether that it carried to an address, in wei; `null` if it created a contract. */
   payment: { from: string; to: string; amount: bigint } | null;
-  /** None of a transaction that failed. */
+  /** None if the transaction failed. */
   transfers: LoggedTransfer[];
 };
 
@@ -36,7 +36,7 @@ const transactionShape = z.object({
   blockHash: hash.nullable(),
 });
 
-/** What a node has of a transaction; each is `null` where it has none. Inside `guarded`. */
+/** What a node knows of a transaction; each part is `null` if it has none. To be called inside `guarded`. */
 export async function lookUp(client: ChainClient, txHash: Hex) {
   const [receipt, transaction] = await Promise.all([
     client.request({ method: "eth_getTransactionReceipt", params: [txHash] }),
@@ -48,7 +48,7 @@ export async function lookUp(client: ChainClient, txHash: Hex) {
   };
 }
 
-/** The transfers in a receipt, in the order of their logs; none of a transaction that failed. */
+/** The transfers in a receipt, in the order of their logs; none if the transaction failed. */
 export function transfersIn({ status, logs }: z.output<typeof receiptShape>): LoggedTransfer[] {
   const first = logs[0]?.logIndex ?? 0;
   return (status === 1 ? logs : []).flatMap(transferOf).map(({ token, from, to, amount, logIndex }) => {
@@ -57,9 +57,9 @@ export function transfersIn({ status, logs }: z.output<typeof receiptShape>): Lo
 }
 
 /**
- * Looks transactions up by hash, in two round trips for all.
- * @returns In the order asked; `null` for one that is in no block, or in none on which the node's answers agree.
- * @throws AppError `upstream` when the chain cannot be asked, or is another one.
+ * Looks up transactions by hash, in two round trips for all.
+ * @returns In the order asked; `null` for one that is in no block, or about which the node's answers disagree.
+ * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function readOutcomes(hashes: readonly Hex[]): Promise<(Outcome | null)[]> {
   const client = chainClient();

@@ -2,11 +2,11 @@ import { decodeErrorResult, parseAbi, slice, type Hex } from "viem";
 import * as z from "zod";
 
 /**
- * Why a contract has refused a call, as a name. A contract's own words are never handed on: whoever wrote them could
- * write to whoever reads them, a person's assistant above all.
+ * Names why a contract has refused a call. A contract's own words are never passed on: their author could address a
+ * person's assistant with them.
  */
 
-/** The errors of what a wallet here calls: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their own ABIs. */
+/** The errors of the contracts that wallets here call: Permit2, 0x's settler, and tokens by ERC-6093. Sources: their ABIs. */
 const KNOWN = parseAbi([
   "error InvalidNonce()",
   "error InvalidSigner()",
@@ -27,13 +27,13 @@ const KNOWN = parseAbi([
 
 /** Why a call would fail. */
 export type Revert = {
-  /** A contract's own words, or a node's, in one readable line: for telling known ones apart, never to be shown. */
+  /** A contract's or a node's own words in one line: to recognise known ones, never to be shown. */
   reason: string;
-  /** For people: what `revertName` says, or one of the usual words of nodes. */
+  /** For people: the result of `revertName`, or one of the usual messages of nodes. */
   name: string;
 };
 
-/** What a contract has reverted with. */
+/** The reason in a contract's revert data. */
 export function revertIn(data: Hex): Revert {
   const name = revertName(data);
   try {
@@ -48,7 +48,7 @@ export function revertIn(data: Hex): Revert {
   }
 }
 
-/** `… with TooMuchSlippage`; `… with Error` for a text of the contract's own; an unknown error by its selector. */
+/** `… with TooMuchSlippage`; `… with Error` for a text of the contract; the selector of an unknown error. */
 export function revertName(data: Hex): string {
   if (data === "0x") return "execution reverted";
   try {

@@ -3,7 +3,7 @@ import { multicall } from "viem/actions";
 import { causeOf, chainClient, guarded } from "./client";
 
 /**
- * Which contract is the swap provider's genuine settler. Source: the README of 0x-settler, "How do I find the most recent
+ * Finds the swap provider's genuine settler contract. Source: the README of 0x-settler, "How do I find the most recent
  * deployment?": the registry has the same address on every chain, and a call of it that reverts means "paused".
  */
 
@@ -19,8 +19,8 @@ const registryAbi = parseAbi([
 export type Genuineness = "genuine" | "counterfeit" | "paused";
 
 /**
- * Whether a settler is the current one, or the one before, which quotes still name for a while after a deployment.
- * @throws AppError `upstream` when the chain cannot be asked, or has no registry.
+ * Whether a settler is the current one, or the previous one, which quotes still name for a while after a deployment.
+ * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
 export async function judgeSettler(settler: Address): Promise<Genuineness> {
   const client = chainClient();
@@ -40,7 +40,7 @@ export async function judgeSettler(settler: Address): Promise<Genuineness> {
 
 type Answer = { status: "success"; result: Address } | { status: "failure"; error: Error };
 
-/** The settler that the registry names; `null` where it reverts. */
+/** The settler that the registry names; `null` if it reverts. */
 function settlerIn(answer: Answer): Address | null {
   if (answer.status === "success") return answer.result;
   if (causeOf(answer.error, ContractFunctionRevertedError) !== null) return null;

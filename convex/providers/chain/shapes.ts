@@ -1,14 +1,14 @@
 import type { Hex } from "viem";
 import * as z from "zod";
 
-/** The parts that a node's answers are made of. */
+/** The parts of a node's answers. */
 
 export const quantity = z
   .string()
   .regex(/^0x[0-9a-f]+$/i)
   .transform(Number);
 
-/** One that may be beyond what a number holds. */
+/** A quantity that may be too large for a number. */
 export const bigQuantity = z
   .string()
   .regex(/^0x[0-9a-f]+$/i)
@@ -28,7 +28,7 @@ export const account = z
 
 export const hexData = z.custom<Hex>((value) => typeof value === "string" && /^0x[0-9a-f]*$/i.test(value));
 
-/** A number as nodes take it. */
+/** A number in the nodes' notation. */
 export function toQuantity(value: number): Hex {
   return `0x${value.toString(16)}`;
 }

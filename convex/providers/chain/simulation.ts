@@ -18,8 +18,8 @@ import type { Transaction } from "./preparation";
 import { revertIn, type Revert } from "./reverts";
 
 /**
- * What a transaction would do, told by the chain before it is signed. No promise: a contract can tell a simulation by its
- * fees, by the wallet's code or by state that changes afterwards, and do otherwise in a block.
+ * Simulates a transaction on the chain before it is signed. This is no guarantee: a contract can recognise a simulation
+ * by its fees, by the wallet's code or by state that changes afterwards, and behave differently in a block.
  */
 
 export type Read = { to: Address; data: Hex };
@@ -27,17 +27,17 @@ export type Read = { to: Address; data: Hex };
 export type Simulated =
   | {
       kind: "done";
-      /** What the reads answered before the call and behind it, in their order. */
+      /** The results of the reads before and after the call, in their order. */
       before: Hex[];
       behind: Hex[];
-      /** `null` where the node could not be asked for them. */
+      /** `null` if the node could not provide them. */
       logs: Log[] | null;
-      /** Taken from the sender for gas, in wei. */
+      /** Gas that the sender paid, in wei. */
       gasPaid: bigint;
     }
   | ({ kind: "reverts" } & Revert);
 
-/** Wei per gas, and gas. */
+/** Gas, and wei per gas. */
 export type Offer = { gas: bigint; maxFeePerGas: bigint; baseFee: bigint };
 
 const checkerAbi = parseAbi([
@@ -45,10 +45,9 @@ const checkerAbi = parseAbi([
 ]);
 
 /**
- * Carries a transaction out on what the next block would be, for its sender and with its fees, and reads something before
- * and behind it. A node without `eth_simulateV1` is asked by an `eth_call` in which the sender has a checker's code; it
- * tells no logs.
- * @throws AppError `upstream` when the chain cannot be asked, or can do neither.
+ * Executes a transaction on top of the latest block, with its sender and fees, and reads something before and after it.
+ * A node without `eth_simulateV1` gets an `eth_call` in which the sender has a checker's code; it returns no logs.
+ * @throws AppError `upstream` if the chain cannot be reached, or can do neither.
  */
 export async function simulate(
   from: Address,
@@ -79,7 +78,7 @@ async function simulateBlock(
   { gas, maxFeePerGas, baseFee }: Offer,
   reading: Hex,
 ): Promise<Simulated> {
-  // A tip as high as the fee makes what is paid for gas the same whatever base fee the node reckons with.
+  // With a tip as high as the fee, the gas costs the same whatever base fee the node assumes.
   const fees = { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas };
   const read = { to: MULTICALL3, data: reading };
   const [block] = await simulateBlocks(client, {
@@ -120,7 +119,7 @@ async function checkByCall(
     stateOverride: [{ address: from, code: CHECKER_CODE }],
     blockTag: "pending",
   });
-  // A node that takes no override has called an account without code.
+  // A node without state overrides has called an account without code.
   if (answer.data === undefined) {
     throw new AppError("upstream", `${UPSTREAM} cannot simulate a transaction: nothing was signed`);
   }

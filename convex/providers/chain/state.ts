@@ -2,12 +2,12 @@ import { erc20Abi, type Address } from "viem";
 import { getBlock, readContract } from "viem/actions";
 import { chainClient, guarded } from "./client";
 
-/** What Base itself says of its present: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
+/** The present state of Base: the latest block and the supply of a token on it, over CHAIN_RPC_URL. */
 
 type ChainState = {
   /** The block's page. */
   url: string;
-  /** Epoch ms: the block's own time. */
+  /** Epoch ms: the block's time. */
   observedAt: number;
   transactions: number;
   /** Gwei. */
@@ -16,7 +16,7 @@ type ChainState = {
   supply: bigint;
 };
 
-/** @throws AppError `upstream` when the chain cannot be asked. */
+/** @throws AppError `upstream` if the chain cannot be reached. */
 export async function readChainState(token: Address, timeoutMs: number): Promise<ChainState> {
   const client = chainClient(timeoutMs);
   return guarded(async () => {

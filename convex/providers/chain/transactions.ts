@@ -3,23 +3,23 @@ import { getBalance, getTransactionCount, sendRawTransaction } from "viem/action
 import { messageOf } from "../../lib/errors";
 import { chainClient, chainFailure, guarded, refusalText, type ChainClient } from "./client";
 
-/** Signed transactions on their way into the chain. Every call is safe to repeat: the same bytes have one effect. */
+/** Sends signed transactions. Every call is safe to repeat: the same bytes have one effect. */
 
 export type Broadcast =
   /** The node has it. */
   | { kind: "accepted" }
-  /** Its nonce is taken, by itself or by another: ask for its receipt. */
+  /** Its nonce is used, by itself or by another transaction: read its receipt. */
   | { kind: "nonce taken" }
-  /** The node will not have it; `reason` is one of the words of `INVALID` in lower case, and never the node's own. */
+  /** The node refuses it; `reason` is one of the words of `INVALID` in lower case, never the node's own words. */
   | { kind: "refused"; reason: string }
-  /** Nobody knows whether it arrived. */
+  /** It is unknown whether it arrived. */
   | { kind: "unknown"; reason: string };
 
-/** What makes a transaction invalid for good; any other refusal may be a node's passing mood. */
+/** Reasons that make a transaction invalid for good; any other refusal may be temporary. */
 const INVALID =
   /insufficient funds|max fee per gas less than|intrinsic gas|gas limit|invalid (?:sender|chain)|fee cap|underpriced/i;
 
-/** Hands signed bytes to the chain. Never throws: what is unknown is an outcome. */
+/** Sends signed bytes to the chain. Never throws: "unknown" is an outcome. */
 export async function broadcast(raw: Hex): Promise<Broadcast> {
   try {
     await sendRawTransaction(chainClient(), { serializedTransaction: raw });
@@ -27,7 +27,7 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
   } catch (error) {
     const said = refusalText(error);
     if (said === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
-    // The node's own words tell these apart; viem maps several of them to one class.
+    // The node's own words distinguish these; viem maps several of them to one class.
     if (/already (?:imported|known)|known transaction/i.test(said)) return { kind: "accepted" };
     if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(said))
       return { kind: "nonce taken" };
@@ -40,33 +40,33 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
 
 export type Mined = {
   kind: "mined";
-  /** Which of the hashes it is. */
+  /** The hash that was mined. */
   hash: Hex;
   succeeded: boolean;
   blockNumber: number;
   logs: Log[];
-  /** What its sender has paid for it besides its value, in wei: gas, and the fee for its L1 data. */
+  /** What its sender has paid besides its value, in wei: gas, and the fee for L1 data. */
   fee: bigint;
 };
 
 export type Standing =
   | Mined
-  /** In a node's pool; so many of its sender's transactions are mined. */
+  /** In a node's pool; `mined` of its sender's transactions are mined. */
   | { kind: "pending"; mined: number }
   /** Neither mined nor pending, and its nonce is still free. */
   | { kind: "missing"; mined: number }
-  /** Its nonce is used up and the chain does not know it: replaced, or mined where this answer did not look yet. */
+  /** Its nonce is used and the chain does not know it: replaced, or mined where the node did not look yet. */
   | { kind: "replaced"; mined: number };
 
 /**
- * Where a signed transaction stands.
- * @param hashes Its own, and those it had with other fees under the same nonce: one of them at most is ever mined.
+ * The state of a signed transaction.
+ * @param hashes Its own, and earlier ones with other fees under the same nonce: at most one of them is ever mined.
  * @throws AppError `upstream`
  */
 export async function standing(from: Address, nonce: number, hashes: readonly Hex[]): Promise<Standing> {
   const client = chainClient();
   return guarded(async () => {
-    // What is not there yet is asked for every half a second: viem's own functions would make an error of each answer.
+    // A missing transaction is polled every half second: viem's own functions would make an error of each answer.
     const [receipts, transactions, mined] = await Promise.all([
       receiptsOf(client, hashes),
       Promise.all(
@@ -81,10 +81,7 @@ export async function standing(from: Address, nonce: number, hashes: readonly He
   });
 }
 
-/**
- * The same, for whoever asks for nothing but whether it is mined: one of them, or `null`.
- * @throws AppError `upstream`
- */
+/** Which of the hashes is mined; `null` if none is. @throws AppError `upstream` */
 export async function minedOf(hashes: readonly Hex[]): Promise<Mined | null> {
   return guarded(async () => {
     const found = (await receiptsOf(chainClient(), hashes)).find((one) => one !== null) ?? null;
@@ -118,15 +115,15 @@ export async function readMined(address: Address): Promise<number> {
   return guarded(() => getTransactionCount(chainClient(), { address, blockTag: "latest" }));
 }
 
-/** Whether another answer is the same: that of one node, or at one moment, may differ from the next. */
+/** Whether a second answer is the same: answers differ between nodes and moments. */
 export async function saysAgain(address: Address, mined: number): Promise<boolean> {
   return (await readMined(address)) === mined;
 }
 
 /**
- * How much of the chain's own coin an account has gained in a block, in wei; less than nothing where it lost some. `null`
- * where it has sent more than one transaction in that block: nobody can tell what each of them has come to.
- * @throws AppError `upstream`, also where the node has forgotten the block's state.
+ * How much of the chain's own coin an account gained in a block, in wei; negative for a loss. `null` if it sent more
+ * than one transaction in that block: their effects cannot be separated.
+ * @throws AppError `upstream`, also if the node no longer has the block's state.
  */
 export async function gainedIn(blockNumber: number, address: Address): Promise<bigint | null> {
   const client = chainClient();
@@ -143,7 +140,7 @@ export async function gainedIn(blockNumber: number, address: Address): Promise<b
   });
 }
 
-/** OP-stack chains add the fee to their receipts. */
+/** The L1 fee, which OP-stack chains add to their receipts. */
 function l1FeeOf(receipt: object): bigint {
   const fee = "l1Fee" in receipt ? receipt.l1Fee : null;
   return typeof fee === "string" && /^0x[0-9a-f]{1,64}$/i.test(fee) ? BigInt(fee) : 0n;

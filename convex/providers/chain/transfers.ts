@@ -6,17 +6,17 @@ import { chainClient, guarded, requireChain, type ChainClient } from "./client";
 import { receiptShape, transfersIn } from "./receipts";
 import { hash, toQuantity } from "./shapes";
 
-/** What the chain says about transactions that are said to have moved USDC. */
+/** Reads transactions that may have moved USDC from the chain. */
 
 /** A transfer of USDC in a mined transaction. The sender's address is in lower case, the amount in USDC's smallest unit. */
 type MinedTransfer = {
-  /** Of its log among the transaction's, from 0: the same in whatever block. */
+  /** The index of its log in the transaction, from 0: the same in any block. */
   position: number;
-  /** Of its log among the block's. */
+  /** The index of its log in the block. */
   logIndex: number;
   from: string;
   amount: bigint;
-  /** The nonce of the sender's signed authorization (EIP-3009) that this carried out. */
+  /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
   authorization?: string;
 };
 
@@ -26,15 +26,15 @@ export type Sighting =
       succeeded: boolean;
       blockNumber: number;
       blockHash: string;
-      /** Those of more than nothing to the receiver from others; none of a transaction that failed. */
+      /** Transfers of more than zero to the receiver from others; none if the transaction failed. */
       transfers: MinedTransfer[];
     }
-  /** It is in no block, and where it was seen before there is another block now. */
+  /** It is in no block, and its earlier block has been replaced. */
   | { kind: "absent" }
-  /** The node did not answer for it, or contradicts what it said before: it may lag behind. */
+  /** The node did not answer for it, or contradicts its earlier answer: it may lag behind. */
   | { kind: "unknown" };
 
-/** A transaction to look for, and the block it was last seen in. */
+/** A transaction to look up, and the block in which it was last seen. */
 export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: string } };
 
 const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
@@ -44,9 +44,9 @@ type Receipt = z.output<typeof receiptShape>;
 const blockShape = z.object({ hash }).nullable();
 
 /**
- * Looks for transactions, all in one round trip, with a second one for those that have vanished.
- * @returns The chain's height and, in the order asked, what each came to.
- * @throws AppError `upstream` when the chain cannot be asked, or is not ours.
+ * Looks up transactions, all in one round trip, with a second one for those that have vanished.
+ * @returns The chain's height and, in the order asked, what was found of each.
+ * @throws AppError `upstream` if the chain cannot be reached, or is another one.
  */
 export async function sightTransfers(
   sought: readonly Sought[],
@@ -72,18 +72,18 @@ export async function sightTransfers(
   });
 }
 
-/** The receipt, `null` when the node has none, `undefined` when it did not say. */
+/** The receipt, `null` if the node has none, `undefined` if it did not answer. */
 async function readReceipt(client: ChainClient, txHash: Hex): Promise<Receipt | null | undefined> {
   try {
     const answer = await client.request({ method: "eth_getTransactionReceipt", params: [txHash] });
     return receiptShape.nullable().safeParse(answer).data;
   } catch {
-    // The others' answers are worth having; when none comes, the calls beside this one fail as well.
+    // The other answers are still useful; if no answer comes, the other calls fail as well.
     return undefined;
   }
 }
 
-/** A node that has no receipt but still the block it was in lags, or is confused: that proves nothing. */
+/** Whether a transaction has really vanished: a node without its receipt that still has its block lags behind. */
 async function vanished(
   client: ChainClient,
   seenIn: { blockNumber: number; blockHash: string },
@@ -101,7 +101,7 @@ function mined(receipt: Receipt, receiver: Address): Sighting {
   const transfers = transfersIn(receipt).flatMap(
     ({ token, from, to, amount, position, logIndex }): MinedTransfer[] => {
       const isOurs = token === USDC.toLowerCase() && to === receiver.toLowerCase() && from !== to;
-      // Anybody can have nothing transferred, from anybody.
+      // Anybody can transfer zero, from anybody.
       if (!isOurs || amount === 0n) return [];
       return [{ position, logIndex, from, amount, ...authorizationBefore(receipt, logIndex) }];
     },
@@ -109,7 +109,7 @@ function mined(receipt: Receipt, receiver: Address): Sighting {
   return { kind: "mined", succeeded: receipt.status === 1, blockNumber, blockHash, transfers };
 }
 
-/** The contract logs that an authorization is used up right before the transfer it was for. */
+/** The nonce of the authorization that the contract logs right before its transfer. */
 function authorizationBefore({ logs }: Receipt, logIndex: number): { authorization?: string } {
   const at = logs.findIndex((one) => one.logIndex === logIndex);
   const [event, authorizer, nonce] = logs[at - 1]?.topics ?? [];

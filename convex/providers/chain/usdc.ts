@@ -26,9 +26,9 @@ import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "
 import { placeOf } from "./blocks";
 import { lookUp, transfersIn, type LoggedTransfer } from "./receipts";
 
-/** USDC on Base as its payee sees it: transfers in mined transactions, and EIP-3009 authorizations. */
+/** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */
 
-/** How far back a used authorization is looked for, in blocks; public nodes allow no more at once. */
+/** How many blocks one search for a used authorization covers; public nodes allow no more at once. */
 const LOOK_BACK_BLOCKS = 2_000n;
 /** Blocks come every two seconds. */
 const BLOCK_MS = 2_000;
@@ -36,7 +36,7 @@ const MARGIN = 300n;
 /** A week. */
 const DEEPEST = 302_400n;
 
-/** Ends a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
+/** The end of a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
 export const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
 
 const authorizationAbi = parseAbi([
@@ -50,24 +50,24 @@ const authorizationUsed = parseAbiItem(
 export type MinedPayment = {
   kind: "mined";
   succeeded: boolean;
-  /** Blocks on top of it, its own included. */
+  /** The number of blocks from its own to the newest, both included. */
   confirmations: number;
-  /** Between its block and the newest one, in seconds of the chain's time. */
+  /** Seconds of the chain's time from its block to the newest one. */
   ageSeconds: number;
   sender: string;
   to: string | null;
   input: Hex;
-  /** Of USDC alone, in the order of their logs. */
+  /** Only of USDC, in the order of their logs. */
   transfers: LoggedTransfer[];
 };
 
-/** `known`: a node has it, and it is not mined yet. */
+/** `known`: a node has it, but it is not mined yet. */
 export type MissingPayment = { kind: "missing"; known: boolean };
 
 /**
  * A transaction with its USDC transfers, as the chain has it now.
- * @returns `missing` when no mined transaction has this hash.
- * @throws AppError `upstream`, also when the RPC serves another chain.
+ * @returns `missing` if no mined transaction has this hash.
+ * @throws AppError `upstream`, also if the RPC serves another chain.
  */
 export async function readPayment(hash: Hex): Promise<MinedPayment | MissingPayment> {
   const client = chainClient();
@@ -104,7 +104,7 @@ export type SignedAuthorization = {
   signature: Hex;
 };
 
-/** The call that carries an authorization out: the overload that takes contract wallets' signatures as well. */
+/** The call that executes an authorization: the overload that also accepts contract wallets' signatures. */
 export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
   const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
   const args = [...terms, one.nonce, one.signature] as const;
@@ -113,8 +113,8 @@ export function authorizationCall(one: SignedAuthorization): { to: Address; data
 }
 
 /**
- * Whether an authorization was used or cancelled, what its payer holds, and the SHA-256 of the payer's code (`null` for a
- * key's account).
+ * Whether an authorization was used or cancelled, its payer's balance, and the SHA-256 of the payer's code (`null` for
+ * an account with a key).
  * @throws AppError `upstream`
  */
 export async function readAuthorization(
@@ -138,8 +138,8 @@ export async function readAuthorization(
 }
 
 /**
- * The transaction that used an authorization, whoever sent it; `null` when none did lately.
- * @param sinceMs From when on it can have been used, epoch ms: looked for that far back, a week at most.
+ * The transaction that used an authorization, whoever sent it; `null` if there was none lately.
+ * @param sinceMs The earliest time of its use, epoch ms; the search goes back a week at most.
  * @throws AppError `upstream`
  */
 export async function findAuthorizationUse(
@@ -154,7 +154,7 @@ export async function findAuthorizationUse(
     const wanted = BigInt(Math.ceil(age / BLOCK_MS));
     const depth = wanted < LOOK_BACK_BLOCKS ? LOOK_BACK_BLOCKS : wanted > DEEPEST ? DEEPEST : wanted + MARGIN;
     const lowest = head > depth ? head - depth : 0n;
-    // The newest first; nodes answer for so many blocks at a time.
+    // The newest first; nodes answer for a limited number of blocks per request.
     for (let toBlock = head; ; toBlock -= LOOK_BACK_BLOCKS + 1n) {
       const first = toBlock - LOOK_BACK_BLOCKS;
       const fromBlock = first > lowest ? first : lowest;
@@ -185,15 +185,15 @@ const TYPES = {
   ],
 } as const;
 
-/** Whether an authorization was signed by its payer, whatever the payer holds. @throws AppError `upstream` */
+/** Whether the payer has signed an authorization, whatever the payer's balance. @throws AppError `upstream` */
 export async function isSigned({ signature, ...message }: SignedAuthorization): Promise<boolean> {
   const typed = { domain: DOMAIN, types: TYPES, primaryType: "TransferWithAuthorization", message } as const;
   return signedBy(message.from, hashTypedData(typed), signature);
 }
 
 /**
- * Whether a hash (EIP-191's of a text, EIP-712's of data) was signed by an address: by a key, or ERC-1271 by a deployed
- * contract.
+ * Whether an address has signed a hash (EIP-191's of a text, EIP-712's of data): with a key, or by ERC-1271 as a
+ * deployed contract.
  * @throws AppError `upstream`
  */
 export async function signedBy(address: Address, hash: Hex, signature: Hex): Promise<boolean> {

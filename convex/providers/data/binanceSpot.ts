@@ -12,7 +12,7 @@ import {
 } from "./exchangeShapes";
 
 /**
- * Binance's spot market against USDT, at its address for public data alone. Documents: github.com/binance/
+ * Binance's spot market against USDT, at its address for public data. Documents: github.com/binance/
  * binance-spot-api-docs, `faqs/market_data_only.md`, `rest-api.md`, `errors.md`: errors are `{ code, msg }`, an unknown
  * symbol is 400 with code -1121.
  */

@@ -14,8 +14,8 @@ import {
 
 /**
  * Coinbase Exchange, public market data against USD. Documents: docs.cdp.coinbase.com, exchange/reference:
- * `exchangerestapi_getproductcandles`, `…getproductstats`, `…getproductbook`; errors are `{ message }`, an unknown product
- * is 404. Candles may be missing where nothing was traded, and are "not to be polled frequently".
+ * `exchangerestapi_getproductcandles`, `…getproductstats`, `…getproductbook`; errors are `{ message }`, an unknown
+ * product is 404. Candles may be missing if nothing was traded, and are "not to be polled frequently".
  */
 
 const pathOf = (symbol: string) => `/products/${encodeURIComponent(symbol)}-USD`;

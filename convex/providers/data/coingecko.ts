@@ -4,12 +4,12 @@ import { askPublic, type Turns } from "./publicData";
 import { rowsOf } from "../call";
 
 /**
- * CoinGecko's API: the largest coins and the most searched ones. Documents: docs.coingecko.com, reference/coins-markets,
- * reference/trending-search and reference/authentication. Its terms (coingecko.com/en/api_terms) ask to be named as the source, with a link: every
- * fact carries the coin's page.
+ * CoinGecko's API: the largest coins and the most searched ones. Documents: docs.coingecko.com,
+ * reference/coins-markets, reference/trending-search and reference/authentication. Its terms
+ * (coingecko.com/en/api_terms) require naming it as the source, with a link: every fact carries the coin's page.
  */
 
-/** More than reports speak of: the breadth is counted over coins of their own, and every other of these stands for another. */
+/** More than reports mention: breadth needs fifty independent coins, and about every second of these tracks another. */
 const LISTED = 100;
 
 export type ListedCoin = {
@@ -19,7 +19,7 @@ export type ListedCoin = {
   rank: number;
   /** USD, as below. */
   price: number;
-  /** Percent; `null` where there is no day to compare with. */
+  /** Percent; `null` if there is no price of a day ago. */
   change24h: number | null;
   marketCap: number;
   volume24h: number;
@@ -65,11 +65,11 @@ const rowsShape = lazy(() =>
   ).refine((coins) => coins.length > 0),
 );
 
-/** The largest coins by market capitalisation, largest first, of each symbol one. @throws AppError `upstream` */
+/** The largest coins by market capitalisation, largest first, one per symbol. @throws AppError `upstream` */
 export async function askMarkets(turns: Turns, timeoutMs: number): Promise<ListedCoin[]> {
   const path = `/api/v3/coins/markets?vs_currency=usd&order=market_cap_desc&per_page=${LISTED}&page=1`;
   const coins = await askPublic(turns, "coingecko", { path, shape: rowsShape() }, timeoutMs);
-  // Of two coins with one symbol, the larger is meant.
+  // Of two coins with one symbol, the larger counts.
   return coins
     .sort((a, b) => a.rank - b.rank)
     .filter((coin, index, all) => all.findIndex(({ symbol }) => symbol === coin.symbol) === index);
@@ -80,7 +80,7 @@ export type SearchedCoin = {
   name: string;
   /** 1 is the most searched. */
   place: number;
-  /** Percent, against USD; `null` where it is not told. */
+  /** Percent, against USD; `null` if missing. */
   change24h: number | null;
   url: string;
 };
@@ -94,7 +94,7 @@ const trendingShape = lazy(() => {
       .object({ price_change_percentage_24h: z.object({ usd: z.number().optional() }).nullish() })
       .nullish(),
   });
-  // A place is the row's among all, the odd ones too.
+  // The place counts malformed rows too.
   const placed = z
     .array(z.unknown())
     .transform((rows): unknown[] => rows.map((row, index) => ({ row, place: index + 1 })));

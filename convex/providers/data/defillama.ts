@@ -6,7 +6,7 @@ import { rowsOf, unusableFailure } from "../call";
 import { askPublic, type Turns } from "./publicData";
 
 /**
- * DefiLlama's supply of stablecoins, a row a day. Documents: api-docs.defillama.com, "stablecoins",
+ * DefiLlama's supply of stablecoins, one row per day. Documents: api-docs.defillama.com, "stablecoins",
  * `/stablecoincharts/all` and `/stablecoincharts/{chain}`; free to use, with credit to DefiLlama.
  */
 

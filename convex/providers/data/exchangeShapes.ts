@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { HOUR, MINUTE } from "../../lib/time";
 
-/** What the exchanges tell of one market, in one form whoever tells it. Prices in USD; Binance's are in USDT. Pure. */
+/** Market data of the exchanges in one common form. Prices in USD; Binance's are in USDT. Pure. */
 
 export type Candle = {
   /** Epoch ms. */
@@ -42,23 +42,23 @@ export function bookOf({ bids, asks }: { bids: Rows; asks: Rows }, observedAt: n
   return { bids: levels(bids), asks: levels(asks), observedAt };
 }
 
-/** What one exchange is asked, and how it answers: all that sets it apart from the others. */
+/** How one exchange is asked, and how it answers: everything that differs between them. */
 export type Venue = {
   source: "coinbase" | "binance";
   /** Whether an answer says that it does not list the coin. */
   isAbsence: (status: number, body: unknown) => boolean;
   candles: {
-    /** So many in one answer. */
+    /** The most in one answer. */
     most: number;
     page: Page;
     path: (symbol: string, interval: CandleRange["interval"], part: Part) => string;
     shape: (interval: CandleRange["interval"]) => z.ZodType<Candle[]>;
   };
   day: { page: Page; shape: (symbol: string) => z.ZodType<DayStats> };
-  /** `depth`: what the question adds to the page. */
+  /** `depth`: the suffix of the page's address for the book. */
   book: { page: Page; depth: string; shape: () => z.ZodType<Book> };
 };
-/** The path where anybody can read the same figures. */
+/** The public address of the same figures. */
 type Page = (symbol: string) => string;
 
 /** A decimal as the exchanges write it in JSON text. */
@@ -68,15 +68,15 @@ export const decimalText = z
   .transform(Number);
 export const priceText = decimalText.pipe(z.number().positive());
 
-/** Several requests cover a range where one may not; no walk is longer than this. */
+/** Several requests cover a range that is too long for one; this is their limit. */
 const MAX_REQUESTS = 5;
 
 /** Opening times of the first and the last candle, epoch ms. */
 type Part = { first: number; last: number };
 
 /**
- * The parts of a range of at most `size` candles each, oldest first, opening times aligned. Candles that have not closed
- * at `now` are in none.
+ * The parts of a range of at most `size` candles each, oldest first, opening times aligned. Candles that have not
+ * closed at `now` are left out.
  */
 export function partsOf({ interval, from, to }: CandleRange, size: number, now: number): Part[] {
   const step = CANDLE_MS[interval];
@@ -99,8 +99,8 @@ export function isCandle({ open, high, low, close }: Candle): boolean {
 }
 
 /**
- * What stands in the book within a share of the middle price, in USD on each side; `null` where the book does not reach
- * so far, or has a side without orders. The spread is in basis points.
+ * The size of the orders within a share of the middle price, in USD on each side; `null` if the book does not reach so
+ * far, or a side has no orders. The spread is in basis points.
  */
 export function depthWithin(
   { bids, asks }: Book,

@@ -12,9 +12,9 @@ import {
 } from "./exchangeShapes";
 import { askPublic, citedUrl, type Turns } from "./publicData";
 
-/** Candles, day and book of a market, of one exchange or of whichever tells them. */
+/** Candles, day and book of a market, from one exchange or from the first that has them. */
 
-/** In the order in which they are asked: Binance where Coinbase fails or does not list the coin. */
+/** In the order in which they are asked: Binance if Coinbase fails or does not list the coin. */
 export const VENUES: readonly Venue[] = [coinbase, binance];
 
 /** Closed candles of a range, oldest first. @throws AppError `not_found`, `upstream` */
@@ -50,12 +50,12 @@ export async function askDay(
 
 export type Told<Value> = {
   source: Venue["source"];
-  /** Where anybody can read the same figures. */
+  /** The public address of the same figures. */
   url: string;
   value: Value;
 };
 
-/** @param timeoutMs For each request. @throws AppError `not_found`, `upstream` naming why neither could tell. */
+/** @param timeoutMs For each request. @throws AppError `not_found`; `upstream` with the reasons of both. */
 export function askForCandles(
   ctx: ActionCtx,
   symbol: string,
@@ -65,7 +65,7 @@ export function askForCandles(
   return firstOf("candles", symbol, (venue) => askCandles(venue, ctx, symbol, range, timeoutMs));
 }
 
-/** @throws AppError `not_found` where neither lists it, else `upstream` */
+/** @throws AppError `not_found` if neither lists it, otherwise `upstream` */
 export function askForDay(ctx: ActionCtx, symbol: string, timeoutMs: number): Promise<Told<DayStats>> {
   return firstOf("day", symbol, (venue) => askDay(venue, ctx, symbol, timeoutMs));
 }
@@ -93,7 +93,7 @@ async function firstOf<Value>(
       const failure = failureOf(error);
       if (failure === null) throw error;
       reasons.push(failure.message);
-      // One that fails may list it.
+      // An exchange that fails may list the coin.
       listed ||= failure.code !== "not_found";
     }
   }

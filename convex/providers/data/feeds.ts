@@ -9,8 +9,8 @@ import type { Article } from "./gdelt";
 import { askPublic, type Turns } from "./publicData";
 
 /**
- * Headlines of the news sites that publish them as a feed, in RSS 2.0 (rssboard.org/rss-specification) or Atom (RFC 4287).
- * Their terms want a headline to name the site and to lead to the article.
+ * Headlines of news sites that publish them as a feed, in RSS 2.0 (rssboard.org/rss-specification) or Atom (RFC 4287).
+ * Their terms require a headline to name the site and to link to the article.
  */
 
 const PATHS: Record<Feed, string> = {
@@ -19,7 +19,7 @@ const PATHS: Record<Feed, string> = {
   decrypt: "/feed",
 };
 
-/** Clocks may differ: an article of the future is none. */
+/** Clocks may differ; articles dated later than this are ignored. */
 const SKEW_MS = 60 * SECOND;
 
 const articlesShape = lazy(() =>
@@ -40,7 +40,7 @@ const articlesShape = lazy(() =>
     ),
 );
 
-/** What a site's feed lists now, newest first. @throws AppError `upstream` */
+/** The current entries of a site's feed, newest first. @throws AppError `upstream` */
 export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Promise<Article[]> {
   const request = { path: PATHS[source], read: rootOf, shape: articlesShape() };
   const articles = await askPublic(turns, source, request, timeoutMs);
@@ -51,13 +51,13 @@ export async function askFeed(turns: Turns, source: Feed, timeoutMs: number): Pr
     .sort((a, b) => b.seenAt - a.seenAt);
 }
 
-/** Names that only HTML knows stay as they are written. @throws XmlError where the text is not well-formed */
+/** Entities that only HTML knows stay as they are. @throws XmlError if the text is not well-formed */
 function rootOf(text: string): XmlElement | null {
   const document: XmlDocument = parseXml(text.trimStart(), { ignoreUndefinedEntities: true });
   return document.root;
 }
 
-/** The elements of a name below another, RSS 1.0's beside their channel too. */
+/** Descendant elements with a name, including RSS 1.0's, which stand beside the channel. */
 function elementsOf(within: XmlElement, name: string): XmlElement[] {
   return childrenOf(within).flatMap((child) => {
     if (child.name === name) return [child];
@@ -69,7 +69,7 @@ function childrenOf(within: XmlElement): XmlElement[] {
   return within.children.filter((child) => child instanceof XmlElement);
 }
 
-/** An article as either form tells it. */
+/** An article in either format. */
 function told(article: XmlElement): { title?: string; url?: string; seenAt?: string } {
   const parts = childrenOf(article);
   const textOf = (...names: string[]) =>

@@ -6,25 +6,25 @@ import { askPublic, type Turns } from "./publicData";
 
 /**
  * GDELT's DOC 2.0 API: news articles of the last day that match a query. Documents: blog.gdeltproject.org/
- * gdelt-doc-2-0-api-debuts; free for any use with a citation of the GDELT Project (gdeltproject.org/about.html), one request
- * every 5 seconds. What it cannot answer it says in prose, often with status 200: that is an unusable answer here. The rules of
- * its queries: phrases of five characters at least, brackets around what is joined by OR and around nothing else.
+ * gdelt-doc-2-0-api-debuts; free for any use with a citation of the GDELT Project (gdeltproject.org/about.html), one
+ * request every 5 seconds. It reports errors in prose, often with status 200: that is an unusable answer here. Rules of
+ * its queries: phrases have at least five characters, and brackets only surround terms joined by OR.
  */
 
 export type Article = {
   title: string;
   url: string;
   domain: string;
-  /** Epoch ms: when it was published, or GDELT saw it. */
+  /** Epoch ms: when it was published, or when GDELT saw it. */
   seenAt: number;
 };
 
 const ARTICLES = 20;
-/** A phrase in quotes has at least so many characters, and a word without them so many: what is shorter GDELT refuses. */
+/** The fewest characters of a quoted phrase and of a single word: GDELT refuses shorter ones. */
 const SHORTEST_PHRASE = 5;
 const SHORTEST_WORD = 3;
 
-/** Without a match the answer is an object without articles. */
+/** Without a match, the answer is an object without articles. */
 const answerShape = lazy(() => {
   const article = z.object({
     url: z.url({ protocol: /^https?$/ }).max(500),
@@ -39,8 +39,8 @@ const answerShape = lazy(() => {
 });
 
 /**
- * What names a coin in a query: a name of several words as a phrase, one word as it is, and what is too short for either
- * with a word that makes a phrase of it.
+ * A coin's name in a query: a name of several words as a phrase, one word as it is, and a name that is too short for
+ * either with a word that makes it a phrase.
  */
 export function naming(name: string): string {
   const words = name.replace(/[^\p{L}\p{N}]+/gu, " ").trim();
@@ -49,7 +49,7 @@ export function naming(name: string): string {
   return `("${words} token" OR "${words} crypto" OR "${words} price")`;
 }
 
-/** Newest first. @param query What of `naming`, and words beside it. @throws AppError `upstream` */
+/** Newest first. @param query Results of `naming`, and further words. @throws AppError `upstream` */
 export async function askNews(turns: Turns, query: string, timeoutMs: number): Promise<Article[]> {
   const search = new URLSearchParams({
     query: `${query} sourcelang:english`,

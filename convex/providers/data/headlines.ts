@@ -5,17 +5,17 @@ import { DAY } from "../../lib/time";
 import { askNews, naming, type Article } from "./gdelt";
 import type { Turns } from "./publicData";
 
-/** The day's headlines, of GDELT and of the sites' own feeds: one that fails, or refuses a stranger, leaves the other. */
+/** The day's headlines, from GDELT and the sites' own feeds: if one fails, the other remains. */
 
 const HEADLINES = 6;
 
-/** `by`: who found it, as readers know them. */
+/** `by`: the source that found it, by its name for readers. */
 type Headline = Article & { by: string };
 
 /**
- * Newest first, one of each domain.
- * @param names What the news call a coin, first the name that they are searched for; none for the whole market.
- * @param isKnown Whether that name alone can only be the coin.
+ * Newest first, one per domain.
+ * @param names The coin's names in the news, first the one to search for; none for the whole market.
+ * @param isKnown Whether that name alone can only mean the coin.
  * @throws AppError `upstream`
  */
 export async function askHeadlines(
@@ -48,7 +48,7 @@ export async function askHeadlines(
 const isFirst = (one: Article, index: number, all: readonly Article[]): boolean =>
   all.findIndex(({ title }) => title.toLowerCase() === one.title.toLowerCase()) === index;
 
-/** Whether a headline speaks of a coin: its name in any case, its symbol as symbols are written. */
+/** Whether a headline mentions a coin: its name in any case, its symbol in capitals. */
 function namesOne(title: string, names: readonly string[]): boolean {
   const words = ` ${title.replace(/[^\p{L}\p{N}]+/gu, " ")} `;
   const within = (name: string) => ` ${name.replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;

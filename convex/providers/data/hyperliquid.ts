@@ -5,14 +5,15 @@ import { decimalText, priceText } from "./exchangeShapes";
 import { askPublic, type Turns } from "./publicData";
 
 /**
- * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io, hyperliquid-docs/for-developers/
- * api/info-endpoint/perpetuals, "Retrieve perpetuals asset contexts": a pair of the markets and, in the same order, what
- * they stand at. `funding` is the share paid per hour, `openInterest` is in coins.
+ * Hyperliquid's perpetual markets, all in one answer. Documents: hyperliquid.gitbook.io,
+ * hyperliquid-docs/for-developers/ api/info-endpoint/perpetuals, "Retrieve perpetuals asset contexts": a pair of the
+ * markets and, in the same order, their current values. `funding` is the share paid per hour, `openInterest` is in
+ * coins.
  */
 
 export type Perpetual = {
   symbol: string;
-  /** Percent per hour, paid by whoever is long where it is positive. */
+  /** Percent per hour; longs pay it if it is positive. */
   fundingPercent: number;
   /** USD: the open contracts at the mark price. */
   openInterest: number;
@@ -39,7 +40,7 @@ export async function askPerpetuals(turns: Turns, timeoutMs: number): Promise<Pe
   const markets = await askPublic(turns, "hyperliquid", request, timeoutMs);
   return markets
     .flatMap(([{ name: symbol, isDelisted }, { funding, openInterest, markPx }]): Perpetual[] => {
-      // Contracts on a thousand coins ("kPEPE") are no market of the coin's own price.
+      // Contracts on a thousand coins ("kPEPE") do not have the coin's own price.
       if (isDelisted || !/^[A-Z0-9]+$/.test(symbol)) return [];
       const url = `https://app.hyperliquid.xyz/trade/${symbol}`;
       return [{ symbol, fundingPercent: funding * 100, openInterest: openInterest * markPx, url }];

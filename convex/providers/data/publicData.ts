@@ -6,30 +6,33 @@ import { turnsOf, type WaitTurn } from "../../lib/outside/sourceTurns";
 import { isFeed, SOURCE_ADDRESSES, SOURCE_NAMES, type PublicSource } from "../../lib/publicSources";
 import { answered, askProvider, bodyOf, postJson } from "../call";
 
-/** What the public sources of data have in common: an agent that says who asks, a limit of their own, and no need of a key. */
+/**
+ * What the public sources of data have in common: a user agent that names the operator, a limit per source, and no need
+ * for a key.
+ */
 
 export type PublicRequest<Shape extends z.ZodType> = {
   /** With its query. */
   path: string;
   /** Sent as JSON by POST; without one it is a GET. */
   body?: unknown;
-  /** How the answer's text is read; without it, as JSON. */
+  /** How to parse the answer's text; default: JSON. */
   read?: (text: string) => unknown;
   shape: Shape;
-  /** Whether an answer says that the source does not list what was asked for; without it, none does. */
+  /** Whether an answer means that the source does not list the subject; default: none does. */
   isAbsence?: (status: number, body: unknown) => boolean;
 };
 
-/** An action that asks for somebody; without `turnOf` for the service itself. With `waitTurn` it asks many at one time. */
+/** An action that asks for a caller; without `turnOf`, for the service itself. With `waitTurn` it asks several sources at once. */
 export type Asking = ActionCtx & { turnOf?: string; waitTurn?: WaitTurn };
-/** Who keeps to the sources' limits: a deployment's functions together, or somebody who asks once by hand. */
+/** Who observes the sources' limits: a deployment's functions together, or a script that asks once by hand. */
 export type Turns = Asking | typeof BY_HAND;
 export const BY_HAND = "by hand";
 
 /**
- * One question to a public source, once its turn has come: who asks too often waits.
+ * One question to a public source, when its turn has come.
  * @param timeoutMs For the answer, from the moment the question is sent.
- * @throws AppError `not_found` where the source does not have it, else `upstream`; both name the source.
+ * @throws AppError `not_found` if the source does not have it, otherwise `upstream`; both name the source.
  */
 export async function askPublic<Shape extends z.ZodType>(
   turns: Turns,
@@ -55,7 +58,7 @@ function turnAt({ waitTurn, turnOf, ...ctx }: Asking, source: PublicSource): Pro
   return (waitTurn ?? turnsOf(ctx))(turn);
 }
 
-/** The source's own public address of a path: what an answer cites, wherever the question really went. */
+/** The source's public address of a path: what an answer cites, wherever the request was really sent. */
 export function citedUrl(source: PublicSource, path: string): string {
   return SOURCE_ADDRESSES[source] + path;
 }
@@ -65,18 +68,18 @@ function addressOf(source: PublicSource): string {
   return optional("EVIDENCE_API_URL") ?? own;
 }
 
-/** Where CoinGecko's API is for the key that is set: paid plans have an address of their own. */
+/** The address of CoinGecko's API for the configured key: paid plans have an address of their own. */
 export function coingeckoAddress(): string {
   return coingeckoPlan()?.plan === "pro" ? "https://pro-api.coingecko.com" : SOURCE_ADDRESSES.coingecko;
 }
 
-/** The header with CoinGecko's key; none without one. */
+/** The header with CoinGecko's key; none without a key. */
 export function coingeckoHeaders(): Record<string, string> {
   const plan = coingeckoPlan();
   return plan === null ? {} : { [`x-cg-${plan.plan}-api-key`]: plan.key };
 }
 
-/** The agent's name leads to whoever runs the deployment, as operators of public services ask. */
+/** The user agent links to the operator of the deployment, as operators of public services ask. */
 function requestOf(turns: Turns, source: PublicSource, body: unknown): RequestInit {
   const who = turns === BY_HAND ? "asked by hand" : `+${siteUrl()}/docs`;
   const headers = {

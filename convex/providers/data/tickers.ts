@@ -20,17 +20,17 @@ export const QUOTED = ["BTC", "ETH", "SOL"] as const;
 export type Quoted = (typeof QUOTED)[number];
 
 export type Quote = {
-  /** USD. Binance quotes in USDT. */
+  /** USD; Binance quotes in USDT. */
   usd: number;
-  /** Percent over 24 hours; `null` where the ticker does not say. */
+  /** Percent over 24 hours; `null` if the ticker does not give it. */
   change24h: number | null;
-  /** Epoch ms: when the ticker saw the price, or was asked where it does not say. */
+  /** Epoch ms: the ticker's own time of the price, or, without one, the time of the request. */
   observedAt: number;
 };
 
 export type Quotes = Partial<Record<Quoted, Quote>>;
 
-/** Where the tickers really are. With TICKER_API_URL, that one address serves the paths of all three. */
+/** Their real addresses. TICKER_API_URL is one address that serves the paths of all three. */
 const ADDRESSES: Record<Ticker, () => string> = {
   coinbase: () => "https://api.coinbase.com",
   binance: () => "https://data-api.binance.vision",
@@ -39,7 +39,7 @@ const ADDRESSES: Record<Ticker, () => string> = {
 
 const COINGECKO_IDS: Record<Quoted, string> = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" };
 
-/** A price seen longer ago than this is no live price. */
+/** An older price is not a live price. */
 const STALE_MS = 10 * MINUTE;
 /** Clocks may differ a little. */
 const SKEW_MS = 60 * SECOND;
@@ -49,8 +49,8 @@ const decimal = z.string().regex(/^-?\d{1,15}(?:\.\d{1,18})?$/);
 const priceText = decimal.transform(Number).pipe(price);
 
 /**
- * Asks one ticker for some prices; what it does not know, or tells unusably, is left out.
- * @throws AppError `upstream` naming the ticker when it gave not one price.
+ * Asks one ticker for some prices; unknown and unusable ones are left out.
+ * @throws AppError `upstream`, naming the ticker, if there is not one price.
  */
 export async function askTicker(
   ticker: Ticker,

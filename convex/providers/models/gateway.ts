@@ -28,7 +28,7 @@ export type Prompt = {
   maxTokens: number;
   /** For the whole call, retries included, in ms of real time. */
   timeoutMs: number;
-  /** How often a transient failure may be tried in all; 1 where a caller waits. */
+  /** How many attempts a transient failure may take in all; 1 if a caller waits. */
   attempts: number;
   /** Who pays. */
   purse: Purse;
@@ -38,15 +38,15 @@ export type Prompt = {
 
 export type Completion = {
   text: string;
-  /** The model that answered, as the gateway names it. */
+  /** The gateway's name of the model that answered. */
   model: string;
-  /** Prompt and answer together. */
+  /** Of prompt and answer together. */
   tokensUsed: number;
 };
 
 const count = z.number().int().nonnegative();
 
-/** What the service reads of a chat completion; anything else in it is ignored. */
+/** The parts of a chat completion that the service reads; everything else is ignored. */
 const completionShape = z.object({
   model: z.string().min(1),
   choices: z
@@ -66,21 +66,22 @@ const completionShape = z.object({
     .nullish(),
 });
 
-/** The gateway took offence at a part of the request: without it, the prompt may be answered. */
+/** The gateway refused a part of the request; without that part, it may answer the prompt. */
 class PartRefused extends AppError {
   constructor(status: number) {
     const { code, message } = statusFailure(UPSTREAM, status).data;
     super(code, message);
   }
 }
-/** At the schema that stood beside the prompt. */
+/** It refused the schema. */
 export class FormatRefused extends PartRefused {}
-/** At the answer's limit, whose newer name alone is known to models that reason. */
+/** It refused the answer's limit: reasoning models know only its newer name. */
 class LimitRefused extends PartRefused {}
 
 /**
- * Asks for prose. An answer that was cut off at its limit is asked for once more, with more room.
- * @throws AppError `upstream` for every failure of the gateway, an empty answer or one cut off twice included.
+ * Asks for prose. An answer that was cut off at its limit is requested once more, with more room.
+ * @throws AppError `upstream` for every failure of the gateway, including an empty answer or one that was cut off
+ * twice.
  */
 export async function complete(prompt: Prompt): Promise<Completion> {
   const completion = await ask(prompt, undefined, AbortSignal.timeout(prompt.timeoutMs));
@@ -88,12 +89,12 @@ export async function complete(prompt: Prompt): Promise<Completion> {
   return completion;
 }
 
-/** An answer that was cut off gets this much more room. */
+/** The factor of the second limit. */
 const MORE_ROOM = 2;
 
 /**
- * One answer, whole: what was cut off is asked for once more, with more room.
- * @throws AppError `upstream`; `FormatRefused` where the format is to blame.
+ * One complete answer: if it was cut off, it is requested once more, with more room.
+ * @throws AppError `upstream`; `FormatRefused` if the format is the reason.
  */
 export async function ask(
   prompt: Omit<Prompt, "timeoutMs">,
@@ -108,9 +109,9 @@ export async function ask(
   return { ...second, tokensUsed: first.tokensUsed + second.tokensUsed };
 }
 
-/** The answer to the repair turn could not be used either. Known by its class within the action that asked. */
+/** The answer to the repair turn could not be used either. Recognised by its class within the action that asked. */
 export class UnusableAnswer extends AppError {
-  /** @param problem What was wrong with it, in words that name fields and figures. */
+  /** @param problem What was wrong with it, naming fields and figures. */
   constructor(readonly problem: string) {
     const { code, message } = unusableFailure(UPSTREAM).data;
     super(code, message);
@@ -118,9 +119,9 @@ export class UnusableAnswer extends AppError {
 }
 
 type Answer = Completion & {
-  /** It ends where the limit was, not where the model would have ended. */
+  /** It ended at the limit, not where the model would have ended. */
   isCut: boolean;
-  /** `null` where the gateway did not tell it. */
+  /** `null` if the gateway did not report it. */
   usage: Usage | null;
 };
 
@@ -140,7 +141,7 @@ async function request(
       return completion;
     } catch (error) {
       const { failure, retryAfterMs } = classify(error, signal);
-      // Without a key nobody was asked; health names the part that was not understood.
+      // Without a key no call was made. A refused part is a failure for `/health`.
       if (failure.data.code === "upstream") noteCall("llm", !(failure instanceof FormatRefused));
       await hold.settle(isUnbilled(error, failure) ? 0 : dearest);
       if (retryAfterMs === null || attempt >= prompt.attempts) throw failure;
@@ -149,7 +150,7 @@ async function request(
   }
 }
 
-/** Refused, or never asked. Whoever was asked and not heard in time may have answered. */
+/** Whether a failed call cost nothing: it was refused, or never sent. A call that timed out may have been answered. */
 function isUnbilled(error: unknown, failure: AppError): boolean {
   if (failure instanceof FormatRefused || failure.data.code !== "upstream") return true;
   return error instanceof APIError && typeof error.status === "number";
@@ -196,7 +197,7 @@ async function answerTo(
   };
 }
 
-/** Deadlines and retries are ours (`signal`, `attempts`), so the client's own are put out of the way. */
+/** The client without its own deadlines and retries: ours are `signal` and `attempts`. */
 function client(isFormatted: boolean): OpenAI {
   return new OpenAI({
     apiKey: required("LLM_GATEWAY_API_KEY"),
@@ -217,13 +218,13 @@ function client(isFormatted: boolean): OpenAI {
   });
 }
 
-/** `LLM_ENDPOINT` may be the gateway's root, its `/v1`, or the whole chat-completions address. */
+/** The base address. `LLM_ENDPOINT` may be the gateway's root, its `/v1`, or the whole chat-completions address. */
 function gatewayBase(endpoint: string): string {
   if (endpoint.endsWith("/chat/completions")) return endpoint.slice(0, -"/chat/completions".length);
   return endpoint.endsWith("/v1") ? endpoint : `${endpoint}/v1`;
 }
 
-/** Gateways word it in many ways and in bodies of many forms, so that the text decides. */
+/** Whether a refusal is about the format. Gateways word it in many ways, so the text decides. */
 function blamesFormat(told: string): boolean {
   return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(told);
 }
@@ -232,10 +233,10 @@ function blamesLimit(told: string): boolean {
   return told.includes("max_completion_tokens");
 }
 
-/** A provider that names a longer pause than this is not waited for. */
+/** A provider that asks for a longer pause is not waited for. */
 const LONGEST_PAUSE_MS = 20 * SECOND;
 
-/** `retryAfterMs`: how long to wait at least before the same request may succeed; `null` when it may not. */
+/** `retryAfterMs`: the shortest wait before the same request may succeed; `null` if it may not. */
 function classify(error: unknown, signal: AbortSignal): { failure: AppError; retryAfterMs: number | null } {
   const ours = inner(error);
   if (ours !== null) return { failure: ours, retryAfterMs: null };
@@ -248,17 +249,17 @@ function classify(error: unknown, signal: AbortSignal): { failure: AppError; ret
     const retryable = isTransient(error.status) && pause <= LONGEST_PAUSE_MS;
     return { failure: statusFailure(UPSTREAM, error.status), retryAfterMs: retryable ? pause : null };
   }
-  // What is left came from reading the body. A whole one that is no JSON will be none the next time; one that broke off may.
+  // The rest are failures of reading the body. A complete body that is not JSON will not improve; a truncated one may.
   return { failure: unusableFailure(UPSTREAM), retryAfterMs: error instanceof SyntaxError ? null : 0 };
 }
 
-/** Our own failure, which the client may have wrapped as one of the connection. */
+/** Our own failure, which the client may have wrapped as a connection error. */
 function inner(error: unknown): AppError | null {
   if (error instanceof AppError) return error;
   return error instanceof APIConnectionError && error.cause instanceof AppError ? error.cause : null;
 }
 
-/** `Retry-After` in ms; 0 without one. It may hold seconds or a date. */
+/** `Retry-After` in ms; 0 if there is none. It may contain seconds or a date. */
 function pauseIn(headers: unknown): number {
   const value = headers instanceof Headers ? headers.get("Retry-After") : null;
   if (value === null) return 0;

@@ -16,7 +16,7 @@ const partShape = z.object({
   annotations: z.array(z.unknown()).nullish(),
 });
 
-/** What the model thinks counts as output and comes first: with less room it ends before it has said anything. */
+/** Reasoning counts as output and comes first: with a lower limit the model would end before it has answered. */
 const MAX_TOKENS = 12_000;
 /** Addresses of posts that are kept with a reading. */
 const MAX_CITATIONS = 20;
@@ -45,15 +45,15 @@ export type SentimentAnswer = {
   text: string;
   model: string;
   tokensUsed: number;
-  /** No search was made and no source cited: the answer comes from training data and describes no present mood. */
+  /** No search was made and no source cited: the answer comes from training data and does not describe the present. */
   degraded: boolean;
   /** The addresses of the posts it cites, each once. */
   citations: string[];
 };
 
 /**
- * Asks what people on the social network have been saying over the last day. One attempt: the call is slow and billed
- * by search.
+ * Asks what people on the social network have said over the last day. One attempt: the call is slow and billed by
+ * search.
  * @param now Epoch ms; the search covers the day before.
  * @throws AppError `upstream` for every failure of the model.
  */
@@ -97,7 +97,7 @@ export async function askSentiment(
   return { text, model, tokensUsed: usage?.total_tokens ?? 0, degraded, citations: cited };
 }
 
-/** A refusal costs nothing; of an answer that cannot be read, or did not come in time, nobody knows. */
+/** The cost of a call. A refusal costs nothing; after an unreadable or late answer the cost is unknown. */
 function costOf(result: Exchange): number {
   if (result.kind !== "answer") return usualSentiment();
   if (!isSuccess(result)) return 0;

@@ -9,44 +9,44 @@ import { formOf } from "../../lib/answers/template";
 import { setting } from "../../lib/env";
 import { ask, FormatRefused, UnusableAnswer, type Completion, type Message } from "./gateway";
 
-/** The gateway asked for a JSON value: how the shape is sent, how the answer is judged and mended. */
+/** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
 
-/** What is asked, whoever asks: a prompt, and the shape of its answer. */
+/** A question: a prompt, and the shape of its answer. */
 export type Question<Shape extends z.ZodType> = {
   /** Names the schema on the wire: letters, digits, `_` and `-`, at most 64. */
   name: string;
   /** The form of the answer is added to it. */
   system: string;
   user: string;
-  /** The longest answer, in tokens. One that needs more is given twice the room, once. */
+  /** The longest answer, in tokens; one that needs more gets twice the room, once. */
   maxTokens: number;
   shape: Shape;
-  /** Demands that a schema cannot express; returns what is wrong, or `null`. Broken ones cost the repair turn. */
+  /** Rules that a schema cannot express; returns what is wrong, or `null`. A broken rule costs the repair turn. */
   demands?: (value: z.output<Shape>) => string | null;
-  /** The mechanical fix for what the repair turn did not mend; returns `null` where there is none. */
+  /** The mechanical repair of what the repair turn did not fix; returns `null` if there is none. */
   mend?: (value: z.output<Shape>) => z.output<Shape> | null;
 };
 
 export type Patience = {
   /** For one turn (the first answer, then the repair), its retries included, in ms of real time. */
   turnMs: number;
-  /** How often a transient failure may be tried in all; 1 where a caller waits. */
+  /** How many attempts a transient failure may take in all; 1 if a caller waits. */
   attempts: number;
-  /** Which of the gateway's models is asked; absent for `LLM_MODEL`. */
+  /** The gateway's model to ask; absent for `LLM_MODEL`. */
   model?: string | undefined;
 };
 
 export type Structured<Value> = Completion & { value: Value; repaired: boolean };
 
-/** What is quoted of an answer that could not be used. */
+/** How many characters of an unusable answer are quoted. */
 const QUOTED = 20_000;
 
 /**
- * Asks for a JSON value. The shape goes along twice: as a strict schema, and as a form in the prompt for gateways that
- * know no schemas; one that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
+ * Asks for a JSON value. The shape is sent twice: as a strict schema, and as a form in the prompt for gateways without
+ * schemas; a gateway that refuses the schema is asked without it for a day. The answer is read tolerantly, checked
  * strictly, and sent back once with everything that was wrong.
  * @returns The value, and `text`: the raw answer it was read from.
- * @throws AppError `upstream` when the gateway fails; `UnusableAnswer` when the second answer is no better.
+ * @throws AppError `upstream` if the gateway fails; `UnusableAnswer` if the second answer is no better.
  */
 export async function completeStructured<Shape extends z.ZodType>(
   ctx: ActionCtx,
@@ -64,7 +64,7 @@ export async function completeStructured<Shape extends z.ZodType>(
   return askStructured(memory, question, patience);
 }
 
-/** What each action was told of gateways: what it asks side by side looks once. */
+/** What each action has read about gateways, so that parallel questions read it once. */
 const told = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
 
 function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
@@ -76,14 +76,14 @@ function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boole
   return looked;
 }
 
-/** What is known of the gateway from earlier calls, and who pays for this one. */
+/** What earlier calls have shown about the gateway, and who pays for this one. */
 export type GatewayMemory = {
   refusesSchemas: () => Promise<boolean>;
   noteRefusal: () => Promise<void>;
   purse: Purse;
 };
 
-/** `completeStructured`, whoever remembers and pays. */
+/** `completeStructured` with any memory and payer. */
 export async function askStructured<Shape extends z.ZodType>(
   memory: GatewayMemory,
   question: Question<Shape>,
@@ -129,7 +129,7 @@ export async function askStructured<Shape extends z.ZodType>(
   return { ...second, tokensUsed, value: mended, repaired: true };
 }
 
-/** The unusable answer and what is wrong with it. Of an empty one nothing is quoted: gateways refuse empty turns. */
+/** The unusable answer and what is wrong with it. An empty answer is not quoted: gateways refuse empty turns. */
 function repairTurn(answer: string, problem: string): Message[] {
   const quoted = answer.slice(0, QUOTED).replace(/\p{Surrogate}/gu, "");
   const content = `That answer cannot be used: ${problem}. Send the whole corrected JSON object and nothing else.`;
@@ -141,7 +141,7 @@ function repairTurn(answer: string, problem: string): Message[] {
 
 type Checked<T> = { problem: null; value: T } | { problem: string; value?: T };
 
-/** `value` beside a `problem`: the shape was right and only the demands were not met. */
+/** `value` beside a `problem`: the shape was right and only the rules were not met. */
 function check<Shape extends z.ZodType>(question: Question<Shape>, text: string): Checked<z.output<Shape>> {
   const read = readAnswer(question.shape, text, `${question.system}\n${question.user}`);
   if ("problem" in read) return read;
