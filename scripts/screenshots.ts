@@ -42,7 +42,10 @@ const PATHS = [
 /** The page of an error belongs to them. */
 const statusOf = (path: string): number => (path === "/nowhere" ? 404 : 200);
 
-/** Of a page as it is sent: the reference goes out compressed by the service itself, every other page as it is. */
+/**
+ * Of a page as a browser gets it, which is all that it waits for: no page loads anything else. The service itself compresses
+ * the reference, every other page goes out as it is.
+ */
 const MOST_BYTES = 50_000;
 
 class ScreenshotError extends Error {}

@@ -18,8 +18,8 @@ const LISTED = 10;
 export function homePage({ prices, market, signals, whales }: HomeData, now: number): Page {
   const content = html`<h1>${about.info.title}</h1>
     <p class="lead">
-      Crypto prices, research, and trading signals with an open record. Beside each figure stands where it
-      comes from. ${botLink("Prices and alerts in a chat")}
+      Crypto prices, research, and trading signals with an open record. Each figure names its source.
+      ${botLink("Prices and alerts in a chat")}
     </p>
     <h2 id="prices">Prices</h2>
     ${whenRead(prices, ({ prices: known }) => {
@@ -50,7 +50,7 @@ export function homePage({ prices, market, signals, whales }: HomeData, now: num
         ${whenRead(market, (stored) =>
           stored === null
             ? html`<p>
-                ${askBot("The market is shown here once somebody has asked for it, such as the bot", "/ask How is the market?")}
+                ${askBot("Nobody has asked for the market yet. To have it shown here, ask the bot", "/ask How is the market?")}
               </p>`
             : marketTable(stored, prices, now),
         )}
@@ -89,7 +89,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: Listed | nul
         listed === null
           ? html`<p>No price has been taken yet.</p>`
           : html`<p class="figure">${usd(listed.price)} <small>USD</small></p>
-              <p class="small">As the list of the market below has it; its own chart begins soon.</p>`
+              <p class="small">From the list of the market below. Its own chart begins soon.</p>`
       }
     </section>`;
   }
@@ -101,7 +101,7 @@ function priceCard(token: "BTC" | "ETH", price: TokenPrice, listed: Listed | nul
       ${change(change24hPercent ?? listed?.change24h ?? null)}
     </div>
     <p class="figure">${usd(priceUsd)} <small>USD</small></p>
-    ${course ?? html`<p class="small">Its chart begins with the next full hours.</p>`}
+    ${course ?? html`<p class="small">Its chart begins with the next full hour.</p>`}
     <p class="small">
       ${sourceName(source)}, ${since(observedAt, now)}. ${course === null ? "" : "Hourly over the last day."}
     </p>

@@ -99,29 +99,30 @@ export function signalTable(name: string, signals: readonly PublicSignal[]): Htm
     },
     { head: "Side", cell: sideTag },
     { head: "End", cell: ending },
-    { head: "Entry", kind: "right", cell: ({ entry }) => usd(entry) },
-    { head: "Confidence", kind: "right", cell: ({ confidence }) => confidence },
-    { head: "Issued", cell: ({ generatedAt }) => html`<span class="soft">${moment(generatedAt)}</span>` },
+    { head: "Entry", kind: "right extra", cell: ({ entry }) => usd(entry) },
+    {
+      head: "Issued",
+      kind: "extra",
+      cell: ({ generatedAt }) => html`<span class="soft">${moment(generatedAt)}</span>`,
+    },
   ]);
 }
 
 type Column<Row> = {
   head: string;
-  /** `name`: what a row is called by. `right`: figures, one below the other. */
-  kind?: "name" | "right";
+  /** `name`: what a row is called by. `right`: figures, one below the other. `extra`: what a phone has no room for. */
+  kind?: "name" | "right" | "extra" | "right extra";
   cell: (row: Row) => Part;
 };
 
 /** A table that can be scrolled by keyboard where it is wider than its place. */
 export function wideTable<Row>(name: string, rows: readonly Row[], columns: readonly Column<Row>[]): Html {
-  const heads = columns.map(({ head, kind }) =>
-    kind === "right" ? html`<th scope="col" class="right">${head}</th>` : html`<th scope="col">${head}</th>`,
-  );
+  const classOf = (kind?: string) => (kind === undefined || kind === "name" ? null : html` class="${kind}"`);
+  const heads = columns.map(({ head, kind }) => html`<th scope="col" ${classOf(kind)}>${head}</th>`);
   const cells = (row: Row) =>
-    columns.map(({ kind, cell }) => {
-      if (kind === "name") return html`<th scope="row">${cell(row)}</th>`;
-      return kind === "right" ? html`<td class="right">${cell(row)}</td>` : html`<td>${cell(row)}</td>`;
-    });
+    columns.map(({ kind, cell }) =>
+      kind === "name" ? html`<th scope="row">${cell(row)}</th>` : html`<td${classOf(kind)}>${cell(row)}</td>`,
+    );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${name}">
     <table>
       <caption>

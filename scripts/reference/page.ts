@@ -37,7 +37,6 @@ export function book(document: OpenApi): { book: Book; headers: Record<string, s
 `;
   const foot = `
 <footer><p>Version ${escaped(version)}. The same for programs: <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p></footer>
-<a class="up" href="#top">Back to the top</a>
 </main>
 </body>
 </html>
@@ -183,7 +182,7 @@ function endpointSection(
   ];
   return `<section class="endpoint" aria-labelledby="${id}"><h2 class="route" id="${id}">${pills.join("")}<a href="#${id}"><code>${escaped(path)}</code></a></h2><p class="summary">${prose(operation.summary)}</p>${
     operation.description === undefined ? "" : `<p>${prose(operation.description)}</p>`
-  }<div class="columns"><div>${parts.join("")}</div><div class="examples">${examples(document, { path, methods, operation, name })}</div></div></section>`;
+  }<div class="columns"><div>${parts.join("")}</div><div class="examples">${examples(document, { path, methods, operation, name })}</div></div><p class="small"><a href="#top">Back to the top</a></p></section>`;
 }
 
 function section(title: string, content: string): string {

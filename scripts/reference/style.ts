@@ -57,7 +57,6 @@ pre.tall { max-height: 26rem;
     linear-gradient(transparent, var(--shade)) bottom / 100% 0.8rem no-repeat scroll,
     var(--code); }
 .intro ol { padding-left: 1.2rem; max-width: 68ch; } .intro li { margin: 1.25rem 0; } .intro li pre { margin-top: 0.6rem; }
-.up { position: fixed; right: 1rem; bottom: 1rem; padding: 0.45rem 0.8rem; border: 1px solid var(--line); border-radius: 99px; background: var(--raised); font-size: 0.85rem; text-decoration: none; }
 .note { border: 1px solid var(--line); background: var(--raised); border-radius: 8px; padding: 0.25rem 1.1rem; margin: 1.5rem 0; max-width: 72ch; }
 footer { margin-top: 5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); color: var(--soft); font-size: 0.9rem; }
 @media (min-width: 60rem) {
@@ -90,5 +89,5 @@ nav summary { display: none; }
   .name, .type, .status { width: auto; }
   .need { display: inline; margin-left: 0.5rem; }
 }
-@media print { nav, .up { display: none; } body { display: block; } pre.tall { max-height: none; } }
+@media print { nav { display: none; } body { display: block; } pre.tall { max-height: none; } }
 `;

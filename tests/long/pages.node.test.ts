@@ -22,7 +22,8 @@ const latestShape = z.object({ signals: z.object({ BTC: z.object({ id: z.string(
 let world: World;
 const server = createServer((request, response) => {
   const client = world.t.withRequestMetadata({ ip: "127.0.0.1", userAgent: "a browser" });
-  const headers = { Accept: request.headers.accept ?? "*/*" };
+  const { accept = "*/*", "accept-encoding": encoding = "" } = request.headers;
+  const headers = { Accept: accept, "Accept-Encoding": encoding };
   void world.clock.during(client.fetch(request.url ?? "/", { headers })).then(async (answer) => {
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     response.end(Buffer.from(await answer.arrayBuffer()));
@@ -62,6 +63,9 @@ async function pagesOf(): Promise<{ site: string; paths: string[] }> {
     "/board",
     "/nowhere",
     "/docs",
+    "/docs?q=alert",
+    // The largest: 170 kB of text, and 21 kB as a browser is sent it.
+    "/docs/signals",
   ];
   const paths = [...pages, `/signals/${signals.BTC?.id ?? ""}`];
   return { site: `http://127.0.0.1:${address.port}`, paths };

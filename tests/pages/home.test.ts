@@ -16,7 +16,7 @@ describe("the first page", () => {
   test("says what there is not yet where nothing is stored, and asks nobody for it", async ({ app }) => {
     const words = soundWords(await openPage(app, "/"));
     says(words, "No price has been taken yet", "No signal has been issued yet", "No large movement");
-    says(words, "The market is shown here once somebody has asked for it", "@simulated_123456_bot");
+    says(words, "Nobody has asked for the market yet", "@simulated_123456_bot");
     await app.settle();
     expect(app.standins.sent("llm")).toEqual([]);
     expect([await app.rows("refreshes"), await app.rows("work")]).toEqual([[], []]);

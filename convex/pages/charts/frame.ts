@@ -34,7 +34,7 @@ export const PAGE: Canvas = {
   bottom: 900,
   values: 4,
   begin: 120,
-  names: 740,
+  names: 720,
   apart: 75,
   marks: 1,
 };

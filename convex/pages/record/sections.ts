@@ -154,7 +154,11 @@ const CUT_WORDS = new Map([
 function partsSection(cuts: Shown["cuts"]): Html {
   if (cuts.length === 0) return html``;
   const table = wideTable("Parts of the record", cuts, [
-    { head: "Part", kind: "name", cell: ({ cut }) => CUT_WORDS.get(cut) ?? cut },
+    {
+      head: "Part",
+      kind: "name",
+      cell: ({ cut }) => CUT_WORDS.get(cut) ?? cut.replace("@signal-", ", prompt "),
+    },
     { head: "Signals", kind: "right", cell: ({ n }) => n },
     { head: "Won", kind: "right", cell: ({ wins }) => wins },
     { head: "Lost", kind: "right", cell: ({ losses }) => losses },
@@ -166,7 +170,7 @@ function partsSection(cuts: Shown["cuts"]): Html {
     { head: "Excess a day", kind: "right", cell: ({ edge }) => orNone(edge.excessPoints, points) },
     { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
   ]);
-  return html`<h2 id="parts">By side, by how far the price moved, by who wrote</h2>
+  return html`<h2 id="parts">By side, by how far the price moved, and by writer</h2>
     <div class="card">
       ${table}
       <p class="small">

@@ -205,7 +205,7 @@ export async function pictureOfWeek(week: string): Promise<Picture> {
   return { handle: await createFunctionHandle(internal.pictures.desk.week), subject: week };
 }
 
-/** `calibrated 52.4% by 41 outcomes, chance of its levels 45%, 52% earns its costs`; before there are 30 outcomes `no record yet`. */
+/** `calibrated 52.4% by 41 outcomes, chance of its levels 45 %, earns its costs from 52 %`; before there are 30 outcomes `no record yet`. */
 export function calibratedWords(signal: Signal): string {
   const { n, confidence } = signal.calibrated;
   const position = positionOf(signal);
@@ -213,6 +213,6 @@ export function calibratedWords(signal: Signal): string {
   const chance =
     position === null
       ? ""
-      : `, chance of its levels ${percent(chanceOf(position))}, ${percent(neededIn(position, signal.costBps))} earns its costs`;
+      : `, chance of its levels ${percent(chanceOf(position))}, earns its costs from ${percent(neededIn(position, signal.costBps))}`;
   return (n < RECORD_FROM ? "no record yet" : `calibrated ${confidence}% by ${n} outcomes`) + chance;
 }
