@@ -18,8 +18,8 @@ type DeadlineName = keyof typeof deadlines;
 
 /** Longer than a test may take. */
 const OUT_OF_REACH_MS = 3_600_000;
-/** The application pauses for so long at most between two looks at what it waits for. */
-const LONGEST_PAUSE_MS = 1_000;
+/** The application pauses for so long at most: until its turn comes to ask the rarest source of news. */
+const LONGEST_PAUSE_MS = 48_000;
 const SHORTENED_BY = 20;
 /** About what one look takes. */
 const LOOK_MS = 5;
