@@ -12,7 +12,7 @@ import { ran } from "../stack/processes";
 const outcomes = z.array(z.object({ row: z.string(), outcome: z.string(), why: z.string().nullable() }));
 
 test("no row of the contract differs for a client that has read nothing else", async () => {
-  const stack = await startStack({ ephemeral: true, seed: "contract" });
+  const stack = await startStack({ speed: 10, ephemeral: true, seed: "contract" });
   onTestFinished(() => stack.stop());
   const proxy = await buildProxy();
   onTestFinished(() => proxy.remove());

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { recoverTypedDataAddress, type Hex } from "viem";
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { ran } from "../stack/processes";
 import { chain, useChain } from "../support/chain";
+import { ranHere } from "../support/commands";
 import {
   authorize,
   base64,
@@ -146,7 +146,7 @@ describe("npm run verify-receipt", () => {
     const offer = (await app.get(PATH)).headers.get("payment-required") ?? "";
     const bought = await buy(app, versionTwo(await authorize(from)), BTC);
     const receipt = bought.headers.get("payment-response") ?? "";
-    const verify = (...args: string[]) => ran("scripts/verifyReceipt.ts", args);
+    const verify = (...args: string[]) => ranHere("scripts/verifyReceipt.ts", args);
     const held = await verify(receipt, "--offer", offer, "--signer", RELAYER, "--payer", from.address);
     expect([held.code, held.stderr]).toEqual([0, ""]);
     expect(held.stdout).toContain(`${from.address.toLowerCase()} has paid for a report`);

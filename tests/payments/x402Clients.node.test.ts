@@ -139,7 +139,9 @@ describe("@x402/fetch", () => {
     const client = new x402Client();
     registerExactEvmScheme(client, { signer: account });
     const pay = wrapFetchWithPayment(inner, client);
-    const answers = await Promise.all(["BTC", "ETH"].map((token) => pay(url(), order({ token }))));
+    const answers = await Promise.all(
+      ["alice", "bob"].map((userId) => pay(url(), order({ token: "BTC", userId }))),
+    );
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
     expect(sent).toHaveLength(4);
     expect(await usdcOf(account.address)).toBe(3n * ONE);

@@ -12,7 +12,7 @@ let proxy: Connection;
 
 beforeAll(async () => {
   built = await buildProxy();
-  stack = await startStack({ envFile: "/dev/null" });
+  stack = await startStack({ speed: 10, envFile: "/dev/null" });
   proxy = await connect(built.file, stack.siteUrl);
 });
 

@@ -84,56 +84,18 @@ describe("verification", () => {
     ]);
     expect(record.stats?.ALL).toMatchObject({ refusedDays: 2, edge: { trades: 4, days: 2 } });
     expect(problemsOfRecord(record)).toEqual([]);
-    expect(problemsOfRecord(record, at(record.events, 1).hash)).toEqual([]);
   });
 
-  test("verification finds a signal that was changed", () => {
+  test("finds a signal that is shown otherwise than its events tell it, controls included", () => {
     const changed = copy();
     const signal = changed.signals.find(({ status }) => status === "LOSS");
-    if (signal === undefined) throw new Error("There is a loss");
+    if (signal?.controls === undefined) throw new Error("There is a loss with controls");
     signal.sl = 97;
+    signal.controls.coin.pnlPercent = -5;
     expect(problemsOfRecord(changed)).toEqual([
       "The signal ETH 2026-01-05: sl is shown as 97, its events say 99",
-    ]);
-  });
-
-  test("finds a changed outcome, and statistics that tell another one", () => {
-    const changed = copy();
-    const signal = changed.signals.find(({ status }) => status === "LOSS");
-    if (signal === undefined) throw new Error("There is a loss");
-    Object.assign(signal, { status: "WIN", exitPrice: 101, pnlPercent: 1 });
-    expect(problemsOfRecord(changed).join("\n")).toMatch(/status is shown as "WIN", its events say "LOSS"/);
-    const praised = copy();
-    if (praised.stats !== undefined) praised.stats.ALL.wins = 2;
-    expect(problemsOfRecord(praised)).toEqual([
-      "The statistics shown for ALL do not follow from the events: wins",
-    ]);
-  });
-
-  test("finds controls that are not told as they ended, a coin flipped by hand, and a day without a signal left out", () => {
-    const praised = copy();
-    const shown = praised.signals.find(({ controls }) => controls !== undefined);
-    if (shown?.controls === undefined) throw new Error("There are controls");
-    shown.controls.coin.pnlPercent = -5;
-    expect(problemsOfRecord(praised)).toEqual([
       expect.stringMatching(/its controls are not those of its events/),
     ]);
-    const rigged = copy().events;
-    const first = at(rigged, 0);
-    if (first.kind !== "issued") throw new Error("It issues");
-    first.content.coin = first.content.coin === "BUY" ? "SELL" : "BUY";
-    expect(problemsOfRecord({ ...copy(), ...rechained(rigged) }).join("\n")).toContain(
-      "the hash before it says otherwise",
-    );
-    const kept = copy().events.filter(({ kind }) => kind !== "refused");
-    expect(problemsOfRecord({ ...copy(), ...rechained(kept) }).join("\n")).toContain(
-      "it tells of 1 refused days, the events of 0",
-    );
-    const late = copy().events;
-    const won = late.find((event) => event.kind === "closed" && event.content.status === "WIN");
-    if (won?.kind !== "closed") throw new Error("There is a win");
-    won.content.closedAt = "2026-01-05T15:00:00.000Z";
-    expect(problemsOfRecord({ ...copy(), ...rechained(late) }).join("\n")).toContain("after its expiry");
   });
 
   test("finds a signal that is no longer shown, and one that was never issued", () => {
@@ -177,45 +139,15 @@ describe("verification", () => {
           expect(problemsOfRecord(moved).join("\n")).toContain("were removed, moved or added");
         },
       ),
+      { numRuns: 25 },
     );
+    const twice = rechained([...copy().events, at(copy().events, 2)]);
+    expect(problemsOfRecord({ ...copy(), ...twice }).join("\n")).toContain("it had been told before");
     const link = copy();
     at(link.events, 4).previousHash = "a".repeat(64);
     expect(problemsOfRecord(link).join("\n")).toContain("does not follow the event before it");
     const forged = copy();
     at(forged.events, 4).hash = "a".repeat(64);
     expect(problemsOfRecord(forged).join("\n")).toContain("its hash is not that of its links");
-  });
-
-  test("finds a whole chain that was rewritten, by a head that was published before", () => {
-    const published = record.head?.hash ?? "";
-    const rewritten = copy();
-    Object.assign(at(rewritten.events, 0).content, { reasoning: "I knew it." });
-    const shown = rewritten.signals.find(
-      ({ token, generatedAt }) =>
-        token === at(rewritten.events, 0).content.token && generatedAt.startsWith("2026-01-05"),
-    );
-    if (shown !== undefined) shown.reasoning = "I knew it.";
-    Object.assign(rewritten, rechained(rewritten.events));
-    // Whoever rewrites has to flip the coins behind it anew, and change how the control arms ended.
-    const others = problemsOfRecord(rewritten).filter((problem) => !problem.includes("its coin is told as"));
-    expect(others).toEqual([]);
-    expect(problemsOfRecord(rewritten, published)).toContain(
-      `The published head ${published} is no link of this chain: what it stood for was rewritten`,
-    );
-  });
-
-  test("finds an outcome that its own levels rule out, however well it is hashed", () => {
-    const statements = copy().events;
-    const lost = statements.find((event) => event.kind === "closed" && event.content.status === "LOSS");
-    if (lost === undefined) throw new Error("There is a loss");
-    Object.assign(lost.content, { pnlPercent: -0.1 });
-    const { events, head } = rechained(statements);
-    expect(problemsOfRecord({ ...copy(), events, head }).join("\n")).toContain("its PnL is -1 %, not -0.1 %");
-    Object.assign(lost.content, { exitPrice: 99.9, pnlPercent: -0.1 });
-    expect(problemsOfRecord({ ...copy(), ...rechained(statements) }).join("\n")).toContain(
-      "a LOSS ends at 99, not at 99.9",
-    );
-    const twice = rechained([...copy().events, at(copy().events, 2)]);
-    expect(problemsOfRecord({ ...copy(), ...twice }).join("\n")).toContain("it had been told before");
   });
 });

@@ -79,6 +79,13 @@ describe("a record whose hashes are right", () => {
     ["expired after a minute", {}, closed("5T08:01", "EXPIRED", 100.9, 0.9), /it expires at 2026-01-05T14/],
     ["expired beyond its stop", {}, closed("5T14:00", "EXPIRED", 97, -3), /expired at 97, beyond its levels/],
     ["expired beyond its target", {}, closed("5T14:00", "EXPIRED", 101.5, 1.5), /beyond its levels/],
+    [
+      "a result that its exit does not give",
+      {},
+      closed("5T14:00", "LOSS", 99, -0.1),
+      /PnL is -1 %, not -0.1 %/,
+    ],
+    ["a loss beside its stop", {}, closed("5T14:00", "LOSS", 99.9, -0.1), /a LOSS ends at 99, not at 99.9/],
     ["a price that nothing told", {}, { ...won, decidedBy: null }, /what decided it does not fit/],
     ["a target within the costs", { tp1: 100.1, sl: 99.9 }, won, /more than the costs/],
     ["more risk than reward", { sl: 98 }, won, /0\.8 times as far/],
