@@ -28,12 +28,11 @@ const vContext = v.object({
 });
 export type Context = Infer<typeof vContext> & { portfolio: string | null };
 
-/** What is stored, each part as lines for the prompt; `null` where there is nothing. */
+/** What is stored at `now` (epoch ms), each part as lines for the prompt; `null` where there is nothing. */
 export const stored = internalQuery({
-  args: { userId: v.union(v.string(), v.null()) },
+  args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
-  handler: async (ctx, { userId }) => {
-    const now = Date.now();
+  handler: async (ctx, { userId, now }) => {
     const row = await latestRow(ctx, "");
     const snapshot = row === null ? null : readBack(row);
     const signals = await latestSignals(ctx, TOKENS);

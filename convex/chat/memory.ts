@@ -33,9 +33,9 @@ export async function rememberedTurns(
 }
 
 export const turns = internalQuery({
-  args: { userId: v.string(), agentId: v.string() },
+  args: { userId: v.string(), agentId: v.string(), now: v.number() },
   returns: v.array(vTurn),
-  handler: (ctx, { userId, agentId }) => rememberedTurns(ctx, userId, agentId, Date.now()),
+  handler: (ctx, { userId, agentId, now }) => rememberedTurns(ctx, userId, agentId, now),
 });
 
 /** Keeps an exchange that was not a run of the web application, once per key: it cost no credits. */

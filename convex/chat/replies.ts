@@ -52,6 +52,7 @@ export const answer = counted(
     ]);
     const told: Omit<Context, "portfolio"> = await ctx.runQuery(internal.chat.context.stored, {
       userId: personal ? own : null,
+      now: roundedNow(),
     });
     const wanted = { wanted: wantedFor(""), withinMs: FACTS_GOOD_MS, at: roundedNow() };
     const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);

@@ -35,6 +35,8 @@ export type CoreOptions = {
   platformClass: PlatformClass;
   /** What the random numbers of queries and mutations are made from. */
   seed: number;
+  /** Whether a query of the application that reads the clock fails. */
+  strictClock: boolean;
   /** Called behind every write of a function, in its context. */
   onWrite: () => void;
   /** Without it, only what really overlaps conflicts. */
@@ -177,7 +179,11 @@ export class Core {
     const frozen =
       transaction === null
         ? null
-        : { now: outer.now(), random: seededRandom(this.options.seed + this.#runs) };
+        : {
+            now: outer.now(),
+            random: seededRandom(this.options.seed + this.#runs),
+            isTimeless: kind === "query",
+          };
     const run = { identity, request, work, frozen, pages: 0, cutOff: false };
     return { componentPath, udfPath, core: this, kind, transaction, nested: new Lock(), ...run };
   }

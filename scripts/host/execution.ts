@@ -35,8 +35,11 @@ export type Execution = FunctionPath & {
   identity: UserIdentity | null;
   request: RequestInfo;
   work: Work;
-  /** Frozen clock and seeded random numbers of a query or mutation. */
-  frozen: { now: number; random: () => number } | null;
+  /**
+   * Frozen clock and seeded random numbers of a query or mutation. `isTimeless`: it is part of a query's answer, which is
+   * kept while what it has read stays the same.
+   */
+  frozen: { now: number; random: () => number; isTimeless: boolean } | null;
   pages: number;
   /** An action past its time limit: nothing it does any more counts. */
   cutOff: boolean;

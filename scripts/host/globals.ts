@@ -132,7 +132,17 @@ function frozenDate(ordinary: DateConstructor): DateConstructor {
 }
 
 function freeze(ordinary: DateConstructor): DateConstructor {
-  const now = () => executions.getStore()?.frozen?.now ?? ordinary.now();
+  const now = () => {
+    const execution = executions.getStore();
+    if (execution === undefined || execution.frozen === null) return ordinary.now();
+    const { core, componentPath, udfPath, frozen } = execution;
+    // A component's own is not the application's to change.
+    if (frozen.isTimeless && core.options.strictClock && componentPath === "")
+      throw new Error(
+        `The query ${udfPath} reads the clock: the platform keeps its answer while what it has read stays the same. Pass the time in, rounded`,
+      );
+    return frozen.now;
+  };
   return new Proxy(ordinary, {
     construct: (target, args: unknown[], newTarget) =>
       construct(target, args.length === 0 ? [now()] : args, newTarget),

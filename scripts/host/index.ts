@@ -37,6 +37,8 @@ export type HostOptions = {
   platformClass?: PlatformClass;
   /** What the random numbers of queries and mutations are made from. */
   seed?: number;
+  /** Fails a query of the application that reads the clock: on the platform its answer may be of a while ago. */
+  strictClock?: boolean;
   onWrite?: () => void;
   contention?: Contention;
 };
@@ -46,6 +48,7 @@ export function createHost(options: HostOptions): Host {
     limited: options.limited ?? true,
     platformClass: options.platformClass ?? "S16",
     seed: options.seed ?? 1,
+    strictClock: options.strictClock ?? false,
     onWrite: options.onWrite ?? (() => undefined),
     contention: options.contention ?? null,
   });

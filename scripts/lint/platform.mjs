@@ -8,6 +8,7 @@ const SECRET = /secret|signature|hmac|\bmac\b|digest|botToken|password|apiKey|en
 /** Whether there is one at all, what it is called and how long it is, is no secret; nor is a sealed one. */
 const HARMLESS = /^(?:undefined|null|""|true|false|\d+)$|\.length$|\.kind$|^typeof |\bsealed/;
 
+const QUERY = "CallExpression[callee.name=/^(query|internalQuery)$/]";
 const A_READ = "callee.object.callee.property.name=/^(query|withIndex|withSearchIndex|fullTableScan|order)$/";
 
 export default {
@@ -19,6 +20,14 @@ export default {
     "filtered-read": forbidding("It reads what it leaves out: use an index.", [
       `CallExpression[callee.property.name='filter'][${A_READ}]`,
     ]),
+    // What a query calls in other files is caught where it runs: `strictClock` of the host.
+    "clock-in-query": forbidding(
+      "The platform keeps a query's answer while what it has read stays the same: pass the time in, rounded.",
+      [
+        `${QUERY} CallExpression[callee.object.name='Date'][callee.property.name='now']`,
+        `${QUERY} NewExpression[callee.name='Date'][arguments.length=0]`,
+      ],
+    ),
     "named-table": forbidding("Name the table first.", [
       databaseCall("get|delete", 1),
       databaseCall("patch|replace", 2),

@@ -367,6 +367,16 @@ test("a stack that was stopped starts again with the same ids, and carries on co
   expect(second.dump[""]).toEqual(expect.arrayContaining(first.dump[""] ?? []));
 });
 
+test("with a strict clock a query that reads it fails; in a mutation's transaction it may", async () => {
+  const parts = await loadParts(small);
+  const count = makeFunctionReference<"query", Record<string, never>, { count: number }>("notes:count");
+  const t = createClient(createHost({ parts, strictClock: true }));
+  await expect(t.query(count, {})).rejects.toThrow("The query notes:count reads the clock");
+  expect(await t.query(list, {})).toEqual([]);
+  expect(await t.run((ctx) => ctx.runQuery(count, {}))).toMatchObject({ count: 0 });
+  expect(await createClient(createHost({ parts })).query(count, {})).toMatchObject({ count: 0 });
+});
+
 test("a module that could not be loaded once is loaded when it is next asked for", async () => {
   const [own, ...components] = await loadParts(small);
   if (own === undefined) throw new Error("The small application is a part");

@@ -30,6 +30,20 @@ const SEEN = {
   "a secret compared": ["given === env.WEBHOOK_SECRET", "platform(secret-comparison)"],
   "a signature compared": ["signature != expected", "platform(secret-comparison)"],
   "a secret that is there": ["secret !== undefined"],
+  "a query that reads the clock": [
+    "internalQuery({ args: {}, returns: v.null(), handler: () => find(Date.now()) })",
+    "platform(clock-in-query)",
+  ],
+  "another one": [
+    "query({ args: {}, returns: v.null(), handler: () => find(new Date()) })",
+    "platform(clock-in-query)",
+  ],
+  "a query that is told the time": [
+    "query({ args: { now: v.number() }, returns: v.null(), handler: (_, { now }) => find(new Date(now)) })",
+  ],
+  "a mutation that reads the clock": [
+    "mutation({ args: {}, returns: v.null(), handler: () => find(Date.now()) })",
+  ],
   "a function without validators": [
     "query({ handler: async (ctx) => null })",
     "@convex-dev(require-args-validator)",

@@ -107,6 +107,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   const [, ...others] = usual;
   const host = createHost({
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
+    strictClock: true,
   });
   // A world ends with the test that made it. What makes one for a whole file closes it.
   if (TestRunner.getCurrentTest() !== undefined)

@@ -5,6 +5,7 @@ import { answer as answerQuestion } from "../../chat/replies";
 import { required } from "../../lib/env";
 import { charge } from "../../lib/limits/charges";
 import { sha256Hex } from "../../lib/security/digests";
+import { roundedNow } from "../../lib/time";
 import { linkedCitations } from "../../messenger/citations";
 import { chatUser } from "../../messenger/model";
 import { botUsername } from "../../providers/messenger";
@@ -22,10 +23,11 @@ const ask: Worker<"ask"> = async (ctx, { jobId, sender, userId, work }) => {
   required("LLM_GATEWAY_API_KEY");
   // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
   const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
+  const asked = own === null ? null : { ...own, now: roundedNow() };
   const told = await answerQuestion(ctx, {
     agentId: DEFAULT_AGENT,
     question: work.question,
-    messages: own === null ? [] : await ctx.runQuery(internal.chat.memory.turns, own),
+    messages: asked === null ? [] : await ctx.runQuery(internal.chat.memory.turns, asked),
     caller:
       userId === undefined
         ? { identity: sha256Hex(`messenger:${sender.messengerId}`), address: null }

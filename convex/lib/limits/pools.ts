@@ -68,7 +68,8 @@ export async function refuseGuessingAt(
   subject: string,
   address: string | null,
 ): Promise<void> {
-  const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
+  const pool = poolOf("missSubject", subject);
+  const wanted = { pool, holders: holdersOf({ address }), window: windowOf(pool) };
   refuseUnless("missSubject", await ctx.runQuery(internal.lib.limits.shares.allows, wanted));
 }
 

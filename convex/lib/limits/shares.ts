@@ -122,10 +122,10 @@ export const take = internalMutation({
 
 /** What taking one would result in. */
 export const allows = internalQuery({
-  args: vWanted,
+  args: { ...vWanted, window: v.number() },
   returns: vTaking,
-  handler: async (ctx, { pool, holders }): Promise<Taking> => {
-    const of = { pool: pool.name, window: windowOf(pool) };
+  handler: async (ctx, { pool, holders, window }): Promise<Taking> => {
+    const of = { pool: pool.name, window };
     const left = pool.most - (await takenOf(ctx, of));
     if (left < 1) return "all";
     return (await mayHave(ctx, of, holders, 1, left)) ? "taken" : "own";

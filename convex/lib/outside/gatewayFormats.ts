@@ -10,11 +10,11 @@ import { DAY } from "../time";
 const BELIEVED_MS = DAY;
 
 export const isRefused = internalQuery({
-  args: { gateway: v.string() },
+  args: { gateway: v.string(), now: v.number() },
   returns: v.boolean(),
-  handler: async (ctx, { gateway }) => {
+  handler: async (ctx, { gateway, now }) => {
     const row = await find(ctx, gateway);
-    return row !== null && Date.now() - row.refusedAt < BELIEVED_MS;
+    return row !== null && now - row.refusedAt < BELIEVED_MS;
   },
 });
 

@@ -7,6 +7,7 @@ import { readAnswer } from "../../lib/answers/reader";
 import { wireSchema } from "../../lib/answers/schema";
 import { formOf } from "../../lib/answers/template";
 import { setting } from "../../lib/env";
+import { roundedNow } from "../../lib/time";
 import { ask, FormatRefused, UnusableAnswer, type Completion, type Message } from "./gateway";
 
 /** Asks the gateway for a JSON value: sends the shape, checks the answer and repairs it. */
@@ -70,8 +71,9 @@ const told = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
 function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
   const known = told.get(ctx) ?? new Map<string, Promise<boolean>>();
   told.set(ctx, known);
+  const asked = { ...gateway, now: roundedNow() };
   const looked =
-    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, gateway);
+    known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, asked);
   known.set(gateway.gateway, looked);
   return looked;
 }

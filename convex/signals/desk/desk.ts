@@ -4,7 +4,7 @@ import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
 import { AppError, failureOf, messageOf } from "../../lib/errors";
-import { HOUR, SECOND } from "../../lib/time";
+import { HOUR, roundedNow, SECOND } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
 import type { HourlyClose } from "../../prices/tables";
 import { askForCandles, askForDay } from "../../providers/data/exchanges";
@@ -25,7 +25,10 @@ const PRICE_AGE_MS = 15 * SECOND;
 
 /** Asks for a signal, and stores it or why there is none. */
 export const write = worker({ runId: v.id("signalRuns") }, async (ctx, { runId, job }) => {
-  const task = await ctx.runQuery(internal.signals.desk.runs.task, { runId });
+  const task = await ctx.runQuery(internal.signals.desk.runs.task, {
+    runId,
+    now: roundedNow(),
+  });
   if (task === null) return "over";
   try {
     const proposed = await propose(ctx, task);

@@ -131,16 +131,16 @@ export type Task = Infer<typeof vTask>;
 
 /** `null` when the run has ended. */
 export const task = internalQuery({
-  args: { runId: v.id("signalRuns") },
+  args: { runId: v.id("signalRuns"), now: v.number() },
   returns: v.union(vTask, v.null()),
-  handler: async (ctx, { runId }) => {
+  handler: async (ctx, { runId, now }) => {
     const run = await findOpenRun(ctx, runId);
     if (run === null) return null;
     const { desk, arm, token } = run;
     const slot = run.slot - DAY;
     const before = DESKS[desk].tokens.map((one) => findSlot(ctx, { arm, slot, token: one }));
     const priced = PRICED_TOKENS.find((one) => one === token);
-    const range = { before: Date.now(), count: HOURS };
+    const range = { before: now, count: HOURS };
     const writer = await writerOf(ctx, arm);
     return {
       ...{ desk, token, ...writer },

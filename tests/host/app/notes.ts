@@ -15,6 +15,12 @@ export const list = queryGeneric({
     (await ctx.db.query("notes").collect()).map(({ text, by, size }) => ({ text, by, size })),
 });
 
+/** How many there are, and when that was. */
+export const count = queryGeneric({
+  args: {},
+  handler: async (ctx) => ({ count: (await ctx.db.query("notes").take(100)).length, at: Date.now() }),
+});
+
 export const add = mutationGeneric({
   args: { text: v.string(), size: v.optional(v.int64()) },
   handler: async (ctx, args) => {
