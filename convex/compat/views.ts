@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { Signal } from "../signals/record/tables";
+import { delivered } from "../signals/trade/rules";
 import type { AlertType, Reported } from "../whales/tables";
 
 /**
@@ -50,7 +51,14 @@ export const pastSignal = z.object({
 
 export function pastView({ token, signal, entry, status, pnlPercent }: Signal): z.output<typeof pastSignal> {
   const isWin = status === "WIN" ? true : status === "LOSS" ? false : null;
-  return { token, signalType: signal, entryPrice: entry, isWin, status, pnlPercent: pnlPercent ?? null };
+  return {
+    token: delivered(token),
+    signalType: signal,
+    entryPrice: entry,
+    isWin,
+    status,
+    pnlPercent: pnlPercent ?? null,
+  };
 }
 
 export const trackRecord = z.object({

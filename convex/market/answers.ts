@@ -3,7 +3,7 @@ import { factsOf } from "../evidence/wordings";
 import { namesOf } from "../lib/money/names";
 import { leftoverProblem, settle } from "../evidence/text/settlement";
 import { groundToken, references, type Observed } from "./grounding";
-import type { AskedFigures } from "./prompts";
+import type { AskedFigures } from "./shapes";
 
 /** What the answer to a token question may state: what the sources say, and of a token that none knows the model's own figures. Pure. */
 

@@ -4,8 +4,8 @@ import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
 import type { QuoteSource } from "../prices/tables";
-import type { AskedFigures, AskedMarketFigures } from "./prompts";
-import type { TokenFigures } from "./shapes";
+import type { AskedMarketFigures } from "./prompts";
+import type { AskedFigures, TokenFigures } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */

@@ -1,42 +1,27 @@
 import * as z from "zod";
-import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
+import { text } from "../lib/answers/parts";
 import type { Question } from "../providers/models/structure";
+import { askedRows, type AskedFigures } from "./shapes";
 
-/** What the market desk asks its model, and the shapes of what comes back. */
+/** What the market desk asks its model; the rows of what comes back are those that are served. */
 
-const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
-const price = usd.describe("USD");
-const keyPrice = z.object({ usd: price, usd_24h_change: change24h });
-const name = text(80);
-const place = rank.describe("1 is first");
-
-const tokenFigures = z.object({
-  symbol: symbol.describe("such as SOL"),
-  name,
-  price,
-  change24h,
-  marketCap: usdOrNull.describe("USD; null when unknown"),
-  volume24h: usdOrNull.describe("USD over 24 hours; null when unknown"),
-});
-
-/** A token's figures as the model gives them. */
-export type AskedFigures = z.output<typeof tokenFigures>;
+const { keyPrice, coin, top, token } = askedRows;
 
 const marketFigures = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
   trending: z
-    .array(z.object({ name, symbol, rank: place, change24h }))
+    .array(coin)
     .min(1)
     .overwrite((coins) => byRank(coins).slice(0, 10))
     .describe("the ten most searched coins, most searched first"),
   top20: z
-    .array(z.object({ rank: place, name, symbol, price, change24h, marketCap: usd.describe("USD") }))
+    .array(top)
     .min(20)
     .overwrite((coins) => byRank(coins).slice(0, 20))
     .describe("the 20 largest coins by market capitalisation, largest first"),
 });
 
-const focusFigures = tokenFigures
+const focusFigures = token
   .nullable()
   .describe("the figures of the token that is asked for; null when no such token trades");
 
@@ -69,7 +54,7 @@ export function snapshotQuestion(focus: string, nowIso: string, live: string | n
 
 /** What the gateway must send for a token question. */
 export const tokenAnswerShape = z.object({
-  token: tokenFigures
+  token: token
     .nullable()
     .describe(
       "the figures of the token that the question is about, of the first where it names several; null when it names none that trades",

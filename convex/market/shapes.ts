@@ -1,8 +1,32 @@
 import * as z from "zod";
+import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
 
-/** The market as callers see it and as it is stored. */
+/** The market's figures, row by row: as a model is asked for them, and with who gives them as callers see them and as they are stored. */
 
-const change = z.number().describe("Change over 24 hours, in percent");
+const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
+const price = usd.describe("USD");
+const name = text(80);
+const coinNamed = { name, symbol, rank: rank.describe("1 is first"), change24h };
+
+/** What a model is asked for. */
+export const askedRows = {
+  keyPrice: z.object({ usd: price, usd_24h_change: change24h }),
+  /** One of the most searched. */
+  coin: z.object(coinNamed),
+  /** One of the largest. */
+  top: z.object({ ...coinNamed, price, marketCap: price }),
+  token: z.object({
+    symbol: symbol.describe("such as SOL"),
+    name,
+    price,
+    change24h,
+    marketCap: usdOrNull.describe("USD; null when unknown"),
+    volume24h: usdOrNull.describe("USD over 24 hours; null when unknown"),
+  }),
+};
+
+/** A token's figures as the model gives them. */
+export type AskedFigures = z.output<typeof askedRows.token>;
 
 export const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
 const source = rowSource.describe(
@@ -10,27 +34,9 @@ const source = rowSource.describe(
 );
 const sizeSource = rowSource.describe("Who gives capitalisation and volume");
 
-const keyPrice = z.object({ usd: z.number().describe("Price in USD"), usd_24h_change: change, source });
-
-/** One of the most searched; rank 1 is first. */
-export const coin = z.object({
-  name: z.string(),
-  symbol: z.string(),
-  rank: z.int(),
-  change24h: change,
-  source,
-});
-
-export const tokenFigures = z.object({
-  symbol: z.string(),
-  name: z.string(),
-  price: z.number().describe("USD"),
-  change24h: change,
-  marketCap: z.number().nullable().describe("USD"),
-  volume24h: z.number().nullable().describe("USD traded in 24 hours"),
-  source,
-  sizeSource,
-});
+const keyPrice = askedRows.keyPrice.extend({ source });
+export const coin = askedRows.coin.extend({ source });
+export const tokenFigures = askedRows.token.extend({ source, sizeSource });
 
 export type TokenFigures = z.output<typeof tokenFigures>;
 
@@ -50,14 +56,8 @@ export const marketSource = z.object({
 
 export const marketFigures = z.object({
   keyPrices: z.object({ bitcoin: keyPrice, ethereum: keyPrice, solana: keyPrice }),
-  trending: z.array(coin),
-  top20: z.array(
-    z.object({
-      rank: z.int().describe("By market cap"),
-      ...tokenFigures.omit({ volume24h: true }).shape,
-      marketCap: z.number().describe("USD"),
-    }),
-  ),
+  trending: z.array(coin).describe("The most searched"),
+  top20: z.array(askedRows.top.extend({ source, sizeSource })).describe("By market capitalisation"),
   focus: tokenFigures
     .nullable()
     .optional()

@@ -10,7 +10,7 @@ import type { Signal } from "../signals/record/tables";
 import { statisticsOf } from "../signals/statistics/figures";
 import { TOKENS, type Token } from "../signals/trade/rules";
 import type { PublicSignal } from "../signals/views/shapes";
-import { cutView, equityOf, ownSignalView, signalView } from "../signals/views/signals";
+import { cutView, equityOf, signalView } from "../signals/views/signals";
 import { labView } from "../signals/arms/figures";
 import type { OwnArm } from "../signals/people/shapes";
 import type { OwnRecordData, RecordData, ResearchData, SignalData, WhalesData } from "./shapes";
@@ -66,13 +66,12 @@ async function readArm(ctx: ActionCtx, { needed, older, ...asked }: Asked) {
     ctx.runQuery(internal.prices.history.closes, { before, count: RECORD_HOURS }),
     ctx.runQuery(internal.signals.record.anchors.latest, {}),
   ]);
-  const viewed = (one: Signal) => (arm === undefined ? signalView(one) : ownSignalView(arm, one));
-  const signals = page.signals.map(viewed);
+  const signals = page.signals.map(signalView);
   const listed =
     older === undefined
       ? signals
       : (await ctx.runQuery(internal.signals.history.page, { ...asked, ...behind(older) })).signals.map(
-          viewed,
+          signalView,
         );
   const { after, arms, anchored } = page.totals;
   const stats = statisticsOf(page.totals, needed);
@@ -128,7 +127,10 @@ export async function readSignal(ctx: ActionCtx, id: string): Promise<SignalData
 async function withPath(ctx: ActionCtx, row: Signal): Promise<SignalData> {
   const signal = signalView(row);
   const { usd: priceUsd, source, observedAt } = row.price;
-  const points = await ctx.runQuery(internal.prices.history.path, { token: row.token, ...windowOf(signal) });
+  const points = await ctx.runQuery(internal.prices.history.path, {
+    token: signal.token,
+    ...windowOf(signal),
+  });
   const path = points.map(({ at, ...point }): PricePoint => ({ at: iso(at), ...point }));
   return { signal, issued: { model: row.model, priceUsd, source, observedAt: iso(observedAt) }, path };
 }

@@ -8,7 +8,8 @@ import type {
 } from "../../convex/signals/record/events";
 import type { Signal } from "../../convex/signals/record/tables";
 import { addDayOfTrades } from "../../convex/signals/statistics/days";
-import { dayTradeOf, statisticsOf } from "../../convex/signals/statistics/figures";
+import { statisticsOf } from "../../convex/signals/statistics/figures";
+import { dayTradeOf } from "../../convex/signals/trade/controls";
 import { addClosed, emptyTotals } from "../../convex/signals/statistics/totals";
 import { coinFlip } from "../../convex/signals/trade/controls";
 import { chanceOf, leastExcess, positionOf } from "../../convex/signals/trade/rules";
@@ -98,7 +99,19 @@ export function rowOf({ issued, closed, compared }: Told): Signal {
   const { token, signal, entry, tp1, tp2, sl, confidence, reasoning, promptVersion, costBps } = issued;
   const generatedAt = Date.parse(issued.generatedAt);
   const row: Signal = {
-    ...{ slot: Date.parse(issued.day), token, signal, entry, tp1, tp2, sl, confidence, reasoning },
+    ...{
+      desk: "daily",
+      arm: "daily",
+      slot: Date.parse(issued.day),
+      token,
+      signal,
+      entry,
+      tp1,
+      tp2,
+      sl,
+      confidence,
+      reasoning,
+    },
     ...{ model: issued.model ?? "", promptVersion, costBps, record: "daily", generatedAt },
     ...{ expiresAt: Date.parse(issued.expiresAt), open: false, walkedUntil: generatedAt, gapMinutes: 0 },
     price: { usd: entry, source: "coinbase", observedAt: Date.parse(issued.priceObservedAt) },

@@ -9,7 +9,7 @@ import {
   LEAST_EXCESS,
   NO_BLOCKS,
 } from "../../convex/signals/statistics/inference";
-import { armTrades, coinFlip, mirrored, momentumOf } from "../../convex/signals/trade/controls";
+import { coinFlip, dayTradeOf, mirrored, momentumOf } from "../../convex/signals/trade/controls";
 import { breakEvenOf, chanceOf, leastExcess, mostExcess } from "../../convex/signals/trade/rules";
 import { claims, SETTINGS } from "../../scripts/bench/edges";
 import { lookDaily } from "../../scripts/bench/signalHistories";
@@ -197,19 +197,21 @@ describe("the control arms", () => {
       ...{ mirrorStatus: "LOSS" as const, mirrorExitPrice: 101, mirrorGapMinutes: 3, mirrorInDoubt: false },
       ...{ holdExitPrice: 100.5, decidedBy: "candle" as const },
     };
-    const own = { position, exitPrice: 102, gapMinutes: 0, inDoubt: false };
-    const other = { position: mirrored(position), exitPrice: 101, gapMinutes: 3, inDoubt: false };
-    expect(armTrades({ ...own, coin: "SELL", momentum: null, compared })).toEqual({
-      model: own,
-      coin: other,
-      alwaysLong: own,
+    const own = { position, exitPrice: 102, gapMinutes: 0, inDoubt: false, costBps: 15 };
+    const other = {
+      position: mirrored(position),
+      exitPrice: 101,
+      gapMinutes: 3,
+      inDoubt: false,
+      costBps: 15,
+    };
+    const ended = { ...position, tp2: 103, exitPrice: 102, gapMinutes: 0, costBps: 15, compared };
+    const alike = { model: own, alwaysLong: own, heldPnl: 0.5 };
+    expect(dayTradeOf({ ...ended, coin: "SELL", momentum: null })).toEqual({ ...alike, coin: other });
+    expect(dayTradeOf({ ...ended, coin: "BUY", momentum: "SELL" })).toEqual({
+      ...{ ...alike, coin: own, momentum: other },
     });
-    expect(armTrades({ ...own, coin: "BUY", momentum: "SELL", compared })).toEqual({
-      model: own,
-      coin: own,
-      momentum: other,
-      alwaysLong: own,
-    });
+    expect(dayTradeOf({ ...ended, signal: "HOLD", coin: "BUY", momentum: null })).toBeNull();
   });
 });
 

@@ -1,10 +1,10 @@
 import type { WithoutSystemFields } from "convex/server";
 import type { Doc, TableNames } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
-import { addDayOfTrades, type DayTrade } from "../../convex/signals/statistics/days";
-import { dayTradeOf } from "../../convex/signals/statistics/figures";
+import { addDayOfTrades } from "../../convex/signals/statistics/days";
 import { addClosed, emptyTotals, type ClosedSignal } from "../../convex/signals/statistics/totals";
 import type { Totals } from "../../convex/signals/statistics/kept";
+import { dayTradeOf, type DayTrade } from "../../convex/signals/trade/controls";
 import { delivered } from "../../convex/signals/trade/rules";
 import type { App } from "./app";
 

@@ -42,9 +42,9 @@ function cutTo(max: number): (value: string) => string {
   };
 }
 
-/** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike. */
+/** A token symbol as models write it: `btc`, `$BTC` and `BTC` alike; as long as a list of coins may have it. */
 export const symbol = z
   .string()
   .overwrite((value) => wellFormed(value.trim().replace(/^\$/, "")).toUpperCase())
   .min(1)
-  .max(24);
+  .max(40);

@@ -1,6 +1,6 @@
 import { many } from "../../lib/text/strings";
 import type { ShadowArm, ShadowLab } from "../../signals/arms/shapes";
-import { verdictWords } from "../../signals/statistics/figures";
+import { VERDICT_WORDS } from "../../signals/statistics/figures";
 import { html, type Html } from "../markup";
 import { wideTable } from "../parts";
 import { points } from "../../lib/text/numbers";
@@ -53,7 +53,7 @@ function armTable(arms: readonly ShadowArm[]): Html {
     {
       head: "Excess per hour",
       cell: ({ edge }) =>
-        `${orNone(edge.excessPoints, points)}, from ${points(edge.lowPoints)} to ${points(edge.highPoints)}: ${verdictWords(edge.verdict)}`,
+        `${orNone(edge.excessPoints, points)}, from ${points(edge.lowPoints)} to ${points(edge.highPoints)}: ${VERDICT_WORDS[edge.verdict].within}`,
     },
     { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
     {

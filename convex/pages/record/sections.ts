@@ -1,6 +1,6 @@
 import { points, signed } from "../../lib/text/numbers";
 import { many } from "../../lib/text/strings";
-import { verdictWords } from "../../signals/statistics/figures";
+import { VERDICT_WORDS } from "../../signals/statistics/figures";
 import { ARM_NAMES } from "../../signals/views/signals";
 import { drawdownChart, equityChart } from "../charts/equity";
 import { excessChart } from "../charts/excess";
@@ -84,7 +84,7 @@ function headline(
     ["Worst losing stretch", fall],
   ] as const;
   return html`<p>
-      <span class="tag ${VERDICTS[edge.verdict]}">${verdictWords(edge.verdict)}</span>
+      <span class="tag ${VERDICTS[edge.verdict]}">${VERDICT_WORDS[edge.verdict].within}</span>
       <span class="soft"
         >Evidence against chance: ${edge.afterCosts.eValue.toFixed(2)} after costs, ${edge.eValue.toFixed(2)}
         before. Chance alone gives 1; both must reach ${needed} to count as better.</span

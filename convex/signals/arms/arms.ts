@@ -34,18 +34,6 @@ export async function rememberArm(ctx: MutationCtx, arm: Arm): Promise<boolean> 
   return true;
 }
 
-/** What an arm has shown against another so far. */
-export async function findPair(
-  ctx: QueryCtx,
-  arm: string,
-  against: string,
-): Promise<Doc<"signalPairs"> | null> {
-  return ctx.db
-    .query("signalPairs")
-    .withIndex("by_arm", (q) => q.eq("arm", arm).eq("against", against))
-    .unique();
-}
-
 /** The arms that have been held against one, by what they have shown. */
 export async function rivalsOf(ctx: QueryCtx, against: string): Promise<Doc<"signalPairs">[]> {
   return ctx.db

@@ -5,9 +5,9 @@ import { DAY, dayOf, HOUR } from "../../lib/time";
 import { changeTotals, CUTS, findRun, scopesOf, signalsOfDay } from "../record/model";
 import { DAILY, type Scope, type Signal } from "../record/tables";
 import { addArmDay, addDayOfTrades, addPairDay, COUNTED_MS, NO_SEEN, seenIn } from "../statistics/days";
-import { dayTradeOf } from "../statistics/figures";
+import { dayTradeOf } from "../trade/controls";
 import { LAB_TOKENS, TOKENS } from "../trade/rules";
-import { findPair, knownArms } from "./arms";
+import { knownArms, rivalsOf } from "./arms";
 
 /** Days as the inference takes them: each once, when all of it has ended. Until then it is a row of `openDays`. */
 
@@ -100,7 +100,7 @@ async function countDay(
     });
   };
   for (const scope of [...TOKENS, "ALL", ...CUTS] as const) {
-    const own = signals.filter((signal) => scopesOf({ ...signal, desk: "daily" }).includes(scope));
+    const own = signals.filter((signal) => scopesOf(signal).includes(scope));
     await count(arm, scope, own);
   }
   for (const record of new Set(signals.map((signal) => signal.record))) {
@@ -132,19 +132,16 @@ export async function countNextDay(ctx: MutationCtx, now: number): Promise<void>
         arms: { ...others, model: { ...model, days: addArmDay(model.days, shadows) } },
       };
     });
-    for (const other of seen) if (other.arm !== arm) await addToPair(ctx, { arm, shadows }, other);
+    const pairs = await rivalsOf(ctx, arm);
+    for (const rival of seen.filter((other) => other.arm !== arm)) {
+      const pair = pairs.find((one) => one.arm === rival.arm);
+      const sums = addPairDay(pair === undefined ? NO_SEEN : seenIn(pair), rival.shadows, shadows);
+      if (pair === undefined)
+        await ctx.db.insert("signalPairs", { arm: rival.arm, against: arm, days: sums });
+      else await ctx.db.patch("signalPairs", pair._id, { days: sums, blocks: undefined });
+    }
   }
   await ctx.db.delete("openDays", day._id);
-}
-
-type DayOfArm = { arm: string; shadows: Awaited<ReturnType<typeof shadowsOf>> };
-
-async function addToPair(ctx: MutationCtx, { arm, shadows }: DayOfArm, other: DayOfArm): Promise<void> {
-  const against = other.arm;
-  const pair = await findPair(ctx, arm, against);
-  const days = addPairDay(pair === null ? NO_SEEN : seenIn(pair), shadows, other.shadows);
-  if (pair === null) await ctx.db.insert("signalPairs", { arm, against, days });
-  else await ctx.db.patch("signalPairs", pair._id, { days, blocks: undefined });
 }
 
 /** Whether a shadow of the day's counted hours is still open. None can be issued any more: its hour is over. */

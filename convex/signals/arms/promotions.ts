@@ -9,7 +9,7 @@ import { append } from "../record/chain";
 import { DAILY } from "../record/tables";
 import { differenceShown } from "../statistics/figures";
 import { NO_SEEN, seenIn } from "../statistics/days";
-import { armNamed, findArm, findPair, nameOfArm, rivalsOf, writerOf } from "./arms";
+import { armNamed, findArm, nameOfArm, rivalsOf, writerOf } from "./arms";
 import { neededOf } from "./figures";
 
 /** What the operator decides of the shadow lab. */
@@ -52,9 +52,10 @@ export const promote = internalMutation({
     const before = { model: writer.model ?? setting("LLM_MODEL"), promptVersion: writer.promptVersion };
     const against = nameOfArm(before);
     if (against === arm.arm) throw new AppError("conflict", `${arm.arm} writes the daily signals already`);
-    const pair = await findPair(ctx, arm.arm, against);
-    const { eValue, days } = differenceShown(pair === null ? NO_SEEN : seenIn(pair));
-    const needed = neededOf((await rivalsOf(ctx, against)).length);
+    const pairs = await rivalsOf(ctx, against);
+    const pair = pairs.find((one) => one.arm === arm.arm);
+    const { eValue, days } = differenceShown(pair === undefined ? NO_SEEN : seenIn(pair));
+    const needed = neededOf(pairs.length);
     if (eValue < needed && forced === null) {
       const known = (await findArm(ctx, arm.arm)) === null ? "It was never asked." : "";
       throw new AppError(

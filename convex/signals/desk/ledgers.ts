@@ -11,9 +11,10 @@ import { namesOf } from "../../lib/money/names";
 import { leftoverProblem, settle } from "../../evidence/text/settlement";
 import type { Fact } from "../../evidence/tables";
 import { sourceName } from "../../lib/publicSources";
+import { TOKENS } from "../trade/rules";
 import type { SignalContext } from "./prompts";
 import type { Standing } from "../statistics/shapes";
-import type { PastSignal, Proposal, Week } from "../record/tables";
+import type { Proposal, Signal, Week } from "../record/tables";
 
 /** What reviews and a signal's reasoning may state: wins, losses and results are facts of the record, levels the signal's own. Pure. */
 
@@ -28,8 +29,8 @@ function recordFacts(standing: Standing, observedAt: number): Fact[] {
   return factsOf(by, { wins, losses, expired, pending, trades, result, resultAfterCosts });
 }
 
-type Told = Pick<PastSignal, "entry" | "confidence" | "status"> &
-  Partial<Pick<PastSignal, "tp1" | "tp2" | "sl" | "pnlPercent">> & { signal: PastSignal["signal"] };
+type Told = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
+  Partial<Pick<Signal, "tp1" | "tp2" | "sl">> & { pnlPercent?: number | null };
 
 /** @param subject The token; with its day where there are several. */
 function signalFacts(subject: string, one: Told, observedAt: number): Fact[] {
@@ -51,26 +52,32 @@ export function dayLedger(
   standing: Standing,
   now: number,
 ): Ledger {
-  const facts = signals.flatMap((one) => signalFacts(one.token, one, now));
-  const words = signals.map(({ token, signal, status }) => `${token}: ${signal}, ${status}`);
-  return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
+  return reviewLedger(
+    signals.map((one) => ({ name: one.token, one })),
+    standing,
+    now,
+  );
 }
 
 /** What the review of a week may state: a signal by its token and day. */
 export function weekLedger(recap: Week, now: number): Ledger {
-  const days = Object.keys(recap.days)
-    .toSorted()
-    .flatMap((day) =>
-      (["BTC", "ETH"] as const).map((token) => ({
-        name: `${token} ${day}`,
-        one: recap.days[day]?.[token] ?? null,
-      })),
-    );
-  const facts = days.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
-  const words = days.map(({ name, one }) =>
-    one === null ? `${name}: no signal` : `${name}: ${one.signal}, ${one.status}`,
+  const days = Object.entries(recap.days).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const named = days.flatMap(([day, signals]) =>
+    TOKENS.map((token) => ({ name: `${token} ${day}`, one: signals[token] })),
   );
-  return ledgerWith([...recordFacts(recap, now), ...facts], words, now);
+  return reviewLedger(named, recap, now);
+}
+
+function reviewLedger(
+  named: readonly { name: string; one: Told | null }[],
+  standing: Standing,
+  now: number,
+): Ledger {
+  const facts = named.flatMap(({ name, one }) => (one === null ? [] : signalFacts(name, one, now)));
+  const words = named.map(
+    ({ name, one }) => `${name}: ${one === null ? "no signal" : `${one.signal}, ${one.status}`}`,
+  );
+  return ledgerWith([...recordFacts(standing, now), ...facts], words, now);
 }
 
 /** What nobody knows of trades to come, whatever those that have ended came to. */

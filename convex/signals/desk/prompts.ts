@@ -5,8 +5,8 @@ import { line, usd, usdOrNull } from "../../lib/answers/parts";
 import { iso } from "../../lib/time";
 import type { Question } from "../../providers/models/structure";
 import type { PromptVersion } from "../arms/arms";
-import { HOURS } from "../arms/desks";
-import type { PastSignal, Proposal } from "../record/tables";
+import { HOURS, slotWords } from "../arms/desks";
+import type { Proposal, Signal } from "../record/tables";
 import type { vTold } from "../statistics/calibration";
 import { MAX_ENTRY_DISTANCE, MIN_REWARD_TO_RISK, type LabToken } from "../trade/rules";
 
@@ -37,7 +37,7 @@ export type SignalContext = MarketContext & {
   /** The token's decided trades so far. */
   calibration: Infer<typeof vTold>;
   /** The signals of the day before, of every token. */
-  yesterday: readonly PastSignal[];
+  yesterday: readonly Signal[];
 };
 
 type Prompt = {
@@ -204,10 +204,10 @@ export function reviewQuestion(
   } satisfies Question<typeof reviewShape>;
 }
 
-function describeSignal(one: PastSignal): string {
+function describeSignal(one: Signal): string {
   const levels = one.signal === "HOLD" ? "" : `, tp1 $${one.tp1}, tp2 $${one.tp2}, sl $${one.sl}`;
   const standing = `${one.status}${result(one.pnlPercent)}`;
-  return `${one.token} ${one.day}: ${one.signal} at $${one.entry}${levels}, confidence ${one.confidence}, ${standing}`;
+  return `${one.token} ${slotWords(one.desk, one.slot)}: ${one.signal} at $${one.entry}${levels}, confidence ${one.confidence}, ${standing}`;
 }
 
 function result(pnlPercent: number | null | undefined): string {

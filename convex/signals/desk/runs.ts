@@ -23,10 +23,9 @@ import {
   vAsking,
   vLabToken,
   vMissed,
-  vPast,
   vPriceAtIssue,
   vSide,
-  type AnySignal,
+  vSignal,
   type Asking,
 } from "../record/tables";
 import { noOutcomes, recordOfToken, vTold } from "../statistics/calibration";
@@ -122,7 +121,7 @@ const vTask = v.object({
   token: vLabToken,
   closes: v.array(vClose),
   calibration: vTold,
-  yesterday: v.array(vPast),
+  yesterday: v.array(vSignal),
   model: v.union(v.string(), v.null()),
   promptVersion: vPromptVersion,
   since: v.number(),
@@ -146,15 +145,10 @@ export const task = internalQuery({
       ...{ desk, token, ...writer },
       closes: priced === undefined ? [] : await recentHourlyCloses(ctx, priced, range),
       calibration: recordOfToken(await recordOf(ctx, { arm, token, since: writer.since })),
-      yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [past(row)])),
+      yesterday: (await Promise.all(before)).flatMap((row) => (row === null ? [] : [signalIn(row)])),
     };
   },
 });
-
-function past(row: AnySignal): Infer<typeof vPast> {
-  const { desk, slot, token, signal, entry, tp1, tp2, sl, confidence, status, pnlPercent = null } = row;
-  return { token, day: slotWords(desk, slot), signal, entry, tp1, tp2, sl, confidence, status, pnlPercent };
-}
 
 /** The record of a token that a model is told of: whose last signal it wrote, since it writes them. */
 async function recordOf(

@@ -1,34 +1,79 @@
+import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
+import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
+import { AppError } from "../../lib/errors";
 import { charge } from "../../lib/limits/charges";
-import { sha256Hex } from "../../lib/security/digests";
 import { takeCommonNow } from "../../lib/limits/pools";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
-import { AppError } from "../../lib/errors";
+import { sha256Hex } from "../../lib/security/digests";
 import { DAY, dayOf, iso } from "../../lib/time";
 import { recentHourlyCloses } from "../../prices/model";
+import { goodKey } from "../../users/keys";
+import { requireUser } from "../../users/model";
+import { findArm } from "../arms/arms";
 import { noteDay } from "../arms/days";
 import { HOURS, slotAt } from "../arms/desks";
+import { append } from "../record/chain";
 import { issueSignal, nextIssueTime } from "../record/changes";
 import { findSlot, signalIn, totalsOf } from "../record/model";
 import { vPriceAtIssue, vSignal, vToken, type OwnedArm } from "../record/tables";
 import { DECISIVE } from "../statistics/inference";
+import { vOwnArm } from "../stored";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf } from "../trade/rules";
 import type { OwnArm } from "./shapes";
-import { vOwnArm } from "../stored";
-import { armCalled, armsOf, armToUse, begin, findOwned, ownedIn, ownerAsking, siblingsOf } from "./model";
 
-/** What happens to people's arms. */
+/**
+ * Arms of people: whoever is signed in proposes signals before the fact, and the same machine as the service's own measures
+ * their entry, ends them, counts them and chains them. What was proposed stays: no signal is taken back, and no arm.
+ */
+
+/** An owner has so many in all, ended ones too: else those that lose would be ended, and others begun. */
+const MOST_ARMS = 10;
+
+type Arm = Extract<Doc<"signalArms">, { number: number }>;
+
+function ownedIn(rows: readonly (Doc<"signalArms"> | null)[]): Arm[] {
+  return rows.filter((row) => row !== null && "number" in row);
+}
+
+async function armsOf(ctx: QueryCtx, userId: string): Promise<Arm[]> {
+  const rows = await ctx.db
+    .query("signalArms")
+    .withIndex("by_userId", (q) => q.eq("userId", userId))
+    .take(MOST_ARMS);
+  return ownedIn(rows);
+}
+
+/** An owner's arm that signals may be proposed to. @throws AppError `not_found`; `conflict` for one that has ended. */
+async function armToUse(ctx: QueryCtx, userId: string, arm: string): Promise<Arm> {
+  const [row] = ownedIn([await findArm(ctx, arm)]);
+  if (row?.userId !== userId) throw new AppError("not_found", `You have no arm ${arm}`);
+  if (row.endedAt !== undefined) throw new AppError("conflict", `The arm ${arm} has ended`);
+  return row;
+}
+
+/**
+ * Whose arms the caller may use: the signed-in user's, or of a key with the scope `record` its owner's.
+ * @throws AppError `unauthorized`, `forbidden`, `not_found` before the first sign-in
+ */
+async function ownerAsking(ctx: QueryCtx, keyHash: string | undefined): Promise<string> {
+  if (keyHash === undefined) return (await requireUser(ctx)).userId;
+  const { userId, scopes } = await goodKey(ctx, keyHash, Date.now());
+  if (!scopes.includes("record")) throw new AppError("forbidden", "This key lacks the scope record");
+  return userId;
+}
 
 /** @param isOwners Whether the name is shown to the owner, who sees it before the operator has let it stand. */
 async function view(ctx: QueryCtx, row: OwnedArm, isOwners: boolean): Promise<OwnArm> {
-  const { arm, name = null, nameState, number, since, endedAt, listed } = row;
-  const of = await siblingsOf(ctx, row);
+  const { arm, userId, name = null, nameState, number, since, endedAt, listed } = row;
+  // So much more its e-value has to show: one of several arms seems good sooner than one alone.
+  const of = userId === undefined ? MOST_ARMS : Math.max(number, (await armsOf(ctx, userId)).length);
   return {
     ...{ arm, name: isOwners || nameState === "shown" ? name : null, nameState, number, of, listed },
     ...{ since: iso(since), endedAt: endedAt === undefined ? null : iso(endedAt) },
-    ...{ left: row.userId === undefined, needed: DECISIVE * of },
+    ...{ left: userId === undefined, needed: DECISIVE * of },
   };
 }
 
@@ -44,15 +89,41 @@ export const mine = internalQuery({
   },
 });
 
+/** What a name may be: never what an arm's id looks like. */
+const NAME = /^(?!arm-)[a-z][a-z0-9-]{2,29}$/;
+
+/** Begins an arm. */
 export const make = internalMutation({
   args: { ...vAsking, name: v.string() },
   returns: vOwnArm,
-  handler: async (ctx, { keyHash, name }) => {
-    const userId = await ownerAsking(ctx, keyHash);
+  handler: async (ctx, asked) => {
+    const userId = await ownerAsking(ctx, asked.keyHash);
     await charge(ctx, "settings", { userId, address: null });
-    return view(ctx, await begin(ctx, userId, name.trim()), true);
+    const name = asked.name.trim();
+    if (!NAME.test(name))
+      throw new AppError(
+        "invalid_request",
+        "name must be 3 to 30 small letters, digits and hyphens, begin with a letter and not with arm-",
+      );
+    if ((await getOneFrom(ctx.db, "signalArms", "by_name", name)) !== null)
+      throw new AppError("conflict", "This name is taken");
+    const number = (await armsOf(ctx, userId)).length + 1;
+    if (number > MOST_ARMS)
+      throw new AppError("conflict", `You have ${MOST_ARMS} arms, ended ones included: no more can be made`);
+    const [arm, since] = [newArm(), Date.now()];
+    const row = { arm, userId, name, nameState: "waiting" as const, number, since, listed: false };
+    await ctx.db.insert("signalArms", row);
+    const content = { arm, number, at: iso(since) };
+    await append(ctx, { desk: "people", statement: { kind: "begun", content } });
+    return view(ctx, row, true);
   },
 });
+
+/** `arm-` and 64 random bits: the chain, which nothing can be taken out of, knows an arm by this alone. */
+function newArm(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return `arm-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
 
 /** Ends an arm: nothing is proposed to it any more. What it has proposed is ended, counted and shown as before. */
 export const end = internalMutation({
@@ -130,13 +201,14 @@ async function assertFree(ctx: QueryCtx, slot: { arm: string; token: "BTC" | "ET
     throw new AppError("conflict", `The arm has its ${slot.token} signal of ${dayOf(slot.slot)} already`);
 }
 
-/** An arm by its id or its name; `null` for none. */
+/** An arm by its id, or by a name that the operator has let stand; `null` without one. */
 export const called = internalQuery({
   args: { called: v.string() },
   returns: v.union(vOwnArm, v.null()),
   handler: async (ctx, { called }) => {
-    const row = await armCalled(ctx, called);
-    return row === null ? null : view(ctx, row, false);
+    const rows = [await findArm(ctx, called), await getOneFrom(ctx.db, "signalArms", "by_name", called)];
+    const row = ownedIn(rows).find(({ arm, nameState }) => arm === called || nameState === "shown");
+    return row === undefined ? null : view(ctx, row, false);
   },
 });
 
@@ -184,8 +256,8 @@ export const nameDecided = internalMutation({
   args: { arm: v.string(), shown: v.boolean() },
   returns: vOwnArm,
   handler: async (ctx, { arm, shown }) => {
-    const row = await findOwned(ctx, arm);
-    if (row === null) throw new AppError("not_found", `There is no arm ${arm}`);
+    const [row] = ownedIn([await findArm(ctx, arm)]);
+    if (row === undefined) throw new AppError("not_found", `There is no arm ${arm}`);
     const nameState = shown && row.name !== undefined ? ("shown" as const) : ("refused" as const);
     await ctx.db.patch("signalArms", row._id, { nameState });
     const detail = `${row.name ?? "no name"} ${nameState}`;

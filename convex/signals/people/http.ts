@@ -7,7 +7,7 @@ import { sha256Hex } from "../../lib/security/digests";
 import { TOKENS } from "../trade/rules";
 import { signalExample } from "../views/examples";
 import { publicSignal } from "../views/shapes";
-import { ownSignalView } from "../views/signals";
+import { signalView } from "../views/signals";
 import { ownArm, ownArmExample } from "./shapes";
 
 /** People's own arms over HTTP: with a token, with a key, or with a key in the body, for what can post a body and no header. */
@@ -128,10 +128,10 @@ const propose: MountedEndpoint = endpoint({
   returns: z.object({ signal: publicSignal }),
   handler: async (ctx, { key, ...wish }, { caller }) => {
     const { keyHash } = keyFrom(caller, key);
-    const { proposed } = await import("./proposals");
+    const { proposed } = await import("./desk");
     const { tp2, ...rest } = wish;
     const signal = await proposed(ctx, { ...rest, ...(tp2 === undefined ? {} : { tp2 }) }, keyHash);
-    return { signal: ownSignalView(wish.arm, signal) };
+    return { signal: signalView(signal) };
   },
 });
 

@@ -5,7 +5,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
-import { dayOf, HOUR, iso } from "../../lib/time";
+import { HOUR, iso } from "../../lib/time";
 import { vSignedBytes } from "../../wallets/transactions/model";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";
 import { addressesOf, lastSentBy, sentBy } from "../../wallets/transactions/serviceHistory";
@@ -38,14 +38,11 @@ async function anchorHead(ctx: MutationCtx): Promise<void> {
  */
 async function fixShadows(ctx: MutationCtx): Promise<void> {
   const head = await headOf(ctx, "lab");
-  if (head === null) return;
   const [last] = await newestOf(ctx, "shadow", 1);
-  const now = Date.now();
-  if (last !== undefined) {
-    const { shadowSequence, at } = last.content;
-    if (shadowSequence >= head.sequence || at.slice(0, 10) === dayOf(now)) return;
-  }
-  const content = { shadowSequence: head.sequence, shadowHash: head.hash, at: iso(now) };
+  const at = iso(Date.now());
+  if (head === null || head.sequence === last?.content.shadowSequence) return;
+  if (last?.content.at.slice(0, 10) === at.slice(0, 10)) return;
+  const content = { shadowSequence: head.sequence, shadowHash: head.hash, at };
   await append(ctx, { desk: "daily", statement: { kind: "shadow", content } });
 }
 

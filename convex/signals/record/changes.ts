@@ -10,7 +10,7 @@ import { chanceOf, leastExcess, LIFETIME_MS, positionOf, RECORD_FROM, type Level
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { changeTotals, scopesOf, totalsOf } from "./model";
-import type { AnySignal, Course, Missed, Slot } from "./tables";
+import type { Signal, Course, Missed, Slot } from "./tables";
 
 /** What happens to signals: each change with its event and its totals. Apart from what is read, which others read as well. */
 
@@ -25,8 +25,8 @@ export async function nextIssueTime(ctx: QueryCtx, arm: string, now: number): Pr
 }
 
 /** What is issued: the proposal entered at its price, and what was known then. */
-type Issue = Omit<AnySignal, Course> & {
-  momentum: AnySignal["momentum"];
+type Issue = Omit<Signal, Course> & {
+  momentum: Signal["momentum"];
   /** Hours of the prompt's candles that were not to be had. */
   missingHours: number;
 };
@@ -40,7 +40,7 @@ export async function issueSignal(
   if (issue.desk === "daily") await noteChange(ctx, issue);
   const begun = { ...issue, ...beginningOf(issue, await totalsOf(ctx, issue.record, "ALL")) };
   const isCompared = issue.desk !== "lab" && positionOf(issue) !== null;
-  const signal: AnySignal = isCompared
+  const signal: Signal = isCompared
     ? { ...begun, coin: await coinFor(ctx, issue), momentum }
     : { ...begun, coin: null, momentum: null };
   const entry = issueEntry(signal, { missingHours, refusedDays: await refusedDays(ctx, signal) });
@@ -51,7 +51,7 @@ export async function issueSignal(
 /** Tells, before a signal, that it is another's than the last one was. Who was promoted has been told of. */
 async function noteChange(
   ctx: MutationCtx,
-  { model, promptVersion, costBps }: Pick<AnySignal, "model" | "promptVersion" | "costBps">,
+  { model, promptVersion, costBps }: Pick<Signal, "model" | "promptVersion" | "costBps">,
 ): Promise<void> {
   const [last] = await newestOf(ctx, "issued", 1);
   const [promoted] = await newestOf(ctx, "promoted", 1);
@@ -65,7 +65,7 @@ async function noteChange(
 }
 
 /** @param outcomes What its confidence is calibrated by. */
-function beginningOf(issue: Levels & Pick<AnySignal, "confidence" | "generatedAt">, outcomes: Outcomes) {
+function beginningOf(issue: Levels & Pick<Signal, "confidence" | "generatedAt">, outcomes: Outcomes) {
   const { confidence, generatedAt } = issue;
   const position = positionOf(issue);
   // A HOLD risks nothing and gains nothing.
@@ -125,7 +125,7 @@ async function listOwnArm(ctx: MutationCtx, arm: string): Promise<void> {
 }
 
 /** Whether a signal is to be compared with control arms: a HOLD and a shadow have none. */
-export function hasControls({ coin }: Pick<AnySignal, "coin">): boolean {
+export function hasControls({ coin }: Pick<Signal, "coin">): boolean {
   return coin !== null;
 }
 

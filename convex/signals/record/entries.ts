@@ -2,7 +2,7 @@ import { dayOf, iso } from "../../lib/time";
 import type { Comparison, Outcome } from "../trade/kept";
 import { delivered } from "../trade/rules";
 import type { ChainEntry } from "./chain";
-import type { AnySignal, Missed, Slot } from "./tables";
+import type { Signal, Missed, Slot } from "./tables";
 
 /**
  * What the events say of signals: of the daily ones their day and its circumstances, of people's their arm besides, of
@@ -11,7 +11,7 @@ import type { AnySignal, Missed, Slot } from "./tables";
  */
 
 export function issueEntry(
-  signal: AnySignal,
+  signal: Signal,
   { missingHours, refusedDays }: { missingHours: number; refusedDays: number },
 ): ChainEntry {
   if (signal.desk === "lab") {
@@ -27,14 +27,14 @@ export function issueEntry(
 
 type Circumstances = { refusedDays: number; gapMinutes: number };
 
-export function issuedContent(signal: AnySignal, circumstances: Circumstances) {
+export function issuedContent(signal: Signal, circumstances: Circumstances) {
   const { model, coin, momentum, reasoning, volatility = null } = signal;
   const about = circumstancesOf({ ...signal, ...circumstances });
   const told = { model, timeframe: "1h" as const, coin, momentum, reasoning, volatility };
   return { ...about, ...issuedFacts(signal), ...told };
 }
 
-function issuedFacts({ signal, ...held }: AnySignal) {
+function issuedFacts({ signal, ...held }: Signal) {
   const { entry, tp1, tp2, sl, confidence, costBps, model, price } = held;
   return {
     ...{ model, signal, entry, tp1, tp2, sl, confidence, costBps },
@@ -48,7 +48,7 @@ function issuedFacts({ signal, ...held }: AnySignal) {
   };
 }
 
-export function closingEntry(signal: AnySignal, outcome: Outcome, refusedDays: number): ChainEntry {
+export function closingEntry(signal: Signal, outcome: Outcome, refusedDays: number): ChainEntry {
   const { gapMinutes, ...told } = outcome;
   const end = { ...told, closedAt: iso(outcome.closedAt) };
   if (signal.desk === "lab") {
@@ -62,7 +62,7 @@ export function closingEntry(signal: AnySignal, outcome: Outcome, refusedDays: n
 }
 
 export function comparisonEntry(
-  signal: AnySignal,
+  signal: Signal,
   { mirrorGapMinutes: gapMinutes, ...ends }: Comparison,
   refusedDays: number,
 ): ChainEntry {

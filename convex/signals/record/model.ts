@@ -6,8 +6,8 @@ import { armsIn } from "../statistics/days";
 import { emptyTotals } from "../statistics/totals";
 import type { Totals } from "../statistics/kept";
 import { dayStart } from "../trade/calendar";
-import { delivered, REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
-import { DAILY, type AnySignal, type Scope, type Signal, type Slot } from "./tables";
+import { REGIMES, regimeOf, TOKENS, type Token } from "../trade/rules";
+import { DAILY, type Scope, type Signal, type Slot } from "./tables";
 
 /** Signals, their runs and their totals as they are kept. What happens to them is in `signals/record/changes`. */
 
@@ -54,10 +54,9 @@ export async function latestSignals(ctx: QueryCtx, tokens: readonly Token[]): Pr
   return rows.flatMap((row) => (row === null ? [] : [signalIn(row)]));
 }
 
-/** A stored signal of BTC or ETH without what the platform adds to a row, and whose it is. */
-export function signalIn(row: Doc<"signals">): Signal {
-  const { _id, _creationTime, desk: _desk, arm: _arm, token, ...signal } = row;
-  return { ...signal, token: delivered(token) };
+/** A stored signal without what the platform adds to a row. */
+export function signalIn({ _id, _creationTime, ...signal }: Doc<"signals">): Signal {
+  return signal;
 }
 
 export async function findRun(
@@ -85,7 +84,7 @@ export function scopesOf({ desk, token, signal, volatility }: ScopedSignal): Sco
   const side = signal === "HOLD" ? [] : [signal];
   return [token, "ALL", ...side, ...(volatility === undefined ? [] : [regimeOf(volatility)])];
 }
-type ScopedSignal = Pick<AnySignal, "desk" | "token" | "signal" | "volatility">;
+type ScopedSignal = Pick<Signal, "desk" | "token" | "signal" | "volatility">;
 
 export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promise<Totals> {
   return (await totalsRow(ctx, arm, scope)).totals;

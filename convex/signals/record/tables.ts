@@ -88,23 +88,9 @@ const signalFields = {
   volatility: v.optional(v.number()),
   ...courseFields,
 };
-const vAnySignal = v.object(signalFields);
-export type AnySignal = Infer<typeof vAnySignal>;
-
-/** One of the daily signals, or of a person's: without whose it is. */
-export const vSignal = vAnySignal.omit("desk", "arm", "token").extend({ token: vToken });
+export const vSignal = v.object(signalFields);
 export type Signal = Infer<typeof vSignal>;
 export type Proposal = Pick<Signal, keyof typeof vProposal.fields>;
-
-/** How an earlier signal stands, for the model. */
-export const vPast = vSignal
-  .pick("signal", "entry", "tp1", "tp2", "sl", "confidence", "status", "pnlPercent")
-  .extend({
-    token: vLabToken,
-    /** `2026-01-05`; with the hour where there are several a day. */
-    day: v.string(),
-  });
-export type PastSignal = Infer<typeof vPast>;
 
 const vWeekSignal = vSignal.pick("signal", "entry", "confidence", "status").extend({
   pnlPercent: v.union(v.number(), v.null()),
@@ -245,9 +231,9 @@ export const signalTables = {
     .index("by_listed", ["listed", "since"]),
 
   /** What an arm of the lab has shown against another, day by day, both ways round. Written by `signals/arms/days`. Kept. */
-  signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields })
-    .index("by_arm", ["arm", "against"])
-    .index("by_against", ["against"]),
+  signalPairs: defineTable({ arm: v.string(), against: v.string(), ...pairFields }).index("by_against", [
+    "against",
+  ]),
 
   /** The AI's review of a day, one row per day, replaced when outcomes change. Written by `signals/recaps/reviews`. Kept. */
   signalReviews: defineTable({

@@ -1,17 +1,15 @@
 import type { Infer, ObjectType } from "convex/values";
 import { HOUR } from "../../lib/time";
-import { armPnl, ARMS, armTrades, type Arm, type TradeAndControls } from "../trade/controls";
+import { armPnl, ARMS, type ArmTrade, type DayTrade } from "../trade/controls";
 import {
   breakEvenOf,
   LAB_TOKENS,
   leastExcess,
   mostExcess,
-  pnlPercent,
   positionOf,
   type Ending,
   type LabToken,
   type Levels,
-  type Position,
 } from "../trade/rules";
 import type { Arms, Days, pairFields, vArm, vEarlierArm, vKeptArms } from "./kept";
 import { addDay, LEAST_NET, NO_BLOCKS, type Seen } from "./inference";
@@ -51,70 +49,49 @@ export function armsIn(kept: Infer<typeof vKeptArms>): Arms {
   };
 }
 
-/** A trade with its controls, and what getting in and out costs. */
-export type DayTrade = TradeAndControls & { costBps: number };
-
 /**
  * The sums with one more day, of which every trade has ended. A day without trades adds nothing.
  * @param places By so many a day is shared out; left out: by an arm's trades.
  */
 export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?: number): Arms {
+  if (trades.length === 0) return arms;
   const after = { ...arms };
-  const excesses: Record<Arm, Excess[]> = { model: [], coin: [], momentum: [], alwaysLong: [] };
-  for (const trade of trades) {
-    const all = armTrades(trade);
-    for (const arm of ARMS) {
-      const one = all[arm];
-      if (one === undefined) continue;
-      excesses[arm].push(excessOf({ ...one, costBps: trade.costBps }));
-      after[arm] = { ...after[arm], ...withResult(after[arm], armPnl(one), trade.costBps) };
-    }
-    const { holdExitPrice } = trade.compared;
-    const held = holdExitPrice === null ? null : pnlPercent("BUY", trade.position.entry, holdExitPrice);
-    after.buyAndHold = withResult(after.buyAndHold, held, trade.costBps);
-  }
   for (const arm of ARMS) {
-    const { length } = excesses[arm];
-    if (length > 0)
-      after[arm] = { ...after[arm], days: addExcesses(after[arm].days, excesses[arm], places ?? length) };
+    const own = trades.flatMap(({ [arm]: one }) => one ?? []);
+    if (own.length === 0) continue;
+    const results = own.map((one) => ({ pnl: armPnl(one), costBps: one.costBps }));
+    const days = addDayOfEndings(arms[arm].days, own, places ?? own.length);
+    after[arm] = { ...withResults(arms[arm], results), days };
   }
+  const held = trades.map(({ heldPnl: pnl, model: { costBps } }) => ({ pnl, costBps }));
+  after.buyAndHold = withResults(arms.buyAndHold, held);
   const { paired = NO_PAIRED } = arms;
   const against = (rival: (typeof RIVALS)[number]) => {
-    const pairs = trades.map((trade) => pairOf(trade, rival));
+    const pairs = trades.map(({ model, [rival]: other }) => pairOf(model, other));
     return addDifferences(paired[rival], pairs, places ?? trades.length);
   };
-  return trades.length === 0
-    ? after
-    : { ...after, paired: { coin: against("coin"), alwaysLong: against("alwaysLong") } };
+  return { ...after, paired: { coin: against("coin"), alwaysLong: against("alwaysLong") } };
 }
 
 /** A trade against that of a rival. One on the same side is the same trade, whatever nobody has seen of it. */
-function pairOf(trade: DayTrade, rival: (typeof RIVALS)[number]): Pair {
-  const { model, [rival]: other } = armTrades(trade);
-  if (other.position.signal === model.position.signal) return { own: NO_EXCESS, other: NO_EXCESS };
-  const { costBps } = trade;
-  return { own: excessOf({ ...model, costBps }), other: excessOf({ ...other, costBps }) };
+function pairOf(own: ArmTrade, other: ArmTrade): Pair {
+  return own.position.signal === other.position.signal
+    ? { own: NO_EXCESS, other: NO_EXCESS }
+    : { own: excessOf(own), other: excessOf(other) };
 }
 
 /** A trade's excess over chance: as little and as great as it may be, and the least after costs. */
 type Excess = Record<keyof Days, number>;
 const NO_EXCESS: Excess = { least: 0, most: 0, net: 0 };
 
-/** A trade of anybody's, and what getting in and out costs. */
-export type Ended = Ending & { position: Position; costBps: number };
-
-function excessOf({ position, costBps, ...ending }: Ended): Excess {
+function excessOf({ position, costBps, ...ending }: ArmTrade): Excess {
   const least = leastExcess(position, ending);
   return { least, most: mostExcess(position, ending), net: least - breakEvenOf(position, costBps) };
 }
 
 /** One more day of trades, shared out over so many places. */
-export function addDayOfEndings(days: Days, ended: readonly Ended[], places: number): Days {
-  return addExcesses(days, ended.map(excessOf), places);
-}
-
-/** One more day, whose excesses are shared out over so many places. */
-function addExcesses(days: Days, excesses: readonly Excess[], places: number): Days {
+export function addDayOfEndings(days: Days, ended: readonly ArmTrade[], places: number): Days {
+  const excesses = ended.map(excessOf);
   const mean = (of: keyof Days) => excesses.reduce((sum, one) => sum + one[of], 0) / places;
   return {
     least: addDay(days.least, mean("least")),
@@ -123,9 +100,17 @@ function addExcesses(days: Days, excesses: readonly Excess[], places: number): D
   };
 }
 
-function withResult({ trades, pnlSum, costSum }: typeof NO_TRADES, pnl: number | null, costBps: number) {
-  if (pnl === null) return { trades, pnlSum, costSum };
-  return { trades: trades + 1, pnlSum: pnlSum + pnl, costSum: costSum + costBps / 100 };
+type Result = { pnl: number | null; costBps: number };
+
+function withResults(before: typeof NO_TRADES, results: readonly Result[]) {
+  let { trades, pnlSum, costSum } = before;
+  for (const { pnl, costBps } of results) {
+    if (pnl === null) continue;
+    trades += 1;
+    pnlSum += pnl;
+    costSum += costBps / 100;
+  }
+  return { trades, pnlSum, costSum };
 }
 
 /** Slots of 00:00 to 16:00: issued before 17:00, expired before 23:00, priced by 23:35 at the latest. */
@@ -142,7 +127,7 @@ type DayShadow = Levels & Ending & { slot: number; token: LabToken; costBps: num
 
 /** An arm's days with one more. */
 export function addArmDay(days: Days, day: readonly DayShadow[]): Days {
-  return addExcesses(days, day.map(shadowExcess), SLOTS);
+  return addDayOfEndings(days, day.flatMap(tradeOf), SLOTS);
 }
 
 /**
@@ -183,7 +168,12 @@ function addDifferences({ least, most }: Seen, pairs: readonly Pair[], places: n
 export const PAIR_UNIT = 1 / SCALE;
 
 /** Nothing without a position. */
-function shadowExcess(one: DayShadow): Excess {
+function tradeOf(one: DayShadow): ArmTrade[] {
   const position = positionOf(one);
-  return position === null ? NO_EXCESS : excessOf({ ...one, position });
+  const { exitPrice, gapMinutes, inDoubt, costBps } = one;
+  return position === null ? [] : [{ position, exitPrice, gapMinutes, inDoubt, costBps }];
+}
+
+function shadowExcess(one: DayShadow): Excess {
+  return tradeOf(one).map(excessOf).at(0) ?? NO_EXCESS;
 }

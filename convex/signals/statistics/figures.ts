@@ -1,9 +1,8 @@
 import { many } from "../../lib/text/strings";
 import { HOUR, iso } from "../../lib/time";
-import type { Side } from "../trade/controls";
-import type { Comparison, Outcome } from "../trade/kept";
+import type { Outcome } from "../trade/kept";
 import { afterCosts, leastExcess, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
-import { NO_PAIRED, PAIR_UNIT, type DayTrade } from "./days";
+import { NO_PAIRED, PAIR_UNIT } from "./days";
 import type { Arms, Curve, Totals } from "./kept";
 import {
   boundsOf,
@@ -60,14 +59,6 @@ export function statisticsOf(totals: Totals, needed = DECISIVE): SignalStats {
   };
 }
 
-const SAID = {
-  "no record yet": "Too early to call it anything",
-  "better than chance": "Better than chance, after costs too",
-  "better before costs": "Better than chance, but not by what it costs",
-  "worse than chance": "Worse than chance",
-  "not told from chance": "Too early to call it skill",
-} as const satisfies Record<Edge["verdict"], string>;
-
 /**
  * `59 trades: +0.42 % after costs; a coin flip −7.20 %. Too early to call it skill.` The coin's trades are those of whole days,
  * so both are told of these.
@@ -75,7 +66,7 @@ const SAID = {
 function summaryOf({ arms: { model, coin } }: Totals, { verdict }: Edge): string {
   if (model.trades === 0) return "No day of trades is over yet.";
   const after = ({ pnlSum, costSum }: typeof coin) => signedPercent(pnlSum - costSum);
-  return `${many(model.trades, "trade")}: ${after(model)} after costs; a coin flip ${after(coin)}. ${SAID[verdict]}.`;
+  return `${many(model.trades, "trade")}: ${after(model)} after costs; a coin flip ${after(coin)}. ${VERDICT_WORDS[verdict].alone}.`;
 }
 
 function signedPercent(value: number): string {
@@ -87,10 +78,7 @@ function signedPercent(value: number): string {
 /** @param results How many trades have one. */
 function edgeOf({ trades, days }: Arms["model"], results: number, needed: number): Edge {
   const bounds = boundsShown(days);
-  const afterCosts = {
-    excessPoints: meanPoints(days.net),
-    eValue: eValueShown(days.net, LEAST_NET),
-  };
+  const afterCosts = { excessPoints: meanPoints(days.net), eValue: shown(eValueOf(days.net, LEAST_NET)) };
   return {
     trades,
     ...bounds,
@@ -240,23 +228,20 @@ type Bounds = Omit<Edge, "trades" | "afterCosts" | "verdict">;
 
 /** @param days `most` is taken for the upper bound alone. */
 function boundsShown(days: Seen): Bounds {
-  return shownOf(days, boundsOf(days), eValueShown(days.least), 1);
+  return shownOf(days, boundsOf(days), eValueOf(days.least), 1);
 }
 
 /** The same of differences, in points of these. */
 export function differenceShown(days: Seen): Bounds {
-  const eValue = capped(eValueOf(days.least, undefined, DIFFERENCE_TERMS));
+  const eValue = eValueOf(days.least, undefined, DIFFERENCE_TERMS);
   return shownOf(days, boundsOf(days, DIFFERENCE_TERMS), eValue, PAIR_UNIT);
 }
 
 /** @param unit What a whole excess is, where it is not that of one trade from stop to target. */
 function shownOf({ least }: Seen, { low, high }: ReturnType<typeof boundsOf>, eValue: number, unit: number) {
   return {
-    days: least.days,
-    excessPoints: meanPoints(least, unit),
-    lowPoints: rounded(100 * unit * low),
-    highPoints: rounded(100 * unit * high),
-    eValue,
+    ...{ days: least.days, excessPoints: meanPoints(least, unit), eValue: shown(eValue) },
+    ...{ lowPoints: rounded(100 * unit * low), highPoints: rounded(100 * unit * high) },
   };
 }
 
@@ -264,26 +249,27 @@ function meanPoints({ sum, days }: Blocks, unit = 1): number | null {
   return ratio(100 * unit * sum, days);
 }
 
-function eValueShown(blocks: Blocks, floor?: number): number {
-  return capped(eValueOf(blocks, floor));
-}
-
-function capped(eValue: number): number {
+function shown(eValue: number): number {
   return rounded(Math.min(eValue, GREATEST_E));
 }
 
-const VERDICT_WORDS = {
-  "no record yet": "no record yet",
-  "better than chance": "better than chance, after costs too",
-  "better before costs": "better than chance, but not after costs",
-  "worse than chance": "worse than chance",
-  "not told from chance": "not distinguishable from chance",
-} as const satisfies Record<Edge["verdict"], string>;
-
-/** How a verdict reads in a sentence. */
-export function verdictWords(verdict: Edge["verdict"]): string {
-  return VERDICT_WORDS[verdict];
-}
+/** How a verdict reads in a sentence, and as one of its own. */
+export const VERDICT_WORDS = {
+  "no record yet": { within: "no record yet", alone: "Too early to call it anything" },
+  "better than chance": {
+    within: "better than chance, after costs too",
+    alone: "Better than chance, after costs too",
+  },
+  "better before costs": {
+    within: "better than chance, but not after costs",
+    alone: "Better than chance, but not by what it costs",
+  },
+  "worse than chance": { within: "worse than chance", alone: "Worse than chance" },
+  "not told from chance": {
+    within: "not distinguishable from chance",
+    alone: "Too early to call it skill",
+  },
+} as const satisfies Record<Edge["verdict"], { within: string; alone: string }>;
 
 type Standable = Levels &
   Partial<Pick<Outcome, "pnlPercent" | "exitPrice">> & {
@@ -298,8 +284,12 @@ export function standingOf(signals: readonly Standable[]): Standing {
   const wins = count("WIN");
   const losses = count("LOSS");
   const results = resultsOf(signals);
+  const net = signals.flatMap((one) => resultsOf([one]).map((pnl) => afterCosts(pnl, one.costBps)));
   const sum = (values: readonly number[]) =>
-    Number(values.reduce((total, value) => total + value, 0).toFixed(6)) + 0;
+    rounded(
+      values.reduce((total, value) => total + value, 0),
+      6,
+    );
   return {
     wins,
     losses,
@@ -308,7 +298,7 @@ export function standingOf(signals: readonly Standable[]): Standing {
     winrate: winrateOf(wins, losses),
     trades: results.length,
     totalPnlPercent: sum(results),
-    totalAfterCostsPercent: sum(netResultsOf(signals)),
+    totalAfterCostsPercent: sum(net),
     excessPoints: sum(signals.map((one) => 100 * (excessIn(one) ?? 0))),
   };
 }
@@ -322,23 +312,7 @@ export function excessIn(signal: Standable): number | null {
     : leastExcess(position, { exitPrice, gapMinutes });
 }
 
-/** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
-export function dayTradeOf(
-  signal: Standable & { coin: Side | null; momentum: Side | null; compared?: Comparison },
-): DayTrade | null {
-  const { exitPrice, gapMinutes, inDoubt, coin, momentum, compared, costBps } = signal;
-  const position = positionOf(signal);
-  if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
-  return { position, coin, momentum, exitPrice, gapMinutes, inDoubt, compared, costBps };
-}
-
 /** The results of those that have one, in percent and before costs. */
 export function resultsOf(signals: readonly Pick<Standable, "pnlPercent">[]): number[] {
   return signals.flatMap(({ pnlPercent }) => (typeof pnlPercent === "number" ? [pnlPercent] : []));
-}
-
-function netResultsOf(signals: readonly Pick<Standable, "pnlPercent" | "costBps">[]): number[] {
-  return signals.flatMap(({ pnlPercent, costBps }) =>
-    typeof pnlPercent === "number" ? [afterCosts(pnlPercent, costBps)] : [],
-  );
 }

@@ -2,7 +2,7 @@ import { DAY, HOUR } from "../../lib/time";
 import { sha256Hex } from "../../lib/security/digests";
 import type { Comparison, Stretch } from "./kept";
 import { outcomeOf } from "./path";
-import { pnlPercent, type Ending, type Position } from "./rules";
+import { pnlPercent, positionOf, type Ending, type Levels, type Position } from "./rules";
 
 /**
  * The arms that stand beside every trade of the model, with the same time, entry, distances and costs: a coin flip, the
@@ -78,32 +78,42 @@ export function comparisonOf(
 }
 
 /** A trade of an arm as it ended. */
-export type ArmTrade = Ending & { position: Position };
+export type ArmTrade = Ending & { position: Position; costBps: number };
 
-export type TradeAndControls = ArmTrade & {
-  coin: Side;
-  momentum: Side | null;
-  compared: Comparison;
+/**
+ * What each arm made of the same moment: the model's own trade, or the one the other way round. An arm without a side has none.
+ * `heldPnl`: of whoever has bought and held, before costs; `null` without a price.
+ */
+export type DayTrade = Record<Exclude<Arm, "momentum">, ArmTrade> & {
+  momentum?: ArmTrade;
+  heldPnl: number | null;
 };
 
-/** What each arm's trade was: the model's own, or the one the other way round. An arm without a side has none. */
-export function armTrades(
-  trade: TradeAndControls,
-): Record<Exclude<Arm, "momentum">, ArmTrade> & { momentum?: ArmTrade } {
-  const { position, exitPrice, gapMinutes, inDoubt = false, compared } = trade;
-  const own: ArmTrade = { position, exitPrice, gapMinutes, inDoubt };
+/** A signal as a trade with its controls; `null` for a HOLD, and until all of it has ended. */
+export function dayTradeOf(
+  signal: Levels &
+    Partial<Ending> & {
+      gapMinutes: number;
+      costBps: number;
+      coin: Side | null;
+      momentum: Side | null;
+      compared?: Comparison;
+    },
+): DayTrade | null {
+  const { exitPrice, gapMinutes, inDoubt = false, coin, momentum, compared, costBps } = signal;
+  const position = positionOf(signal);
+  if (position === null || exitPrice === undefined || compared === undefined || coin === null) return null;
+  const own: ArmTrade = { position, exitPrice, gapMinutes, inDoubt, costBps };
   const other: ArmTrade = {
-    position: mirrored(position),
-    exitPrice: compared.mirrorExitPrice,
-    gapMinutes: compared.mirrorGapMinutes,
-    inDoubt: compared.mirrorInDoubt ?? false,
+    ...{ position: mirrored(position), exitPrice: compared.mirrorExitPrice },
+    ...{ gapMinutes: compared.mirrorGapMinutes, inDoubt: compared.mirrorInDoubt ?? false, costBps },
   };
   const of = (side: Side) => (side === position.signal ? own : other);
   return {
-    model: own,
-    coin: of(trade.coin),
-    ...(trade.momentum === null ? {} : { momentum: of(trade.momentum) }),
-    alwaysLong: of("BUY"),
+    ...{ model: own, coin: of(coin), alwaysLong: of("BUY") },
+    ...(momentum === null ? {} : { momentum: of(momentum) }),
+    heldPnl:
+      compared.holdExitPrice === null ? null : pnlPercent("BUY", position.entry, compared.holdExitPrice),
   };
 }
 

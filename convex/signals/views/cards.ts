@@ -9,7 +9,7 @@ import type { Picture } from "../../messenger/tables";
 import type { PublishedHead } from "../record/publication";
 import type { Signal, Week, WeekSignal } from "../record/tables";
 import { afterCosts, chanceOf, neededIn, positionOf, RECORD_FROM } from "../trade/rules";
-import { standingOf, verdictWords } from "../statistics/figures";
+import { standingOf, VERDICT_WORDS } from "../statistics/figures";
 import { DECISIVE } from "../statistics/inference";
 import type { SignalStats, Standing } from "../statistics/shapes";
 import { signalId } from "../trade/calendar";
@@ -105,7 +105,7 @@ export function recordLines({ summary, edge }: WholeRecord): Span[] {
   return [
     title,
     ` · ${many(trades, "trade")}, ${many(days, "day")}\n${summary}`,
-    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${verdictWords(verdict)}`,
+    `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
     `\nEvidence against chance: ${afterCosts.eValue.toFixed(2)} after costs, ${eValue.toFixed(2)} before. Chance alone gives 1; both must reach ${DECISIVE} to count as better.`,
   ];
 }

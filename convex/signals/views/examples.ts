@@ -5,9 +5,9 @@ import type { SignalEvent } from "../record/events";
 import type { Signal } from "../record/tables";
 import { calibrated } from "../statistics/calibration";
 import { addDayOfTrades, NO_ARMS } from "../statistics/days";
-import { dayTradeOf, statisticsOf } from "../statistics/figures";
+import { statisticsOf } from "../statistics/figures";
 import { addClosed, emptyTotals } from "../statistics/totals";
-import { coinFlip } from "../trade/controls";
+import { coinFlip, dayTradeOf } from "../trade/controls";
 import { signalView } from "./signals";
 
 /** Values of the API document's examples: one signal, from issue to end, as the code tells of it. */
@@ -19,7 +19,7 @@ const outcome = {
 };
 
 export const storedExample: Signal = {
-  ...{ slot: Date.UTC(2026, 0, 5), token: "BTC", signal: "BUY", confidence: 68 },
+  ...{ desk: "daily", arm: "daily", slot: Date.UTC(2026, 0, 5), token: "BTC", signal: "BUY", confidence: 68 },
   ...{ entry: 97_250, tp1: 98_200, tp2: 99_100, sl: 96_300 },
   reasoning: "Funding has cooled while spot demand holds, and the hourly trend points up.",
   ...{ model: "claude-haiku-4.5", promptVersion: "signal-2", record: "daily", costBps: 15 },
@@ -59,9 +59,6 @@ export const statsExample = {
 
 const statement = {
   kind: "issued" as const,
-  content: issuedContent(
-    { ...storedExample, desk: "daily", arm: "daily" },
-    { refusedDays: 0, gapMinutes: 0 },
-  ),
+  content: issuedContent(storedExample, { refusedDays: 0, gapMinutes: 0 }),
 };
 export const eventExample: SignalEvent = { ...statement, ...linksAfter(null, statement) };

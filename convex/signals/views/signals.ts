@@ -1,25 +1,34 @@
 import { iso } from "../../lib/time";
 import type { Signal } from "../record/tables";
-import type { DayTrade } from "../statistics/days";
 import type { Arms, Totals } from "../statistics/kept";
-import { dayTradeOf, excessIn, rounded, statisticsOf } from "../statistics/figures";
-import { armPnl, armTrades, type ArmTrade } from "../trade/controls";
+import { excessIn, rounded, statisticsOf } from "../statistics/figures";
+import { armPnl, dayTradeOf, type ArmTrade, type DayTrade, type Side } from "../trade/controls";
 import { signalId } from "../trade/calendar";
-import { afterCosts, chanceOf, neededIn, pnlPercent, positionOf, RECORD_FROM } from "../trade/rules";
+import { afterCosts, chanceOf, delivered, neededIn, positionOf, RECORD_FROM } from "../trade/rules";
 import type { EquityPoint, PublicSignal, RecordCut } from "./shapes";
 
 /** Signals as callers see them. */
 
 export function signalView(row: Signal): PublicSignal {
-  const { token, signal, entry, tp1, tp2, sl, confidence, reasoning, status, model, promptVersion } = row;
-  const { generatedAt, expiresAt, closedAt, exitPrice, decidedBy, gapMinutes, costBps } = row;
+  const { desk, arm, token, signal, entry, tp1, tp2, sl, confidence, reasoning, status } = row;
+  const {
+    model,
+    promptVersion,
+    generatedAt,
+    expiresAt,
+    closedAt,
+    exitPrice,
+    decidedBy,
+    gapMinutes,
+    costBps,
+  } = row;
   const position = positionOf(row);
   const pnl = row.pnlPercent;
   const excess = excessIn(row);
   const trade = dayTradeOf(row);
   return {
-    id: signalId(row),
-    token,
+    id: desk === "people" ? `${arm}:${signalId(row)}` : signalId(row),
+    token: delivered(token),
     timeframe: "1h",
     ...{ signal, entry, tp1, tp2, sl, confidence },
     calibratedConfidence: row.calibrated.n < RECORD_FROM ? null : row.calibrated.confidence,
@@ -35,14 +44,8 @@ export function signalView(row: Signal): PublicSignal {
     ...(exitPrice === undefined ? {} : { exitPrice }),
     ...(pnl === undefined ? {} : { pnlPercent: pnl, afterCostsPercent: net(pnl, costBps) }),
     ...(closedAt === undefined ? {} : { excessPoints: excess === null ? null : rounded(100 * excess, 6) }),
-    ...(trade === null ? {} : { controls: controlsView(trade) }),
+    ...(trade === null ? {} : { controls: controlsView(trade, costBps) }),
   };
-}
-
-/** A person's signal: its id names the arm besides. */
-export function ownSignalView(arm: string, row: Signal): PublicSignal {
-  const view = signalView(row);
-  return { ...view, id: `${arm}:${view.id}` };
 }
 
 /** A part of a record. */
@@ -53,20 +56,14 @@ export function cutView(cut: string, totals: Totals, needed?: number): RecordCut
 }
 
 /** How the control arms of a trade ended. */
-function controlsView(trade: DayTrade): NonNullable<PublicSignal["controls"]> {
-  const { position, compared, costBps } = trade;
-  const arms = armTrades(trade);
-  const shown = (arm: ArmTrade) => {
-    const pnl = armPnl(arm);
-    return { signal: arm.position.signal, pnlPercent: pnl, afterCostsPercent: net(pnl, costBps) };
+function controlsView({ coin, momentum, alwaysLong, heldPnl }: DayTrade, costBps: number) {
+  const shown = (signal: Side, pnlPercent: number | null) => {
+    return { signal, pnlPercent, afterCostsPercent: net(pnlPercent, costBps) };
   };
-  const { holdExitPrice } = compared;
-  const held = holdExitPrice === null ? null : pnlPercent("BUY", position.entry, holdExitPrice);
+  const arm = (trade: ArmTrade) => shown(trade.position.signal, armPnl(trade));
   return {
-    coin: shown(arms.coin),
-    momentum: arms.momentum === undefined ? null : shown(arms.momentum),
-    alwaysLong: shown(arms.alwaysLong),
-    buyAndHold: { signal: "BUY", pnlPercent: held, afterCostsPercent: net(held, costBps) },
+    ...{ coin: arm(coin), momentum: momentum === undefined ? null : arm(momentum) },
+    ...{ alwaysLong: arm(alwaysLong), buyAndHold: shown("BUY", heldPnl) },
   };
 }
 
