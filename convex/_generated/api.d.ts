@@ -452,6 +452,7 @@ import type * as signals_people_app from "../signals/people/app.js";
 import type * as signals_people_arms from "../signals/people/arms.js";
 import type * as signals_people_desk from "../signals/people/desk.js";
 import type * as signals_people_http from "../signals/people/http.js";
+import type * as signals_people_proposals from "../signals/people/proposals.js";
 import type * as signals_people_shapes from "../signals/people/shapes.js";
 import type * as signals_proof from "../signals/proof.js";
 import type * as signals_recaps_desk from "../signals/recaps/desk.js";
@@ -1049,6 +1050,7 @@ declare const fullApi: ApiFromModules<{
   "signals/people/arms": typeof signals_people_arms;
   "signals/people/desk": typeof signals_people_desk;
   "signals/people/http": typeof signals_people_http;
+  "signals/people/proposals": typeof signals_people_proposals;
   "signals/people/shapes": typeof signals_people_shapes;
   "signals/proof": typeof signals_proof;
   "signals/recaps/desk": typeof signals_recaps_desk;

@@ -128,7 +128,7 @@ const propose: MountedEndpoint = endpoint({
   returns: z.object({ signal: publicSignal }),
   handler: async (ctx, { key, ...wish }, { caller }) => {
     const { keyHash } = keyFrom(caller, key);
-    const { proposed } = await import("./desk");
+    const { proposed } = await import("./proposals");
     const { tp2, ...rest } = wish;
     const signal = await proposed(ctx, { ...rest, ...(tp2 === undefined ? {} : { tp2 }) }, keyHash);
     return { signal: signalView(signal) };
