@@ -26,7 +26,7 @@ export const replace = internalMutation({
       paragraphs: [
         [{ bold: "🔁 Your account has a new id" }],
         [
-          "The old one is nobody's from now on. Programs and assistants that use it need the new one, which you see signed in; your keys go on.",
+          "The old one is nobody's from now on. Programs and assistants that use it need the new one, which is shown where it was replaced; your keys go on.",
         ],
         ["If that was not you, freeze your account."],
       ],

@@ -9,7 +9,7 @@ import { equalBytes, hmacSha256, masterKey, subkey } from "../lib/security/crypt
 import { EXAMPLE_USER } from "../lib/http/examples";
 import { IDEMPOTENCY_KEY, USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
 import { endpoint, Reply, type Call, type MountedEndpoint } from "../lib/http/endpoint";
-import { chatId, userId, withAliases } from "../lib/http/input";
+import { chatId, idempotencyKey, userId, withAliases } from "../lib/http/input";
 import { holdersOf } from "../lib/limits/shares";
 import { credentialShown } from "../users/access";
 import { askedFields, askOwner, WAITING, waitingBody } from "../wallets/orders/question";
@@ -42,6 +42,7 @@ const settingsInput = withAliases(
     userId,
     messengerBotToken: clearable(botToken, "must be 20 to 128 printable characters, or empty"),
     messengerChatId: clearable(chatId, "must be a numeric chat id or @channel, or empty"),
+    idempotencyKey,
   }),
 );
 

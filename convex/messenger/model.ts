@@ -6,7 +6,8 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsBy, rowsByBoth } from "../lib/records/rows";
 import { keyIdOf } from "../lib/security/seals";
 import { cancel, open } from "../lib/work/jobs";
-import { formerAccount } from "../users/levels";
+import { dateTime } from "../lib/time";
+import { formerAccount, levelRowOf } from "../users/levels";
 import { renderCard, withPicture, type Button, type Paragraph } from "./format";
 import { messengerTables, type Keyboard, type Picture } from "./tables";
 
@@ -173,6 +174,13 @@ export async function approvingLink(
   const former = await formerAccount(ctx, userId, now);
   if (chat === null || (former !== null && former !== chat)) return null;
   return linkOf(ctx, userId);
+}
+
+/** For a refusal that nobody can be asked about: since when the account that is linked can be; "" where none will. */
+export async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
+  if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
+  const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
+  return until === undefined ? "" : `: the account that is linked now approves from ${dateTime(until)} on`;
 }
 
 /** Whether a chat is the one that a user has set, or of the account they have linked. */

@@ -20,7 +20,7 @@ export type ServiceCall = {
 };
 
 /** `isRepeat`: an earlier request with the same key has done what this one asks for. */
-export type Answered = { body: unknown; isRepeat: boolean };
+type Answered = { body: unknown; isRepeat: boolean };
 
 /** A call that brought no answer to show; its message is for the person in the chat. */
 export class ServiceError extends Error {

@@ -39,6 +39,9 @@ const PARTS: Record<string, Part> = {
     about: "sequences of orders, taps, rules, freezes and imports against the nine invariants",
     ...{ rounds: 10_000, seed: 1 },
   },
+  attackers: {
+    about: "each attacker of docs/security.md against npm start, and two hours in the owner's life",
+  },
   wallets: {
     about: "the service dies at every call of a send and of a swap",
     file: "tests/wallets/crashes.node.test.ts",

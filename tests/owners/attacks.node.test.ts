@@ -111,6 +111,8 @@ describe("a question about a bot", () => {
     expect((await ask("a")).status).toBe(202);
     expect(await newest(app)).toContain("by the bot with the id 777777");
     expect((await ask("b")).status).toBe(409);
+    const inBody = { userId, messengerBotToken: bot("b"), idempotencyKey: "bot" };
+    expect((await app.post("/user/messenger", inBody)).status).toBe(409);
     await tap(app, "✅ Approve");
     expect(await ask("a")).toMatchObject({ status: 200, body: { success: true } });
     expect(await newest(app)).not.toContain(bot("a"));
@@ -176,7 +178,10 @@ describe("a linked account that is replaced", () => {
     await app.settle();
     expect(await newest(app)).toContain("Another messenger account is linked");
     const early = await app.post("/mcp/defi/send", send(userId));
-    expect([early.status, early.body.error]).toEqual([403, expect.stringContaining("level is guarded")]);
+    expect([early.status, early.body.error]).toEqual([
+      403,
+      expect.stringMatching(/level is guarded.*: the account that is linked now approves from /),
+    ]);
     await say(app, "/freeze");
     expect(await app.rows("messengerLinks")).toMatchObject([{ messengerId: "42", userId }]);
     expect(await newest(app, 666)).toContain("not linked any more");

@@ -95,7 +95,9 @@ describe("an order in the chat", () => {
     const { userId, browser } = await owner(app, { ETH: 10n ** 18n, USDC: 9_000_000_000n });
     const to = freshAddress();
     await say(app, `/send 25 USDC to ${to}`);
-    expect(await newest(app)).toContain("needs a recipient on the owner's list");
+    expect(await newest(app)).toContain(
+      "needs a recipient on your list, and this one is not. Order it signed in",
+    );
     expect(await app.rows("approvals")).toEqual([]);
     await allow(app, browser, to);
     await say(app, `/send 101 USDC to ${to}`);

@@ -211,15 +211,24 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
   const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
   // Beyond its owner's cap an open account is as a guarded one.
   return measure === "byId" || measure === "byChat"
-    ? new AppError("forbidden", `${said}. Beyond it an order needs ${TOKEN}`)
+    ? new AppError(
+        "forbidden",
+        `${said}. ${measure === "byChat" ? ELSEWHERE : `Beyond it an order needs ${TOKEN}`}`,
+      )
     : new AppError("invalid_request", said);
 }
 
+/** To whoever orders in the chat. */
+const ELSEWHERE = "Order it signed in, or let a tool that has your account id ask you here";
+
 function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): string {
-  const which = most === 0n ? "A send that is begun in the chat" : `A send above ${usd(most)} USD`;
-  const what = `${which} needs a recipient on the owner's list`;
+  const isChat = most === 0n;
+  const what = isChat
+    ? "A send that is begun in the chat needs a recipient on your list"
+    : `A send above ${usd(most)} USD needs a recipient on the owner's list`;
   if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
-  return `${what}, and this one is not: its owner adds it in the web application, or ${most === 0n ? `orders the send with ${TOKEN}` : "approves the send in the linked chat"}`;
+  if (isChat) return `${what}, and this one is not. ${ELSEWHERE}`;
+  return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
 }
 
 /** How much is free now, and when how much is free again. */

@@ -1,9 +1,10 @@
 import type { Doc, Id } from "../../_generated/dataModel";
+import { internal } from "../../_generated/api";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { AppError, failureOf } from "../../lib/errors";
 import { rowsByBoth } from "../../lib/records/rows";
 import { usedUp } from "../../lib/limits/refusals";
-import { DAY, HOUR, MINUTE } from "../../lib/time";
+import { DAY, HOUR, MINUTE, SECOND } from "../../lib/time";
 import { approvingLink } from "../../messenger/model";
 import { changeDelivery } from "../../messenger/owners";
 import { APPROVED, CHAT } from "../../users/access";
@@ -17,6 +18,9 @@ type Approval = Doc<"approvals">;
 
 /** How long the owner has. */
 export const ASKED_MS = 10 * MINUTE;
+
+/** So long it takes, as a rule, until the chain has it. */
+const CHECK_MS = 8 * SECOND;
 
 /** So many may be open at once, and so many are asked in a day: whoever knows the id could go on for ever. */
 const MOST_OPEN = 3;
@@ -138,6 +142,10 @@ async function carriedOn(
       ...(begun === "chat" ? IN_CHAT : BY_TAP),
       address: null,
       value: valueMicroUsd === undefined ? null : BigInt(valueMicroUsd),
+    });
+    // Nobody may wait for its outcome but the chat.
+    await ctx.scheduler.runAfter(CHECK_MS, internal.wallets.transactions.progress.followUp.check, {
+      transactionId,
     });
     return { state: "approved", transactionId };
   } catch (error) {

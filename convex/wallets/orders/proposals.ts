@@ -7,10 +7,9 @@ import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
 import { FROZEN } from "../../lib/security/refusals";
 import { formatUnits } from "../../lib/money/amounts";
-import { dateTime } from "../../lib/time";
-import { approvingLink, enqueueCard, linkOf } from "../../messenger/model";
+import { approvingLink, enqueueCard, waitsForSay } from "../../messenger/model";
 import { APPROVED, verdictNow, type Permit } from "../../users/access";
-import { levelRowOf, rulesOf } from "../../users/levels";
+import { rulesOf } from "../../users/levels";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, openedWith, pauseOf } from "../transactions/model";
 import {
@@ -114,13 +113,6 @@ export const propose = internalMutation({
     return shown(ctx, await ask(ctx, { userId, wish, account, policyVersion, key, found, movedUsd }), now);
   },
 });
-
-/** Why nobody can be asked, where a link is there and has no say yet. */
-async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
-  if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
-  const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
-  return until === undefined ? "" : `: the account that is linked now approves from ${dateTime(until)} on`;
-}
 
 const NOBODY_TO_ASK =
   "This order needs its owner, and no messenger account is linked where they could be asked";

@@ -2,7 +2,7 @@ import { v, type Infer } from "convex/values";
 import { internalMutation, internalQuery } from "../../_generated/server";
 import { rowsByBoth } from "../../lib/records/rows";
 import { AppError } from "../../lib/errors";
-import { approvingLink } from "../../messenger/model";
+import { approvingLink, waitsForSay } from "../../messenger/model";
 import { APPROVED, OWNER, permitNow, verdictNow } from "../../users/access";
 import { walletOf } from "../model";
 import { limitsOf, needValue } from "../limits/policies";
@@ -107,7 +107,10 @@ export const wallet = internalQuery({
     const hasChat = (await approvingLink(ctx, userId, now)) !== null;
     const isAsked = verdict.kind === "asks" && hasChat;
     const isAskedBeyond = verdict.kind === "allowed" && verdict.by !== "unclaimed" && hasChat;
-    if (verdict.kind !== "allowed" && !isAsked) throw new AppError(verdict.code, verdict.message);
+    if (verdict.kind !== "allowed" && !isAsked) {
+      const later = verdict.kind === "asks" ? await waitsForSay(ctx, userId) : "";
+      throw new AppError(verdict.code, verdict.message + later);
+    }
     const permit = verdict.kind === "allowed" ? verdict : APPROVED;
     const row = await walletOf(ctx, userId, kind);
     if (row === null) return null;
