@@ -1,4 +1,7 @@
-/** What x402's extension `offer-receipt` has signed, as its published library has it. Pure: service and `verify-receipt` go by it. */
+/**
+ * The signed objects of x402's extension `offer-receipt`, as its published library defines them. Pure; used by the
+ * service and by `verify-receipt`.
+ */
 
 export const OFFER_RECEIPT = "offer-receipt";
 
@@ -23,7 +26,7 @@ export type Receipt = {
   payer: string;
   /** Epoch seconds: when the report was delivered. */
   issuedAt: number;
-  /** The transaction that has paid. */
+  /** The transaction that paid. */
   transaction: string;
 };
 
@@ -38,7 +41,7 @@ const RECEIPT = [
   ...[number("issuedAt"), field("transaction")],
 ];
 
-/** The library signs for chain 1 whatever the network is, which the payload names. */
+/** The library signs for chain 1 whatever the network is; the payload names the network. */
 const domainOf = (name: string) => ({ name, version: "1", chainId: 1 });
 
 export function typedOffer(message: Offer) {
@@ -61,7 +64,7 @@ export function typedReceipt(message: Receipt) {
   };
 }
 
-/** In its `info`, an offer stands beside others of the same 402; here there is one. */
+/** The `info` of an offer could list several offers of the same 402; here there is one. */
 export type Signed<Payload> = { format: "eip712"; payload: Payload; signature: string };
 
 const signed = {

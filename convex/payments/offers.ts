@@ -4,7 +4,7 @@ import { change } from "../lib/changes";
 
 /** The offer that was signed last. */
 
-/** Its signature, where it was of these very terms, in JSON. */
+/** Its signature, if it was for exactly these terms, in JSON. */
 export const signatureOf = internalQuery({
   args: { offer: v.string() },
   returns: v.union(v.string(), v.null()),

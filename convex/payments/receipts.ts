@@ -10,8 +10,8 @@ import { typedOffer, typedReceipt, type Offer, type Receipt, type Signed } from 
 import { NETWORK_V2, PRICE } from "./terms";
 
 /**
- * Signed offers and receipts, by the relayer's key: the platform wallet's is not the service's to hold. Nothing depends on
- * them, so whatever keeps one from being signed leaves it out. For actions.
+ * Signed offers and receipts, by the relayer's key, since the service does not hold the platform wallet's. Nothing
+ * depends on them, so one that cannot be signed is left out. For actions.
  */
 
 const custody = once(() => import("../wallets/custody/signatures"));
@@ -26,7 +26,7 @@ async function unlessFailing<Value>(work: () => Promise<Value>): Promise<Value |
   }
 }
 
-/** The terms of today, good until the end of tomorrow (UTC): signed once a day, and stored for all who ask. */
+/** Today's terms, valid until the end of tomorrow (UTC): signed once a day, and stored for all callers. */
 export async function signedOffer(
   ctx: ActionCtx,
   { resourceUrl, payTo }: Pick<Offer, "resourceUrl" | "payTo">,
@@ -46,7 +46,7 @@ export async function signedOffer(
   });
 }
 
-/** The same for the same report, however often it is given again. */
+/** The receipt of a report: the same each time the report is returned. */
 export async function signedReceipt(
   receipt: Pick<Receipt, "resourceUrl" | "payer" | "transaction"> & { deliveredAt: number },
 ): Promise<Signed<Receipt> | null> {

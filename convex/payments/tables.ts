@@ -6,8 +6,8 @@ export const vTransfer = v.object({
   /** Lower case. */
   txHash: v.string(),
   /**
-   * Of its log among all the transaction's, from 0: unlike a log's index, which counts the whole block's, it stays when a
-   * reorganisation puts the transaction into another block.
+   * The index of its log in the transaction, from 0. Unlike a log's index in the block, it stays the same when a
+   * reorganisation moves the transaction into another block.
    */
   position: v.number(),
   /** Lower case. */
@@ -19,15 +19,15 @@ export type Transfer = Infer<typeof vTransfer>;
 
 export const transferTables = {
   /**
-   * Every USDC transfer to the platform wallet that bought something: the one place where a transfer is spent, so that
-   * what a report has taken of a transfer never becomes credits. Written by `payments/transfers` alone. Kept for ever: a
-   * row that died would open the transfer to replay.
+   * Every USDC transfer to the platform wallet that bought something. Transfers are spent only here, so that the part
+   * that a report has used never becomes credits. Written by `payments/transfers` alone. Kept for ever: a row that died
+   * would open the transfer to replay.
    */
   spentTransfers: defineTable({
     ...vTransfer.fields,
     /** The paid claim that took the price of one report out of it. */
     claimKey: v.optional(v.string()),
-    /** The deposit that credited it, or what a report left of it. */
+    /** The deposit that credited it, or the rest of it. */
     depositKey: v.optional(v.string()),
   }).index("by_transfer", ["txHash", "position"]),
 };

@@ -11,7 +11,7 @@ export const DESCRIPTION = "One market research report";
 export const NETWORK = "base";
 export const NETWORK_V2 = `eip155:${CHAIN_ID}`;
 
-/** Why a proof was refused: for programs, beside the sentence for people. The x402 names are understood by its clients. */
+/** Why a proof was refused: for programs, beside the sentence for people. x402's clients understand its names. */
 export const REASONS = [
   "invalid_payload",
   "unsupported_scheme",

@@ -15,19 +15,19 @@ import type { Transfer } from "./tables";
 
 type Place = Pick<Transfer, "txHash" | "position">;
 
-/** Whether a mined transaction is as deep in the chain as this service wants it. */
+/** Whether a mined transaction has enough confirmations. */
 export function isConfirmed({ confirmations }: { confirmations: number }): boolean {
   return confirmations >= Number(setting("CONFIRMATIONS"));
 }
 
-/** The key under which a transfer is known everywhere: `0x…:3`. */
+/** The key of a transfer: `0x…:3`. */
 export function transferKey({ txHash, position }: Place): string {
   return `${txHash.toLowerCase()}:${position}`;
 }
 
 /**
- * The ledger's key of a deposit. A key is credited once and reversed once, so a transfer that comes back after a
- * reorganisation takes a new one.
+ * The ledger's key of a deposit. A key is credited once and reversed once, so a transfer that is mined again after a
+ * reorganisation gets a new one.
  * @param crediting Counts from 1.
  */
 export function depositKey(transfer: Place, crediting: number): string {
@@ -49,7 +49,7 @@ export async function claimByKey(ctx: QueryCtx, key: string): Promise<Doc<"payme
   return getOneFrom(ctx.db, "paymentClaims", "by_key", key);
 }
 
-/** What a transfer has bought so far; `null` when nothing. */
+/** What a transfer has bought so far; `null` if nothing. */
 export async function spentTransfer(
   ctx: QueryCtx,
   { txHash, position }: Place,
@@ -60,7 +60,7 @@ export async function spentTransfer(
     .unique();
 }
 
-/** Marks what a transfer has bought. What it bought before stays; a second report or a second deposit is a bug. */
+/** Marks what a transfer has bought. Earlier marks stay; a second report or a second deposit is a bug. */
 export async function spendTransfer(
   ctx: MutationCtx,
   transfer: Transfer,
@@ -78,7 +78,7 @@ export async function spendTransfer(
   await ctx.db.patch("spentTransfers", row._id, use);
 }
 
-/** Takes a deposit's mark off a transfer that the chain has dropped: mined again, it can be credited again. */
+/** Removes a deposit's mark from a transfer that the chain has dropped: mined again, it can be credited again. */
 export async function releaseDeposit(ctx: MutationCtx, transfer: Place): Promise<void> {
   const row = await spentTransfer(ctx, transfer);
   if (row === null) return;
@@ -86,21 +86,21 @@ export async function releaseDeposit(ctx: MutationCtx, transfer: Place): Promise
   else await ctx.db.patch("spentTransfers", row._id, { depositKey: undefined });
 }
 
-/** How many transfers of one transaction are looked at for the one that a claim took. */
+/** How many transfers of one transaction are searched for the one that a claim took. */
 const MANY_TRANSFERS = 50;
 
-/** What a claim's transfer was worth beyond the price of its report. */
+/** The part of a claim's transfer beyond the price of its report. */
 export const vRest = v.object({
   /** Digits, USDC's smallest unit. */
   amount: v.string(),
-  /** `pending` until the chain was asked, `kept` while its sender is nobody's. */
+  /** `pending` until the chain was asked, `kept` while its sender has no user. */
   state: v.union(v.literal("credited"), v.literal("kept"), v.literal("pending"), v.literal("ignored")),
-  /** To the account of the wallet that has paid. */
+  /** Credits for the account of the paying wallet. */
   credits: v.union(v.number(), v.null()),
 });
 export type Rest = Infer<typeof vRest>;
 
-/** `null` where a claim has taken all of its transfer. */
+/** `null` if a claim has used its whole transfer. */
 export async function restOf(
   ctx: QueryCtx,
   { key, txHash }: Pick<Doc<"paymentClaims">, "key" | "txHash">,
@@ -137,9 +137,9 @@ export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Pro
 }
 
 /**
- * Buys a report with a transfer that was credited as a deposit before: its price goes back from the credits, in the
+ * Buys a report with a transfer that was credited as a deposit before: its price is taken from the credits, in the
  * transaction that claims it.
- * @returns `false` when the credits are another user's (unless the payer has signed), or are spent.
+ * @returns `false` if the credits are another user's (unless the payer has signed), or are spent.
  */
 export async function payFromCredits(
   ctx: MutationCtx,
@@ -149,10 +149,10 @@ export async function payFromCredits(
 ): Promise<boolean> {
   const deposit = await depositAt(ctx, transfer);
   if (deposit?.state !== "credited") return false;
-  // The ledger says whose it was, also of a deposit whose row has been made anonymous.
+  // The ledger has the user, even if the deposit's row was made anonymous.
   const owner = await depositor(ctx, depositKey(deposit, deposit.creditings));
   if (owner === null || (strength < 2 && owner !== userId)) return false;
-  // A signed payment is known before it is mined: the deposit left the report's price out from the start.
+  // A signed payment is known before it is mined: the deposit has left the report's price out from the start.
   if (deposit.lessReport === true) return true;
   const amount = creditsFor(PRICE);
   const { balance } = await standingOf(ctx, owner);

@@ -2,7 +2,7 @@ import type { Address, Hex } from "viem";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 
-/** Stored strings back to the types they were. */
+/** Stored strings, checked and typed again. */
 
 export function asAddress(text: string): Address {
   const address = checksummed(text);

@@ -11,7 +11,7 @@ const vWalletView = v.object({
   kind: vWalletKind,
   address: v.string(),
   balances: v.array(vHolding),
-  /** How many holdings are not shown because they are dust. */
+  /** How many holdings are hidden because they are dust. */
   hidden: v.number(),
   /** Of everything, dust included. */
   totalValueUsd: v.number(),
@@ -20,9 +20,9 @@ const vWalletView = v.object({
 });
 
 /**
- * The user's wallets as they are on the chain, without what they hold nothing of, and without dust unless asked for. A
- * holding whose price is not known is shown.
- * @throws AppError `unauthorized`, `rate_limited`; `upstream` when the chain does not answer.
+ * The user's wallets and their holdings on the chain, without empty ones, and without dust unless requested. A holding
+ * without a known price is shown.
+ * @throws AppError `unauthorized`, `rate_limited`; `upstream` if the chain does not answer.
  */
 export const view = action({
   args: { showDust: v.optional(v.boolean()) },

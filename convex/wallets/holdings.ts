@@ -14,12 +14,12 @@ import { asAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";
 
-/** What wallets hold and what that is worth, as the chain says it. For actions. */
+/** Holdings of wallets on the chain, and their value. For actions. */
 
 const ERC20S = SYMBOLS.filter((symbol) => TOKENS[symbol].address !== null);
 const VALUE_FEEDS = ["ETH", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
-/** The basic figures of an address: ETH and USDC as exact decimals. */
+/** ETH and USDC of an address, as exact decimals. */
 export const balanceOf = counted(async (_ctx, address: string) => {
   const { native, tokens } = await readAccount(asAddress(address), addressesOf(["USDC"]), []);
   return { eth: formatUnits(native, 18), usdc: formatUnits(tokens[0] ?? 0n, TOKENS.USDC.decimals) };
@@ -33,8 +33,8 @@ export type Portfolio = {
 };
 
 /**
- * All five tokens of an address with live prices, in one call to the chain. A token whose feed tells no live price has
- * the public tickers' or the model's; the source is told.
+ * All five tokens of an address with live prices, in one call to the chain. If a token's feed has no live price, the
+ * public tickers' or the model's is used; `source` says which.
  */
 export const portfolioOf = counted(async (ctx, address: string): Promise<Portfolio> => {
   const account = await readAccount(asAddress(address), addressesOf(ERC20S), feedAddresses(VALUE_FEEDS));
@@ -61,8 +61,8 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
 });
 
 /**
- * What an amount of a token is worth in micro-USD, as digits; `null` without a live price. For transfer limits: from the
- * feeds or the public tickers, never from the model.
+ * The value of an amount in micro-USD, as digits; `null` without a live price. For transfer limits: from the feeds or
+ * the public tickers, never from the model.
  */
 export const valueOf = counted(async (_ctx, { token, amount }: { token: Symbol; amount: string }) => {
   const { decimals, feed } = TOKENS[token];
@@ -78,7 +78,7 @@ function addressesOf(symbols: readonly Symbol[]) {
 type ValueFeed = (typeof VALUE_FEEDS)[number];
 type Shown = { price: bigint; source: PriceSource };
 
-/** The feeds' prices, and for those without one what else tells a price. */
+/** The feeds' prices; for tokens without one, the next source's. */
 async function shownPrices(
   ctx: ActionCtx,
   fed: ReadonlyMap<ValueFeed, bigint>,
@@ -105,7 +105,7 @@ async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null
   }
 }
 
-/** A price for limits where the feed tells none: only Ether's is known to the tickers. */
+/** A price for limits if the feed has none: the tickers only know Ether's. */
 async function tickerPrice(feed: ValueFeed): Promise<bigint | null> {
   if (feed !== "ETH") return null;
   const [price] = (await findPrices(["ETH"])).found;

@@ -19,7 +19,7 @@ const CHAIN_FAILED = "The chain's RPC node failed or did not answer.";
 
 const network = z.string().describe("base: Base mainnet, chain id 8453");
 
-/** Of a wallet that was asked for. */
+/** Fields of a wallet in answers. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
 
 const held = {
@@ -34,8 +34,7 @@ const create: MountedEndpoint = endpoint({
   path: "/mcp/wallet/create",
   access: "shown",
   summary: "Creates the user's basic wallet, or returns the existing one.",
-  description:
-    "One per user; repeating the call changes nothing. The private key is never answered by any endpoint.",
+  description: "One per user; repeating the call changes nothing. No endpoint ever returns the private key.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: { rate_limited: "This caller has created too many wallets." },
   example: {
@@ -75,7 +74,7 @@ const balance: MountedEndpoint = endpoint({
   returns: z.object({
     ...held,
     network,
-    otherWallet: z.object(held).nullable().describe("The user's other wallet; null where there is none"),
+    otherWallet: z.object(held).nullable().describe("The user's other wallet; null if there is none"),
     ...weakId,
   }),
   handler: async (ctx, { userId }, { named }) => {
@@ -114,7 +113,7 @@ const connect: MountedEndpoint = endpoint({
       .string()
       .optional()
       .describe(
-        "For a userId that nobody owns, where the operator has a bot: a link, good for one owner and at least a day, for the person whose wallet it is",
+        "For a userId without an owner, if the operator has a bot: a link for the person whose wallet it is; it works for one owner and at least a day",
       ),
     ...weakId,
   }),
@@ -130,9 +129,9 @@ const portfolio: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/defi/portfolio",
   summary:
-    "Balances of all tokens of the custody wallet with live prices; the wallet is created when there is none.",
+    "Balances of all tokens of the custody wallet with live prices; the wallet is created if there is none.",
   description:
-    "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` says where a price is from.",
+    "A token without a live price has `priceUsd: null` and is left out of `totalValueUsd`; `priceSource` names the source of a price.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   limit: "chain",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
@@ -185,7 +184,7 @@ const portfolio: MountedEndpoint = endpoint({
   },
 });
 
-/** The wallet of a kind; making one counts against the caller's limit. */
+/** The user's wallet of a kind; creating one counts against the caller's limit. */
 async function own(ctx: ActionCtx, userId: string, kind: WalletKind, caller: Call["caller"]) {
   return ensureWallet(ctx, { userId, kind }, async () => {
     await charge(ctx, "wallet", caller);

@@ -5,7 +5,7 @@ import { parseUnits } from "../lib/money/amounts";
 import { recipientProblem } from "./recipients";
 import { SYMBOLS } from "./tokens";
 
-/** Shapes of what moves money. Messages complete the sentence "<field> …". */
+/** Input shapes of endpoints that move money. Messages complete the sentence "<field> …". */
 
 export const swapToken = symbolOf(SYMBOLS, `must be one of ${SYMBOLS.join(", ")}`).describe(
   "One of the five tokens, in any case.",
@@ -68,13 +68,13 @@ export const acceptUnpriced = absentWhenEmpty(z.boolean("must be true or false")
     "Swap even when no price feed can say whether the quote is a fair one; otherwise such a swap is refused.",
   );
 
-/** An empty text is no absence here: whoever sends one may have meant yes. */
+/** An empty text does not count as absent here: the client may have meant yes. */
 export const dryRun = z
   .boolean("must be true or false")
   .optional()
   .transform((value) => value ?? false)
   .describe(
-    "A rehearsal: says what the order would come to, what it would cost and whether it would be refused; signs, stores and moves nothing.",
+    "A rehearsal: returns what the order would do, what it would cost and whether it would be refused; signs, stores and moves nothing.",
   );
 
 export const txHash = z

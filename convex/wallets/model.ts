@@ -23,7 +23,7 @@ export async function walletOf(
   return rowsByBoth(ctx.db.query("wallets"), "userId", userId, "kind", kind).unique();
 }
 
-/** Whose address it is, by the service's wallets first and by the addresses users have linked; `null` when nobody's. */
+/** The user of an address: by the service's wallets first, then by linked addresses; `null` if there is none. */
 export async function userIdByAddress(ctx: QueryCtx, address: string): Promise<string | null> {
   const stored = checksummed(address);
   if (stored === null) return null;
@@ -46,7 +46,7 @@ export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"
   return wallet;
 }
 
-/** Keeps a new account. */
+/** Stores a new account. */
 export async function insertWallet(
   ctx: MutationCtx,
   account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,
@@ -58,8 +58,8 @@ export async function insertWallet(
 type OwnWallet = { walletId: string; address: string; existing: boolean };
 
 /**
- * The user's wallet of a kind; made when there is none, and however many calls come at once, one key is kept. For actions.
- * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY where one has to be made.
+ * The user's wallet of a kind. If there is none, it is created; of concurrent calls, one key is kept. For actions.
+ * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY if one has to be created.
  */
 export async function ensureWallet(
   ctx: ActionCtx,

@@ -4,12 +4,12 @@ import { AppError } from "../lib/errors";
 import { FROZEN } from "../lib/security/refusals";
 import { rulesOf } from "../users/levels";
 
-/** Whether a permission still lets something be signed. Plain functions; the one rule of whoever opens a key or stores bytes. */
+/** Whether a permission is still valid. Plain functions; the one rule for opening a key and for storing bytes. */
 
 /**
- * @param isFirst What was handed out before may be offered anew after the owner's rules have changed; nothing of it moves
- * twice. While the account is frozen not even that.
- * @throws AppError `paused` while the account is frozen; `forbidden` where the owner's rules are others by now.
+ * @param isFirst Bytes that were sent before may be replaced even after the owner's rules have changed, since nothing
+ * moves twice; but not while the account is frozen.
+ * @throws AppError `paused` while the account is frozen; `forbidden` if the owner's rules have changed.
  */
 export async function livePermission(
   ctx: QueryCtx,
@@ -22,7 +22,6 @@ export async function livePermission(
   if (isFrozen) throw new AppError("paused", `${FROZEN}: nothing was signed`);
   if (isFirst && version !== row.policyVersion)
     throw new AppError("forbidden", "The owner's rules have changed since: nothing was signed");
-  if (isFirst && row.until <= now)
-    throw new AppError("upstream", "It took too long to be signed: nothing was moved");
+  if (isFirst && row.until <= now) throw new AppError("upstream", "Signing took too long: nothing was moved");
   return row;
 }

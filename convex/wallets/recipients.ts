@@ -2,7 +2,7 @@ import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
 import { BURNING, CONTRACTS, RESERVED } from "./tokens";
 
-/** To whom nothing is sent. */
+/** Addresses to which nothing is sent. */
 
 const contracts = new Set(CONTRACTS.map((address) => address.toLowerCase()));
 

@@ -12,12 +12,12 @@ export const vSymbol = literals(...SYMBOLS);
 export const vSource = literals("web", "x", "telegram");
 
 /**
- * What a limit counts: all that is moved; what leaves a user; what leaves all whose ids could be guessed, by the caller's
- * address; what is moved by `userId` alone, by a key, and by what is begun in the chat; what swaps may lose by their terms.
+ * What a limit counts: everything moved; what leaves a user; what leaves all users whose ids could be guessed, by the
+ * caller's address; what is moved by `userId` alone, by a key, and from the chat; what swaps may lose by their terms.
  */
 export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "byKey", "byChat", "lost");
 
-/** What an address holds of one token, and what that is worth. */
+/** An address's holding of one token, and its value. */
 export const vHolding = v.object({
   token: vSymbol,
   /** Exact decimal. */
@@ -39,7 +39,7 @@ export const walletTables = {
    * permits). Kept.
    */
   wallets: defineTable({
-    /** The custody module's handle; keys are found by it alone. */
+    /** The custody module's handle, by which it finds the key. */
     walletId: v.string(),
     userId: v.string(),
     kind: v.union(vWalletKind, v.literal("relayer"), v.literal("anchor")),
@@ -48,13 +48,13 @@ export const walletTables = {
     createdAt: v.number(),
     /** The nonce of the next transaction, once one was signed. */
     nextNonce: v.optional(v.number()),
-    /** Who works through this wallet's transactions: a number that counts terms. */
+    /** The current driver of this wallet's transactions: the number of its term. */
     driver: v.number(),
-    /** Until when the driver may be silent, epoch ms; 0 when none is at work. Absent until a wallet of 0.1.0 is driven again. */
+    /** Until when the driver may be silent, epoch ms; 0 if none is working. Absent on a wallet of 0.1.0 until it is driven again. */
     leaseUntil: v.optional(v.number()),
     /** On rows of 0.1.0. */
     driverUntil: v.optional(v.number()),
-    /** The permits signed in the last half hour: 32 bytes of each signature, and when it ends, epoch ms. */
+    /** The permits signed in the last half hour: 32 bytes of each signature, and its expiry, epoch ms. */
     permits: v.optional(v.array(v.object({ r: v.string(), endsAt: v.number() }))),
   })
     .index("by_userId_and_kind", ["userId", "kind"])
@@ -71,7 +71,10 @@ export const walletTables = {
     /** The network address, hashed, or `key:` and a key's id; "" for a limit of a user. */
     address: v.string(),
     measure: vMeasure,
-    /** Oldest first, at most one for each quarter of an hour: its last transfer, epoch ms, and the sum in digits, micro-USD. */
+    /**
+     * Oldest first, at most one per quarter of an hour: the time of its last transfer, epoch ms, and the sum in digits,
+     * micro-USD.
+     */
     entries: v.array(v.object({ at: v.number(), microUsd: v.string() })),
     updatedAt: v.number(),
   })
@@ -88,7 +91,7 @@ export const walletTables = {
     /** Checksummed. */
     address: v.string(),
     addedAt: v.number(),
-    /** Epoch ms: from then on it counts; absent on rows of earlier versions, which count. */
+    /** Epoch ms from which it counts; rows of earlier versions have none and count. */
     countsFrom: v.optional(v.number()),
   })
     .index("by_userId_and_address", ["userId", "address"])
@@ -103,9 +106,9 @@ export const walletTables = {
     action: literals("buy", "sell", "swap", "send", "unknown"),
     source: vSource,
     transactionId: v.optional(v.id("transactions")),
-    /** The social mention that asked for it. */
+    /** The social mention that ordered it. */
     mentionId: v.optional(v.id("mentions")),
-    /** Handle of the mutation that is told, with the mention's id, when it has ended. */
+    /** Handle of the mutation to call, with the mention's id, when it has ended. */
     onSettled: v.optional(v.string()),
     fromToken: v.optional(vSymbol),
     toToken: v.optional(vSymbol),

@@ -26,14 +26,15 @@ export const TOKENS: Record<Symbol, Token> = {
   WETH: { address: "0x4200000000000000000000000000000000000006", decimals: 18, feed: "ETH" },
 };
 
-/** How the swap provider names the chain's own coin. */
+/** The swap provider's address for the chain's own coin. */
 export const NATIVE_SENTINEL: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
 /**
- * Never a person's: money sent here is lost, or anybody's. Sources: the projects' own deployment pages; the feeds' are
- * in `prices/feeds`. 0x's settler, which changes, is looked up when something is sent.
+ * Contracts that are never a person's wallet: money sent there is lost, or anybody can take it. Sources: the projects'
+ * own deployment pages; the feeds' are in `prices/feeds`. 0x's settler, which changes, is looked up when something is
+ * sent.
  */
 export const CONTRACTS: readonly string[] = [
   ...Object.values(TOKENS).flatMap(({ address }) => (address === null ? [] : [address])),
@@ -51,25 +52,26 @@ export const CONTRACTS: readonly string[] = [
   "0x0000000071727De22E5E9d8BAf0edAc6f37da032",
   // The deterministic deployment proxy.
   "0x4e59b44847b379578588920cA78FbF26c0B4956C",
-  // USDbC, the bridged token beside USDC, and the tokens of others that many hold here: cbBTC, cbETH, wstETH, EURC, AERO.
+  // USDbC, the bridged token beside USDC, and other tokens that many people hold here: cbBTC, cbETH, wstETH, EURC,
+  // AERO.
   "0xd9aAEc86B65D86f6A7B5B1b0c42FFA531710b6CA",
   "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf",
   "0x2Ae3F1Ec7F1F5012CFEab0185bfc7aa3cf0DEc22",
   "0xc1CBa3fCea344f92D9239c08C0568f6F2F0ee452",
   "0x60a3E35Cc302bFA44Cb288Bc5a4F316Fdb1adb42",
   "0x940181a94A35A4569E4529A3CDfB74e38FD98631",
-  // USDC, USDT, DAI and WETH on Ethereum: on Base nobody is there to give anything back.
+  // USDC, USDT, DAI and WETH on Ethereum: on Base nobody can return anything from there.
   "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
   "0xdAC17F958D2ee523a2206206994597C13D831ec7",
   "0x6B175474E89094C44Da98b954EedeAC495271d0F",
   "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
 ];
 
-/** Addresses that spell what they are for: 0x…dead and its like, and f alone. */
+/** Addresses for burning: 0x…dead and similar ones, and f alone. */
 export const BURNING = /^0x(?:0*dead|(?:dead)+0*|f+)$/i;
 
 /**
- * Precompiles, and addresses that count up from zero: nobody has a key to one of them. Then the OP stack's predeploys,
+ * Precompiles, and addresses that count up from zero, to which nobody has a key; then the OP stack's predeploys,
  * 0x4200…0000 to 0x4200…07ff.
  */
 export const RESERVED = /^0x(?:0{36}[0-9a-f]{4}|420{34}0[0-7][0-9a-f]{2})$/i;

@@ -4,13 +4,13 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 
-/** Swaps and sends as trades: one row each, beside the transaction that carries it out. */
+/** Swaps and sends as trades: one row each, beside its transaction. */
 
-/** The social mention that asked for a trade, and the word it used. */
+/** The social mention that ordered a trade, and the word it used. */
 export type Mentioned = {
   mentionId: Id<"mentions">;
   action: Exclude<Doc<"trades">["action"], "unknown">;
-  /** Handle of a mutation that is called with the mention's id when the trade has ended. */
+  /** Handle of a mutation to call with the mention's id when the trade has ended. */
   onSettled: string;
 };
 
@@ -40,7 +40,7 @@ export async function openTrade(
   });
 }
 
-/** Records a mention that nobody could read as a trade: a row with the action `unknown`, never carried out. */
+/** Records a mention that nobody could read as a trade: a row with the action `unknown`, never executed. */
 export async function recordUnreadable(
   ctx: MutationCtx,
   { now, ...trade }: { userId: string; mentionId: Id<"mentions">; error: string; now: number },
@@ -49,7 +49,7 @@ export async function recordUnreadable(
   return ctx.db.insert("trades", { ...trade, ...unread, createdAt: now });
 }
 
-/** The trade that a transaction carries out, or `null`. */
+/** The trade of a transaction, or `null`. */
 export async function tradeOf(
   ctx: QueryCtx,
   transactionId: Id<"transactions">,

@@ -9,17 +9,17 @@ import { asAddress } from "./addresses";
 import { mendGap } from "./transactions/progress/replacement";
 
 /**
- * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`, a wallet's address or the payment
- * relayer's. Takes the chain's word for how far the account's nonces are, hands out again what the chain is missing, fills
- * nonces that nobody holds, drops what was signed with a nonce that nothing leads up to, and sets the account's work going.
- * Moves nothing that was not ordered; safe to repeat.
- * @throws AppError `invalid_request` when no account has this address; `upstream`, also when the chain does not say the same
- * twice, or does not know of transactions that were mined.
+ * For an operator: `npx convex run wallets/transactions:repair '{"address":"0x…"}'`, with a wallet's address or the
+ * payment relayer's. Accepts the chain's count of the account's nonces, sends again what the chain is missing, fills
+ * free nonces, drops what was signed with an unreachable nonce, and starts the account's work. Moves nothing that was
+ * not ordered; safe to repeat.
+ * @throws AppError `invalid_request` if no account has this address; `upstream`, also if the chain's answers differ, or
+ * lack transactions that were mined.
  */
 export const repair = internalAction({
   args: { address: v.string() },
   returns: v.object({
-    /** The chain's and this service's next nonce. */
+    /** The next nonces of the chain and of this service. */
     mined: v.number(),
     nextNonce: v.number(),
     handedOut: v.number(),

@@ -34,7 +34,7 @@ export const byAddress = internalQuery({
   },
 });
 
-/** Keeps a new wallet, unless the user has one of this kind already: then the new key is forgotten unused. */
+/** Stores a new wallet, unless the user has one of this kind already: then the new key is discarded unused. */
 export const adopt = internalMutation({
   args: {
     userId: v.string(),
@@ -53,10 +53,10 @@ export const adopt = internalMutation({
   },
 });
 
-/** Far more than a node keeps waiting of one address. */
+/** Far more than a node keeps pending for one address. */
 const MOST_IN_FLIGHT = 100;
 
-/** What the wallet's signed swaps that have not ended sell of a token, as digits in its smallest unit. */
+/** How much of a token the wallet's open signed swaps sell, as digits in its smallest unit. */
 export const inFlight = internalQuery({
   args: { walletId: v.string(), token: vSymbol },
   returns: v.string(),

@@ -1,19 +1,16 @@
 import * as z from "zod";
 import { guessableWarning } from "../lib/records/ids";
 
-/** What every answer about a wallet carries whose `userId` could be guessed. */
+/** Fields of every answer about a wallet whose `userId` could be guessed. */
 export const weakId = {
-  warning: z.string().optional().describe("What the caller should know: the userId could be guessed"),
-  suggestedUserId: z
-    .string()
-    .optional()
-    .describe("Beside a warning: a random userId, which nobody has and which a new wallet could have"),
+  warning: z.string().optional().describe("A warning: the userId could be guessed"),
+  suggestedUserId: z.string().optional().describe("With a warning: an unused random userId for a new wallet"),
 };
 
 /**
- * These fields for a `userId`; none for one that nobody guesses.
+ * These fields for a `userId`; none for a strong one.
  * @param userId As the caller names it.
- * @param key An idempotency key: a repeat has to have the same answer, and a suggestion is another one each time.
+ * @param key An idempotency key: a repeat gets the same answer, so it cannot contain a new suggestion.
  */
 export function warned(
   userId: string | undefined,

@@ -95,7 +95,7 @@ test("swaps that may lose much cannot carry off more than the limit, whatever th
   expect([third.status, third.body.error]).toEqual([
     400,
     expect.stringMatching(
-      /^This swap, which by its terms may lose 2\d\d(\.\d+)? USD, would pass the limit of 500 USD/,
+      /^This swap, whose terms let it lose 2\d\d(\.\d+)? USD, would pass the limit of 500 USD/,
     ),
   ]);
   const unpriced = await swap({ amount: "501000000", acceptUnpriced: true });

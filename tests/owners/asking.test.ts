@@ -30,7 +30,7 @@ test("three questions are open at most, and ten are asked in a day", async ({ ap
   const fourth = await ask();
   expect([fourth.status, fourth.error]).toEqual([
     429,
-    expect.stringContaining("What the owner is asked at a time"),
+    expect.stringContaining("The limit of open questions to the owner"),
   ]);
   // They end by themselves, in ten minutes.
   for (let times = 0; times < 2; times++) {
@@ -43,7 +43,7 @@ test("three questions are open at most, and ten are asked in a day", async ({ ap
   const eleventh = await ask();
   expect([eleventh.status, eleventh.error]).toEqual([
     429,
-    expect.stringContaining("What the owner is asked in a day"),
+    expect.stringContaining("The daily limit of questions to the owner"),
   ]);
   expect(await app.rows("approvals")).toHaveLength(10);
   // Of the owner's own doing there is no such end.

@@ -123,7 +123,7 @@ describe("a transfer that reaches the deposit webhook", () => {
       expect((await webhook(app, txHash)).body).toMatchObject({
         credited: [],
         ignored: [
-          { txHash, reason: expect.stringContaining("what a report has left of it is credited once") },
+          { txHash, reason: expect.stringContaining("the rest that no report has used is credited once") },
         ],
       });
       hashes.push(txHash);

@@ -73,7 +73,7 @@ describe("whoever looks without paying", () => {
       const none = await preview(query);
       expect([none.status, none.body["error"]]).toEqual([
         404,
-        `There is no report on ${named} to preview yet. A paid one is written when it is bought, and nothing is paid for a token that no source knows`,
+        `There is no report on ${named} to preview yet. A paid report is written when it is bought; a token that no source knows cannot be bought`,
       ]);
     }
     expect((await preview("&token=%00")).status).toBe(400);

@@ -266,10 +266,7 @@ describe("what a payment costs the relayer", () => {
       500n * GWEI,
       "The network fee is far above the usual, and above what this service pays: nothing was signed",
     ],
-    [
-      15n * GWEI,
-      "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
-    ],
+    [15n * GWEI, "The network fee is too high at the moment to execute a signed payment: nothing was moved"],
   ] as const)(
     "is never more than it brings: at a base fee of %s wei nothing is carried out",
     async ([fee, error], { app }) => {

@@ -23,15 +23,15 @@ import {
 } from "./model";
 import { vSeenIn } from "./tables";
 
-/** Checks of the transactions that webhooks have named: the chain is asked, and the deposits are brought into line with it. */
+/** Checks of the transactions that webhooks have named: brings the deposits into line with the chain. */
 
 const DUE_BATCH = 50;
-/** So many transfers of one transaction are looked at or taken back in one step. */
+/** How many transfers of one transaction are processed or reversed in one step. */
 const MOVED_TOGETHER = 50;
 
 const vSought = v.object({ ...vCheck.fields, txHash: v.string(), seenIn: v.optional(vSeenIn) });
 
-/** What is left to look for, of the checks given: those that were not overtaken, and where they were seen last. */
+/** The transactions that the given checks still have to look up, without overtaken checks, and where they were last seen. */
 export const sought = internalQuery({
   args: { checks: v.array(vCheck) },
   returns: v.array(vSought),
@@ -51,10 +51,10 @@ export const sought = internalQuery({
 });
 
 /**
- * Brings a transaction's deposits into line with the chain, a piece at a time: takes back what is no longer in it, keeps
- * what is new, credits what is confirmed. Repeating it changes nothing.
- * @param next Where the piece before has left off; absent for the first one.
- * @returns Where this one has left off: call it again with that, until it is `null`.
+ * Brings a transaction's deposits into line with the chain, a part at a time: reverses those that are no longer in it,
+ * stores new ones, credits confirmed ones. Repeating it changes nothing.
+ * @param next Where the previous part ended; absent for the first one.
+ * @returns Where this part ended: call it again with that, until it is `null`.
  */
 export const reconcile = internalMutation({
   args: { ...vCheck.fields, finding: vFinding, next: v.optional(v.number()) },
@@ -63,7 +63,7 @@ export const reconcile = internalMutation({
     const hint = await current(ctx, check);
     if (hint === null) return null;
     const transfers = finding.kind === "mined" ? finding.transfers : [];
-    // First of all what is gone: nothing is ever credited twice, even for a moment.
+    // Reversals come first: nothing is ever credited twice, even for a moment.
     if (next === 0 && !(await takeBack(ctx, hint.txHash, transfers))) return 0;
     if (finding.kind === "mined") {
       const end = next + MOVED_TOGETHER;
@@ -78,7 +78,7 @@ export const reconcile = internalMutation({
   },
 });
 
-/** Takes back some of the deposits that the chain no longer has. @returns Whether that were all. */
+/** Reverses some of the deposits that the chain no longer has. @returns Whether these were all. */
 async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["transfers"]): Promise<boolean> {
   const inChain = new Map(transfers.map((transfer) => [transfer.position, transfer]));
   const gone = (await depositsOf(ctx, txHash)).filter((row) => {
@@ -89,7 +89,7 @@ async function takeBack(ctx: MutationCtx, txHash: string, transfers: Mined["tran
   return gone.length <= MOVED_TOGETHER;
 }
 
-/** The chain could not be asked, or did not say: another look later. */
+/** The chain could not be reached, or had no answer: checks again later. */
 export const postpone = change({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
   for (const check of checks) {
     const hint = await current(ctx, check);
@@ -99,7 +99,7 @@ export const postpone = change({ checks: v.array(vCheck) }, async (ctx, { checks
   }
 });
 
-/** Starts every check that is due, and again those that died. */
+/** Starts every check that is due, and lost ones again. */
 export const checkDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("depositHints"), "nextCheckAt", now).take(DUE_BATCH);
@@ -110,13 +110,13 @@ export const checkDue = dueWork(async (ctx) => {
     await ctx.scheduler.runAfter(0, internal.payments.deposits.checks.checkDue, {});
 });
 
-/** What a check is about; `null` when it was overtaken. */
+/** The hint of a check; `null` if the check was overtaken. */
 async function current(ctx: QueryCtx, { hintId, attempt }: Check): Promise<Doc<"depositHints"> | null> {
   const hint = await ctx.db.get("depositHints", hintId);
   return hint?.attempt === attempt ? hint : null;
 }
 
-/** The deposit of a transfer, as it is in its block now. */
+/** The deposit of a transfer, with its current block. */
 async function keep(
   ctx: MutationCtx,
   txHash: string,

@@ -8,11 +8,11 @@ import { sightTransfers, type Sighting } from "../../providers/chain/transfers";
 import { asAddress, asHex } from "../../wallets/addresses";
 import { vCheck, type Check, type Finding } from "./model";
 
-/** Where the chain is asked about transactions that webhooks have named. */
+/** Looks up transactions on the chain that webhooks have named. */
 
 /**
- * Asks the chain about transactions that webhooks have named, and puts down what it says. What it does not say now is
- * asked again later; nothing here is lost with this action.
+ * Looks up transactions on the chain that webhooks have named, and stores the result. Transactions without a result are
+ * looked up again later; nothing is lost with this action.
  */
 export const check = providerAction({ checks: v.array(vCheck) }, async (ctx, { checks }) => {
   const sought = await ctx.runQuery(internal.payments.deposits.checks.sought, { checks });
@@ -57,7 +57,7 @@ function findingOf(sighting: Sighting | undefined, head: number) {
   if (sighting.kind === "absent") return sighting;
   return {
     ...sighting,
-    // The block it is in is the first. A node that lags may not know of it yet.
+    // Its own block is the first confirmation; a lagging node may not know it yet.
     confirmations: Math.max(head - sighting.blockNumber, 0) + 1,
     transfers: sighting.transfers.map(({ amount, ...rest }) => ({ ...rest, amount: amount.toString() })),
   };

@@ -9,13 +9,13 @@ import { formatUnits } from "../../lib/money/amounts";
 import { depositsOf, hintOf, nameTransaction, SPENT, startChecks, worthOf, type Check } from "./model";
 import { vDepositAnswer } from "./stored";
 
-/** What webhooks name, and how they are answered. */
+/** Hints from webhooks, and their answers. */
 
 /**
- * Keeps what a webhook names, and starts a check of all that is not settled yet. A settled one is asked about again when
- * the chain is said to have dropped it, or when it has brought nothing.
- * @throws AppError `rate_limited` when a caller who need not sign names too much that was never named before: each costs
- * a row and questions to the chain.
+ * Stores the transactions that a webhook names, and starts a check of all that are not settled. A settled one is
+ * checked again if the chain is said to have dropped it, or if it has brought nothing.
+ * @throws AppError `rate_limited` if a caller without signatures names too many new transactions: each costs a row and
+ * questions to the chain.
  */
 export const receive = change(
   { hints: v.array(v.object({ txHash: v.string(), removed: v.boolean() })), caller: vCaller },
@@ -34,13 +34,10 @@ export const receive = change(
   },
 );
 
-/** `unsettled`: some of it is being asked at this moment. */
+/** `unsettled`: some of the checks are running. */
 export type DepositAnswer = Infer<typeof vDepositAnswer>;
 
-/**
- * How the named transactions stand, with all their transfers: the same answer for whoever names them first and for whoever
- * repeats it.
- */
+/** The state of the named transactions, with all their transfers: the same answer for the first call and for repeats. */
 export const stand = internalQuery({
   args: { hints: v.array(v.object({ txHash: v.string(), logIndex: v.optional(v.number()) })) },
   returns: vDepositAnswer,
@@ -96,5 +93,5 @@ async function unmatchedReason(ctx: QueryCtx, row: Doc<"deposits">): Promise<str
   if (!lessReport) return "unmatched: it is credited once its sending address is linked";
   return credits === 0
     ? SPENT
-    : "unmatched: what a report has left of it is credited once its sending address is linked";
+    : "unmatched: the rest that no report has used is credited once its sending address is linked";
 }

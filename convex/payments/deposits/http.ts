@@ -12,7 +12,7 @@ import type { DepositAnswer } from "./hints";
 import { answerShape, depositPayload, type DepositHint } from "./payloads";
 import { isSigned } from "./signatures";
 
-/** Between two looks at the rows. */
+/** Pause between two reads of the rows. */
 const ROW_PAUSE_MS = 50;
 
 const SIGNATURES = {
@@ -61,14 +61,14 @@ const deposit: MountedEndpoint = endpoint({
   },
 });
 
-/** @throws AppError `unauthorized` when a secret is configured and the request is not signed with it. */
+/** @throws AppError `unauthorized` if a secret is configured and the request is not signed with it. */
 function requireSignature({ header }: RequestHead, body: string): void {
   const secret = optional("DEPOSIT_WEBHOOK_SECRET");
   if (secret === undefined || isSigned(header, body, secret, Date.now())) return;
   throw new AppError("unauthorized", "The webhook's signature is missing or wrong");
 }
 
-/** Waits as long as a provider may be kept waiting; what is not settled by then is settled in the background. */
+/** Waits as long as providers accept; the rest is settled in the background. */
 async function awaitAnswer(
   ctx: ActionCtx,
   hints: readonly DepositHint[],
@@ -89,7 +89,7 @@ async function awaitAnswer(
   return answer;
 }
 
-/** One hint per transaction: the chain is asked for whole transactions. */
+/** One hint per transaction: whole transactions are looked up. */
 function byTransaction(hints: readonly DepositHint[]): { txHash: string; removed: boolean }[] {
   const removals = new Map<string, boolean>();
   for (const { txHash, removed } of hints) {

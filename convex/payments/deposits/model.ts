@@ -24,50 +24,50 @@ import {
 import { vMovedTransfer, vSeenIn } from "./tables";
 
 /**
- * What webhooks have named, what the chain says of it, and whom a confirmed transfer credits; `states.md` draws the states of
- * both. Each function is one step of its caller's transaction. A settled hint with deposits is re-read twice, since the newest
- * blocks can still be replaced.
+ * Transactions that webhooks have named, the chain's answers about them, and the users that confirmed transfers credit;
+ * `states.md` draws the states of both. Each function is one step of its caller's transaction. A settled hint with
+ * deposits is checked twice more, since the newest blocks can still be replaced.
  */
 
 /** More transfers than a transaction can hold. */
 const ALL_TRANSFERS = 2_000;
 
-/** So many deposits of one address are credited at a time. */
+/** How many deposits of one address are credited at once. */
 export const CREDIT_BATCH = 50;
 
 /** How many transactions one round trip to the chain asks for. */
 const CHECKED_TOGETHER = 25;
 
-/** A check that was silent for this long has died. */
+/** A check that is silent for this long was lost. */
 export const CHECK_LEASE_MS = MINUTE;
 
-/** A transaction that the chain does not know for this long never was one. Naming it again asks again. */
+/** A transaction that the chain has not known for this long does not exist. Naming it again starts a new check. */
 const GIVE_UP_AFTER_MS = DAY;
 
-/** The same for one that anybody may have made up: no webhook is signed, and the chain has never shown it. */
+/** The same for one that anybody may have invented: webhooks are unsigned, and the chain has never shown it. */
 const GIVE_UP_UNSIGNED_AFTER_MS = 15 * MINUTE;
 
-/** Until the next look at one that is not settled: 2 s, 4 s, … 1 h. */
+/** The wait before an unsettled transaction is checked again: 2 s, 4 s, … 1 h. */
 export function waitDelay(checks: number): number {
   return Math.min(2 * SECOND * 2 ** Math.min(checks, 12), HOUR);
 }
 
-/** When a settled one is read again: a minute and five minutes after it was settled. */
+/** When a settled one is checked again: one and five minutes after it was settled. */
 export function nextRecheck(now: number, checks: number): number {
   if (checks === 0) return now + MINUTE;
   return checks === 1 ? now + 4 * MINUTE : NEVER;
 }
 
-/** When an unmatched deposit looks for its user again: every five minutes, then ever more seldom, down to daily. */
+/** When to look for the user of an unmatched deposit again: every five minutes, then less and less often, down to daily. */
 export function nextMatch(now: number, seenAt: number): number {
   return now + Math.min(Math.max(now - seenAt, 5 * MINUTE), DAY);
 }
 
-/** A check that was started; only the latest of a hint counts. */
+/** A check that was started; only a hint's latest one counts. */
 export const vCheck = v.object({ hintId: v.id("depositHints"), attempt: v.number() });
 export type Check = Infer<typeof vCheck>;
 
-/** What the chain says of a transaction. */
+/** The chain's answer about a transaction. */
 export const vFinding = v.union(
   v.object({ kind: v.literal("absent") }),
   v.object({
@@ -89,30 +89,27 @@ export async function depositsOf(ctx: QueryCtx, txHash: string): Promise<Doc<"de
     .take(ALL_TRANSFERS);
 }
 
-/** What is known of a transaction that a webhook named, or `null`. */
+/** The hint of a transaction that a webhook named, or `null`. */
 export async function hintOf(ctx: QueryCtx, txHash: string): Promise<Doc<"depositHints"> | null> {
   return getOneFrom(ctx.db, "depositHints", "by_txHash", txHash);
 }
 
-/**
- * Whether to ask the chain about a transaction that is named again.
- * @param removed It is said that the chain has dropped it.
- */
+/** Whether to look up a transaction that is named again. @param removed The webhook says that the chain has dropped it. */
 async function wantsCheck(
   ctx: QueryCtx,
   row: Doc<"depositHints">,
   removed: boolean,
   now: number,
 ): Promise<boolean> {
-  // A check that is under way answers everybody who asks.
+  // A running check answers every caller.
   if (row.state === "checking" && row.nextCheckAt > now) return false;
   if (row.state !== "settled" || removed) return true;
   return (await depositsOf(ctx, row.txHash)).every(({ state }) => state === "reversed");
 }
 
 /**
- * Keeps a transaction that was named, and begins a check of what is not settled of it, for `startChecks`.
- * @param removed It is said that the chain has dropped it.
+ * Stores a named transaction and, unless it is settled, begins a check for `startChecks`.
+ * @param removed The webhook says that the chain has dropped it.
  */
 export async function nameTransaction(
   ctx: MutationCtx,
@@ -130,7 +127,7 @@ export async function nameTransaction(
   return { isNew: false, check: await beginCheck(ctx, row, { ...checking, ...reopened }) };
 }
 
-/** Has what a report leaves of its payment credited: it is a deposit, whether or not a webhook tells of it. */
+/** Credits the rest of a payment beyond its report as a deposit, whether or not a webhook names it. */
 export async function nameRest(
   ctx: MutationCtx,
   { txHash, amount }: { txHash: string; amount: string },
@@ -140,7 +137,7 @@ export async function nameRest(
   if (check !== null) await startChecks(ctx, [check], 0);
 }
 
-/** Overtakes whatever check of a hint is under way, for `startChecks`. */
+/** Begins a new check of a hint, for `startChecks`; a running one is overtaken. */
 export async function beginCheck(
   ctx: MutationCtx,
   { _id, attempt = 0 }: Doc<"depositHints">,
@@ -150,7 +147,7 @@ export async function beginCheck(
   return { hintId: _id, attempt: attempt + 1 };
 }
 
-/** Has the chain asked, after a while, in as few round trips as it allows. */
+/** Schedules checks after a delay, in as few round trips as possible. */
 export async function startChecks(
   ctx: MutationCtx,
   checks: readonly Check[],
@@ -162,7 +159,7 @@ export async function startChecks(
   }
 }
 
-/** Ends a check whose deposits are in line with the chain: settled, or to be looked at again. */
+/** Ends a check whose deposits are in line with the chain: the hint is settled, or checked again later. */
 export async function endCheck(ctx: MutationCtx, hint: Doc<"depositHints">, finding: Finding): Promise<void> {
   if (finding.kind === "absent") {
     const waited = Date.now() - hint.openedAt;
@@ -177,7 +174,7 @@ export async function endCheck(ctx: MutationCtx, hint: Doc<"depositHints">, find
   await settleHint(ctx, hint, undefined);
 }
 
-/** How long the chain is asked for a transaction that it does not know, in ms. */
+/** How long an unknown transaction is looked up, in ms. */
 async function patienceFor(ctx: QueryCtx, { txHash }: Doc<"depositHints">): Promise<number> {
   const trusted = optional("DEPOSIT_WEBHOOK_SECRET") !== undefined;
   return trusted || (await depositsOf(ctx, txHash)).length > 0 ? GIVE_UP_AFTER_MS : GIVE_UP_UNSIGNED_AFTER_MS;
@@ -193,7 +190,7 @@ async function settleHint(
   await ctx.db.patch("depositHints", hint._id, { state: "settled", reason, checks, nextCheckAt });
 }
 
-/** Looks again later; soon by itself, else by the cron, which also takes over when that gets lost. */
+/** Schedules the next check: soon by itself, later by the cron, which also takes over lost ones. */
 export async function waitOn(ctx: MutationCtx, hint: Doc<"depositHints">): Promise<void> {
   const now = Date.now();
   const [checks, openedAt] = hint.state === "settled" ? [0, now] : [hint.checks, hint.openedAt];
@@ -208,8 +205,8 @@ export async function waitOn(ctx: MutationCtx, hint: Doc<"depositHints">): Promi
 }
 
 /**
- * Credits a confirmed deposit to whom its sending address belongs; keeps it as unmatched when that is nobody, and
- * ignores it when a report has used it up or it is worth less than a credit.
+ * Credits a confirmed deposit to the user of its sending address. Without a user it is kept as unmatched; it is ignored
+ * if a report has used it up or it is worth less than a credit.
  */
 export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
   if (creditsFor(BigInt(row.amount)) === 0) return ignore(ctx, row, "it is worth less than one credit");
@@ -220,9 +217,9 @@ export async function settleDeposit(ctx: MutationCtx, row: Doc<"deposits">): Pro
 }
 
 /**
- * Credits what came from an address before anybody was known by it.
+ * Credits deposits from an address that had no user before.
  * @param address In any case.
- * @returns How many deposits were taken up; `CREDIT_BATCH` when there may be more.
+ * @returns How many deposits were processed; `CREDIT_BATCH` if there may be more.
  */
 export async function creditUnmatched(ctx: MutationCtx, address: string, userId: string): Promise<number> {
   const rows = await rowsByBoth(
@@ -236,7 +233,7 @@ export async function creditUnmatched(ctx: MutationCtx, address: string, userId:
   return rows.length;
 }
 
-/** Takes a deposit back that the chain has dropped, with the credits it brought. */
+/** Reverses a deposit that the chain has dropped, with its credits. */
 export async function revertDeposit(ctx: MutationCtx, row: Doc<"deposits">): Promise<void> {
   if (row.state === "credited") {
     await reverseDeposit(ctx, { key: depositKey(row, row.creditings) });
@@ -267,7 +264,7 @@ async function credit(ctx: MutationCtx, row: Doc<"deposits">, userId: string): P
 /** The reason shown for a deposit that a report has used up. */
 export const SPENT = "it was spent on a report";
 
-/** What a deposit is worth beside a report that it has paid for. */
+/** The value of a deposit after the price of the report that it has paid for. */
 export async function worthOf(
   ctx: QueryCtx,
   row: Doc<"deposits">,
@@ -282,9 +279,9 @@ async function ignore(ctx: MutationCtx, row: Doc<"deposits">, reason: string): P
 }
 
 /**
- * Whether a report still takes its price out of a transfer: one that was paid out of the credits, before the chain
- * dropped the transfer and mined it again, does not. A signed payment is known by its nonce from before it is handed to
- * the chain, so that this holds also when its transfer is seen here first.
+ * Whether a report still takes its price out of a transfer. Not if the report was paid out of credits before the chain
+ * dropped the transfer and mined it again. A signed payment's nonce is known before it is sent to the chain, so this
+ * also works if the transfer is seen here first.
  */
 async function owesReport(ctx: QueryCtx, row: Doc<"deposits">): Promise<boolean> {
   if (await isWritten(ctx, reportKey(row))) return false;

@@ -6,7 +6,7 @@ import { rowsDue } from "../../lib/records/rows";
 import { userIdByAddress } from "../../wallets/model";
 import { CREDIT_BATCH, creditUnmatched, settleDeposit } from "./model";
 
-/** Whose unmatched deposits are. */
+/** Finds the users of unmatched deposits. */
 
 /** Looks for the users of unmatched deposits. */
 export const matchDue = dueWork(async (ctx) => {
@@ -17,7 +17,7 @@ export const matchDue = dueWork(async (ctx) => {
   }
 });
 
-/** Credits what came from an address before it was linked. To be scheduled by whoever links it. */
+/** Credits deposits from before an address was linked. Scheduled when an address is linked. */
 export const creditAddress = change({ address: v.string() }, async (ctx, { address }) => {
   const userId = await userIdByAddress(ctx, address);
   if (userId === null) return;

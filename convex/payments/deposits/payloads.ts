@@ -2,8 +2,8 @@ import * as z from "zod";
 import { jsonSchemaOf } from "../../lib/http/jsonSchema";
 
 /**
- * What providers say about transfers, brought to one form. Only the transactions' hashes are believed, and those only
- * as a reason to ask the chain: amounts, senders and receivers of a payload are not even read. Pure.
+ * Payloads of webhook providers, in one form. Only the hashes are used, and only as a reason to ask the chain: amounts,
+ * senders and receivers of a payload are not even read. Pure.
  */
 
 export type DepositHint = {
@@ -14,7 +14,7 @@ export type DepositHint = {
   removed: boolean;
 };
 
-/** How a webhook is answered. */
+/** The answer to a webhook. */
 export const answerShape = z.object({
   credited: z.array(
     z.object({
@@ -24,7 +24,7 @@ export const answerShape = z.object({
       credits: z.int(),
     }),
   ),
-  pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; the check goes on"),
+  pending: z.array(z.object({ txHash: z.string() })).describe("Not settled yet; the check continues"),
   ignored: z.array(z.object({ txHash: z.string(), reason: z.string() })).describe("Credits nothing"),
 });
 
@@ -78,7 +78,7 @@ const alchemy = z
       .filter(({ category }) => category == null || /^(?:token|erc20)$/i.test(category))
       .map(({ hash, log }) => hint(hash, log?.logIndex, log?.removed)),
   )
-  .describe("Alchemy's Address Activity; other categories than token and erc20 are passed over.");
+  .describe("Alchemy's Address Activity; categories other than token and erc20 are ignored.");
 
 /** `onchain.activity.detected`. */
 const cdpEvent = z
@@ -104,8 +104,8 @@ const streamed = z.object({
 });
 
 /**
- * A stream's batch. Its `data` is whatever the stream's filter returns, so every object in it that names a transaction
- * counts, at any depth. When the batch replaces dropped blocks, all it names is to be asked again.
+ * A stream's batch. The stream's filter decides the form of `data`, so every object in it that names a transaction
+ * counts, at any depth. If the batch replaces dropped blocks, everything it names is checked again.
  */
 const quickNode = z
   .object({
@@ -118,7 +118,7 @@ const quickNode = z
   })
   .describe("QuickNode Streams: every object in `data` that names a transaction counts, at any depth.");
 
-/** The body of the deposit webhook, in any of the known forms; its output is what it names, without repetitions. */
+/** The body of the deposit webhook, in any of the known forms; its output is the named transactions, without repetitions. */
 export const depositPayload = z
   .looseObject({ event: z.unknown(), transaction_hash: z.unknown(), data: z.unknown() })
   .partial()
@@ -127,7 +127,7 @@ export const depositPayload = z
     const hints = parsed.success ? distinct(parsed.data) : [];
     if (!parsed.success) {
       for (const { message, path, input } of parsed.error.issues) {
-        // What is not there is null: without an input the issue would get the whole body's.
+        // A missing field is null: without an input, the issue would get the whole body.
         context.addIssue({ code: "custom", message, path: [...path], input: input ?? null });
       }
     }
@@ -157,7 +157,7 @@ function isLogIndex(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Told by the one field that sets a form apart. */
+/** Recognises a form by the one field that only it has. */
 function shapeOf(body: Record<string, unknown>): z.ZodType<DepositHint[]> {
   if (body.event !== undefined) return alchemy;
   if (body.transaction_hash !== undefined) return cdpEvent;
@@ -166,7 +166,7 @@ function shapeOf(body: Record<string, unknown>): z.ZodType<DepositHint[]> {
   return plain;
 }
 
-/** One per transfer; a removal among repetitions wins, since it is the one that needs another look. */
+/** One hint per transfer; a removal wins, because it needs another check. */
 function distinct(hints: readonly DepositHint[]): DepositHint[] {
   const byTransfer = new Map<string, DepositHint>();
   for (const one of hints) {

@@ -4,16 +4,15 @@ import { MINUTE, SECOND } from "../../lib/time";
 
 /** Signatures of deposit webhooks: HMAC-SHA256 under one shared secret, in each provider's own form. Pure. */
 
-/** A header's value, whatever the case of its name; `null` when it was not sent. */
+/** A header's value, with its name in any case; `null` if it was not sent. */
 type Header = (name: string) => string | null;
 
 /** How old, or how far ahead of our clock, a dated signature may be. */
 const TOLERANCE_MS = 5 * MINUTE;
 
 /**
- * Whether a webhook carries a valid signature of a form we know:
- * `X-Alchemy-Signature` and `X-Webhook-Signature` over the body; `X-QN-Signature` over nonce, timestamp and body;
- * `X-Hook0-Signature` (v0) over timestamp, a dot and the body.
+ * Whether a webhook has a valid signature in a known form: `X-Alchemy-Signature` and `X-Webhook-Signature` over the
+ * body; `X-QN-Signature` over nonce, timestamp and body; `X-Hook0-Signature` (v0) over timestamp, a dot and the body.
  * @param body The raw body, as it was sent.
  */
 export function isSigned(header: Header, body: string, secret: string, now: number): boolean {

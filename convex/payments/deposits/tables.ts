@@ -5,33 +5,33 @@ import { due, ofUser, type RecordsOf } from "../../lib/records/records";
 import { NEVER } from "../../lib/time";
 
 const vDepositState = v.union(
-  /** Seen in the chain, with too few confirmations. */
+  /** Seen on the chain, with too few confirmations. */
   v.literal("pending"),
   /** Its credits are on the user's ledger. */
   v.literal("credited"),
-  /** Confirmed, but nobody is known by the sending address yet. */
+  /** Confirmed, but its sending address has no user yet. */
   v.literal("unmatched"),
-  /** The chain has dropped it; credits it had brought are taken back. It begins anew when it is mined again. */
+  /** The chain has dropped it, and its credits are reversed. It starts again when it is mined again. */
   v.literal("reversed"),
-  /** Brings no credits, for the row's reason. */
+  /** Brings no credits, for the reason on the row. */
   v.literal("ignored"),
 );
 
 const vHintState = v.union(
-  /** A question to the chain is under way. */
+  /** A check is running. */
   v.literal("checking"),
-  /** The chain has not said enough yet, or could not be asked. */
+  /** The chain has no answer yet, or could not be reached. */
   v.literal("waiting"),
   /** All its transfers are settled, or it has none for the reason on the row. */
   v.literal("settled"),
 );
 
-/** A transfer of USDC to the platform wallet, as the chain has it. */
+/** A transfer of USDC to the platform wallet, as it is on the chain. */
 export const vMovedTransfer = v.object({
   ...vTransfer.omit("txHash").fields,
-  /** Of its log among those of the block it was last seen in: what indexers call it. */
+  /** The index of its log in the block it was last seen in, which indexers use. */
   logIndex: v.number(),
-  /** The nonce of the signed payment (EIP-3009) that it carried out. */
+  /** The nonce of the signed payment (EIP-3009) that it executed. */
   authorization: v.optional(v.string()),
 });
 
@@ -49,7 +49,7 @@ export const depositTables = {
     state: vHintState,
     /** Why a settled transaction has no deposit. */
     reason: v.optional(v.string()),
-    /** Counts the checks that were started: the word of an earlier one is dropped. Absent on rows of 0.1.0. */
+    /** Counts the checks that were started: results of an earlier one are dropped. Absent on rows of 0.1.0. */
     attempt: v.optional(v.number()),
     /** On rows of 0.1.0. */
     turn: v.optional(v.number()),
@@ -57,7 +57,7 @@ export const depositTables = {
     checks: v.number(),
     /** When it began to wait. */
     openedAt: v.number(),
-    /** When the cron looks after it: the next check, or the moment a running one counts as lost; else `NEVER`. */
+    /** When the cron handles it: the next check, or the moment a running one counts as lost; otherwise `NEVER`. */
     nextCheckAt: v.number(),
   })
     .index("by_txHash", ["txHash"])
@@ -73,16 +73,16 @@ export const depositTables = {
     state: vDepositState,
     /** Why it is ignored. */
     reason: v.optional(v.string()),
-    /** Whom it was credited to; taken off when they delete their data, as the ledger knows it too. */
+    /** The user it was credited to; removed when they delete their data, because the ledger has it too. */
     userId: v.optional(v.string()),
-    /** The price of a report was left out of its credits. */
+    /** Whether the price of a report was left out of its credits. */
     lessReport: v.optional(v.boolean()),
-    /** Whole credits it brought. */
+    /** The whole credits it brought. */
     credits: v.optional(v.number()),
-    /** How often it was credited: more than once only when the chain had dropped it in between. */
+    /** How often it was credited: more than once only if the chain dropped it in between. */
     creditings: v.number(),
     seenAt: v.number(),
-    /** When an unmatched one looks for its user again; else `NEVER`. */
+    /** When to look for the user of an unmatched one again; otherwise `NEVER`. */
     nextMatchAt: v.number(),
   })
     .index("by_transfer", ["txHash", "position"])
@@ -95,7 +95,7 @@ export const depositRecords: RecordsOf<typeof depositTables> = {
   depositHints: {
     keep: {
       days: 30,
-      why: "the chain has said all about it; its deposits are kept, and naming it again asks anew",
+      why: "it is settled; its deposits are kept, and naming it again starts a new check",
       aged: (rows, before) =>
         rows.withIndex("by_nextCheckAt", (q) => q.eq("nextCheckAt", NEVER).lt("_creationTime", before)),
       ended: ({ state }) => state === "settled",
@@ -108,7 +108,7 @@ export const depositRecords: RecordsOf<typeof depositTables> = {
     ownedBy: {
       rows: ofUser("by_userId"),
       section: "deposits",
-      // A transfer without its row could be credited again; the ledger knows whom it was credited to.
+      // A transfer without its row could be credited again; the ledger has the user it was credited to.
       onDeletion: { anonymise: (db, { _id }) => db.patch("deposits", _id, { userId: undefined }) },
     },
     final: { field: "state", states: ["credited"] },

@@ -21,11 +21,11 @@ import { PRICE, PRICE_SHOWN, refusal, type Reason, type Refusal } from "../terms
 import type { Transfer } from "../tables";
 import type { Authorization } from "./tables";
 
-/** Whether a signed payment can be carried out now. For actions. */
+/** Checks whether a signed payment can be executed now. For actions. */
 
 /** A settlement takes a moment to be mined, in seconds. */
 const REMAINING_SECONDS = 6n;
-/** What a contract wallet may spend of the relayer's gas on checking its own signature. */
+/** The most of the relayer's gas that a contract wallet may spend on checking its own signature. */
 const MAX_GAS = 300_000n;
 /** How much of a payment the network may take, in percent. */
 const SHARE_PERCENT = 75n;
@@ -41,7 +41,7 @@ export const TOO_LATE = "invalid_exact_evm_payload_authorization_valid_before";
 const EXPIRED = [TOO_LATE, "The authorization has expired"] as const;
 const SHORT = ["insufficient_funds", "The payer holds less USDC than the authorization is for"] as const;
 
-/** What can be told from the authorization alone; `null` when that is in order. */
+/** Why an authorization is refused by its own terms; `null` if they are in order. */
 export function refusalOfTerms(
   { to, value, validAfter, validBefore, signature }: Authorization,
   payTo: string,
@@ -90,10 +90,10 @@ export type Feasible =
   | Refusal;
 
 /**
- * Asks the chain whether the payment would go through: the simulation covers the signature, the nonce, the window, the
- * balance, a pause and a blacklist together.
- * @param relayer Who pays the gas; `null` when a facilitator does.
- * @throws AppError `upstream`; `internal` when the relayer cannot pay the gas.
+ * Simulates the payment on the chain: this checks the signature, the nonce, the window, the balance, a pause and a
+ * blacklist together.
+ * @param relayer The account that pays the gas; `null` if a facilitator does.
+ * @throws AppError `upstream`; `internal` if the relayer cannot pay the gas.
  */
 export async function tryAuthorization(
   authorization: Authorization,
@@ -124,8 +124,8 @@ export async function tryAuthorization(
 }
 
 /**
- * Holds the settlement against what it is to bring, and tries it once more exactly as it will be mined: a payer's contract
- * could tell an estimate by its gas price of zero, and fail where the relayer pays.
+ * Compares the cost of a settlement with its revenue, and simulates it once more exactly as it will be mined: a payer's
+ * contract could recognise an estimate by its gas price of zero, and fail when the relayer pays.
  * @throws AppError `upstream`
  */
 async function refusalAtPrice(
@@ -143,18 +143,15 @@ async function refusalAtPrice(
   if (!worthwhile) {
     throw new AppError(
       "upstream",
-      "The network fee is too high at the moment to carry out a signed payment: nothing was moved",
+      "The network fee is too high at the moment to execute a signed payment: nothing was moved",
     );
   }
   if (tried.kind === "done") return null;
   if (USED.test(tried.reason)) throw new AppError("upstream", ON_ITS_WAY);
-  // Its money may have left since the estimate. What USDC says of the signature is the wallet's own doing.
+  // Its money may have left since the estimate. USDC's answer about the signature comes from the wallet itself.
   const plain = REVERTS.find(([pattern, reason]) => reason !== MISSIGNED && pattern.test(tried.reason));
   if (plain !== undefined) return refusal(plain[1], plain[2]);
-  return refusal(
-    MISSIGNED,
-    "The payer's wallet accepts this payment only where it costs nothing: nothing was moved",
-  );
+  return refusal(MISSIGNED, "The payer's wallet accepts this payment only in simulations: nothing was moved");
 }
 
 const USED = /used or canceled/i;
@@ -173,16 +170,13 @@ function refusalOfRevert(text: string, short: boolean): Refusal {
   for (const [pattern, reason, error] of REVERTS) {
     if (pattern.test(text)) return refusal(reason, error);
   }
-  // A node may refuse for reasons of its own: that says nothing about the payment.
+  // A node may refuse for reasons of its own, which say nothing about the payment.
   if (!/revert/i.test(text)) throw new AppError("upstream", `${UPSTREAM} refused a request`);
   if (short) return refusal(...SHORT);
   return refusal("transaction_failed", "USDC's contract refuses this authorization");
 }
 
-/**
- * Whether what the network asks for now leaves enough of a payment.
- * @throws AppError `upstream` when the chain cannot be asked.
- */
+/** Whether the current network fee leaves enough of a payment. @throws AppError `upstream` if the chain cannot be reached. */
 async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolean> {
   if (gas.kind === "reverts") return false;
   const cost = gas.gas * (market.baseFee + market.tip) + l1Fee;
@@ -192,7 +186,7 @@ async function isWorthwhile({ gas, market, l1Fee }: Preparation): Promise<boolea
   return microUsdOf(cost, 18, price, FEED_DECIMALS) * 100n <= PRICE * SHARE_PERCENT;
 }
 
-/** The transfers of a transaction that may be an authorization's. */
+/** The transfers of a transaction that may belong to an authorization. */
 export function transfersFor(
   transfers: readonly LoggedTransfer[],
   { from, value }: Authorization,

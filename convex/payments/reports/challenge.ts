@@ -19,27 +19,27 @@ import { offered } from "../artifacts";
 import { signedOffer } from "../receipts";
 import { EXTENSIONS, SERVICE } from "./extensions";
 
-/** What a caller is told about paying: the 402, and the receipt headers of x402. */
+/** How to pay, for callers: the 402, and the receipt headers of x402. */
 
 /** How long a signed authorization should be valid, in seconds. */
 const TIMEOUT_SECONDS = 300;
 const RETRY_AFTER_MS = 3_000;
-/** Time alone can make these proofs good. */
+/** These proofs may become valid with time alone. */
 const WAITABLE: readonly Reason[] = ["payment_not_found", "payment_not_confirmed"];
 
-/** The paid endpoint's own address, as payers and facilitators see it. */
+/** The paid endpoint's address, as payers and facilitators see it. */
 export function paidResource(): string {
   return siteUrl() + PAID_PATH;
 }
 
-/** Whether the service can carry out signed payments. Without it only transaction hashes are taken. */
+/** Whether the service can execute signed payments. Otherwise it only accepts transaction hashes. */
 export function settlesAuthorizations(): boolean {
   return optional("X402_RELAYER_PRIVATE_KEY") !== undefined || optional("X402_FACILITATOR_URL") !== undefined;
 }
 
 /**
- * The 402 that plain callers and x402 clients of both versions understand: `paymentDetails` and version 1 in the body,
- * version 2 in the header. Constant but for `error` and the offer: clients echo the requirements.
+ * The 402 for plain callers and x402 clients of both versions: `paymentDetails` and version 1 in the body, version 2 in
+ * the header. Only `error` and the offer vary, because clients echo the requirements.
  */
 export async function paymentRequired(
   ctx: ActionCtx,
@@ -75,7 +75,7 @@ export async function paymentRequired(
 const UNPAID = `Payment required: ${PRICE_SHOWN} USDC on Base`;
 const DESCRIBED = { description: DESCRIPTION, mimeType: "application/json" };
 
-/** What has to be paid, and to whom: the 402's body beside `error` and `reason`. */
+/** The price and the payee: the 402's body beside `error` and `reason`. */
 function termsOf(resource: string, payTo: string, signable: boolean) {
   return {
     paymentDetails: {
@@ -91,7 +91,7 @@ function termsOf(resource: string, payTo: string, signable: boolean) {
   };
 }
 
-/** What has to be paid, as x402 version 1 says it. */
+/** The payment requirement of x402 version 1. */
 export function requirementOne(resource: string, payTo = payee()) {
   const maxAmountRequired = PRICE.toString();
   return {
@@ -123,7 +123,7 @@ type Receipt =
   | { success: true; transaction: string; payer: string; extensions?: object }
   | { success: false; errorReason: Reason; transaction: "" };
 
-/** The outcome of a payment, under the names of both versions. */
+/** The outcome of a payment, under the header names of both versions. */
 export function receipt(outcome: Receipt): Record<string, string> {
   return {
     "PAYMENT-RESPONSE": encode({ ...outcome, network: NETWORK_V2 }),
@@ -132,7 +132,7 @@ export function receipt(outcome: Receipt): Record<string, string> {
   };
 }
 
-/** Standard base64 with padding; clients test for it. All texts are ASCII. */
+/** Standard base64 with padding, which clients check. All texts are ASCII. */
 function encode(value: object): string {
   return btoa(JSON.stringify(value));
 }
@@ -163,7 +163,7 @@ const paymentTerms = {
     chainId: z.literal(CHAIN_ID),
     assetAddress: z.literal(USDC),
   }),
-  x402Version: z.literal(1).optional().describe("Left out where signed payments cannot be carried out"),
+  x402Version: z.literal(1).optional().describe("Left out if signed payments cannot be executed"),
   accepts: z.array(requirement).optional().describe("x402 version 1; version 2 is in the header"),
 };
 
@@ -172,24 +172,24 @@ const termsExample = {
   ...termsOf(`https://example.convex.site${PAID_PATH}`, EXAMPLE_ADDRESS, true),
 };
 
-/** Sent with every answer to a proof that was looked at. */
+/** Headers of every answer to a proof that was checked. */
 export const RECEIPT_HEADERS = {
   "Cache-Control": "no-store",
-  "X-Payment-Response": "The payment's outcome as x402 version 1 says it, in base64.",
+  "X-Payment-Response": "The payment's outcome in the form of x402 version 1, in base64.",
   "Payment-Response": "The same for version 2.",
 };
 
-/** The 402 and the 404 of GET and POST alike, for the API document. */
+/** The 402 and the 404 of GET and POST, for the API document. */
 export const NOTHING_TO_SELL =
-  "No source knows the token, and the payment is not used; or, of a GET, there is nothing to preview.";
+  "No source knows the token, and the payment is not used; or, for a GET, there is nothing to preview.";
 export const PAYMENT_REQUIRED = {
-  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says so when no source knows the token, or the body is malformed: then nothing should be paid. Always for a GET without `preview`.",
+  when: "No proof was sent, or this one buys nothing: `reason` says why. `error` says if no source knows the token, or if the body is malformed: then do not pay. Always for a GET without `preview`.",
   body: z.object(paymentTerms),
   headers: {
     "Payment-Required":
-      "What has to be paid, as x402 version 2 says it, in base64, with its extensions bazaar, payment-identifier and offer-receipt.",
+      "The payment requirements in the form of x402 version 2, in base64, with the extensions bazaar, payment-identifier and offer-receipt.",
     ...RECEIPT_HEADERS,
-    "Retry-After": "Seconds; where time alone can make the proof good.",
+    "Retry-After": "Seconds; if time alone can make the proof valid.",
   },
   example: termsExample,
 };

@@ -31,17 +31,17 @@ import {
   type Order,
 } from "./tables";
 
-/** Claiming payments: one mutation decides who redeems what. Everything about the chain was checked before. */
+/** Claims payments: one mutation decides who redeems what. The chain was asked before. */
 
-/** So many payments of one payer are carried out at a time: their money may leave in between. */
+/** How many payments of one payer are executed at the same time: their money may leave in between. */
 const MAX_UNDER_WAY = 10;
 
 const vClaimed = v.union(vTicket, vRefusal);
 
 /**
- * Joins what this proof has claimed for this order before, whatever the chain says by now. What the chain shows of a
- * payment is no proof: it has to be the one that made the claim, signature and secret included.
- * @returns `null` when there is no such claim.
+ * Joins the claim that this proof has made for this order before, whatever the chain says now. Data from the chain
+ * proves nothing here: the proof has to be the one that made the claim, including signature and secret.
+ * @returns `null` if there is no such claim.
  */
 export const rejoin = internalMutation({
   args: { proof: vProof, order: vOrder },
@@ -54,17 +54,17 @@ export const rejoin = internalMutation({
       return rejoinSigned(ctx, row, authorization, order);
     }
     const rows = await rowsBy(ctx.db.query("paymentClaims"), "txHash", proof.txHash).take(50);
-    // The settlement of a signed payment is no proof of its own: anybody can read its hash from the chain.
+    // The settlement of a signed payment is not a proof: anybody can read its hash from the chain.
     const shown = shownProof(proof);
     const row = rows.find((one) => one.authorization === undefined && sameOrder(one, order));
     if (row === undefined || row.shown !== shown) return null;
-    // A hash alone is as good as the userId beside it, which may be a signed-in user's by now.
+    // A hash alone is only as good as its userId, which may be a signed-in user's by now.
     if (row.strength === 1 && !(await mayActAs(ctx, order.userId))) return null;
     return joinClaim(ctx, row);
   },
 });
 
-/** Whether this very authorization was accepted for this order before, by a simulation that covers its signature. */
+/** Whether this authorization was accepted for this order before, by a simulation that covers its signature. */
 export const wasAccepted = internalQuery({
   args: { authorization: vAuthorization, order: vOrder },
   returns: v.boolean(),
@@ -88,7 +88,7 @@ function isSameAuthorization({ authorization }: Doc<"paymentClaims">, shown: Aut
   return authorization !== undefined && authorizationText(authorization) === authorizationText(shown);
 }
 
-/** Claims one of a transaction's transfers for an order, by the proof that was `shown`. */
+/** Claims one of a transaction's transfers for an order, with the proof `shown`. */
 export const claimTransfer = internalMutation({
   args: { candidates: v.array(vCandidate), order: vOrder, shown: v.string() },
   returns: vClaimed,
@@ -102,7 +102,7 @@ const vNamed = v.object({
   order: vOrder,
 });
 
-/** Joins the purchase that a payment names, whose payer is known to have signed it; `null` where it is a new one. */
+/** Joins the purchase that a payment names, if its payer is known to have signed it; `null` if it is a new one. */
 export const rejoinNamed = internalMutation({
   args: vNamed.fields,
   returns: v.union(vTicket, vRefusal, v.null()),
@@ -115,11 +115,11 @@ export const rejoinNamed = internalMutation({
 });
 
 /**
- * Claims an authorization that was not used yet, and has it carried out.
- * @param balance The payer's, as the authorization was simulated: digits, USDC's smallest unit.
- * @param codeHash The SHA-256 of its code, `null` for a key's account.
- * @returns `busy` when the payer's other payments under way leave less of it than this one takes: each was simulated
- * against all of it, and the relayer would pay for those that then fail. Also when too many new payers' are under way.
+ * Claims an unused authorization, and has it executed.
+ * @param balance The payer's balance in the simulation: digits, USDC's smallest unit.
+ * @param codeHash The SHA-256 of the payer's code, `null` for an account with a key.
+ * @returns `busy` if the payer's other open payments leave too little for this one: each was simulated against the
+ * whole balance, and the relayer would pay for those that fail. Also if too many payments of new payers are open.
  */
 export const claimAuthorization = internalMutation({
   args: {
@@ -182,7 +182,7 @@ const vStanding = v.union(
 );
 export type Standing = Infer<typeof vStanding>;
 
-/** How a claim stands, for a caller who waits for it. */
+/** The state of a claim, for a caller who waits for it. */
 export const standing = internalQuery({
   args: { claimId: v.id("paymentClaims"), bodyHash: v.string() },
   returns: vStanding,
@@ -192,7 +192,7 @@ export const standing = internalQuery({
     const isPaid = row.state !== "settling" && row.state !== "refused";
     const receipt = isPaid && row.txHash !== undefined ? { txHash: row.txHash, payer: row.payer } : null;
     if (row.state === "delivered") {
-      // Forgotten while its caller waited.
+      // Deleted while its caller waited.
       if (row.report === undefined) return ALREADY_USED;
       const { result, sources, generatedAt: deliveredAt } = row.report;
       const [{ focus }, rest] = [row.order, await restOf(ctx, row)];

@@ -6,11 +6,11 @@ import { collectNow } from "../../research/desk";
 import { isShort } from "../../research/writing/result";
 import { writeSnapshot } from "../../research/writing/snapshot";
 
-/** Writes the report of a paid claim: once, of its own, never the cached on-demand result. Whatever fails leaves it paid. */
+/** Writes the report of a paid claim: a new one, never the cached on-demand result. After a failure it stays paid. */
 export const write = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const begun = await ctx.runMutation(internal.payments.reports.progress.beginWriting, work);
   if (begun === null) return "over";
-  // A caller who gives up comes back with the same proof: what is paid for is worth the wait.
+  // A caller who gives up comes back with the same proof, so a paid report may take its time.
   const { focus, shared } = begun;
   const { observationId } = shared;
   const occasion = "Paid research report";

@@ -1,9 +1,12 @@
-/** What the 402 declares besides its terms: x402's extensions. ASCII, as all of its header is, and short: clients send it back. */
+/**
+ * x402's extensions that the 402 declares beside its terms. ASCII, like its whole header, and short, because clients
+ * send it back.
+ */
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 const text = { type: "string" } as const;
 
-/** For catalogues: how the endpoint is called, and what it answers. */
+/** For catalogues: how to call the endpoint, and what it answers. */
 const bazaar = {
   info: {
     input: { type: "http", method: "POST", bodyType: "json", body: { token: "BTC" } },
@@ -37,7 +40,7 @@ const bazaar = {
   },
 };
 
-/** The shortest and the longest identifier, and what it is made of. */
+/** Length and characters of an identifier. */
 export const IDENTIFIER = { minLength: 16, maxLength: 128, pattern: "^[a-zA-Z0-9_-]+$" } as const;
 export const PAYMENT_IDENTIFIER = "payment-identifier";
 
@@ -53,7 +56,7 @@ const identifier = {
 
 export const EXTENSIONS = { bazaar, [PAYMENT_IDENTIFIER]: identifier };
 
-/** Of the service, for catalogues. */
+/** The service, for catalogues. */
 export const SERVICE = {
   serviceName: "Market research and signals",
   tags: ["crypto", "market research", "signals", "base"],

@@ -12,19 +12,19 @@ import type { Candidate } from "./model";
 import { proofText } from "./proofs";
 import type { Order, Proof } from "./tables";
 
-/** Transactions that have paid, as the chain has them. For actions. */
+/** Looks up transactions that have paid. For actions. */
 
-/** Between two looks for a transaction that is not mined yet. */
+/** Pause between two lookups of a transaction that is not mined yet. */
 const PAUSE_MS = SECOND;
-/** How old a payment may be: a signature says when it is meant, a hash does not. */
+/** How old an unsigned payment may be: a hash, unlike a signature, does not say when it was meant. */
 export const UNPROVEN_AGE_SECONDS = HOUR / SECOND;
 export const PROVEN_AGE_SECONDS = DAY / SECOND;
-/** Marks a hash lock behind a `transfer`'s own calldata: other suffixes are common. "paid" in ASCII. */
+/** Marks a hash lock after a `transfer`'s own calldata, since other suffixes are common. "paid" in ASCII. */
 export const LOCK_TAG = "70616964";
 /** The calldata of `transfer(address,uint256)`, in hex digits with its 0x. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 const TRANSFER_DIGITS = 2 + 2 * 68;
-/** A shorter secret could be guessed from its hash in the chain. */
+/** A shorter secret could be guessed from its hash on the chain. */
 const MIN_SECRET = 16;
 
 export const UNCONFIRMED = refusal(
@@ -36,7 +36,7 @@ export const TOO_OLD = refusal("payment_expired", "This payment is too old to bu
 type HashProof = Extract<Proof, { kind: "hash" }>;
 
 /**
- * The transfers of a transaction that can buy a report; a transaction nobody has seen yet is waited for.
+ * The transfers of a transaction that can buy a report; waits for a transaction that nobody has seen yet.
  * @throws AppError `upstream`
  */
 export async function candidatesOf(
@@ -89,7 +89,7 @@ async function awaitPayment(txHash: string): Promise<Awaited<ReturnType<typeof r
   }
 }
 
-/** Which of the payers has signed; `stranger` when the proof's signature is none of theirs. */
+/** The payer who has signed; `stranger` if the proof's signature is none of theirs. */
 async function signerOf(
   { txHash, signature }: HashProof,
   order: Order,
@@ -98,7 +98,7 @@ async function signerOf(
 ): Promise<string | null> {
   if (signature === undefined) return null;
   const hash = hashMessage(proofText(txHash, payTo, order));
-  // A batch can hold any number of payers; the caller is one of the first few.
+  // A batch can contain any number of payers; the caller is one of the first few.
   const payers = [...new Set(transfers.map(({ from }) => from))].slice(0, 5);
   for (const payer of payers) {
     if (await signedBy(asAddress(payer), hash, asHex(signature))) return payer;
@@ -106,7 +106,7 @@ async function signerOf(
   return "stranger";
 }
 
-/** Whether the proof's requestId is the secret whose hash its payer wrote behind the transfer. */
+/** Whether the proof's requestId is the secret whose hash its payer appended to the transfer. */
 function opensLock({ requestId }: HashProof, { sender, to, input }: MinedPayment, payer: string): boolean {
   if (requestId === undefined || requestId.length < MIN_SECRET) return false;
   if (sender !== payer || to !== USDC.toLowerCase() || !input.startsWith(TRANSFER_SELECTOR)) return false;

@@ -40,9 +40,9 @@ const restShape = z.object({
   state: z
     .enum(["credited", "kept", "pending", "ignored"])
     .describe(
-      "Credited to the account of the wallet that has paid; kept until that wallet is some user's; pending until the chain was asked; ignored: worth less than one credit",
+      "Credited to the account of the wallet that has paid; kept: that wallet has no user yet; pending: the chain was not asked yet; ignored: worth less than one credit",
     ),
-  credits: z.int().nullable().describe("The credits it has brought; null where none yet"),
+  credits: z.int().nullable().describe("The credits it has brought; null if none yet"),
   note: z.string(),
 });
 
@@ -57,14 +57,14 @@ function shownRest({ amount, state, credits }: Rest): z.output<typeof restShape>
   return { amountUsdc: formatUnits(BigInt(amount), 6), state, credits, note: NOTES[state] };
 }
 
-/** It reaches the sources: loaded where a token is asked for. */
+/** It loads the sources, so it is only imported if a token is named. */
 const listing = once(() => import("../../market/listing"));
-/** Loaded by whoever buys. */
+/** Only imported for purchases. */
 const proofs = once(() => import("./proofs"));
 
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
 
-/** Why a body that nobody has paid for yet, and which may be anything, would buy nothing; `null` where it may. */
+/** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
 async function problemOf(ctx: ActionCtx, body: string, caller: Caller): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, bodyInput(body));
@@ -90,12 +90,12 @@ const report: MountedEndpoint = endpoint({
   headers: {
     "X-Payment":
       "The payment proof: the hash of a transaction that has paid, a JSON object `{txHash, requestId?, signature?}` (plain or in base64), or an x402 version 1 payload.",
-    "Payment-Signature": "An x402 version 2 payload, in base64; goes before `X-Payment`.",
+    "Payment-Signature": "An x402 version 2 payload, in base64; takes precedence over `X-Payment`.",
   },
   answerHeaders: RECEIPT_HEADERS,
   errors: {
     not_found: NOTHING_TO_SELL,
-    conflict: "The payment identifier was used for another order: nothing is carried out.",
+    conflict: "The payment identifier was used for another order: no payment is executed.",
     payment_required: PAYMENT_REQUIRED,
     upstream: {
       when: "The chain, the payment facilitator or the LLM gateway failed, or the report is still being written. The payment is kept: send the same proof again.",
@@ -128,7 +128,7 @@ const report: MountedEndpoint = endpoint({
     token: z.string().describe("The symbol asked for; empty for the whole market"),
     rest: restShape
       .optional()
-      .describe("What the payment was worth beyond the report's price; left out where it was that price"),
+      .describe("The part of the payment beyond the report's price; left out if there is none"),
   }),
   handler: async (ctx, { userId, token }, { head, caller }) => {
     const { parseProof, proofHeader } = await proofs();
@@ -140,7 +140,7 @@ const report: MountedEndpoint = endpoint({
     if (proof.kind === "hash") await refuseGuessing(ctx, "unknownHash", caller);
     const { redeem } = await import("./redemption");
     const redeeming = () => redeem(ctx, proof, order);
-    // Hashes cost nothing to make up; signed payments are nobody's to make up.
+    // Anybody can invent hashes, but not signed payments.
     const redeemed =
       proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming, refuseCrowd) : await redeeming();
     if (redeemed.kind === "refused") {

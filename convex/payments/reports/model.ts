@@ -19,22 +19,22 @@ import { vTransfer, type Transfer } from "../tables";
 import type { Order, Strength } from "./tables";
 
 /**
- * Claims of payments: who claims a mined transfer, by how good a proof, and giving claims to somebody to work on. Plain
- * functions for mutations.
+ * Claims of payments: who may claim a mined transfer, by the strength of the proof, and how claims start their work.
+ * Plain functions for mutations.
  */
 
-/** A delivered report is given again for the same proof and order this long. */
+/** How long a delivered report is returned again for the same proof and order. */
 export const REPLAY_MS = HOUR;
 /**
- * A signed payment is in the chain for everybody to copy once it was carried out, and where no user was named nothing else
- * tells its payer from a reader of the chain.
+ * An executed signed payment is on the chain for everybody to copy, and without a named user nothing distinguishes its
+ * payer from a reader of the chain.
  */
 const COPYABLE_REPLAY_MS = 5 * MINUTE;
 
 const vReason = v.union(...REASONS.map((reason) => v.literal(reason)));
 export const vRefusal = v.object({ kind: v.literal("refused"), reason: vReason, error: v.string() });
 
-/** An attempt at the work that a claim owes. */
+/** An attempt at a claim's work. */
 export const vClaimWork = { claimId: v.id("paymentClaims"), job: vJob };
 export type ClaimWork = ObjectType<typeof vClaimWork>;
 
@@ -47,7 +47,7 @@ export function claimsOf(ctx: QueryCtx, payer: string, state: Doc<"paymentClaims
   return rowsByBoth(ctx.db.query("paymentClaims"), "payer", payer, "state", state);
 }
 
-/** The claim that an attempt is about; `null` when that was overtaken. */
+/** The claim of an attempt; `null` if the attempt was overtaken. */
 export async function claimAt(
   ctx: QueryCtx,
   { claimId, job }: ClaimWork,
@@ -64,8 +64,8 @@ export async function claimById(ctx: QueryCtx, claimId: Id<"paymentClaims">): Pr
 }
 
 /**
- * The relayer's transaction that carries a claim's payment out, or `null`.
- * @returns `dropped`: there was one that never took effect, and nothing stands in for it yet.
+ * The relayer's transaction for a claim's payment, or `null`.
+ * @returns `dropped`: there was one that never took effect, and there is no new one yet.
  */
 export async function settlementOf(
   ctx: QueryCtx,
@@ -78,8 +78,8 @@ export async function settlementOf(
 }
 
 /**
- * Joins a claim of the same order: waits for the work under way, or begins what is owed.
- * @param isFresh The payer has signed anew for this: nobody can have copied that from the chain.
+ * Joins a claim of the same order: waits for its running work, or begins its next step.
+ * @param isFresh The payer has signed again for this request: nobody can have copied that from the chain.
  */
 export async function joinClaim(
   ctx: MutationCtx,
@@ -94,21 +94,21 @@ export async function joinClaim(
   }
   const work = await workOn(ctx, row._id);
   if (work === null) return row.state === "settling" ? startSettling(ctx, row) : startGenerating(ctx, row);
-  // What has failed is tried again at once, now that somebody waits for it.
+  // Failed work is tried again immediately, because somebody waits for it.
   await wake(ctx, { workId: work._id, attempt: work.attempt });
   if (row.trouble !== undefined) await ctx.db.patch("paymentClaims", row._id, { trouble: undefined });
   return { kind: "claim", claimId: row._id };
 }
 
-/** So many of a payer's claims can have been refused under one name before another is told apart. */
+/** The most refused claims of a payer under one name that are searched. */
 const MOST_NAMED = 20;
 
 /**
- * Joins what a payer has bought, or is buying, under this name of theirs, by a new signature: it is the same purchase, and
- * the new payment is not carried out.
- * @param besides The key of the claim that the new payment has itself.
- * @returns `null` where there is none.
- * @throws AppError `conflict` where that was another order.
+ * Joins the payer's earlier or current purchase under the same name, by a new signature: it is the same purchase, and
+ * the new payment is not executed.
+ * @param besides The key of the new payment's own claim.
+ * @returns `null` if there is none.
+ * @throws AppError `conflict` if that was another order.
  */
 export async function joinNamed(
   ctx: MutationCtx,
@@ -125,7 +125,7 @@ export async function joinNamed(
   throw new AppError("conflict", "This payment identifier was used for another order: choose a new one");
 }
 
-/** Has a signed payment carried out, from where it stands, until the chain has decided. */
+/** Has a signed payment executed, from its current state until the chain has decided. */
 export async function startSettling(
   ctx: MutationCtx,
   { _id: claimId }: Doc<"paymentClaims">,
@@ -136,7 +136,7 @@ export async function startSettling(
   return { kind: "claim", claimId };
 }
 
-/** Has the report of a paid claim written, once: its payer asks again. */
+/** Has the report of a paid claim written, once; on failure, its payer asks again. */
 export async function startGenerating(
   ctx: MutationCtx,
   { _id: claimId }: Doc<"paymentClaims">,
@@ -152,7 +152,7 @@ export async function startGenerating(
   return { kind: "claim", claimId };
 }
 
-/** Notes that a payment has bought a report: who, what, and by which transaction. */
+/** Records in the audit trail which payment bought a report: who, what, and by which transaction. */
 export async function auditPayment(
   ctx: MutationCtx,
   claimId: Id<"paymentClaims">,
@@ -177,18 +177,19 @@ export function isReason(text: string): text is Reason {
 
 export const vCandidate = v.object({
   transfer: vTransfer,
-  /** Its payer has signed the proof, or opened a lock. */
+  /** Whether its payer has signed the proof, or opened a lock. */
   proven: v.boolean(),
 });
 export type Candidate = Infer<typeof vCandidate>;
 type Graded = { transfer: Candidate["transfer"]; strength: Strength };
 
-/** An order, and what the proof that was shown for it is known by. */
+/** An order, and the hash of the proof that was shown for it. */
 export type Shown = { order: Order; shown: string };
 
 /**
- * Claims one of a transaction's transfers for an order: the order's own claim, else the first that nobody has, else one
- * that a bare hash has taken. A claim is joined with a proof as good as the one that made it; a better one takes it.
+ * Claims one of a transaction's transfers for an order: the order's own claim, otherwise the first free one, otherwise
+ * one that a bare hash has taken. A claim is joined with a proof as strong as the one that made it; a stronger one
+ * takes it over.
  */
 export async function claimMined(
   ctx: MutationCtx,
@@ -229,8 +230,8 @@ export async function claimMined(
 }
 
 /**
- * A bare hash of a registered user's payment is refused: it would let a stranger eat that user's deposit. The userId of
- * a signed-in user counts with that user's token alone.
+ * A bare hash of a registered user's payment is refused: it would let a stranger use up that user's deposit. The userId
+ * of a signed-in user counts only with that user's token.
  */
 async function strengthOf(
   ctx: MutationCtx,
@@ -244,7 +245,7 @@ async function strengthOf(
   if (owner !== null) {
     return refusal(
       "invalid_payer_signature",
-      "This payment came from a registered wallet: name its userId (with its user's token, where that user signs in), or sign the proof with that wallet",
+      "This payment came from a registered wallet: name its userId (with its user's token, if that user signs in), or sign the proof with that wallet",
     );
   }
   if (/^off$/i.test(setting("BARE_HASH_PROOFS"))) {
@@ -279,7 +280,7 @@ async function openClaim(
   return startGenerating(ctx, await claimById(ctx, claimId));
 }
 
-/** The payer takes the claim from whoever had only read the hash; a report under way for that one is dropped. */
+/** The payer takes over the claim from somebody who had only read the hash; that one's report in progress is dropped. */
 async function override(
   ctx: MutationCtx,
   row: Doc<"paymentClaims">,

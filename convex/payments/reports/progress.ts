@@ -26,27 +26,27 @@ import {
 } from "./model";
 import { vAuthorization } from "./tables";
 
-/** How a claim moves on: each function is one step of `settling.ts` or `desk.ts`, or a cron's. */
+/** How a claim moves on: each function is one step of `settlement.ts` or `desk.ts`, or a cron's. */
 
 /** Rows per transaction; a report is about ten kilobytes. */
 const FORGOTTEN_TOGETHER = 100;
 
-/** How long the chain has to go on showing no use that pays until that is believed: a node may lag behind others. */
+/** How long the chain has to show no paying use before that is believed: a node may lag behind others. */
 const UNLOCATED_AFTER_MS = 10 * MINUTE;
 
 const vTask = v.object({
   authorization: vAuthorization,
-  /** The relayer's transaction that carries it out. */
+  /** The relayer's transaction that executes it. */
   settlement: v.union(vTransaction, v.null()),
   /** An earlier one was given up. */
   dropped: v.boolean(),
-  /** A facilitator was asked to carry it out. */
+  /** A facilitator was asked to execute it. */
   handedOver: v.boolean(),
   createdAt: v.number(),
 });
 export type Task = Infer<typeof vTask>;
 
-/** What an attempt at settling has before it; `null` when it was overtaken. */
+/** What an attempt at settling needs to know; `null` if it was overtaken. */
 export const task = internalQuery({
   args: vClaimWork,
   returns: v.union(vTask, v.null()),
@@ -58,7 +58,7 @@ export const task = internalQuery({
   },
 });
 
-/** Notes that a facilitator is about to be asked. @returns `false` when the attempt was overtaken. */
+/** Stores that a facilitator is about to be asked. @returns `false` if the attempt was overtaken. */
 export const handOver = internalMutation({
   args: vClaimWork,
   returns: v.boolean(),
@@ -70,7 +70,9 @@ export const handOver = internalMutation({
 });
 
 /**
- * Notes that no use of the authorization is found that pays. Believed at once, it would wrongly end a payment where the node that says so lags. @returns Whether that has been the answer for long enough to be believed.
+ * Stores that no paying use of the authorization is found. Believing this immediately would wrongly end a payment if
+ * the node lags.
+ * @returns Whether this answer has lasted long enough to be believed.
  */
 export const doubt = internalMutation({
   args: vClaimWork,
@@ -117,7 +119,7 @@ export const refuse = change({ ...vClaimWork, refused: vRefusal }, async (ctx, {
   if (row !== null) await refuseClaim(ctx, work, row, refused);
 });
 
-/** The evidence to write from, shared with whoever else researches this focus; `null` when the attempt was overtaken. */
+/** The evidence for the report, shared with other research on this focus; `null` if the attempt was overtaken. */
 export const beginWriting = internalMutation({
   args: vClaimWork,
   returns: v.union(v.object({ focus: v.string(), shared: vShared }), v.null()),
@@ -145,8 +147,8 @@ export const deliver = change(
 );
 
 /**
- * An attempt has failed, as its callers are told. A payment stands as it does, and is tried again; a claim whose report
- * could not be written stays paid, and its payer asks again.
+ * Stores why an attempt has failed, for its callers. A payment keeps its state, and is tried again; a claim whose
+ * report could not be written stays paid, and its payer asks again.
  */
 export const failed = change(
   { claimId: v.id("paymentClaims"), ...vFailure },
@@ -159,7 +161,7 @@ export const failed = change(
   },
 );
 
-/** What its callers are told. The words of an error that nobody expected are the operator's. */
+/** The failure for its callers. An unexpected error's message is for the operator only. */
 function troubleOf(
   state: "settling" | "generating",
   code: string | undefined,
@@ -188,7 +190,7 @@ async function refuseClaim(
   await end(ctx, job);
 }
 
-/** Forgets the text of reports that are no longer given again; that their payments are spent is kept. */
+/** Deletes the text of reports that are no longer returned; that their payments are spent is kept. */
 export const forgetReports = dueWork(async (ctx) => {
   const old = await ctx.db
     .query("paymentClaims")

@@ -1,15 +1,15 @@
 import { sha256Hex } from "../../lib/security/digests";
 import type { Authorization, Proof } from "./tables";
 
-/** By what proofs of payment are known. */
+/** Texts that identify proofs of payment. */
 
-/** An authorization as one text: equal for equal ones alone. */
+/** An authorization as one text, unique for each authorization. */
 export function authorizationText(authorization: Authorization): string {
   const { from, to, value, validAfter, validBefore, nonce, signature } = authorization;
   return JSON.stringify([from, to, value, validAfter, validBefore, nonce, signature]);
 }
 
-/** What a proof is known by: SHA-256 of all of it that is not in the chain for everybody to read. */
+/** The hash of a proof: SHA-256 of everything in it that is not public on the chain. */
 export function shownProof(proof: Proof): string {
   const parts =
     proof.kind === "hash"

@@ -5,7 +5,7 @@ import { refusal, type Refusal } from "../terms";
 import { IDENTIFIER, PAYMENT_IDENTIFIER } from "./extensions";
 import type { Order, Proof } from "./tables";
 
-/** Proofs of payment as callers write them. Pure. */
+/** Proofs of payment in the callers' forms. Pure. */
 
 /** The text a payer signs (EIP-191, or ERC-1271) to bind a payment to an order. */
 export function proofText(txHash: string, payTo: string, { userId, focus }: Order): string {
@@ -19,10 +19,10 @@ export function proofText(txHash: string, payTo: string, { userId, focus }: Orde
   ].join("\n");
 }
 
-/** The longest proof that is looked at, in characters. */
+/** The longest accepted proof, in characters. */
 const MAX_LENGTH = 8 * 1024;
 
-/** The proof header of a request, or `null` when there is none or it is empty. Version 2's goes first. */
+/** The proof header of a request, or `null` if there is none or it is empty. Version 2's takes precedence. */
 export function proofHeader(header: (name: string) => string | null): string | null {
   for (const name of ["payment-signature", "x-payment"]) {
     const text = header(name)?.trim() ?? "";
@@ -168,7 +168,7 @@ function decodeBase64(text: string): string | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(standard)) return null;
   try {
     const bytes = Uint8Array.from(atob(standard), (char) => char.charCodeAt(0));
-    // The platform's decoder answers `undefined` where the standard's throws.
+    // The platform's decoder returns `undefined` where the standard's throws.
     const decoded: unknown = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return typeof decoded === "string" ? decoded : null;
   } catch {

@@ -27,10 +27,10 @@ import type { ClaimTicket } from "./model";
 import { shownProof } from "./proofTexts";
 import type { Authorization, Order, Proof } from "./tables";
 
-/** Redeeming a proof for a report: check it, claim it, wait for what it has bought. */
+/** Redeems a proof for a report: checks it, claims it, and waits for the report. */
 
 const ROW_PAUSE_MS = 150;
-/** Before a payment is tried again that waits for others under way. */
+/** The pause before a payment is tried again that waits for other open ones. */
 const BUSY_PAUSE_MS = SECOND;
 const BUSY_RETRY_MS = 5 * SECOND;
 
@@ -38,25 +38,25 @@ type Redeemed = Exclude<Standing, { kind: "working" }>;
 
 /**
  * Redeems a proof for an order, once; the same proof and order again join the work, or get the same report for an hour.
- * @throws AppError `upstream` when the chain cannot be asked, `rate_limited` while the payer's other signed payments may
- * still take what this one needs; nothing is claimed then. For actions.
+ * @throws AppError `upstream` if the chain cannot be reached, `rate_limited` while the payer's other signed payments
+ * may still take the balance that this one needs; nothing is claimed then. For actions.
  */
 export const redeem = counted(async (ctx, proof: Proof, order: Order): Promise<Redeemed> => {
   const deadline = AbortSignal.timeout(deadlines.caller);
   const claimed: ClaimTicket | Refusal | null =
     (await ctx.runMutation(internal.payments.reports.claims.rejoin, { proof, order })) ??
-    // A slow chain holds no caller beyond the deadline; a claim made behind it is joined by the next request.
+    // A slow chain holds no caller beyond the deadline; the next request joins a claim that is made after it.
     (await within(deadline, claim(ctx, proof, order)));
   if (claimed === null) throw timeoutFailure(UPSTREAM);
   if (claimed.kind === "refused") return claimed;
   return waitFor(ctx, claimed, order, deadline);
 });
 
-/** @throws AppError `not_found` when no source knows the order's token; nothing is claimed then. */
+/** @throws AppError `not_found` if no source knows the order's token; nothing is claimed then. */
 async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimTicket | Refusal> {
   const order = { ...asked, focus: await soldFocus(ctx, asked.focus) };
   if (proof.kind === "authorization") return claimAuthorization(ctx, proof, order);
-  // The payer has signed the token as it was asked for.
+  // The payer has signed the token as requested.
   const found = await candidatesOf(proof, asked);
   if (found.kind === "refused") return found;
   const { candidates } = found;
@@ -64,7 +64,7 @@ async function claim(ctx: ActionCtx, proof: Proof, asked: Order): Promise<ClaimT
   return ctx.runMutation(internal.payments.reports.claims.claimTransfer, { candidates, order, shown });
 }
 
-/** The focus of a report that is sold: what nobody can say at this moment is not sold. */
+/** The focus of a report for sale: a token that cannot be checked at this moment is not sold. */
 async function soldFocus(ctx: ActionCtx, asked: string): Promise<string> {
   if (asked === "") return "";
   const { kind, symbol } = await listingOf(ctx, asked);
@@ -82,19 +82,19 @@ async function claimAuthorization(
   if (!settlesAuthorizations()) {
     return refusal(
       "unsupported_scheme",
-      "This service does not carry out signed payments: pay first and send the transaction's hash",
+      "This service does not execute signed payments: pay first and send the transaction's hash",
     );
   }
   const now = BigInt(Math.floor(Date.now() / SECOND));
   const refused = refusalOfTerms(authorization, required("PLATFORM_WALLET_ADDRESS"), now);
   if (refused !== null) {
-    // It may have been carried out before it expired: what has paid is not refused for its age as a promise.
+    // It may have been executed before it expired: a payment is not refused for its age as a promise.
     const { from, nonce } = signedAuthorization(authorization);
     const late = refused.reason === TOO_LATE && (await readAuthorization(from, nonce)).used;
     return late ? claimUsed(ctx, authorization, order) : refused;
   }
   const named = { authorization, order, ...(identifier === undefined ? {} : { identifier }) };
-  // A repeat under a new signature: the payer may hold nothing more by now.
+  // A repeat under a new signature: the payer's balance may be used up by now.
   if (identifier !== undefined && (await isSigned(signedAuthorization(authorization)))) {
     const joined: ClaimTicket | Refusal | null = await ctx.runMutation(
       internal.payments.reports.claims.rejoinNamed,
@@ -124,10 +124,10 @@ async function claimAuthorization(
 }
 
 /**
- * An authorization that was carried out and is no claim's payment. When this service had not seen it before, everybody
- * can rebuild it from the chain by now, so it proves no more than the hash of its transaction; one that was accepted
- * here while it was still its payer's secret proves the payer.
- * @throws AppError `upstream` when the chain has its use and not yet its transaction.
+ * An executed authorization that is not a claim's payment. If this service had not seen it before, everybody can
+ * reconstruct it from the chain, so it proves no more than the hash of its transaction. If it was accepted here while
+ * it was still its payer's secret, it proves the payer.
+ * @throws AppError `upstream` if the chain shows its use but not yet its transaction.
  */
 async function claimUsed(
   ctx: ActionCtx,

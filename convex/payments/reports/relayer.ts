@@ -12,21 +12,21 @@ import { claimAt, claimsOf, settlementOf, vClaimWork } from "./model";
 import { refusal, type Refusal } from "../terms";
 
 /**
- * The account that carries out signed payments: what it has signed for which claim, and what payers have cost it without
- * paying. After a little of that nothing more is carried out for them, and after more of it, for an hour, for nobody who
- * has not paid yet.
+ * The account that executes signed payments: what it has signed for which claim, and its costs for payments that
+ * failed. After a few failures of a payer it executes nothing more for that payer; after more in total, for an hour,
+ * for nobody who has not paid before.
  */
 
 /** Of one payer, in a day. */
 const MOST_OF_PAYER = 2;
-/** Of everybody, in an hour: each is worth less than the price of a report, as its payment was worthwhile. */
+/** Of everybody, in an hour: each costs less than the price of a report, because its payment was worthwhile. */
 const MOST_OF_ALL = 10;
-/** Of all payers whose wallets have the same code, in an hour, before they are slowed: wallets of one make are many people's. */
+/** Of all payers whose wallets have the same code, in an hour, before they are slowed: many people use wallets of one make. */
 const MOST_OF_CODE = 3;
-/** How long the next of them waits, for each failure from there on. */
+/** How much longer the next of them waits for each further failure. */
 const SLOWED_MS = MINUTE;
 
-/** Notes a payment that was mined and has failed; the same transaction counts once. */
+/** Records a payment that was mined and has failed; the same transaction counts once. */
 export const record = change(
   { txHash: v.string(), payer: v.string(), codeHash: v.union(v.string(), v.null()) },
   async (ctx: MutationCtx, { txHash, payer, codeHash }) => {
@@ -39,10 +39,11 @@ export const record = change(
 );
 
 /**
- * Why nothing is carried out for a payer now; `null` when it is. What others have cost is held only against payers whose
- * payments have not bought anything yet: nobody can use up what is left for those who have.
- * @param codeHash The SHA-256 of the payer's code; `null` for a key's account, whose dollar may have left in between as well.
- * @returns `busy` while as many payments of such payers are under way as the hour's budget could still bear to lose.
+ * Why nothing is executed for a payer now; `null` if it is. Others' failures only count against payers whose payments
+ * have not bought anything yet, so nobody can use up the budget of those who have.
+ * @param codeHash The SHA-256 of the payer's code; `null` for an account with a key, whose balance may also have left
+ * in between.
+ * @returns `busy` while as many payments of such payers are open as the rest of the hour's budget could lose.
  * @throws AppError `rate_limited` while the hour's budget is used up, or wallets with this code are slowed.
  */
 export async function refusalFor(
@@ -71,7 +72,7 @@ export async function refusalFor(
   const slowed = latest === undefined ? 0 : latest.at + (alike.length + 1 - MOST_OF_CODE) * SLOWED_MS - now;
   if (alike.length >= MOST_OF_CODE && slowed > 0) throw later(slowed);
   const underWay = await rowsBy(ctx.db.query("paymentClaims"), "state", "settling").take(2 * MOST_OF_ALL);
-  // What is in doubt has been carried out already, if at all.
+  // A payment in doubt has already been executed, if at all.
   const atRisk = underWay.filter(({ unlocatedSince }) => unlocatedSince === undefined);
   return failures.length + atRisk.length >= MOST_OF_ALL ? { kind: "busy" } : null;
 }
@@ -90,9 +91,9 @@ const REFUSED = refusal(
 );
 
 /**
- * Stores the signed bytes and takes their nonce, in one transaction: there is one giver of nonces, and a crash before it
- * takes none.
- * @returns The transaction; `taken` when the nonce went to another payment meanwhile; `overtaken` when the bytes are void.
+ * Stores the signed bytes and takes their nonce, in one transaction: nonces are assigned in one place, and a crash
+ * before it takes none.
+ * @returns The transaction; `taken` if another payment took the nonce meanwhile; `overtaken` if the bytes are void.
  */
 export const store = internalMutation({
   args: { ...vClaimWork, relayer: v.string(), signed: vSignedBytes },

@@ -27,22 +27,22 @@ import type { ClaimWork } from "./model";
 import type { Task } from "./progress";
 import type { Authorization } from "./tables";
 
-/** Carrying out signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
+/** Executes signed payments. Every step is safe to repeat: the same bytes, and the same authorization, pay once. */
 
-/** Between two looks for a receipt. */
+/** Pause between two lookups of a receipt. */
 const PAUSE_MS = 300;
-/** Before a facilitator that is ahead of the chain's RPC is asked again. */
+/** Pause before a facilitator that is ahead of the chain's RPC is asked again. */
 const FACILITATOR_PAUSE_MS = 2_000;
-/** A transaction that is not mined is held against the chain's fees, and against gaps before it, once in this many looks. */
+/** An unmined transaction is compared with the chain's fees, and gaps before it are mended, once in this many lookups. */
 const LOOKS_PER_MENDING = 10;
 /** More payments than are ever signed at the same moment. */
 const MAX_NONCES = 200;
 
 type Ready = Extract<Feasible, { kind: "feasible" }>;
-/** How one round ended: the payment's transaction is being looked for again, or the claim has left this state. */
+/** How one round ended: the payment's transaction is looked up again, or the claim has left this state. */
 type Round = "again" | "ended";
 
-/** Carries a claim's payment out from where it stands, until the chain has decided or the deadline has passed. */
+/** Executes a claim's payment from its current state, until the chain has decided or the deadline has passed. */
 export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, work) => {
   const deadline = AbortSignal.timeout(deadlines.transaction);
   for (let look = 0; ; look++) {
@@ -60,15 +60,15 @@ export const settle = worker({ claimId: v.id("paymentClaims") }, async (ctx, wor
   }
 });
 
-/** Nothing is signed yet: checks once more, stores the bytes, and only then shows them to the chain. */
+/** Nothing is signed yet: checks once more, stores the bytes, and only then sends them to the chain. */
 async function handIn(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization, dropped, handedOver } = task;
   const relayer = serviceAddress("relayer");
   const feasible = await tryAuthorization(authorization, relayer);
   if (feasible.kind === "used") return recover(ctx, work, task, "not seen");
   if (feasible.kind === "refused") {
-    // What was handed out may have paid all the same, where this node has not looked yet: bytes that were given up, or
-    // an authorization that a facilitator has.
+    // Bytes that were sent and given up, or an authorization that a facilitator has, may still have paid where this
+    // node has not looked yet.
     if (dropped || handedOver) await believe(ctx, work);
     await ctx.runMutation(internal.payments.reports.progress.refuse, { ...work, refused: feasible });
     return "ended";
@@ -78,7 +78,7 @@ async function handIn(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Roun
   return "again";
 }
 
-/** Without a relayer a facilitator carries the payment out; only what the chain says of that counts. */
+/** Without a relayer a facilitator executes the payment; only the chain's answer counts. */
 async function handOver(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Round> {
   const { authorization } = task;
   const { signature, ...terms } = authorization;
@@ -91,14 +91,14 @@ async function handOver(ctx: ActionCtx, work: ClaimWork, task: Task): Promise<Ro
   if (!done) {
     throw new AppError(
       "upstream",
-      "The payment facilitator did not carry out the payment: nothing was moved yet",
+      "The payment facilitator did not execute the payment: nothing was moved yet",
     );
   }
   await sleep(FACILITATOR_PAUSE_MS);
   return "again";
 }
 
-/** Signs with the next nonce until that nonce is this payment's, and hands the bytes out. */
+/** Signs with the next nonce until that nonce is this payment's, and sends the bytes. */
 async function signAndHandOut(
   ctx: ActionCtx,
   work: ClaimWork,
@@ -119,7 +119,7 @@ async function signAndHandOut(
   throw new AppError("upstream", "Too many payments are being settled: send the same proof again");
 }
 
-/** The relayer's transaction is under way, or has ended: asks the chain about it, and acts on what that has decided. */
+/** The relayer's transaction is open, or has ended: asks the chain about it, and acts on the outcome. */
 async function pursue(
   ctx: ActionCtx,
   work: ClaimWork,
@@ -139,7 +139,7 @@ async function pursue(
     if (round === "again" && mends) await follow(ctx, transactionId, { mends });
     return round;
   }
-  // One that never took effect is carried out anew.
+  // One that never took effect is executed again.
   if (!isReverted(row)) return "again";
   const { from, nonce } = signedAuthorization(authorization);
   const { codeHash } = await readAuthorization(from, nonce);
@@ -152,8 +152,8 @@ async function pursue(
 }
 
 /**
- * The authorization was used, perhaps by a stranger: a payment all the same, if it is one.
- * @param own What became of this service's own transaction, as far as the chain has shown it.
+ * The authorization was used, perhaps by a stranger: it counts if it has paid this service.
+ * @param own The outcome of this service's own transaction, as far as the chain has shown it.
  */
 async function recover(
   ctx: ActionCtx,
@@ -172,7 +172,7 @@ async function recover(
 
 /**
  * Lets a payment be refused whose authorization may have been used where this node has not looked yet.
- * @throws AppError `upstream` until that has been the answer for long enough: the lease takes the payment up again.
+ * @throws AppError `upstream` until this answer has lasted long enough: the lease resumes the payment.
  */
 async function believe(ctx: ActionCtx, work: ClaimWork): Promise<void> {
   if (await ctx.runMutation(internal.payments.reports.progress.doubt, work)) return;
@@ -190,12 +190,12 @@ function whyUnpaid(feasible: Feasible): Refusal {
     case "used":
       return UNPAID_USE;
     case "feasible":
-      // Trying again at once would let a payer's contract burn the relayer's gas in a loop.
+      // Trying again immediately would let a payer's contract burn the relayer's gas in a loop.
       return refusal("transaction_failed", "The payment was mined and failed: nothing was moved");
   }
 }
 
-/** Reads the payment out of its transaction, once it is deep enough. */
+/** Finds the payment in its transaction, once it has enough confirmations. */
 async function accept(
   ctx: ActionCtx,
   work: ClaimWork,
@@ -203,7 +203,7 @@ async function accept(
   txHash: string,
 ): Promise<Round> {
   const payment = await readPayment(asHex(txHash));
-  // A node that lags, or a block that was replaced in between: the next look tells.
+  // A node lags, or a block was replaced in between: the next lookup decides.
   if (payment.kind === "missing" || !payment.succeeded) return "again";
   if (!isConfirmed(payment)) return "again";
   const candidates = transfersFor(payment.transfers, authorization, txHash);

@@ -10,7 +10,7 @@ export const vPaidReport = v.object({
   sources: vSourceStates,
 });
 
-/** An EIP-3009 authorization: USDC's holder lets anybody move `value` to `to`, once per nonce. */
+/** An EIP-3009 authorization: a USDC holder lets anybody move `value` to `to`, once per nonce. */
 export const vAuthorization = v.object({
   /** Addresses and the nonce in lower case. */
   from: v.string(),
@@ -33,7 +33,7 @@ export const vProof = v.union(
     requestId: v.optional(v.string()),
     signature: v.optional(v.string()),
   }),
-  /** A payment that the service carries out itself. */
+  /** A payment that the service executes itself. */
   v.object({
     kind: v.literal("authorization"),
     authorization: vAuthorization,
@@ -43,12 +43,12 @@ export const vProof = v.union(
 );
 export type Proof = Infer<typeof vProof>;
 
-/** What is bought, and by whom. */
+/** The order: what is bought, and by whom. */
 export const vOrder = v.object({
   userId: v.optional(v.string()),
   /** A token's symbol, "" for the whole market. */
   focus: v.string(),
-  /** Tells orders apart: a proof redeems one order. */
+  /** Distinguishes orders: a proof redeems one order. */
   bodyHash: v.string(),
 });
 
@@ -59,17 +59,17 @@ export const vOrder = v.object({
 const vStrength = literals(0, 1, 2);
 
 const vClaimState = v.union(
-  /** A signed payment is being carried out. */
+  /** A signed payment is being executed. */
   v.literal("settling"),
   /** Paid; nobody is writing the report. */
   v.literal("paid"),
   v.literal("generating"),
   v.literal("delivered"),
-  /** The signed payment could not be carried out: nothing was moved. */
+  /** The signed payment could not be executed: nothing was moved. */
   v.literal("refused"),
 );
 
-/** Who failed: the codes of `lib/errors.ts` that a caller is told. */
+/** The codes of `lib/errors.ts` that a caller gets for a failure. */
 export const vTroubleCode = literals("upstream", "internal", "not_configured");
 
 export type Order = Infer<typeof vOrder>;
@@ -77,17 +77,17 @@ export type Strength = Infer<typeof vStrength>;
 
 export const paidTables = {
   /**
-   * One per payment for a report: who redeemed it for what, and how far that got. Written by `payments/reports`.
+   * Payments for a report, one row each: who redeemed it for what, and its progress. Written by `payments/reports`.
    * Kept for ever: a claim that died would open its payment to replay.
    */
   paymentClaims: defineTable({
-    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer found in the chain. */
+    /** `auth:<payer>:<nonce>` for a signed payment, `log:<hash>:<position>` for a transfer on the chain. */
     key: v.string(),
     order: vOrder,
-    /** What the proof of a mined transfer is known by (`proofs.shownProof`); absent for a signed payment. */
+    /** The hash of a mined transfer's proof (`proofTexts.shownProof`); absent for a signed payment. */
     shown: v.optional(v.string()),
     strength: vStrength,
-    /** A better proof has taken this claim from a bare hash; that happens once. */
+    /** Whether a stronger proof has taken this claim from a bare hash; that happens once. */
     overridden: v.boolean(),
     state: vClaimState,
     /** On rows of 0.1.0. */
@@ -102,18 +102,18 @@ export const paidTables = {
     /** Lower case. */
     payer: v.string(),
     authorization: v.optional(vAuthorization),
-    /** The payer's own name for the purchase: of a payer's claims one that is not refused has it. */
+    /** The payer's own name for the purchase: at most one unrefused claim of a payer has it. */
     identifier: v.optional(v.string()),
-    /** The relayer's transaction that carries it out: the latest one, where an earlier one was given up. */
+    /** The relayer's transaction that executes it: the latest one, if an earlier one was given up. */
     settlementId: v.optional(v.id("transactions")),
-    /** A facilitator was asked to carry it out: it may have done so whatever it said. */
+    /** Whether a facilitator was asked to execute it: it may have done so whatever it answered. */
     handedOver: v.optional(v.boolean()),
-    /** Since when the authorization is said to be used by a transaction that cannot be found, or to have paid nothing. */
+    /** Since when the authorization seems to be used by a transaction that cannot be found, or to have paid nothing. */
     unlocatedSince: v.optional(v.number()),
-    /** The transaction that has paid. */
+    /** The transaction that paid. */
     txHash: v.optional(v.string()),
     createdAt: v.number(),
-    /** Kept while the same proof yields it again, and no longer. */
+    /** Kept as long as the same proof returns it. */
     report: v.optional(
       v.object({
         ...vPaidReport.fields,
@@ -121,7 +121,7 @@ export const paidTables = {
         generatedAt: v.number(),
       }),
     ),
-    /** When the report is forgotten; absent without one. */
+    /** When the report is deleted; absent without one. */
     forgetAt: v.optional(v.number()),
   })
     .index("by_key", ["key"])
@@ -133,15 +133,15 @@ export const paidTables = {
     .index("by_userId", ["order.userId"]),
 
   /**
-   * Signed payments that were mined and have failed: the relayer paid for them and nobody else. Written by
-   * `payments/reports/relayer`; deleted after a week.
+   * Signed payments that were mined and have failed, at the relayer's cost. Written by `payments/reports/relayer`;
+   * deleted after a week.
    */
   relayerFailures: defineTable({
     at: v.number(),
     txHash: v.string(),
     /** Lower case. */
     payer: v.string(),
-    /** SHA-256 of the payer's code; absent for a key's account. */
+    /** SHA-256 of the payer's code; absent for an account with a key. */
     codeHash: v.optional(v.string()),
   })
     .index("by_at", ["at"])
@@ -160,8 +160,8 @@ export const paidRecords: RecordsOf<typeof paidTables> = {
     ownedBy: {
       rows: (rows, userId) => rows.withIndex("by_userId", (q) => q.eq("order.userId", userId)),
       section: "payments",
-      // A payment without its row could be made use of again. The same proof and request still find their claim: orders
-      // are told apart by their hash.
+      // A payment without its row could be used again. The same proof and request still find their claim: orders are
+      // distinguished by their hash.
       onDeletion: {
         anonymise: (db, { _id, order: { focus, bodyHash } }) =>
           db.patch("paymentClaims", _id, { order: { focus, bodyHash } }),
@@ -174,6 +174,6 @@ export const paidRecords: RecordsOf<typeof paidTables> = {
     withheld: ["authorization"],
   },
   relayerFailures: {
-    keep: { days: 7, why: "what a payer's wallet has failed at counts for a day", aged: older("at") },
+    keep: { days: 7, why: "failures of a payer's wallet count for a day", aged: older("at") },
   },
 };

@@ -13,14 +13,14 @@ import { NOTHING_TO_SELL, paymentRequired, PAYMENT_REQUIRED } from "./challenge"
 const price = { amount: PRICE_SHOWN, asset: "USDC", network: "base" } as const;
 const ofToken = z.object({ token: optionalToken });
 
-/** Whoever only looks learns what there is to buy, and claims and starts nothing. */
+/** Shows what can be bought; it claims and starts nothing. */
 export const terms: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: PAID_PATH,
   summary:
-    "What a paid report costs and how it is paid; with `preview=1` what there is already, for nothing.",
+    "What a paid report costs and how it is paid; with `preview=1` a free preview of the newest report.",
   description:
-    "Always 402 with the terms, whatever else is sent; a proof is looked at in a POST alone. With `preview=1`: the headline and date of the newest report on the token (the whole market without one) that is stored, and how much stands behind it. Nothing is written for a preview.",
+    "Always 402 with the terms, whatever else is sent; only a POST checks proofs. With `preview=1`: the headline and date of the newest report on the token (the whole market without one) that is stored, and how much stands behind it. Nothing is written for a preview.",
   needs: ["PLATFORM_WALLET_ADDRESS", "LLM_GATEWAY_API_KEY"],
   errors: {
     payment_required: PAYMENT_REQUIRED,
@@ -41,7 +41,7 @@ export const terms: MountedEndpoint = endpoint({
     },
   },
   input: z.object({
-    token: z.string().optional().describe("As of a POST; only a preview looks at it."),
+    token: z.string().optional().describe("As in a POST; only used for a preview."),
     preview: z.string().optional().describe("1 for a preview; anything else asks for the terms."),
   }),
   returns: z.object({
@@ -51,7 +51,7 @@ export const terms: MountedEndpoint = endpoint({
       outlook: z.enum(["bullish", "bearish", "neutral"]),
       generatedAt: z.iso.datetime(),
       facts: z.int().describe("Facts that it cites"),
-      figures: z.int().describe("Figures in it that were held against facts"),
+      figures: z.int().describe("Figures in it that were checked against facts"),
     }),
     price: z.object({ amount: z.literal(PRICE_SHOWN), asset: z.literal("USDC"), network: z.literal("base") }),
   }),
@@ -69,7 +69,7 @@ export const terms: MountedEndpoint = endpoint({
     const [newest] = found;
     if (newest === undefined) {
       const on = token === "" ? "the whole market" : token;
-      const error = `There is no report on ${on} to preview yet. A paid one is written when it is bought, and nothing is paid for a token that no source knows`;
+      const error = `There is no report on ${on} to preview yet. A paid report is written when it is bought; a token that no source knows cannot be bought`;
       throw new AppError("not_found", error);
     }
     const { shortSummary, marketOutlook: outlook, sources, checked } = newest.result;

@@ -7,14 +7,14 @@ import { AppError } from "../../lib/errors";
 import { livePermission } from "../permits";
 import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/security/seals";
 
-/** The sealed keys of users' wallets: kept, and read by `custody/signing`. */
+/** Stores the sealed keys of users' wallets; only `custody/signatures` reads them. */
 
-/** A key's envelope opens for the wallet it was made for alone. */
+/** The context of a key's envelope: it opens only for the wallet it was made for. */
 export function keySeal(walletId: string): SealContext {
   return { purpose: "wallet private key", owner: walletId };
 }
 
-/** Keeps a new wallet's sealed key. */
+/** Stores a new wallet's sealed key. */
 export async function keepKey(
   ctx: MutationCtx,
   { walletId, userId, sealedKey }: { walletId: string; userId: string; sealedKey: string },
@@ -28,10 +28,7 @@ export async function keepKey(
   });
 }
 
-/**
- * The sealed key of a permission's wallet, for `custody/signing` alone.
- * @throws AppError as `livePermission`.
- */
+/** The sealed key of a permission's wallet, only for `custody/signatures`. @throws AppError as `livePermission`. */
 export const sealed = internalQuery({
   args: { permissionId: v.id("permissions"), isFirst: v.boolean(), now: v.number() },
   returns: v.object({ walletId: v.string(), envelope: v.string() }),
@@ -62,7 +59,7 @@ export const outdated = internalQuery({
   },
 });
 
-/** Puts re-sealed keys in place of what they were made from; one that changed meanwhile stays. */
+/** Replaces keys by re-sealed ones; a key that changed meanwhile stays. */
 export const replace = internalMutation({
   args: { resealed: v.array(vResealed) },
   returns: v.number(),

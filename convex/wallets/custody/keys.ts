@@ -3,12 +3,12 @@ import { internal } from "../../_generated/api";
 import { internalAction } from "../../_generated/server";
 import { resealAll } from "../../lib/security/seals";
 
-/** The sealed keys of users' wallets: kept, read by `custody/signing`, and sealed anew under another master key. */
+/** Seals users' wallet keys under another master key. */
 
 /**
- * Seals every key anew that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
+ * Seals every key again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; run it after a change
  * of the key, with the old one in `WALLET_ENCRYPTION_KEY_PREVIOUS`. Safe to run twice, and to resume after a crash.
- * @returns How many keys were sealed anew, and the wallets whose envelope does not open: those stay as they are.
+ * @returns How many keys were sealed again, and the wallets whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},

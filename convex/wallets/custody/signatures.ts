@@ -19,17 +19,17 @@ import { keySeal } from "./envelopes";
 import { serviceAccountOf, type ServiceRole } from "./services";
 
 /**
- * The custody provider: a permission's id in, signature out. The only place where a key is ever in clear, for the moment of one
- * signature; a hosted provider with the same verbs can take its place. For actions.
+ * The custody provider: takes a permission's id, returns a signature. Only here is a key ever unsealed, for the moment
+ * of one signature; a hosted provider with the same interface can replace it. For actions.
  */
 
-/** Whether this service can sign for an account: a service account's only while its key is the configured one. */
+/** Whether this service can sign for an account; for a service account only while its key is the configured one. */
 export function canSign(walletId: string): boolean {
   const account = serviceAccountOf(walletId);
   return account === null || account.address === serviceAddress(account.role);
 }
 
-/** A new wallet: its id, its address, and its key, sealed. Nothing is stored yet. */
+/** A new wallet: its id, its address, and its sealed key. Nothing is stored yet. */
 export async function createWallet(): Promise<{ walletId: string; address: Address; sealedKey: string }> {
   const walletId = `wal_${crypto.randomUUID().replaceAll("-", "")}`;
   const key = generatePrivateKey();
@@ -39,20 +39,20 @@ export async function createWallet(): Promise<{ walletId: string; address: Addre
 
 export type Unsigned = { nonce: number; gas: bigint; fees: Fees; call: Transaction };
 
-/** Bytes that take a nonce, and the hash under which they are mined. */
+/** Signed bytes with their nonce, and the hash under which they are mined. */
 export type Signed = { nonce: number; rawTransaction: Hex; txHash: Hex };
 
-/** Under which permission something is signed, and whether for the first time. No key opens without one. */
+/** The permission to sign, and whether it is used for the first time. No key opens without one. */
 export type Under = { permissionId: Id<"permissions">; isFirst: boolean };
 
-/** Signs a transaction of a user's wallet. For `wallets/transactions/terms/signer` alone, which holds it against the terms. */
+/** Signs a transaction of a user's wallet. Only for `wallets/transactions/terms/signer`, which checks it against the terms. */
 export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Unsigned): Promise<Signed> {
   const privateKey = await openKey(ctx, under);
   const rawTransaction = await signTransactionWith({ privateKey, transaction: transactionOf(unsigned) });
   return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
 }
 
-/** Signs a transaction of a service account's. */
+/** Signs a transaction of a service account. */
 export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
   const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
   return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
@@ -74,7 +74,7 @@ export async function signTypedData(ctx: ActionCtx, under: Under, data: TypedDat
   return signTypedDataWith({ ...data, privateKey: await openKey(ctx, under) });
 }
 
-/** Signs what a service account says, which moves nothing. */
+/** Signs a statement of a service account, which moves nothing. */
 export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
   return serviceAccount(role).signTypedData(data);
 }
@@ -82,12 +82,12 @@ export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
 /** The service's own account, with its configured key. */
 function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);
-  if (account === null) throw new AppError("internal", "A user's wallet signs under a permission alone");
+  if (account === null) throw new AppError("internal", "A user's wallet signs only under a permission");
   if (!canSign(walletId)) throw new AppError("internal", `The ${account.role}'s key has been changed since`);
   return serviceAccount(account.role);
 }
 
-/** No account is made of it: that takes its public key, which costs as much as a signature and is not needed for one. */
+/** Makes no account of the key: that needs the public key, which costs as much as a signature and is not needed for one. */
 async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
   const asked = { ...under, now: Date.now() };
   const { walletId, envelope } = await ctx.runQuery(internal.wallets.custody.envelopes.sealed, asked);
@@ -97,21 +97,22 @@ async function openKey(ctx: ActionCtx, under: Under): Promise<Hex> {
 }
 
 /**
- * Of the service's own accounts, which hold gas and nothing else. The relayer carries out signed payments: it can redirect nothing: the payer has signed payee and amount. The anchor puts the signal record's head on the chain. This
- * is the only place where their keys are read.
+ * The keys of the service's own accounts, which hold only gas. The relayer executes signed payments and can redirect
+ * nothing, because the payer has signed payee and amount. The anchor writes the signal record's head to the chain. Only
+ * this file reads these keys.
  */
 const KEYS = { relayer: "X402_RELAYER_PRIVATE_KEY", anchor: "ANCHOR_PRIVATE_KEY" } as const satisfies Record<
   ServiceRole,
   string
 >;
 
-/** @throws AppError `not_configured` without a usable key; its value is in no message. */
+/** @throws AppError `not_configured` without a usable key; no message contains its value. */
 function serviceAccount(role: ServiceRole): PrivateKeyAccount {
   const key = required(KEYS[role]);
   try {
     if (isHex(key)) return privateKeyToAccount(key);
   } catch {
-    // Zero, or above the curve's order: the thrown message may quote the key.
+    // Zero, or above the curve's order. The original error may quote the key.
   }
   throw new AppError("not_configured", `${KEYS[role]} is not configured correctly`);
 }

@@ -9,7 +9,7 @@ export const custodyTables = {
     userId: v.string(),
     /** AES-256-CBC and HMAC, bound to the wallet id (`lib/security/seals`). */
     sealedKey: v.string(),
-    /** The master key that sealed it, by name. */
+    /** The id of the master key that sealed it. */
     keyId: v.string(),
   })
     .index("by_walletId", ["walletId"])

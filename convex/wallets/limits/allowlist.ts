@@ -5,15 +5,15 @@ import { rowsByBoth } from "../../lib/records/rows";
 import { HOUR } from "../../lib/time";
 import { levelRowOf } from "../../users/levels";
 
-/** To whom an owner's wallets may send. Plain functions; those that write are steps of their caller's mutation. */
+/** Addresses to which an owner's wallets may send. Plain functions; those that write are steps of their caller's mutation. */
 
-/** So many addresses a user. */
+/** The most addresses per user. */
 const MOST_LISTED = 100;
 
-/** What is added counts so much later, so that an owner who did not want it can take it off. */
+/** How much later a new address counts, so that an owner who did not want it can remove it. */
 const LISTED_AFTER_MS = 2 * HOUR;
 
-/** Epoch ms; it counts from `countsFrom` on. */
+/** Epoch ms; the address counts from `countsFrom`. */
 export type Listed = { address: string; addedAt: number; countsFrom: number };
 
 /** @param address Checksummed. */
@@ -34,7 +34,7 @@ export async function allListed(ctx: QueryCtx, userId: string): Promise<Listed[]
   return rows.map(listed).filter((entry) => !isCalledOff(entry, at));
 }
 
-/** A freeze calls off what waited then. */
+/** Whether a freeze cancelled the entry: it does so for entries that did not count yet. */
 function isCalledOff({ addedAt, countsFrom }: Listed, at: number): boolean {
   return addedAt <= at && at < countsFrom;
 }
@@ -48,9 +48,9 @@ export async function isListFull(ctx: QueryCtx, userId: string): Promise<boolean
 }
 
 /**
- * Puts an address on the list, to count in two hours; one that is on it keeps its time.
+ * Puts an address on the list, to count in two hours; a listed one keeps its time.
  * @returns The entry, and whether it is new.
- * @throws AppError `conflict` where the list is full.
+ * @throws AppError `conflict` if the list is full.
  */
 export async function list(
   ctx: MutationCtx,

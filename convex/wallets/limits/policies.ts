@@ -13,9 +13,8 @@ import { listedOf } from "./allowlist";
 import { count, sumOf, windowOf, type Entries, type Measure, type Reservation } from "./windows";
 
 /**
- * What one transfer, and a user's transfers in 24 hours, may move: as the operator configured it, as ids that nobody owns
- * are bounded, and as owners bound what is moved in their name. `limitsOf` and `refusalOf` only read; `reserve` asks them
- * and counts.
+ * How much one transfer, and a user's transfers in 24 hours, may move: the operator's limits, those of ids without an
+ * owner, and those that owners set. `limitsOf` and `refusalOf` only read; `reserve` checks and counts.
  */
 
 type TransactionRequest = Doc<"transactions">["request"];
@@ -23,9 +22,9 @@ type TransactionRequest = Doc<"transactions">["request"];
 /** A transfer that somebody wants to make. */
 export type Transfer = {
   userId: string;
-  /** What its caller is allowed (`users/access`). */
+  /** The caller's permit (`users/access`). */
   permit: Permit;
-  /** The caller's network address; `null` where the order came by no network. */
+  /** The caller's network address; `null` if the order came by no network. */
   address: string | null;
   request: TransactionRequest;
 };
@@ -35,43 +34,43 @@ type Limit = {
   measure: Measure;
   /** The most in any 24 hours. */
   most: bigint;
-  /** Counted in the last 24 hours. */
+  /** The sum of the last 24 hours. */
   used: bigint;
-  /** What was counted, oldest first. */
+  /** The counted transfers, oldest first. */
   entries: Entries;
   /** The caller's network address, hashed; "" for a limit of the user's. */
   address: string;
-  /** What of the user's it is about, as the end of "the limit of 500 USD in 24 hours". */
+  /** Which of the user's transfers it counts, as the end of "the limit of 500 USD in 24 hours". */
   about: string;
-  /** How much of the transfer's value counts against it, in basis points. */
+  /** The part of the transfer's value that counts against it, in basis points. */
   countedBps: bigint;
 };
 
 /** All limits of a transfer; sums in micro-USD. */
 export type Limits = {
-  /** The most that one transfer may be worth; `null`: as much as it likes. */
+  /** The most that one transfer may be worth; `null` for no limit. */
   perTransfer: bigint | null;
   /** In 24 hours. */
   rolling: readonly Limit[];
   /**
-   * Of a send to an address that its owner has not allowed: the most that it may be worth, and from when on the address
-   * counts (epoch ms), where it was added already. `null` for what is bound by no list.
+   * For a send to an address that its owner has not allowed: the most that it may be worth, and the time from which the
+   * address counts (epoch ms) if it was added already. `null` if no list applies.
    */
   unlisted: { most: bigint; countsFrom: number | null } | null;
 };
 
 const BPS = 10_000n;
-/** So much may be sent to an address that is not on the owner's list: 50 USD. */
+/** The most for a send to an address that is not on the owner's list: 50 USD. */
 const UNLISTED_MOST = 50_000_000n;
-/** So much is moved in 24 hours by what is begun in the owner's chat, and nothing of it to an address off the list: 100 USD. */
+/** The most in 24 hours for orders from the owner's chat, which cannot send to addresses off the list: 100 USD. */
 const CHAT_DAILY = 100_000_000n;
 
-/** Whether the value of a transfer has to be known at all. */
+/** Whether the value of a transfer has to be known. */
 export function needValue({ perTransfer, rolling, unlisted }: Limits): boolean {
   return perTransfer !== null || rolling.length > 0 || unlisted !== null;
 }
 
-/** What limits a transfer counts against, and how far each is used at `now` (epoch ms). */
+/** The limits that a transfer counts against, and their use at `now` (epoch ms). */
 export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): Promise<Limits> {
   const own = await ownLimits(ctx, transfer, now);
   const rolling = (await bounds(ctx, transfer, own)).map(async (bound) => {
@@ -86,7 +85,7 @@ export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): 
   };
 }
 
-/** What the owner of an id has set for whatever moves in their name; `null` for an id that nobody owns. */
+/** The limits that an id's owner has set for orders without their tap; `null` for an id without an owner. */
 async function ownLimits(
   ctx: QueryCtx,
   { userId, permit }: Transfer,
@@ -105,7 +104,7 @@ function lower(one: bigint | undefined, other: bigint | undefined): bigint | nul
   return one < other ? one : other;
 }
 
-/** What its owner has not tapped for themself goes to listed addresses, and to the user's own wallets. */
+/** Whether a send that its owner has not tapped for goes to an unlisted address; the user's own wallets count as listed. */
 async function unlistedOf(
   ctx: QueryCtx,
   { userId, permit, request }: Transfer,
@@ -153,7 +152,7 @@ async function bounds(
   if (limits !== null || countedBps === 0n) return found;
   const isWeak = isGuessable(userId);
   const most = microUsd(setting(isWeak ? "WEAK_ID_DAILY_USD" : "UNCLAIMED_DAILY_USD"));
-  // The operator's 0 bounds nothing.
+  // The operator's 0 means no limit.
   if (most === 0n) return found;
   const whose = isWeak ? "that could be guessed" : "without an owner";
   const left = { countedBps, most };
@@ -164,8 +163,8 @@ async function bounds(
 }
 
 /**
- * How much of a transfer's value may leave its user, in basis points: of a send all, of a swap as much as its terms let it
- * lose, and nothing of a send to the user's other wallet.
+ * The part of a transfer's value that may leave its user, in basis points: all of a send, of a swap what its terms let
+ * it lose, and nothing of a send to the user's other wallet.
  */
 async function leavingBps(ctx: QueryCtx, userId: string, request: TransactionRequest): Promise<bigint> {
   if (request.kind === "swap")
@@ -174,19 +173,19 @@ async function leavingBps(ctx: QueryCtx, userId: string, request: TransactionReq
   return (await walletAt(ctx, request.toAddress))?.userId === userId ? 0n : BPS;
 }
 
-/** How much less than the feeds say a swap may bring, in basis points: its slippage, and the operator's allowance. */
+/** How much less than the feeds' value a swap may bring, in basis points: its slippage, and the operator's allowance. */
 export function toleratedBps(slippageBps: number): bigint {
   return BigInt(slippageBps) + BigInt(setting("MAX_PRICE_IMPACT_BPS"));
 }
 
-/** What of a transfer's value counts against a limit, rounded up. Micro-USD. */
+/** The part of a transfer's value that counts against a limit, rounded up. Micro-USD. */
 function countedOf(value: bigint, { countedBps }: Pick<Limit, "countedBps">): bigint {
   return (value * countedBps + BPS - 1n) / BPS;
 }
 
 /**
- * Why a transfer is refused; `null` where it may go.
- * @param value Micro-USD; `null` when no live price says what it is worth, which fails closed.
+ * Why a transfer is refused; `null` if it is allowed.
+ * @param value Micro-USD; `null` if there is no live price, which fails closed.
  */
 export function refusalOf(limits: Limits, value: bigint | null): AppError | null {
   if (!needValue(limits)) return null;
@@ -207,9 +206,9 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
   const what =
     countedBps === BPS
       ? "This transfer"
-      : `This swap, which by its terms may lose ${cents(countedOf(value, passed))} USD,`;
+      : `This swap, whose terms let it lose ${cents(countedOf(value, passed))} USD,`;
   const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
-  // Beyond its owner's cap an open account is as a guarded one.
+  // Beyond its owner's cap an open account is like a guarded one.
   return measure === "byId" || measure === "byChat"
     ? new AppError(
         "forbidden",
@@ -231,21 +230,21 @@ function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): st
   return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
 }
 
-/** How much is free now, and when how much is free again. */
+/** How much is free now, and when more is free again. */
 function freeOf({ most, used, entries }: Limit): string {
   const free = `${cents(used < most ? most - used : 0n)} USD are free now`;
   const [oldest] = entries;
   if (oldest === undefined) return free;
   const again = entries.filter(({ at }) => at === oldest.at);
-  // A minute later, as the minutes are rounded down.
+  // A minute later, because the minutes are rounded down.
   return `${free}, and ${cents(sumOf(again))} USD more from ${dateTime(oldest.at + DAY + MINUTE)}`;
 }
 
 /**
- * Counts a transfer against the limits, in the mutation that opens it: calls that race cannot pass together.
- * @param value Micro-USD; `null` when no live price says what it is worth.
- * @returns What was counted; `null` where nothing limits it.
- * @throws AppError as `refusalOf` says.
+ * Counts a transfer against the limits, in the mutation that opens it, so that concurrent calls cannot pass together.
+ * @param value Micro-USD; `null` if there is no live price.
+ * @returns What was counted; `null` if no limit applies.
+ * @throws AppError as `refusalOf` returns.
  */
 export async function reserve(
   ctx: MutationCtx,
@@ -266,12 +265,12 @@ export async function reserve(
   return reservation;
 }
 
-/** Gives back what a transfer that moved nothing had reserved. */
+/** Gives back what a transfer had reserved that moved nothing. */
 export async function release(ctx: MutationCtx, userId: string, reservation: Reservation): Promise<void> {
   await count(ctx, userId, reservation, -1n);
 }
 
-/** Counts a transfer after all that was given back: it was mined. Beyond a limit as well, as it has happened. */
+/** Counts a transfer again that was given back and then mined, even beyond a limit. */
 export async function reserveAgain(
   ctx: MutationCtx,
   userId: string,

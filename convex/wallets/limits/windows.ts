@@ -5,23 +5,23 @@ import { NOBODY } from "../../lib/records/ids";
 import { DAY, MINUTE } from "../../lib/time";
 import type { vMeasure } from "../tables";
 
-/** What counts against limits over rolling 24 hours: one row for each user or network address and each measure. */
+/** Sums that count against limits over rolling 24 hours: one row for each user or network address and each measure. */
 
 export type Measure = Infer<typeof vMeasure>;
 export type Reservation = NonNullable<Doc<"transactions">["reserved"]>;
 export type Entries = Doc<"transferWindows">["entries"];
 
-/** What is counted within so much of time stands in one entry, and counts as long as its last transfer. */
+/** Transfers within this time share one entry, which counts as long as the last of them. */
 const SLOT_MS = 15 * MINUTE;
 
-/** Adds to what was counted when the transfer was opened; takes off where it is negative, down to nothing. */
+/** Adds to the sum of the time at which the transfer was opened; a negative amount reduces it, to zero at most. */
 export async function count(
   ctx: MutationCtx,
   userId: string,
   reservation: Reservation,
   sign: 1n | -1n,
 ): Promise<void> {
-  // A transfer of an earlier version, whose day is over or begins anew.
+  // A transfer of an earlier version, whose day is over or starts again.
   if (!("shares" in reservation)) return;
   const now = Date.now();
   const { at, shares } = reservation;
@@ -39,7 +39,7 @@ export async function count(
   }
 }
 
-/** The entries with a change at a moment: at most one entry for each slot of time. */
+/** The entries with a change at a moment: at most one entry per slot. */
 function changed(entries: Entries, at: number, change: bigint): Entries {
   const slot = Math.floor(at / SLOT_MS);
   const same = entries.find((entry) => Math.floor(entry.at / SLOT_MS) === slot);
@@ -63,7 +63,7 @@ export async function windowOf(
     .unique();
 }
 
-/** Whose a count is: one of an address is no user's. */
+/** The `userId` of a count; none for one of an address. */
 function ownerOf(userId: string, address: string): string {
   return address === "" ? userId : NOBODY;
 }

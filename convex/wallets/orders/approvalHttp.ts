@@ -11,18 +11,18 @@ import { shortfallOf } from "../transactions/states";
 import { shownStatus } from "./execution";
 import { status } from "./shapes";
 
-/** How what waits for its owner stands. */
+/** The state of requests that wait for their owner. */
 
 const approval: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/defi/approval",
-  summary: "How something stands that waits for its owner's approval.",
+  summary: "The state of a request that waits for its owner's approval.",
   description:
-    "For an order or a change of delivery settings that was answered with 202. It is read as it stands; to wait for the owner as well, repeat the request with its idempotency key.",
+    "For an order or a change of delivery settings that was answered with 202. The call only reads; to wait for the owner, repeat the request with its idempotency key.",
   limit: "settings",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
   headers: USER_TOKEN,
-  errors: { ...USER_TOKEN_ERRORS, not_found: "This user was asked nothing under this id." },
+  errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no question with this id." },
   example: {
     input: { userId: EXAMPLE_USER, approvalId: "k57d0c2v6s3m8q4x9z1b7n5t2h6j8w3y" },
     output: {
@@ -34,19 +34,19 @@ const approval: MountedEndpoint = endpoint({
       transaction: "confirmed",
     },
   },
-  input: z.object({ userId, approvalId: text(64).describe("As the answer named it.") }),
+  input: z.object({ userId, approvalId: text(64).describe("The id from the answer.") }),
   returns: z.object({
     approvalId: z.string(),
     status: z
       .enum(["awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"])
       .describe(
-        "failed: approved, and it could not be begun; expired: not answered within 10 minutes; void: the owner's rules or link have changed since; undelivered: the owner's chat did not take the question",
+        "failed: approved, but it could not be started; expired: not answered within 10 minutes; void: the owner's rules or link have changed since; undelivered: the owner's chat did not take the question",
       ),
     kind: z.enum(["send", "swap", "delivery"]),
     expiresAt: z.iso.datetime(),
-    txHash: z.string().optional().describe("Once what was approved is signed"),
+    txHash: z.string().optional().describe("Once the approved transaction is signed"),
     transaction: status.optional(),
-    error: z.string().optional().describe("Why it has come to nothing"),
+    error: z.string().optional().describe("Why it failed"),
   }),
   handler: async (ctx, { userId, approvalId }) => {
     const asked = await ctx.runQuery(internal.wallets.orders.proposals.view, {

@@ -12,20 +12,20 @@ import { rulesOf } from "../../users/levels";
 import { openTransaction, pauseOf } from "../transactions/model";
 import type { Wish } from "./tables";
 
-/** What an owner is asked, and their tap: plain functions, steps of their caller's mutation. */
+/** Questions to owners, and their taps: plain functions, steps of their caller's mutation. */
 
 type Approval = Doc<"approvals">;
 
 /** How long the owner has. */
 export const ASKED_MS = 10 * MINUTE;
 
-/** So long it takes, as a rule, until the chain has it. */
+/** How long it usually takes until the chain has it. */
 const CHECK_MS = 8 * SECOND;
 
-/** So many may be open at once, and so many are asked in a day: whoever knows the id could go on for ever. */
+/** How many questions may be open at once, and how many a day: anybody who knows the id could ask for ever. */
 const MOST_OPEN = 3;
 const MOST_A_DAY = 10;
-/** So many refusals within an hour are an answer: nobody asks for an hour. */
+/** This many refusals within an hour stop further questions for an hour. */
 const REFUSALS = 2;
 
 export type Standing =
@@ -42,7 +42,7 @@ export async function askedWith(ctx: QueryCtx, userId: string, key: string): Pro
   return rowsByBoth(rows, "userId", userId, "idempotencyKey", key).unique();
 }
 
-/** What still waits for the owner, of the newest. */
+/** The newest questions that still wait for the owner. */
 export async function openOf(ctx: QueryCtx, userId: string, now: number): Promise<Approval[]> {
   const open = await rowsByBoth(ctx.db.query("approvals"), "userId", userId, "state", "open")
     .order("desc")
@@ -51,7 +51,7 @@ export async function openOf(ctx: QueryCtx, userId: string, now: number): Promis
   return open.filter((_, i) => standing[i] === "awaiting_approval");
 }
 
-/** Where it stands at `now`: one that its owner has not decided ends by itself. */
+/** The state of a question at `now`: without a decision it expires by itself. */
 export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Promise<Standing> {
   if (row.state !== "open") return row.state;
   if (row.expiresAt <= now) return "expired";
@@ -63,13 +63,13 @@ export async function standingOf(ctx: QueryCtx, row: Approval, now: number): Pro
   return card?.state === "failed" || card?.state === "skipped" ? "undelivered" : "awaiting_approval";
 }
 
-/** Whether its end is still to come here: not so for what an import has put back after its answer (`tables.ts`). */
+/** Whether its expiry is scheduled in this deployment: not so for a row that an import has restored (`tables.ts`). */
 async function isWaitedFor(ctx: QueryCtx, { closing }: Approval): Promise<boolean> {
   if (closing === undefined) return false;
   return (await ctx.db.system.get("_scheduled_functions", closing))?.state.kind === "pending";
 }
 
-/** @throws AppError `rate_limited` where the owner is asked enough. */
+/** @throws AppError `rate_limited` if the owner is asked too often. */
 export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number): Promise<void> {
   const asked = await rowsByBoth(ctx.db.query("approvals"), "userId", userId, "begun", undefined)
     .order("desc")
@@ -79,21 +79,26 @@ export async function refuseTooMany(ctx: QueryCtx, userId: string, now: number):
   const quota = (name: string, most: number, windowMs: number, againAt: number) =>
     usedUp(name, { name: "approvals", most, windowMs, left: 0, againMs: Math.max(1, againAt - now) });
   if (refused.length >= REFUSALS)
-    throw quota("what the owner is asked, who has refused twice,", REFUSALS, HOUR, last + HOUR);
+    throw quota("the limit of questions to an owner who has refused twice", REFUSALS, HOUR, last + HOUR);
   const [first] = asked.slice(MOST_A_DAY - 1);
   if (first !== undefined && first._creationTime > now - DAY)
-    throw quota("what the owner is asked in a day", MOST_A_DAY, DAY, first._creationTime + DAY);
+    throw quota("the daily limit of questions to the owner", MOST_A_DAY, DAY, first._creationTime + DAY);
   const open = (await openOf(ctx, userId, now)).filter(({ begun }) => begun === undefined);
   if (open.length >= MOST_OPEN)
-    throw quota("what the owner is asked at a time", MOST_OPEN, ASKED_MS, open.at(-1)?.expiresAt ?? now);
+    throw quota(
+      "the limit of open questions to the owner",
+      MOST_OPEN,
+      ASKED_MS,
+      open.at(-1)?.expiresAt ?? now,
+    );
 }
 
 export type Decision = { approval: Approval; standing: Standing };
 
 /**
- * The owner's tap: once, by the account that is linked now, under the rules under which it was asked. What was asked is
- * begun in the same transaction.
- * @returns `null` for what this account was not asked.
+ * The owner's tap. It counts once, from the account that is linked now, under the rules that were valid when it was
+ * asked. The approved request begins in the same transaction.
+ * @returns `null` if this account was not asked.
  */
 export async function decide(
   ctx: MutationCtx,
@@ -112,7 +117,7 @@ export async function decide(
   return { approval: { ...approval, ...ended }, standing: ended.state };
 }
 
-/** What of a wish outlives its question. */
+/** The part of a wish that is kept after its question. */
 export function unsealed(wish: Wish): Wish {
   if (wish.kind === "order" || wish.sealedBotToken === null) return wish;
   const { sealedBotToken: _, ...rest } = wish;
@@ -149,20 +154,20 @@ async function carriedOn(
     });
     return { state: "approved", transactionId };
   } catch (error) {
-    // The limits are judged before anything is written.
+    // The limits are checked before anything is written.
     const failure = failureOf(error);
     if (failure === null) throw error;
     return { state: "failed", error: failure.message };
   }
 }
 
-/** @throws AppError `conflict` for a key that was used for another wish. */
+/** @throws AppError `conflict` if the key was used for another wish. */
 export function requireSameWish(row: Approval, wish: Wish): void {
   if (sameWish(row.wish, wish)) return;
   throw new AppError("conflict", "This idempotency key was used for another request");
 }
 
-/** By what its caller said: not by what it was worth, nor by how a token was sealed. */
+/** Whether two wishes are the same in the caller's terms: neither values nor the seal of a token count. */
 export function sameWish(a: Wish, b: Wish): boolean {
   const said = (wish: Wish) =>
     wish.kind === "order"

@@ -9,14 +9,14 @@ import type { Recipient } from "./recipients";
 import type { Standing } from "./approvals";
 import type { Wish } from "./tables";
 
-/** What an owner is asked, from decoded terms: no word of it is the caller's. */
+/** Cards with questions to owners, made from decoded terms: they contain no word of the caller's. */
 
-/** What a rehearsal has found, for the card. */
+/** The findings of a rehearsal, for the card. */
 export const vFound = v.object({
   valueUsd: v.union(v.number(), v.null()),
   /** Of all its transactions, in ETH. */
   mostFeeEth: v.union(v.string(), v.null()),
-  /** Of a swap: how much less than what is sold the least that it may bring is worth by the feeds. */
+  /** For a swap: how much less than the sold amount its minimum is worth by the feeds. */
   costBps: v.union(v.number(), v.null()),
 });
 export type Found = Infer<typeof vFound>;
@@ -44,7 +44,7 @@ export function requestWords(request: TransactionRequest, least: string | undefi
   return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
 }
 
-/** What is wanted, in one line. */
+/** A wish in one line. */
 function wishWords(wish: Wish): string {
   if (wish.kind === "order") return requestWords(wish.request, wish.minBuyAmount);
   const chat = wish.chatId === null ? "no chat of its own" : `the chat ${wish.chatId ?? "that is set"}`;
@@ -57,7 +57,7 @@ function wishWords(wish: Wish): string {
   return `Your cards: to ${chat}, by ${bot}`;
 }
 
-/** The question. */
+/** The card with the question. */
 export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
   return [
     [{ bold: facts.begun === "chat" ? "🔐 Your order" : "🔐 Your approval is asked for" }],
@@ -117,7 +117,7 @@ const ENDED: Record<Exclude<Standing, "awaiting_approval">, string> = {
   undelivered: "🚫 Void: nothing was moved",
 };
 
-/** In the place of the question. */
+/** The card that replaces the question. */
 export function decidedCard({ wish, error }: Doc<"approvals">, standing: Standing): Paragraph[] {
   if (standing === "awaiting_approval") return [];
   return [[{ bold: ENDED[standing] }], [wishWords(wish)], ...(error === undefined ? [] : [[error]])];

@@ -13,11 +13,11 @@ import { judged, write } from "./proposals";
 import { vWish } from "./tables";
 
 /**
- * Orders that are begun in the owner's chat. They wait for the tap as what others ask for does, in the same table and under
- * the same rules; and as whoever has the chat gives both the order and the tap, they move little (`CHAT`).
+ * Orders from the owner's chat. They wait for the tap like orders of others, in the same table and under the same
+ * rules. They may move little (`CHAT`), because anybody who has the chat can both order and tap.
  */
 
-/** Writes an order down, once for a key. @returns The card to show; `null` where it was written before. */
+/** Stores an order, once per key. @returns The card to show; `null` if it was stored before. */
 export const propose = internalMutation({
   args: { userId: v.string(), messengerId: v.string(), wish: vWish, key: v.string(), found: vFound },
   returns: v.union(

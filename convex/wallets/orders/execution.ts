@@ -16,9 +16,9 @@ import type { TransactionRequest, TransactionState } from "../transactions/table
 import { askOwner } from "./question";
 import type { OrderWish } from "./tables";
 
-/** An order from its endpoint to its answer: carried out, asked of its owner, or only rehearsed. For actions. */
+/** An order from its endpoint to its answer: executed, put to its owner, or only rehearsed. For actions. */
 
-/** Heavy with the chain's library: loaded by the first request that needs it. */
+/** It loads the chain's library, so it is imported by the first request that needs it. */
 const desk = once(() => import("../transactions/desk"));
 const rehearsals = once(() => import("../transactions/rehearsal"));
 
@@ -32,8 +32,8 @@ export type Order = {
 };
 
 /**
- * The user's wallet, for whoever may move it, or see it where the order is only rehearsed.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`); `not_found`
+ * The user's wallet, for callers who may move it, or, for a rehearsal, see it.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`users/access`); `not_found`
  * without a wallet.
  */
 async function walletFor(
@@ -52,8 +52,8 @@ async function walletFor(
 }
 
 /**
- * Opens a transaction and waits for its outcome; asks the owner first where that is theirs to say.
- * @returns `waits`: nothing has come of it yet. `headers` say so where an earlier request with this key has moved it.
+ * Opens a transaction and waits for its outcome; asks the owner first if the rules require it.
+ * @returns `waits`: it has no outcome yet. `headers` say whether an earlier request with this key has moved it.
  * @throws AppError what `walletFor` throws, `paused`, and whatever ended the request before it was signed.
  */
 export async function carryOut(ctx: ActionCtx, order: Order) {
@@ -77,7 +77,7 @@ export async function carryOut(ctx: ActionCtx, order: Order) {
   return { ...done, headers: headersOf(wallet) };
 }
 
-/** Of the answer to a request whose key has an outcome. */
+/** Headers of the answer to a request whose key has an outcome. */
 function headersOf({ isRepeat }: OrderingWallet): Record<string, string> {
   return isRepeat ? { "Idempotent-Replayed": "true" } : {};
 }
@@ -92,7 +92,7 @@ async function ordered(ctx: ActionCtx, order: Order, wallet: OrderingWallet, sta
   return seeThrough(ctx, { ...opened, address, keyHash, requestId, startedAt });
 }
 
-/** Asks the owner; what they have approved has its outcome, as far as there is time for it. */
+/** Asks the owner; an approved order has its outcome if there is time for it. */
 async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number) {
   const { userId, request, call } = order;
   const wish = { kind: "order" as const, walletId: wallet.walletId, request };
@@ -108,10 +108,7 @@ async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, start
   return { waits: null, ...(await outcomeOf(view, wallet)) };
 }
 
-/**
- * What the owner is shown, as a rehearsal finds it.
- * @throws AppError for what would be refused whatever the owner says.
- */
+/** The findings of a rehearsal, for the owner's card. @throws AppError for orders that would be refused whatever the owner says. */
 export async function foundFor(
   ctx: ActionCtx,
   {
@@ -144,17 +141,17 @@ export async function foundFor(
   return { wish, found: { valueUsd, mostFeeEth, costBps: swap?.price.mostCostBps ?? null } };
 }
 
-/** Fees move until the owner has tapped: one transaction may cost twice of what it would now, and never more than any. */
+/** Fees may rise until the owner has tapped: one transaction may cost twice as much as now, up to the general limit. */
 function feeFor(now: bigint): bigint {
   return 2n * now < MOST_FEE ? 2n * now : MOST_FEE;
 }
 
-/** Some tokens take two approvals before they are sold. */
+/** Some tokens need two approvals before they are sold. */
 function mostTransactions(request: Order["request"]): bigint {
   return request.kind === "swap" && request.fromToken !== "ETH" ? 3n : 1n;
 }
 
-/** @throws AppError what ended it before it was signed. */
+/** @throws AppError with the reason why it ended before it was signed. */
 async function outcomeOf(view: Doc<"transactions">, wallet: OrderingWallet) {
   const { mostFeeOf } = await desk();
   const maxFeeEth = mostFeeOf(view);
@@ -163,7 +160,7 @@ async function outcomeOf(view: Doc<"transactions">, wallet: OrderingWallet) {
     throw new AppError(
       isErrorCode(code) ? code : "internal",
       view.error ?? "The transaction could not be sent",
-      // Whoever repeats a failure of others has to learn that it is the first one's: the rest speaks for itself.
+      // The answer to a repeat has to say that the failure is the first request's; other outcomes are clear.
       code === "upstream" ? { headers: headersOf(wallet) } : {},
     );
   }
@@ -181,7 +178,7 @@ async function outcomeOf(view: Doc<"transactions">, wallet: OrderingWallet) {
   return { view, outcome };
 }
 
-/** A user without the wallet that would pay may have the other one. */
+/** A hint at the user's other wallet, if the one that would pay is missing. */
 async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Promise<string> {
   const kind = from === "custody" ? "basic" : "custody";
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind });
@@ -190,10 +187,7 @@ async function otherWallet(ctx: ActionCtx, userId: string, from: WalletKind): Pr
     : `. There is a ${kind} wallet, ${wallet.address}: a send with from: "${kind}" spends it`;
 }
 
-/**
- * What an order would come to.
- * @throws AppError what `walletFor` throws, `upstream` when the chain cannot be asked at all.
- */
+/** What an order would do. @throws AppError what `walletFor` throws, `upstream` if the chain cannot be reached at all. */
 export async function rehearse(ctx: ActionCtx, order: Order) {
   const { userId, request, call } = order;
   const { walletId, address } = await walletFor(ctx, order, { isRehearsal: true });

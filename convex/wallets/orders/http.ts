@@ -24,7 +24,7 @@ import { carryOut, EXPLORER, rehearse, shownStatus } from "./execution";
 import { explorerUrl, orderFields, status } from "./shapes";
 import { shortfallOf } from "../transactions/states";
 
-/** What both calls that move funds can answer. */
+/** Failures of both calls that move funds. */
 const moving = {
   ...USER_TOKEN_ERRORS,
   not_found: "The user has no such wallet: connect first.",
@@ -150,22 +150,24 @@ const swap: MountedEndpoint = endpoint({
     toToken: z.string(),
     sellAmount: z
       .string()
-      .describe("In fromToken's smallest unit: sold by the receipt once confirmed, until then as ordered"),
+      .describe(
+        "In fromToken's smallest unit: the sold amount of the receipt once confirmed, until then as ordered",
+      ),
     buyAmount: z
       .string()
       .optional()
       .describe(
-        "In toToken's smallest unit: bought by the receipt once confirmed, until then as quoted; always, but in a rehearsal that is refused before there is a quote",
+        "In toToken's smallest unit: the bought amount of the receipt once confirmed, until then as quoted; absent only in a rehearsal that is refused before there is a quote",
       ),
     minBuyAmount: z
       .string()
       .optional()
       .describe("In toToken's smallest unit, guaranteed by the contract's own call; as buyAmount"),
-    approvalTxHash: z.string().optional().describe("The approval that went before, when one was needed"),
+    approvalTxHash: z.string().optional().describe("The approval before the swap, if one was needed"),
     priceChecked: z
       .boolean()
       .optional()
-      .describe("Whether price feeds were there to check the quote against; as buyAmount"),
+      .describe("Whether the quote was checked against price feeds; absent as buyAmount"),
     ...weakId,
   }),
   handler: async (ctx, { userId, acceptUnpriced, dryRun, idempotencyKey: _, ...swap }, call) => {
@@ -192,7 +194,7 @@ const swap: MountedEndpoint = endpoint({
 const transaction: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/defi/transaction",
-  summary: "Where one of the user's transactions stands.",
+  summary: "The state of one of the user's transactions.",
   description:
     "For a send or swap that was answered as `submitted`: a scheduled check follows it until it is `confirmed` or `failed`.",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "holdings", caller),
@@ -218,11 +220,17 @@ const transaction: MountedEndpoint = endpoint({
     minedAs: z
       .string()
       .optional()
-      .describe("The hash under which it was mined, where its fees had to be raised on the way"),
+      .describe("The hash under which it was mined, if its fees had to be raised"),
     kind: z.enum(["send", "swap", "approve", "fill"]),
-    error: z.string().optional().describe("Why it failed, or what is wrong with what it has brought"),
-    sellAmount: z.string().optional().describe("What a confirmed swap has sold, in its smallest unit"),
-    buyAmount: z.string().optional().describe("What a confirmed swap has bought, in its smallest unit"),
+    error: z.string().optional().describe("Why it failed, or what is wrong with its result"),
+    sellAmount: z
+      .string()
+      .optional()
+      .describe("The sold amount of a confirmed swap, in its token's smallest unit"),
+    buyAmount: z
+      .string()
+      .optional()
+      .describe("The bought amount of a confirmed swap, in its token's smallest unit"),
     explorerUrl,
     ...weakId,
   }),
@@ -248,7 +256,7 @@ const transaction: MountedEndpoint = endpoint({
   },
 });
 
-/** What a user is told of a transaction that has not come to what was ordered. */
+/** The message about a transaction that did not do what was ordered. */
 function faultOf(row: Doc<"transactions">): string | null {
   return row.state === "failed" ? (row.error ?? null) : shortfallOf(row);
 }

@@ -8,7 +8,7 @@ import { requestWords } from "./cards";
 import { change } from "../../lib/changes";
 
 /**
- * Tells the account that an owner has linked of an order as it is opened, with a button that stops what is not signed yet.
+ * Notifies the linked account of an order when it is opened, with a button that stops what is not signed yet.
  * @param args.way How it was ordered, in words.
  */
 export const tell = change(
@@ -31,7 +31,7 @@ export const tell = change(
   },
 );
 
-/** Tells the account what has become of an order that was tapped there: whoever asked for it may never look again. */
+/** Notifies the account of the outcome of an order that was tapped there: the caller may never look again. */
 export const ended = change({ transactionId: v.id("transactions") }, async (ctx, { transactionId }) => {
   const row = await byId(ctx, transactionId);
   const { userId, request, state, txHash, minedAs = txHash } = row;

@@ -27,7 +27,7 @@ import { questionButtons, questionCard, vFound } from "./cards";
 import { recipientOf } from "./recipients";
 import { vWish, type OrderWish, type Wish } from "./tables";
 
-/** Asking an owner, and how that stands, for actions. */
+/** Questions to owners and their state, for actions. */
 
 const vAsked = v.object({
   approvalId: v.id("approvals"),
@@ -49,9 +49,8 @@ async function shown(ctx: QueryCtx, row: Doc<"approvals">, now: number): Promise
 }
 
 /**
- * What an owner was asked before, by its key or, where none came along, of the same terms and still open; `null` for
- * something new.
- * @throws AppError `conflict` for a key that was used for something else.
+ * An earlier question with the same key or, without a key, an open one with the same terms; `null` for a new one.
+ * @throws AppError `conflict` if the key was used for something else.
  */
 export const earlier = internalQuery({
   args: { userId: v.string(), wish: vWish, idempotencyKey: v.optional(v.string()), now: v.number() },
@@ -78,8 +77,8 @@ async function earlierOf(
 }
 
 /**
- * Asks the owner, in the transaction that decides whether they are asked.
- * @throws AppError `forbidden` where nobody can be asked, `paused`, `rate_limited`, and what the limits say.
+ * Asks the owner, in the transaction that decides whether to ask.
+ * @throws AppError `forbidden` if nobody can be asked, `paused`, `rate_limited`, and the refusals of the limits.
  */
 export const propose = internalMutation({
   args: {
@@ -100,7 +99,7 @@ export const propose = internalMutation({
     const key = asked.idempotencyKey ?? `approval_${crypto.randomUUID()}`;
     const account = await approvingLink(ctx, userId, now);
     const isRefused = verdict.kind === "refused" || account === null;
-    // What was ordered with this key is the owner's, or of before the id had one.
+    // An order with this key is the owner's, or older than the id's owner.
     if (isRefused || (await openedWith(ctx, userId, key)) !== null)
       throw new AppError(
         verdict.kind === "allowed" ? "forbidden" : verdict.code,
@@ -117,7 +116,7 @@ export const propose = internalMutation({
 const NOBODY_TO_ASK =
   "This order needs its owner, and no messenger account is linked where they could be asked";
 
-/** Whether the limits let an order through that its owner taps. @returns What has moved in 24 hours, decimal USD. */
+/** Whether the limits allow an order that its owner taps for. @returns The sum moved in 24 hours, decimal USD. */
 export async function judged(
   ctx: QueryCtx,
   userId: string,
@@ -158,7 +157,7 @@ async function ask(ctx: MutationCtx, question: Question): Promise<Doc<"approvals
   return row;
 }
 
-/** Writes a question down. @returns The card with it. */
+/** Stores a question. @returns The card with it. */
 export async function write(
   ctx: MutationCtx,
   { userId, wish, account, policyVersion, key: idempotencyKey, found, movedUsd, begun }: Question,
@@ -181,13 +180,13 @@ export async function write(
   return { id, paragraphs, buttons: questionButtons(id) };
 }
 
-/** Takes the sealed token off a question that nobody has answered. */
+/** Removes the sealed token from a question that nobody has answered. */
 export const close = change({ approvalId: v.id("approvals") }, async (ctx, { approvalId }) => {
   const row = await ctx.db.get("approvals", approvalId);
   if (row?.state === "open") await ctx.db.patch("approvals", approvalId, { wish: unsealed(row.wish) });
 });
 
-/** How a question to an owner stands; `null` for an id that is none of this user's. */
+/** The state of a question to an owner; `null` for an id that is not this user's. */
 export const view = internalQuery({
   args: { userId: v.string(), approvalId: v.string(), now: v.number() },
   returns: v.union(vAsked, v.null()),

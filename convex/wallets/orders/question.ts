@@ -8,9 +8,9 @@ import type { Found } from "./cards";
 import type { Asked } from "./proposals";
 import type { Wish } from "./tables";
 
-/** Asking an owner on behalf of a caller who has named their `userId` alone. For actions. */
+/** Asks an owner on behalf of a caller who has only named their `userId`. For actions. */
 
-/** Between two looks at the owner's answer. */
+/** Pause between two reads of the owner's answer. */
 const LOOK_MS = 250;
 
 const ENDED = {
@@ -21,7 +21,7 @@ const ENDED = {
     "The owner could not be asked: the linked account has to start the service's bot. Ask again with another idempotency key",
 } as const;
 
-/** What an answer says of a question to the owner, beside what would move. */
+/** Fields about a question to the owner, in addition to the order's. */
 export const askedFields = {
   approvalId: z
     .string()
@@ -35,7 +35,7 @@ export const askedFields = {
   error: z
     .string()
     .optional()
-    .describe("What it waits for; or what is wrong with a swap that was mined and is no success"),
+    .describe("What it waits for; or what is wrong with a swap that was mined and has failed"),
 };
 
 /** When an endpoint answers 202. */
@@ -44,8 +44,8 @@ export const WAITING =
 
 /**
  * Asks the owner, once for a key or the same terms, and waits for their tap.
- * @param find What the card shows besides the wish; asked for only where the owner is.
- * @throws AppError `forbidden` where they refused or let the time pass; what `proposals.propose` throws.
+ * @param find What the card shows besides the wish; called only if the owner is asked.
+ * @throws AppError `forbidden` if they refused or did not answer in time; what `proposals.propose` throws.
  */
 export async function askOwner(
   ctx: ActionCtx,
@@ -79,13 +79,13 @@ export async function askOwner(
       (await ctx.runQuery(internal.wallets.orders.proposals.view, { userId, approvalId, now: Date.now() })) ??
       asked;
   }
-  if (asked.status === "failed") throw new AppError("forbidden", asked.error ?? "It could not be begun");
+  if (asked.status === "failed") throw new AppError("forbidden", asked.error ?? "It could not be started");
   if (asked.status !== "awaiting_approval" && asked.status !== "approved")
     throw new AppError("forbidden", ENDED[asked.status]);
   return asked;
 }
 
-/** What a caller is told whose order waits. */
+/** The answer to a caller whose order waits. */
 export function waitingBody({ status, approvalId, idempotencyKey, expiresAt }: Asked) {
   const error =
     status === "approved"

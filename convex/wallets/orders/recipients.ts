@@ -4,15 +4,15 @@ import { walletOf } from "../model";
 import { openOf } from "./approvals";
 import type { Wish } from "./tables";
 
-/** What an owner is told of a recipient: nothing that anybody but themself has brought about. */
+/** What an owner's card says about a recipient: nothing that others could have influenced. */
 export type Recipient =
   | { kind: "own"; wallet: "basic" | "custody" }
   /** Epoch ms. */
   | { kind: "listed"; since: number }
-  /** `countsFrom`: of one that is on the list and does not count yet. */
+  /** `countsFrom`: for one that is on the list and does not count yet. */
   | { kind: "new"; countsFrom: number | null; looksLike: { address: string; what: string } | null };
 
-/** `null` for what sends nothing. */
+/** `null` for wishes that send nothing. */
 export async function recipientOf(
   ctx: QueryCtx,
   userId: string,
@@ -36,7 +36,7 @@ export async function recipientOf(
     ...wallets.flatMap((wallet) =>
       wallet === null ? [] : [{ address: wallet.address, what: `your own ${wallet.kind} wallet` }],
     ),
-    // Whoever asks about a look-alike must not throw doubt on an address that the owner knows.
+    // A question about a look-alike must not cast doubt on an address that the owner knows.
     ...(listed === null ? asked : []).map((address) => ({
       address,
       what: "about which you are asked already",
@@ -46,7 +46,7 @@ export async function recipientOf(
   return { kind: "new", countsFrom: listed?.countsFrom ?? null, looksLike: alike ?? null };
 }
 
-/** What people compare of an address. */
+/** The characters of an address that people compare. */
 function ends(address: string): string {
   const digits = address.slice(2).toLowerCase();
   return digits.slice(0, 4) + digits.slice(-4);

@@ -4,22 +4,25 @@ import { literals } from "../../lib/literals";
 import { ofUser, type RecordsOf } from "../../lib/records/records";
 import { vRequest } from "../transactions/tables";
 
-/** What somebody who named an owner's `userId` alone wants, and its owner decides. */
+/** What a caller who only named an owner's `userId` wants, and its owner decides. */
 export const vWish = v.union(
   v.object({
     kind: v.literal("order"),
     walletId: v.string(),
     request: vRequest,
-    /** Digits, micro-USD; absent where nobody knew a live price. */
+    /** Digits, micro-USD; absent without a live price. */
     valueMicroUsd: v.optional(v.string()),
-    /** The least that a swap may bring, and what one transaction of it may cost at most (wei), as its owner was shown. */
+    /** The least that a swap may bring, and the most that one of its transactions may cost (wei), as its owner was shown. */
     minBuyAmount: v.optional(v.string()),
     mostFee: v.optional(v.string()),
   }),
-  /** Where cards go; `null` clears a field, leaving it out keeps it. The sealed token is gone once this is decided or late. */
+  /**
+   * Settings of card delivery; `null` clears a field, leaving it out keeps it. The sealed token is removed once this is
+   * decided or expired.
+   */
   v.object({
     kind: v.literal("delivery"),
-    /** Of the bot's token: a keyed hash, by which the same one is known again, and the bot's id in it. */
+    /** A keyed hash of the bot's token, which recognises the same token, and the bot's id in it. */
     botTag: v.optional(v.string()),
     botId: v.optional(v.string()),
     sealedBotToken: v.optional(v.union(v.string(), v.null())),
@@ -32,28 +35,28 @@ export type OrderWish = Extract<Wish, { kind: "order" }>;
 
 export const orderTables = {
   /**
-   * What an owner is asked in their chat. Written by `wallets/orders/proposals` and, with the owner's tap,
+   * Questions to owners in their chat. Written by `wallets/orders/proposals` and, with the owner's tap,
    * `wallets/orders/approvals`. Kept: they say why something was signed.
    */
   approvals: defineTable({
     userId: v.string(),
-    /** Whose tap decides: the account that is linked, by this link. */
+    /** The link whose account decides. */
     linkId: v.id("messengerLinks"),
     messengerId: v.string(),
     wish: vWish,
-    /** Where it was begun, if not by somebody who has named the `userId` alone: then the tap is no approval of another's wish. */
+    /** Where the order was begun, if the owner began it: then the tap does not approve another's wish. */
     begun: v.optional(v.literal("chat")),
-    /** By which a repeat finds it. */
+    /** The key by which a repeat finds it. */
     idempotencyKey: v.string(),
-    /** Under which rules of the owner's it was asked (`users/levels`): under others it is void. */
+    /** The version of the owner's rules when it was asked (`users/levels`): under another version it is void. */
     policyVersion: v.number(),
-    /** `failed`: approved, and what was asked could not be begun any more. */
+    /** `failed`: approved, but the request could not begin any more. */
     state: literals("open", "approved", "refused", "failed"),
     card: v.optional(v.id("messages")),
     expiresAt: v.number(),
     /**
-     * What ends it with its time, and is called off by its end. No backup holds what is scheduled: a question that was put
-     * back by one, and has had its answer since, or was asked in another deployment, has none that waits, and is void.
+     * The scheduled function that expires it; deciding cancels it. A backup does not contain scheduled functions: a
+     * question that an import has restored has none that waits, and is void.
      */
     closing: v.optional(v.id("_scheduled_functions")),
     decidedAt: v.optional(v.number()),

@@ -7,9 +7,9 @@ import { byWalletId } from "../model";
 import { byId, insertSigned, requireLive, takeNonce, vSigned } from "./model";
 import { vRequest } from "./tables";
 
-/** What a swap has signed before itself: an approval, or a permit. */
+/** What a swap signs before itself: an approval, or a permit. */
 
-/** The same for a swap's approval, whose row begins here. */
+/** Stores a signed approval of a swap, whose row begins here. */
 export const storeApproval = internalMutation({
   args: { parentId: v.id("transactions"), request: vRequest, signed: vSigned },
   returns: v.union(v.id("transactions"), v.null()),
@@ -22,12 +22,12 @@ export const storeApproval = internalMutation({
   },
 });
 
-/** More live permits than a wallet signs in the half hour that one may be good for. */
+/** The most live permits: more than a wallet signs in the half hour for which one may be valid. */
 const MOST_PERMITS = 500;
 
 /**
- * Notes that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed.
- * @param args.permit The first 32 bytes of its signature, and when it ends, epoch ms.
+ * Stores that a swap's permit was signed; the simulation shows it to the chain's RPC before the swap itself is signed.
+ * @param args.permit The first 32 bytes of its signature, and its expiry, epoch ms.
  */
 export const notePermit = change(
   { transactionId: v.id("transactions"), permit: v.object({ r: v.string(), endsAt: v.number() }) },
@@ -44,8 +44,8 @@ export const notePermit = change(
 );
 
 /**
- * What earlier permits of a wallet that may still be good are known by. Whoever knows one that was not used, as of a swap
- * that reverted, could have the wallet's next call use it beside what was ordered.
+ * Earlier permits of a wallet that may still be valid. Somebody who knows an unused one, for example of a swap that
+ * reverted, could make the wallet's next call use it in addition.
  */
 export const earlierPermits = internalQuery({
   args: { walletId: v.string(), now: v.number() },

@@ -19,11 +19,11 @@ import type { Step } from "./progress/signatures";
 import { isOpen, NOT_SENT } from "./states";
 import type { TransactionRequest } from "./tables";
 
-/** Where what callers order is seen through to its end. */
+/** Brings callers' orders to their end. */
 
-/** Between two looks at a row. */
+/** Pause between two reads of a row. */
 const ROW_PAUSE_MS = 100;
-/** Before a question about the receipt: a block may be near, or seconds away. */
+/** Pauses before questions about the receipt: a block may be near, or seconds away. */
 const RECEIPT_PAUSES_MS = [50, 150, 450];
 const LONGEST_RECEIPT_PAUSE_MS = 500;
 
@@ -36,17 +36,14 @@ type WebOrder = {
   isLimited: boolean;
   /** The caller's network address. */
   address: string | null;
-  /** Of the key that the caller has sent. */
+  /** The hash of the caller's API key. */
   keyHash: string | undefined;
   requestId: string;
   /** By `performance.now`. */
   startedAt: number;
 };
 
-/**
- * Opens what an HTTP request has ordered, and sees it through. For actions.
- * @throws AppError what `open` throws.
- */
+/** Opens the order of an HTTP request and waits for its outcome. For actions. @throws AppError what `open` throws. */
 export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
   const { userId, walletId, request, idempotencyKey, address, keyHash, requestId, startedAt } = order;
   const valueMicroUsd = await valueForLimits(ctx, order);
@@ -65,14 +62,14 @@ export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"
   return settle(ctx, transactionId, waitMs, term === null ? undefined : { walletId, ...term });
 }
 
-/** What the network may take at most for a signed transaction's gas, in ETH; `null` where nothing is signed. */
+/** The most that the network may take for a signed transaction's gas, in ETH; `null` if nothing is signed. */
 export function mostFeeOf({ rawTransaction }: Doc<"transactions">): string | null {
   if (rawTransaction === undefined) return null;
   const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(asHex(rawTransaction));
   return formatUnits(gas * maxFeePerGas, 18);
 }
 
-/** What the transfer is worth, when a limit asks for it. */
+/** The value of a transfer, if a limit needs it. */
 async function valueForLimits(
   ctx: ActionCtx,
   { request, isLimited, isRepeat }: WebOrder,
@@ -84,12 +81,12 @@ async function valueForLimits(
 }
 
 /**
- * Sees a transaction through on its caller's behalf: to its hash, and a little longer for its receipt. What is not even
- * signed by the deadline is dropped, so that the caller's answer is final. For actions.
- * @param waitMs What is left of the caller's patience, in ms of real time.
- * @param term The caller's own as the wallet's driver, with its first piece of work; without one, another driver does the
- * work.
- * @param drops Left out: what is not even signed by the deadline is dropped. What an owner has approved goes on.
+ * Waits for a transaction on its caller's behalf: for its hash, and a little longer for its receipt. A transaction that
+ * is not signed by the deadline is dropped, so that the caller's answer is final. For actions.
+ * @param waitMs The rest of the caller's patience, in ms of real time.
+ * @param term The caller's own term as the wallet's driver, with its first piece of work; without one, another driver
+ * does the work.
+ * @param drops `false` for orders that an owner has approved: they continue after the deadline.
  */
 export const settle = counted(
   async (
@@ -110,7 +107,7 @@ export const settle = counted(
       const { walletId, driver } = term;
       await ctx.runMutation(internal.wallets.transactions.progress.queue.endTerm, { walletId, driver });
     };
-    // A driver that has failed is followed by another at once; one that is late only once nothing can be signed any more.
+    // A failed driver is replaced immediately; a late one only when nothing can be signed any more.
     if (!deadline.aborted) await endTerm();
     let row = driven?.own ?? (await look());
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
@@ -132,7 +129,7 @@ export const settle = counted(
   },
 );
 
-/** Does the driver's work. @returns `null` where it failed, else what it has to show. */
+/** Does the driver's work. @returns `null` if it failed, otherwise the caller's own transaction. */
 async function drive(
   ctx: ActionCtx,
   { walletId, driver, first }: Term & { first: Next },
@@ -146,7 +143,7 @@ async function drive(
   }
 }
 
-/** What the chain says has become of a transaction, when it has been mined. Looks only: the rest is the follow-up's. */
+/** The outcome of a mined transaction, by the chain. Only reads; the follow-up does the rest. */
 async function receiptOf(row: Doc<"transactions">) {
   try {
     const mined = await minedOf(hashesOf(row));

@@ -12,21 +12,21 @@ import type { Asked, Next } from "./progress/queue";
 import { sendOut, signInTerm, type Step } from "./progress/signatures";
 import { prepareSwap } from "./swap";
 
-/** Between two questions to the chain about a transaction that holds up its wallet. */
+/** Pause between two questions to the chain about a transaction that holds up its wallet. */
 const RESOLVE_PAUSE_MS = SECOND;
 
 /**
- * Works through one wallet's transactions, one after another: the one owner of its next nonce. Whatever fails before
- * the signature ends the request with a reason; behind the signature only the chain decides.
+ * Works through one wallet's transactions, one after another: the only owner of its next nonce. A failure before the
+ * signature ends the request with a reason; after the signature only the chain decides.
  */
 export const drive = providerAction({ walletId: v.string(), driver: v.number() }, async (ctx, term) => {
   await serve(ctx, term, await ctx.runMutation(internal.wallets.transactions.progress.queue.nextWork, term));
 });
 
 /**
- * Works until there is nothing left to do in this term. What became of one piece of work is marked in the mutation that
- * names the next.
- * @returns The caller's own transaction, where they ordered one and it is handed out.
+ * Works until this term has nothing left to do. The outcome of one piece of work is stored in the mutation that names
+ * the next.
+ * @returns The caller's own transaction, if they ordered one and it was sent.
  */
 export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<Doc<"transactions"> | null> {
   let next = first;
@@ -45,7 +45,7 @@ export async function serve(ctx: ActionCtx, asked: Asked, first: Next): Promise<
   return next.own;
 }
 
-/** Finds out about bytes that may not have arrived, before anything is signed after them. */
+/** Clarifies whether signed bytes have arrived, before anything is signed after them. */
 async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<Step | null> {
   if (transaction.state === "signed") return sendOut(transaction);
   try {
@@ -57,7 +57,7 @@ async function resolve(ctx: ActionCtx, { transaction }: Job): Promise<Step | nul
   return null;
 }
 
-/** @returns What became of it; `null` where the bytes are void. */
+/** @returns The outcome; `null` if the bytes are void. */
 async function carryOut(ctx: ActionCtx, job: Job): Promise<Step | null> {
   const { transaction } = job;
   try {

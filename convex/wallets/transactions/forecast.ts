@@ -9,19 +9,19 @@ import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, pauseOf } from "./model";
 import { vRequest } from "./tables";
 
-/** `code` is `null` for what only waits. */
+/** `code` is `null` for orders that only wait. */
 export const vRefusal = v.object({
   status: v.number(),
   code: v.union(vErrorCode, v.null()),
   error: v.string(),
 });
 
-/** How an order would fare with the operator's switch and the limits. */
+/** What the operator's switch and the limits say about an order. */
 export const vStanding = v.object({
   refusal: v.union(vRefusal, v.null()),
   /**
-   * USD; `leftUsd` before the order. `transfer` is of one order, `day` what may move in any 24 hours; whose, and which
-   * orders count, `about` says.
+   * USD; `leftUsd` before the order. `transfer` is the limit of one order, `day` of any 24 hours; `about` says whose it
+   * is and which orders it counts.
    */
   limits: v.array(
     v.object({
@@ -34,13 +34,13 @@ export const vStanding = v.object({
   ),
 });
 
-/** What an order is answered that waits for its owner. */
+/** The answer to an order that waits for its owner. */
 const WAITS = { status: 202, code: null, error: "Waiting for your approval in the chat that is linked" };
 
 /**
- * Only reads: what an order would be refused for before anything is asked of the chain, the caller's credential included.
- * The limits are then those of its owner.
- * @throws AppError `unauthorized` or `forbidden` for a token that is not valid or another user's.
+ * Only reads: why an order would be refused before the chain is asked, including the caller's credential. The limits
+ * are then those of its owner.
+ * @throws AppError `unauthorized` or `forbidden` for a token that is invalid or another user's.
  */
 export const of = internalQuery({
   args: {
@@ -51,14 +51,14 @@ export const of = internalQuery({
     now: v.number(),
     /** Digits, micro-USD; absent when no price is known. */
     valueMicroUsd: v.optional(v.string()),
-    /** It is put to its owner: what holds is what holds for an approval, or for what is begun in the chat. */
+    /** Whether it is put to its owner: then the limits of an approval, or of the chat, apply. */
     asked: v.optional(literals("approval", "chat")),
     keyHash: v.optional(v.string()),
   },
   returns: vStanding,
   handler: async (ctx, { userId, request, caller, now, valueMicroUsd, asked, keyHash }) => {
     const verdict = await verdictNow(ctx, userId, deedOf(request), now, keyHash);
-    // A caller who is not allowed sees the owner's limits, which an approval has as well.
+    // A caller without access sees the owner's limits, which an approval has as well.
     const owners = asked === "chat" ? CHAT : APPROVED;
     const permit = verdict.kind === "allowed" && asked === undefined ? verdict : owners;
     const limits = await limitsOf(ctx, { userId, permit, address: caller, request }, now);

@@ -36,13 +36,13 @@ import {
 import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
 
 /**
- * The rows of the transaction machine (`states.ts`): finding them, opening one, and moving it on, with all that follows from
- * that. Plain functions; those that write are steps of their caller's mutation.
+ * The rows of the transaction machine (`states.ts`): finding, opening and moving them on, with all consequences. Plain
+ * functions; those that write are steps of their caller's mutation.
  */
 
 type Transaction = Doc<"transactions">;
 
-/** The bytes to hand out, or `null` while nothing is signed. */
+/** The bytes to send, or `null` while nothing is signed. */
 export function bytesOf({
   rawTransaction,
   replacement,
@@ -92,29 +92,29 @@ type Order = {
   idempotencyKey?: string;
   /** Micro-USD; `null` when no live price is known. */
   value: bigint | null;
-  /** What whoever orders it is allowed (`users/access`). */
+  /** The permit of the caller who orders it (`users/access`). */
   permit: Permit;
-  /** The caller's network address; `null` where the order came by no network. */
+  /** The caller's network address; `null` if the order came by no network. */
   address: string | null;
-  /** The social mention that asked for it. */
+  /** The social mention that ordered it. */
   mentioned?: Mentioned;
-  /** Of what its owner has seen: the least that a swap may bring, and what one transaction may cost at most (wei). */
+  /** What its owner was shown: the least that a swap may bring, and the most that one transaction may cost (wei). */
   minBuyAmount?: string | undefined;
   mostFee?: string | undefined;
 };
 
-/** What an order is, for whoever decides who may. */
+/** The kind of act, for the check of who may order it. */
 export function deedOf({ kind }: TransactionRequest): "send" | "swap" {
   return kind === "swap" ? "swap" : "send";
 }
 
 /**
- * Opens a transaction: its idempotency key, its share of the limits, its row and its trade, in one step, and sees that
- * somebody works through the wallet's queue.
- * @param begin Sees to that; a driver of its own, unless the caller drives.
- * @returns The transaction, the first one when the key was used before with the same request.
- * @throws AppError `conflict` when the key was used for another request; `paused`; `invalid_request` when a limit
- * would be passed.
+ * Opens a transaction in one step: its idempotency key, its share of the limits, its row, its trade, and a driver for
+ * the wallet's queue.
+ * @param begin Starts the driver; by default one of its own, unless the caller drives.
+ * @returns The transaction; if the key was used before with the same request, the first one.
+ * @throws AppError `conflict` if the key was used for another request; `paused`; `invalid_request` if a limit would be
+ * exceeded.
  */
 export async function openTransaction(
   ctx: MutationCtx,
@@ -151,7 +151,7 @@ export async function openTransaction(
   });
   await openTrade(ctx, { userId, source, transactionId, request, now, mentioned });
   if (permit.by === "owner" || permit.by === "approval") await noteRecipient(ctx, wallet, request);
-  // What was tapped is told by its card.
+  // An order that was tapped for has its own card.
   if (permit.by !== "approval" && permit.by !== "chat" && permit.by !== "unclaimed")
     await ctx.scheduler.runAfter(0, internal.wallets.orders.notices.tell, {
       transactionId,
@@ -161,17 +161,14 @@ export async function openTransaction(
   return transactionId;
 }
 
-/** How an owner's order came, as they are told. */
+/** How an order came, in words for its owner. */
 function wayOf({ source, permit: { by, key } }: Pick<Order, "source" | "permit">): string {
   if (source === "x") return "by a post of yours";
   if (key !== undefined) return `with your key ${key.name}`;
   return by === "id" ? "by your account id alone" : "with your token";
 }
 
-/**
- * Writes down what may be signed, under the owner's rules as they are now.
- * @throws AppError `paused` while the account is frozen.
- */
+/** Stores what may be signed, under the owner's current rules. @throws AppError `paused` while the account is frozen. */
 export async function allow(
   ctx: MutationCtx,
   {
@@ -194,7 +191,7 @@ export async function allow(
   });
 }
 
-/** To whom an owner has sent, or has tapped for, is on their list two hours later. */
+/** Lists a recipient whom the owner has sent to, or tapped for; it counts two hours later. */
 async function noteRecipient(
   ctx: MutationCtx,
   { userId }: Doc<"wallets">,
@@ -204,12 +201,12 @@ async function noteRecipient(
   if (!(await isListFull(ctx, userId))) await list(ctx, userId, request.toAddress);
 }
 
-/** Why nothing is sent or swapped at all; `null` where the operator has not paused it. */
+/** The refusal of all sends and swaps; `null` unless the operator has paused them. */
 export function pauseOf(): AppError | null {
   return isOn("TRADING_PAUSED") ? new AppError("paused", PAUSED) : null;
 }
 
-/** Sees that somebody works through a wallet's queue: a driver whose lease ran out is replaced. */
+/** Makes sure that a wallet's queue has a driver: one whose lease ran out is replaced. */
 export async function startDriver(ctx: MutationCtx, wallet: Doc<"wallets">, now: number): Promise<void> {
   const { walletId } = wallet;
   const driver = await takeTerm(ctx, wallet, now);
@@ -232,10 +229,10 @@ export async function takeTerm(
 export const vSignedBytes = v.object({ nonce: v.number(), rawTransaction: v.string(), txHash: v.string() });
 export type SignedBytes = Infer<typeof vSignedBytes>;
 
-/** Signed in a driver's term. */
+/** Bytes that were signed in a driver's term. */
 export const vSigned = v.object({ walletId: v.string(), driver: v.number(), ...vSignedBytes.fields });
 
-/** @returns `false` when the driver was replaced or the nonce is gone: the bytes are void. */
+/** @returns `false` if the driver was replaced or the nonce is taken: the bytes are void. */
 export async function takeNonce(
   ctx: MutationCtx,
   signed: { walletId: string; driver: number; nonce: number },
@@ -250,7 +247,8 @@ export async function takeNonce(
 }
 
 /**
- * Asks once more in the transaction that lets signed bytes out: what was frozen or changed since the signature stays in.
+ * Checks the permission again in the transaction that releases signed bytes: nothing leaves if the account was frozen
+ * or changed since the signature.
  * @throws AppError as `livePermission`.
  */
 export async function requireLive(
@@ -262,7 +260,7 @@ export async function requireLive(
   return permissionId;
 }
 
-/** Begins a transaction with its signed bytes: one that nobody has ordered by itself. */
+/** Creates a transaction with its signed bytes, for those that nobody has ordered. */
 export async function insertSigned(
   ctx: MutationCtx,
   { walletId, userId, address }: Pick<Transaction, "walletId" | "userId" | "address">,
@@ -274,14 +272,14 @@ export async function insertSigned(
   return transactionId;
 }
 
-/** Whoever stores signed bytes hands them out at once: from here on somebody outside may have them. */
+/** Bytes are sent right after they are stored: from here on somebody outside may have them. */
 export function signedFields({ nonce, rawTransaction, txHash }: SignedBytes) {
   const now = Date.now();
   const signed = { nonce, rawTransaction, txHash, handedOutAt: now };
   return { state: "signed" as const, ...signed, nextCheckAt: nextCheck(now, 0) };
 }
 
-/** Notes in the audit trail what was signed, for the user or, by its address, for a service account. */
+/** Records a signature in the audit trail, for the user or, by its address, for a service account. */
 export async function auditSigning(
   ctx: MutationCtx,
   { _id, userId, address }: Pick<Transaction, "_id" | "userId" | "address">,
@@ -300,18 +298,18 @@ type Step = {
   traded?: Infer<typeof vTraded> | undefined;
 };
 
-/** A step of a transaction, as actions tell it. */
+/** A step of a transaction, from an action. */
 export const vStep = {
   to: vState,
   error: v.optional(v.string()),
   errorCode: v.optional(literals("invalid_request", "upstream", "internal", "paused", "forbidden")),
-  /** Only out of this state: for dropping what was not signed. */
+  /** Only from this state: for dropping what was not signed. */
   onlyFrom: v.optional(vState),
   minedAs: v.optional(v.string()),
   traded: v.optional(vTraded),
 };
 
-/** `moveOn`, with what only some steps say. */
+/** `moveOn`, with fields that only some steps have. */
 export async function take(
   ctx: MutationCtx,
   transactionId: Id<"transactions">,
@@ -322,7 +320,7 @@ export async function take(
   await moveOn(ctx, row, step);
 }
 
-/** A word that comes too late, or twice, changes nothing. @returns Whether it has changed something. */
+/** Moves a transaction on; a late or repeated step changes nothing. @returns Whether it has changed something. */
 export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Promise<boolean> {
   const { to, error, errorCode, minedAs, traded } = step;
   if (!mayFollow(row.state, to) || (to === row.state && error === row.error)) return false;
@@ -341,7 +339,7 @@ export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Pr
   return true;
 }
 
-/** Ends the trade, and tells the operator where a swap has not brought what the chain was to guarantee. */
+/** Ends the trade, and warns the operator if a swap has brought less than it guaranteed. */
 async function settle(
   ctx: MutationCtx,
   row: Transaction,

@@ -11,14 +11,14 @@ import { byId, deedOf, openedWith, openTransaction, takeTerm } from "./model";
 import { nextInTerm, vNext } from "./progress/queue";
 import { vRequest, vTransaction } from "./tables";
 
-/** What callers order: opened, seen through to its end, and looked up. */
+/** Callers' orders: opens them and looks them up. */
 
 /**
- * `openTransaction` as a function, for actions. The caller drives the wallet itself where nobody does: were it to wait for
- * a scheduled driver, as many callers as the platform runs actions would leave that driver no place.
- * @returns `term`: the caller's own, with its first piece of work (`settle` takes it); `null` where another driver is at
- * work.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`), besides
+ * `openTransaction` as a function, for actions. The caller drives the wallet itself if nobody does: if callers waited
+ * for scheduled drivers, they could take all places for actions and leave the drivers none.
+ * @returns `term`: the caller's own, with its first piece of work (`settle` takes it); `null` if another driver is
+ * working.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`users/access`), besides
  * what `openTransaction` throws.
  */
 export const open = internalMutation({
@@ -39,7 +39,7 @@ export const open = internalMutation({
     term: v.union(v.object({ driver: v.number(), first: vNext }), v.null()),
   }),
   handler: async (ctx, { valueMicroUsd, keyHash, ...order }) => {
-    // Other sources have shown in their own way whose order it is, and carry no token.
+    // Other sources have proved in their own way whose order it is, and send no token.
     const { userId, request, source } = order;
     const permit =
       source === "web" ? await permitNow(ctx, userId, deedOf(request), Date.now(), keyHash) : OWNER;
@@ -72,22 +72,21 @@ export const byHash = internalQuery({
 const vOrderingWallet = v.object({
   walletId: v.string(),
   address: v.string(),
-  /** The idempotency key was used before: then nothing new will be moved. */
+  /** Whether the idempotency key was used before: then nothing new is moved. */
   isRepeat: v.boolean(),
-  /** A limit asks what the order is worth. */
+  /** Whether a limit needs the order's value. */
   isLimited: v.boolean(),
-  /** The owner has to be asked. */
+  /** Whether the owner has to be asked. */
   isAsked: v.boolean(),
-  /** The owner can be asked for what their rules refuse of this caller: beyond their cap, or to a new recipient. */
+  /** Whether the owner can be asked about what their rules refuse to this caller: beyond their cap, or to a new recipient. */
   isAskedBeyond: v.boolean(),
 });
 /** The wallet that would pay for an order, and what its owner has to be asked. */
 export type OrderingWallet = Infer<typeof vOrderingWallet>;
 
 /**
- * The wallet that an order is about, for whoever may move it, or see it where the order is only rehearsed; `null` where
- * there is none.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it (`users/access`).
+ * The wallet of an order, for callers who may move it, or, for a rehearsal, see it; `null` if there is none.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it (`users/access`).
  */
 export const wallet = internalQuery({
   args: {

@@ -4,7 +4,7 @@ import { MOST_FEE } from "../../lib/money/base";
 import { livePermission } from "../permits";
 import { vPermission } from "./tables";
 
-/** What the network may take at most for one transaction under a permission, or under none (a service account's), in wei. */
+/** The most that the network may take for one transaction under a permission, or without one (a service account's), in wei. */
 export const mostFee = internalQuery({
   args: { permissionId: v.optional(v.id("permissions")) },
   returns: v.string(),
@@ -14,7 +14,7 @@ export const mostFee = internalQuery({
   },
 });
 
-/** What the signer reads of a permission that still lets something be signed for the first time. @throws AppError as `livePermission`. */
+/** A permission for the signer, if it is still valid for a first signature. @throws AppError as `livePermission`. */
 export const live = internalQuery({
   args: { permissionId: v.id("permissions"), now: v.number() },
   returns: vPermission,

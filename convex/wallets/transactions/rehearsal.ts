@@ -18,8 +18,8 @@ import { affordableApproval, affordableSwap, offerOf, simulateSwap, type Offer }
 import type { TransactionRequest } from "./tables";
 
 /**
- * What an order would come to, by the very functions that orders go through: as far as they go without a signature. It
- * signs, stores and reserves nothing. For actions.
+ * What an order would do, by the same functions that orders pass, as far as they go without a signature. It signs,
+ * stores and reserves nothing. For actions.
  */
 
 type SwapRequest = Extract<TransactionRequest, { kind: "swap" }>;
@@ -28,28 +28,28 @@ type OrderRequest = Extract<TransactionRequest, { kind: "send" | "swap" }>;
 type Refusal = Infer<typeof vRefusal>;
 
 export type Rehearsal = {
-  /** What the order would be answered; `null` where nothing speaks against it. */
+  /** The refusal that the order would get; `null` if there is none. */
   refusal: Refusal | null;
-  /** What is sent or sold is worth, in USD, and as digits in micro-USD; `null` without a live price. */
+  /** The value of the sent or sold amount, in USD, and as digits in micro-USD; `null` without a live price. */
   valueUsd: number | null;
   valueMicroUsd: string | null;
   limits: Infer<typeof vStanding>["limits"];
   fees: Fees | null;
-  /** What the dearest of its transactions may cost at most, in wei; as `fees`. */
+  /** The most that its dearest transaction may cost, in wei; as `fees`. */
   mostFee: bigint | null;
   swap: SwapRehearsal | null;
 };
 
-/** Of all transactions that the order takes. */
+/** Of all transactions that the order needs. */
 type Fees = {
   transactions: number;
   gasLimit: string;
   maxFeePerGas: string;
-  /** The present fee for L1 data, in wei. */
+  /** The current fee for L1 data, in wei. */
   l1Fee: string;
-  /** What the network may take at most, in ETH. */
+  /** The most that the network may take, in ETH. */
   mostEth: string;
-  /** More than this is refused, of one transaction. */
+  /** A single transaction with more is refused. */
   ceilingGas: string;
   ceilingEth: string;
 };
@@ -64,17 +64,14 @@ type SwapRehearsal = {
     source: "chainlink";
     fromUsd: number | null;
     toUsd: number | null;
-    /** How much less than what is sold the quote, and its guaranteed minimum, are worth; and how much may be. */
+    /** How much less than the sold amount the quote, and its guaranteed minimum, are worth; and the accepted limit. */
     costBps: number | null;
     mostCostBps: number | null;
     toleratedBps: number;
   };
 };
 
-/**
- * @property caller Who asks.
- * @property asked That it is to be put to its owner, and where it was begun.
- */
+/** @property caller Who asks. @property asked Whether it is to be put to its owner, and where it was begun. */
 type Wanted = {
   payer: Payer;
   request: OrderRequest;
@@ -82,10 +79,10 @@ type Wanted = {
   asked?: "approval" | "chat";
 };
 
-/** What 0x's API says of a swap whose gas it does not know. */
+/** The gas that 0x's API states for a swap whose gas it does not know. */
 const USUAL_SWAP_GAS = 300_000n;
 
-/** In place of a signature that nobody gives: its length word and 65 bytes, for the fee of the call's data. */
+/** Replaces the signature that nobody gives: its length word and 65 bytes, for the fee of the call's data. */
 const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repeat(65)}`]);
 
 export const rehearse = counted(
@@ -113,7 +110,7 @@ export const rehearse = counted(
     } catch (error) {
       const failure = failureOf(error);
       if (failure === null) throw error;
-      // What waits for its owner may be refused all the same.
+      // An order that waits for its owner may still be refused.
       if (rehearsal.refusal === null || rehearsal.refusal.code === null)
         rehearsal.refusal = asRefusal(failure);
     }
@@ -121,7 +118,7 @@ export const rehearse = counted(
   },
 );
 
-/** It also says how far it got, where a later step refuses it. */
+/** It also returns how far it got if a later step refuses it. */
 async function rehearseSwap(
   ctx: ActionCtx,
   payer: Payer,

@@ -7,15 +7,15 @@ import { insertSigned, type SignedBytes } from "./model";
 import type { TransactionRequest } from "./tables";
 
 /**
- * The service's own accounts in the transaction machine: the payment relayer and the anchor of the signal record. What
- * they send is signed by whoever has it to send, not by one driver after another: payments belong to many people, and one
- * that waits for its answer is not to hold up the others.
+ * The service's own accounts in the transaction machine: the payment relayer and the anchor of the signal record. Each
+ * sender signs for itself, without a single driver: payments belong to many people, and one that waits for its answer
+ * must not hold up the others.
  */
 
 /**
  * Stores signed bytes of a service account and takes their nonce, in the caller's transaction: a crash before it takes
  * none.
- * @returns `null` when the nonce went to another transaction meanwhile: the bytes are void.
+ * @returns `null` if another transaction has taken the nonce meanwhile: the bytes are void.
  */
 export async function storeSigned(
   ctx: MutationCtx,

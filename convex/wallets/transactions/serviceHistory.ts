@@ -4,7 +4,7 @@ import { NOBODY } from "../../lib/records/ids";
 import { rowsByBoth } from "../../lib/records/rows";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 
-/** What the service's own accounts have sent. In a file of its own: what sends loads the whole machine. */
+/** Transactions that the service's own accounts have sent. A separate file, because the sender loads the whole machine. */
 
 /** The addresses that have ever been accounts of a role, oldest first, at most ten. */
 export async function addressesOf(ctx: QueryCtx, role: ServiceRole): Promise<string[]> {

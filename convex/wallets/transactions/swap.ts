@@ -37,27 +37,27 @@ const UNPRICED = "There is no live price to check the quote against: nothing was
 const COUNTERFEIT = "The swap provider's quote calls a contract that is not its own: nothing was signed";
 const PAUSED = "The swap provider has paused its contract: nothing was signed";
 
-/** A quote that was held against its order, the price feeds and 0x's registry. */
+/** A quote that was checked against its order, the price feeds and 0x's registry. */
 type Checked = {
   quote: Quote;
-  /** What the chain lets the wallet get at least, in the bought token's smallest unit. */
+  /** The least that the chain guarantees the wallet, in the bought token's smallest unit. */
   least: bigint;
   priceChecked: boolean;
 };
 
-/** What a swap comes to, before anything of it is signed. */
+/** The result of a swap's checks, before anything of it is signed. */
 export type Offer = Checked & {
   swap: Swap;
   prices: SidePrices;
   /** How much worse than the feeds it may be, slippage included, in basis points. */
   tolerated: number;
-  /** What Permit2 has to be allowed first, one after another. */
+  /** Allowances that Permit2 needs first, one after another. */
   approvals: bigint[];
 };
 
 /**
- * A swap's balance, quote, price and called contract, checked; what orders and rehearsals share.
- * @param approved The least that its owner has approved, where they were asked.
+ * A swap's balance, quote, price and called contract, checked; shared by orders and rehearsals.
+ * @param approved The least that its owner has approved, if they were asked.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function offerOf(
@@ -68,7 +68,7 @@ export async function offerOf(
 ): Promise<Offer> {
   const swap = swapOf(request);
   const taker = asAddress(payer.address);
-  // Settled rather than awaited together: what the wallet lacks is told before what the provider says.
+  // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
   const [[asked], { held, prices }, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
     readMarket(taker, swap),
@@ -94,8 +94,8 @@ function ask(taker: Address, { fromToken, toToken, amount, slippageBps }: Swap):
 }
 
 /**
- * The quote, or where it guarantees less than was approved and would bring more, one with that much less slippage.
- * @throws AppError `upstream` where the price has moved below that.
+ * The quote; if it guarantees less than was approved and would bring more, one with that much less slippage.
+ * @throws AppError `upstream` if the price has moved below that.
  */
 async function atLeast(quote: Quote, taker: Address, swap: Swap, approved: bigint | null): Promise<Quote> {
   if (approved === null || quote.minBuyAmount >= approved) return quote;
@@ -122,8 +122,8 @@ async function check(
 }
 
 /**
- * A swap, ready to be signed: what `offerOf` checks comes first, then an approval is made where one is needed (and the
- * swap quoted and checked afresh), then the permit is signed, and the call is simulated with the signature appended.
+ * Prepares a swap for its signature: the checks of `offerOf`, an approval if one is needed (after which the swap is
+ * quoted and checked again), the signed permit, and a simulation of the call with the signature appended.
  */
 export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest): Promise<Plan> {
   const taker = asAddress(job.transaction.address);
@@ -160,7 +160,7 @@ export async function prepareSwap(ctx: ActionCtx, job: Job, request: SwapRequest
   };
 }
 
-/** The least that the owner of a swap has approved; `null` where nobody was asked. */
+/** The least that the owner of a swap has approved; `null` if nobody was asked. */
 async function approvedLeast(ctx: ActionCtx, { transaction: { permissionId } }: Job): Promise<bigint | null> {
   if (permissionId === undefined) return null;
   const { live } = internal.wallets.transactions.permissions;
@@ -170,8 +170,8 @@ async function approvedLeast(ctx: ActionCtx, { transaction: { permissionId } }: 
 
 /**
  * A quote's call that the wallet can pay for.
- * @param data The call's, with the permit's signature where it has one.
- * @param assumedGas What it takes, where there is no signature to estimate it with.
+ * @param data The call's data, with the permit's signature if it has one.
+ * @param assumedGas Its gas, if there is no signature to estimate it with.
  */
 export function affordableSwap(
   ctx: ActionCtx,
@@ -194,7 +194,7 @@ export function affordableSwap(
   );
 }
 
-/** @throws AppError `invalid_request` when the swap would fail, `upstream` when it would do anything but swap. */
+/** @throws AppError `invalid_request` if the swap would fail, `upstream` if it would do anything but swap. */
 export async function simulateSwap(
   taker: Address,
   { transaction, gas, preparation: { fees, market } }: Affordable,
@@ -209,7 +209,8 @@ export async function simulateSwap(
 }
 
 /**
- * What is called is the provider's own contract, as its registry on the chain says; wrapping calls no contract of theirs.
+ * Requires that the called contract is the provider's own, by its registry on the chain; wrapping calls no contract of
+ * theirs.
  * @throws AppError `upstream`
  */
 async function requireGenuine({ transaction }: Quote, swap: Swap): Promise<void> {
@@ -221,7 +222,7 @@ async function requireGenuine({ transaction }: Quote, swap: Swap): Promise<void>
 
 /**
  * The call's data with the permit's signature appended: its length as a 32-byte word, then its bytes.
- * @throws AppError `upstream` for a call that holds an earlier permit of the wallet's.
+ * @throws AppError `upstream` for a call that contains an earlier permit of the wallet.
  */
 async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> {
   const { permit2, transaction } = quote;
@@ -260,7 +261,7 @@ export function affordableApproval(
   return affordable(ctx, payer, approval(swapAddress(token), PERMIT2, amount), { kind: "approve", spent });
 }
 
-/** Approves exactly `amount` and waits until that is mined. @returns The wallet's next nonce. */
+/** Approves exactly `amount` and waits until it is mined. @returns The wallet's next nonce. */
 async function approve(ctx: ActionCtx, job: Job, token: Symbol, amount: bigint): Promise<number> {
   const { transaction, nextNonce } = job;
   const parentId = transaction._id;
@@ -307,8 +308,9 @@ async function mined(
 }
 
 /**
- * What Permit2 may take of the sold token now, and how much of that earlier swaps of the wallet will have taken by the
- * time a new one is mined. The chain is asked rather than the quote, which knows neither number when it sees enough.
+ * How much Permit2 may take of the sold token now, and how much of that the wallet's earlier swaps will have taken when
+ * a new one is mined. The chain is asked, not the quote, which contains neither number if it finds the allowance
+ * sufficient.
  */
 async function readAllowed(
   ctx: ActionCtx,
@@ -318,13 +320,13 @@ async function readAllowed(
 ): Promise<{ now: bigint; taken: bigint }> {
   const { address } = TOKENS[token];
   if (address === null) return { now: 0n, taken: 0n };
-  // In this order: a swap that is mined in between counts twice, which costs an approval, and never not at all.
+  // In this order: a swap that is mined in between counts twice, which costs an approval; it never counts zero times.
   const taken = await ctx.runQuery(internal.wallets.wallets.inFlight, { walletId, token });
   const now = await readAllowance(address, owner, PERMIT2);
   return { now, taken: BigInt(taken) };
 }
 
-/** What the wallet holds of the sold token, and live prices of both sides from the feeds, in one call. */
+/** The wallet's balance of the sold token, and live prices of both tokens from the feeds, in one call. */
 async function readMarket(
   owner: Address,
   { fromToken, toToken }: Swap,

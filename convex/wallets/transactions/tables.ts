@@ -13,27 +13,27 @@ export const vRequest = v.union(
     toToken: vSymbol,
     amount: v.string(),
     slippageBps: v.number(),
-    /** The caller takes the quote on the provider's word alone when no price feed can say anything about it. */
+    /** The caller accepts the quote on the provider's word alone if no price feed can check it. */
     acceptUnpriced: v.optional(v.boolean()),
   }),
   /** The allowance a swap needs first: `spender` may take `amount` of `token`. */
   v.object({ kind: v.literal("approve"), token: vSymbol, spender: v.string(), amount: v.string() }),
-  /** Carries out a signed payment: the claim `claimKey` says which. The relayer's alone. */
+  /** Executes a signed payment, of the claim `claimKey`. Only the relayer's. */
   v.object({ kind: v.literal("settlement"), claimKey: v.string() }),
-  /** Puts the head of the signal record on the chain. The anchor's alone. */
+  /** Writes the head of the signal record to the chain. Only the anchor's. */
   v.object({ kind: v.literal("anchor"), sequence: v.number(), hash: v.string() }),
-  /** Moves nothing: takes a nonce whose transaction is gone, so that those behind it can be mined. */
+  /** Moves nothing: fills a nonce whose transaction is gone, so that later ones can be mined. */
   v.object({ kind: v.literal("fill") }),
 );
 
 export const vState = v.union(
-  /** Asked for; nothing is signed. */
+  /** Requested; nothing is signed. */
   v.literal("prepared"),
   /** The signed bytes are stored; nobody outside has them yet. */
   v.literal("signed"),
   /** A node has it. */
   v.literal("broadcast"),
-  /** It was handed out and nobody knows whether it arrived. */
+  /** It was sent and nobody knows whether it arrived. */
   v.literal("unknown"),
   v.literal("confirmed"),
   v.literal("failed"),
@@ -43,16 +43,16 @@ export const vSwapTerms = v.object({
   sellAmount: v.string(),
   buyAmount: v.string(),
   minBuyAmount: v.string(),
-  /** The quote was held against the price feeds. */
+  /** Whether the quote was checked against the price feeds. */
   priceChecked: v.boolean(),
 });
 
-/** What a swap has sold and bought, by its receipt. */
+/** The sold and bought amounts of a swap, by its receipt. */
 export const vTraded = v.object({ sellAmount: v.string(), buyAmount: v.string() });
 
-/** Other bytes with the same nonce and higher fees: of all of a transaction's bytes one at most is ever mined. */
+/** Other bytes with the same nonce and higher fees: at most one of a transaction's bytes is ever mined. */
 const replaced = {
-  /** `withdrawal`: it moves nothing, in place of what can no longer be mined. */
+  /** `withdrawal`: an empty transaction that replaces one that can no longer be mined. */
   kind: v.union(v.literal("repriced"), v.literal("withdrawal")),
   txHash: v.string(),
 };
@@ -63,25 +63,25 @@ export const vReplacement = v.object({
   outpriced: v.array(v.object(replaced)),
 });
 
-/** What else a wallet may be held to, in whatever is signed for an order. */
+/** Further terms of everything that is signed for an order. */
 const permissionFields = {
   walletId: v.string(),
-  /** Whose wallet it is, "" for a service account's. */
+  /** The wallet's user, "" for a service account. */
   userId: v.string(),
-  /** What whoever asked for it had shown. */
+  /** The credential of the caller who asked for it. */
   by: v.union(vCredential, v.literal("approval"), v.literal("chat"), v.literal("repair")),
   request: vRequest,
-  /** Of a swap that its owner has seen: the least that it may bring. Digits. */
+  /** For a swap that its owner has seen: the least that it may bring. Digits. */
   minBuyAmount: v.optional(v.string()),
-  /** What the network may take at most for one transaction of it, in wei. */
+  /** The most that the network may take for one of its transactions, in wei. */
   mostFee: v.string(),
-  /** How often the owner's rules had changed when they allowed it (`users/levels`). */
+  /** The version of the owner's rules that allowed it (`users/levels`). */
   policyVersion: v.number(),
-  /** Nothing is signed for the first time from then on, epoch ms. */
+  /** Epoch ms after which nothing is signed for the first time. */
   until: v.number(),
 };
 
-/** A permission as it leaves a query. */
+/** A permission as queries return it. */
 export const vPermission = v.object({
   ...permissionFields,
   _id: v.id("permissions"),
@@ -92,12 +92,12 @@ export type TransactionRequest = Infer<typeof vRequest>;
 export type TransactionState = Infer<typeof vState>;
 export type SwapTerms = Infer<typeof vSwapTerms>;
 
-/** What was counted against limits, in micro-USD: when (epoch ms), and against which; or, on rows of 0.1.0, on which UTC day. */
+/** What was counted against limits, in micro-USD: when (epoch ms), and against which; on rows of 0.1.0, on which UTC day. */
 const vReserved = v.union(
   v.object({
     at: v.number(),
     microUsd: v.string(),
-    /** Its own sum is of those that count less than the whole value: a swap may lose a part of it only. */
+    /** A share has a sum of its own if it counts less than the whole value: only a part of a swap can be lost. */
     shares: v.array(v.object({ measure: vMeasure, address: v.string(), microUsd: v.optional(v.string()) })),
   }),
   v.object({ day: v.string(), microUsd: v.string() }),
@@ -108,7 +108,7 @@ const transactionFields = {
   userId: v.string(),
   address: v.string(),
   request: vRequest,
-  /** Under which it is signed; absent on a service account's, and on rows of earlier versions. */
+  /** The permission that it is signed under; absent for a service account, and on rows of earlier versions. */
   permissionId: v.optional(v.id("permissions")),
   /** An approval's swap. */
   parentId: v.optional(v.id("transactions")),
@@ -116,16 +116,16 @@ const transactionFields = {
   state: vState,
   reserved: v.optional(vReserved),
   nonce: v.optional(v.number()),
-  /** When the signed bytes were stored, to be handed out at once; from then on only the chain decides. */
+  /** When the signed bytes were stored, right before they are sent; from then on only the chain decides. */
   handedOutAt: v.optional(v.number()),
   /** Since when the chain's answers look as if another transaction had its nonce, and how many in a row. */
   replacedSince: v.optional(v.number()),
   replacedAnswers: v.optional(v.number()),
-  /** The bytes as they were signed first, and their hash, by which its user knows it. */
+  /** The bytes as they were first signed, and their hash, by which its user knows it. */
   rawTransaction: v.optional(v.string()),
   txHash: v.optional(v.string()),
   replacement: v.optional(vReplacement),
-  /** The hash under which it was mined, where that is a replacement's. */
+  /** The hash under which it was mined, if that is a replacement's. */
   minedAs: v.optional(v.string()),
   terms: v.optional(vSwapTerms),
   traded: v.optional(vTraded),
@@ -133,17 +133,17 @@ const transactionFields = {
   shortAt: v.optional(v.number()),
   /** A swap's approval. */
   approvalTxHash: v.optional(v.string()),
-  /** Why it failed, and the error code its caller is told. */
+  /** Why it failed, and the error code for its caller. */
   error: v.optional(v.string()),
   errorCode: v.optional(v.string()),
   createdAt: v.number(),
   endedAt: v.optional(v.number()),
-  /** When the follow-up looks after it again, twice after its end as well; then `NEVER`. */
+  /** When the follow-up checks it next, twice after its end as well; then `NEVER`. */
   nextCheckAt: v.number(),
   checks: v.number(),
 };
 
-/** A transaction as it leaves a query. */
+/** A transaction as queries return it. */
 export const vTransaction = v.object({
   ...transactionFields,
   _id: v.id("transactions"),
@@ -161,8 +161,8 @@ export const transactionTables = {
     .index("by_shortAt", ["shortAt"]),
 
   /**
-   * What may be signed for a wallet: one row for each order, or for a nonce that nothing holds. Written in the transaction
-   * that reserves (`wallets/transactions/model`, `nonces`); no key opens without one. Kept.
+   * What may be signed for a wallet: one row for each order, or for a free nonce. Written in the transaction that
+   * reserves (`wallets/transactions/model`, `wallets/transactions/progress/nonces`); no key opens without one. Kept.
    */
   permissions: defineTable(permissionFields).index("by_userId", ["userId"]),
 };

@@ -13,7 +13,7 @@ import { mendGap, replaceIfStuck, withdrawRefused } from "./replacement";
 import { handOut } from "./signatures";
 import { isOpen, nonceAfter } from "../states";
 
-/** Where the chain is asked what has become of signed transactions. */
+/** Asks the chain about the outcome of signed transactions. */
 
 const TAKEN = "Another transaction took this one's place";
 
@@ -22,10 +22,10 @@ export const check = providerAction(ofTransaction, async (ctx, { transactionId }
 });
 
 /**
- * Asks the chain what became of a signed transaction. One that is neither mined nor pending is handed out again: the
- * same bytes, unless the chain cannot take those any more. What has ended is looked at as well: the chain may have
- * decided anew.
- * @param mends Whether what holds it up is mended too: a gap before it, or fees that have outgrown it.
+ * Asks the chain about a signed transaction. One that is neither mined nor pending is sent again: the same bytes,
+ * unless the chain cannot take those any more. Ended ones are checked as well: the chain may have decided differently
+ * since.
+ * @param mends Whether to repair what holds it up: a gap before it, or fees that are too low now.
  * @throws AppError `upstream`
  */
 export async function follow(
@@ -62,7 +62,7 @@ export async function follow(
   else await followEnded(ctx, row, now);
 }
 
-/** @throws AppError `upstream` when the chain counts transactions that the account cannot have made: it shows nothing. */
+/** @throws AppError `upstream` if the chain counts transactions that the account cannot have made: then its answer is wrong. */
 async function refuseAbsurd(
   ctx: ActionCtx,
   { walletId, address, request }: Doc<"transactions">,
@@ -72,7 +72,7 @@ async function refuseAbsurd(
     walletId,
   });
   if (nonceAfter(mined, next) !== null) return;
-  // Where an earlier answer was the wrong one, a payment is signed again: that pays nothing twice.
+  // If an earlier answer was wrong, a payment is signed again: that pays nothing twice.
   if (isNew && request.kind === "settlement" && (await saysAgain(asAddress(address), mined))) return;
   throw new AppError("upstream", `${UPSTREAM} reports transactions that this account has not made`);
 }
@@ -115,7 +115,7 @@ async function followOpen(
       to: "broadcast",
     });
   }
-  // What waits behind a missing nonce is never mined, however often it is handed out.
+  // A transaction after a missing nonce is never mined, however often it is sent.
   const waits = row.nonce !== undefined && now.mined < row.nonce;
   if (mends && waits && (await mend(ctx, row, now.mined))) return;
   if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
@@ -140,7 +140,7 @@ async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found)
   await ctx.runMutation(internal.wallets.transactions.progress.outcome.lookAgain, { transactionId });
 }
 
-/** @returns Whether the account's payments under way were dropped, to be signed again. */
+/** @returns Whether the account's open payments were dropped, to be signed again. */
 async function mend(
   ctx: ActionCtx,
   { walletId, address }: Doc<"transactions">,

@@ -13,11 +13,11 @@ import { allow, auditSigning, byId, insertSigned, moveOn, requireLive, vSignedBy
 import { DROPPED, FURTHEST_AHEAD, isOpen, isReverted, OPEN_STATES } from "../states";
 import { vReplacement, vTransaction } from "../tables";
 
-/** An account's nonces: what holds each, nonces that nobody holds, and a next one that turned out to be wrong. */
+/** An account's nonces: their holders, free ones, and a next one that turned out to be wrong. */
 
 /**
- * An account's next nonce as far as this service has given them out.
- * @returns `isNew`: nothing of it was ever mined here, so that it may have signed elsewhere.
+ * An account's next nonce, as far as this service has assigned them.
+ * @returns `isNew`: none of its transactions was ever mined here, so it may have signed elsewhere.
  */
 export const next = internalQuery({
   args: { walletId: v.string() },
@@ -29,19 +29,19 @@ export const next = internalQuery({
   },
 });
 
-/** How many nonces of a gap are mended at a time. */
+/** How many nonces of a gap are mended at once. */
 const TOGETHER = 50;
 
 const vHeld = v.object({
   nonce: v.number(),
-  /** What was signed with it last and may be mined; `null`: nothing was, or what was has failed for good. */
+  /** The last transaction with this nonce that may be mined; `null` if there is none, or it has failed for good. */
   transaction: v.union(vTransaction, v.null()),
-  /** Bytes with this nonce that have failed: somebody may have them still. */
+  /** Failed bytes with this nonce: somebody may still have them. */
   failed: v.union(vTransaction, v.null()),
 });
 export type Held = Infer<typeof vHeld>;
 
-/** What a wallet's nonces from `from` on are held by, up to the next one to be given out. */
+/** The holders of a wallet's nonces from `from` up to the next free one. */
 export const held = internalQuery({
   args: { walletId: v.string(), from: v.number() },
   returns: v.array(vHeld),
@@ -64,8 +64,8 @@ async function heldBy(ctx: QueryCtx, walletId: string, nonce: number): Promise<O
 }
 
 /**
- * Lets a nonce that nobody holds be taken by bytes that move nothing.
- * @returns `null` when somebody holds it by now, or the account has paid for enough of them this hour.
+ * Allows a free nonce to be filled by a transaction that moves nothing.
+ * @returns `null` if it is held by now, or the account has paid for enough of them this hour.
  */
 export const allowFill = internalMutation({
   args: { walletId: v.string(), nonce: v.number() },
@@ -81,7 +81,7 @@ export const allowFill = internalMutation({
   },
 });
 
-/** Stores those bytes. @returns `null` when somebody holds the nonce by now: the bytes are void. */
+/** Stores those bytes. @returns `null` if the nonce is held by now: the bytes are void. */
 export const storeFill = internalMutation({
   args: { walletId: v.string(), permissionId: v.id("permissions"), ...vSignedBytes.fields },
   returns: v.union(v.id("transactions"), v.null()),
@@ -99,10 +99,11 @@ async function isNobodys(ctx: QueryCtx, walletId: string, nonce: number): Promis
 }
 
 /**
- * Accepts what the chain says of a wallet's nonces, for an operator who knows why this service does not: a next nonce that lags is raised, and one that nothing leads up to is lowered; open transactions beyond it, which nobody can mine, are
+ * Accepts the chain's count of a wallet's nonces, for an operator who knows why this service does not: a next nonce
+ * that is too low is raised, and an unreachable one is lowered; open transactions beyond it, which cannot be mined, are
  * dropped.
  * @returns The next nonce, and how many were dropped.
- * @throws AppError `upstream` when transactions that were mined lie beyond it: then the chain's answer is the wrong one.
+ * @throws AppError `upstream` if transactions that were mined lie beyond it: then the chain's answer is wrong.
  */
 export const accept = internalMutation({
   args: { walletId: v.string(), mined: v.number() },
@@ -127,9 +128,9 @@ export const accept = internalMutation({
 });
 
 /**
- * Drops by itself what settles payments under nonces that nothing leads up to, so that it is signed again: an authorization
- * is used once, so this pays nothing twice, even where the chain's answer is the wrong one.
- * @param mined What the chain has said twice.
+ * Drops settlements of payments under unreachable nonces, so that they are signed again: an authorization is used once,
+ * so this pays nothing twice, even if the chain's answer is wrong.
+ * @param mined The chain's count, confirmed by a second answer.
  * @returns Whether anything was dropped.
  */
 export const dropSettlements = internalMutation({
@@ -148,10 +149,10 @@ export const dropSettlements = internalMutation({
   },
 });
 
-/** More transactions than an account has under way. */
+/** More open transactions than an account can have. */
 const MOST_UNDER_WAY = 500;
 
-/** The first nonce from `mined` on that nothing leads up to, where that is not `known` itself. */
+/** The first nonce from `mined` on that cannot be reached, unless it is `known` itself. */
 async function reachable(ctx: QueryCtx, walletId: string, mined: number, known: number): Promise<number> {
   const rows = await from(ctx, walletId, mined).take(MOST_UNDER_WAY);
   if (rows.length === MOST_UNDER_WAY) return known;
@@ -167,12 +168,12 @@ function wasMined(row: Doc<"transactions">): boolean {
   return row.state === "confirmed" || isReverted(row);
 }
 
-/** Ends what can never be mined. @returns How many. */
+/** Ends transactions that can never be mined. @returns How many. */
 async function drop(ctx: MutationCtx, beyond: readonly Doc<"transactions">[]): Promise<number> {
   const open = beyond.filter(({ state }) => OPEN_STATES.some((one) => one === state));
   for (const row of open) {
     await moveOn(ctx, row, { to: "failed", error: DROPPED, errorCode: "upstream" });
-    // It holds no nonce from here on: the next one that is given out may be its own.
+    // It holds no nonce from here on: the next assigned one may be the same.
     await ctx.db.patch("transactions", row._id, { nonce: undefined, nextCheckAt: NEVER });
   }
   return open.length;
@@ -187,8 +188,8 @@ function from(ctx: QueryCtx, walletId: string, nonce: number) {
 
 /**
  * Stores other bytes for a transaction, under its nonce, before anybody outside has them.
- * @param outpriced The hash of the bytes whose place they take.
- * @returns `false` when the transaction has ended, or has others by now: the bytes are void.
+ * @param outpriced The hash of the bytes that they replace.
+ * @returns `false` if the transaction has ended, or has other bytes by now: the bytes are void.
  */
 export const replace = internalMutation({
   args: {

@@ -10,15 +10,13 @@ import { byId, correct, moveOn, take, vStep } from "../model";
 import { isOpen, LOOK_BACK_MS, nextCheck, NOT_SENT, REPLACED_AFTER_MS, REPLACED_ANSWERS } from "../states";
 import { vTraded, vTransaction } from "../tables";
 
-/**
- * What has become of signed transactions: the chain is asked, and answers that may come from a node that lags are believed once they stay the same.
- */
+/** Outcomes of signed transactions. Answers that may come from a lagging node are believed once they stay the same. */
 
 export const ofTransaction = { transactionId: v.id("transactions") };
 
 /**
- * Notes that the chain's answer looks as if another transaction had taken this one's nonce.
- * @returns Whether that has been the answer, and no other, for long enough to be believed.
+ * Stores that another transaction seems to have taken this one's nonce.
+ * @returns Whether this answer has lasted long enough to be believed.
  */
 export const suspectReplaced = internalMutation({
   args: ofTransaction,
@@ -37,18 +35,18 @@ export const suspectReplaced = internalMutation({
   },
 });
 
-/** The chain knows the transaction, or its nonce is free: whatever looked like a replacement was none. */
+/** The chain knows the transaction, or its nonce is free: it was not replaced. */
 export const trust = change(ofTransaction, async (ctx, { transactionId }) => {
   const none = { replacedSince: undefined, replacedAnswers: undefined };
   await ctx.db.patch("transactions", transactionId, none);
 });
 
-/** The block that decided a transaction's end may be gone: looks again soon, and keeps looking until it is decided anew. */
+/** The block that decided a transaction's end may be gone: checks soon and repeatedly until it is decided again. */
 export const lookAgain = change(ofTransaction, async (ctx, { transactionId }) => {
   await ctx.db.patch("transactions", transactionId, { checks: 0, nextCheckAt: nextCheck(Date.now(), 0) });
 });
 
-/** A later receipt says otherwise than was believed. */
+/** A later receipt contradicts the earlier outcome. */
 export const amend = change(
   {
     ...ofTransaction,
@@ -67,7 +65,7 @@ export const amend = change(
   },
 );
 
-/** Moves a transaction on. @returns How it stands then: a word that comes too late, or twice, changes nothing. */
+/** Moves a transaction on. @returns Its state afterwards; a late or repeated step changes nothing. */
 export const advance = internalMutation({
   args: { ...ofTransaction, ...vStep },
   returns: vTransaction,
@@ -77,7 +75,7 @@ export const advance = internalMutation({
   },
 });
 
-/** Starts what the follow-up owes: a check of every signed transaction that is due, the end of what was never signed. */
+/** Starts the due follow-ups: a check of every due signed transaction, and the end of those that were never signed. */
 export const followUpDue = dueWork(async (ctx) => {
   const now = Date.now();
   const due = await rowsDue(ctx.db.query("transactions"), "nextCheckAt", now).take(50);

@@ -23,7 +23,7 @@ import { vSwapTerms, vTransaction } from "../tables";
 /** A driver's term. */
 export type Term = { walletId: string; driver: number };
 
-/** With what the caller who drives has ordered: what is left after that goes to a driver of its own. */
+/** The order of a caller who drives; after it, a driver of its own does the rest. */
 const vAsked = {
   walletId: v.string(),
   driver: v.number(),
@@ -41,17 +41,17 @@ export const vNext = v.object({
     }),
     v.null(),
   ),
-  /** The caller's own, once it is handed out: nothing is left to do for them. */
+  /** The caller's own transaction, once it is sent: nothing is left to do for them. */
   own: v.union(vTransaction, v.null()),
 });
 export type Next = Infer<typeof vNext>;
 
-/** A term's next piece of work; without any the term ends. */
+/** A term's next piece of work; without any, the term ends. */
 export async function nextInTerm(ctx: MutationCtx, { walletId, driver, own }: Asked): Promise<Next> {
   const wallet = await byWalletId(ctx, walletId);
   if (wallet.driver !== driver) return { work: null, own: null };
-  // What is signed and not known to have arrived goes first, and nothing is signed behind it: the next nonce would
-  // wait for one that may never come. With nothing behind it, it is the follow-up's, at the follow-up's pace.
+  // Signed bytes that may not have arrived go first, and nothing is signed after them: the next nonce would wait for
+  // one that may never come. If nothing waits after them, the follow-up takes care of them at its own pace.
   const waiting = await oldest(ctx, walletId, "prepared");
   const unsettled = waiting === null ? null : await oldest(ctx, walletId, "unknown");
   const row = (await oldest(ctx, walletId, "signed")) ?? unsettled ?? waiting;
@@ -65,14 +65,14 @@ export async function nextInTerm(ctx: MutationCtx, { walletId, driver, own }: As
   return { work: null, own: done };
 }
 
-/** The driver's next piece of work; without any the driver's term ends in the same transaction. */
+/** The driver's next piece of work; without any, the driver's term ends in the same transaction. */
 export const nextWork = internalMutation({
   args: vAsked,
   returns: vNext,
   handler: nextInTerm,
 });
 
-/** Marks what became of a piece of work, whoever drives by now. @returns The next one. */
+/** Stores the outcome of a piece of work, whoever drives now. @returns The next one. */
 export const report = internalMutation({
   args: { ...vAsked, transactionId: v.id("transactions"), ...vStep },
   returns: vNext,
@@ -82,7 +82,7 @@ export const report = internalMutation({
   },
 });
 
-/** Ends the term of a caller who is answered before their work is done; another driver continues with it. */
+/** Ends the term of a caller who is answered before their work is done; another driver continues it. */
 export const endTerm = change(
   { walletId: v.string(), driver: v.number() },
   async (ctx, { walletId, driver }) => {
@@ -91,14 +91,14 @@ export const endTerm = change(
   },
 );
 
-/** Sees that somebody works through a wallet's queue. */
+/** Makes sure that a wallet's queue has a driver. */
 export const resume = change({ walletId: v.string() }, async (ctx, { walletId }) => {
   await startDriver(ctx, await byWalletId(ctx, walletId), Date.now());
 });
 
 /**
  * Stores signed bytes and takes their nonce, in one transaction.
- * @returns `false` when the driver was replaced, the nonce is gone or the request was dropped: the bytes are void.
+ * @returns `false` if the driver was replaced, the nonce is taken or the request was dropped: the bytes are void.
  */
 export const storeSigned = internalMutation({
   args: { transactionId: v.id("transactions"), signed: vSigned, terms: v.optional(vSwapTerms) },

@@ -9,7 +9,7 @@ import { TOKENS, type Symbol } from "../../tokens";
 import { REVERTED, WITHDRAWN } from "../states";
 import type { vTraded } from "../tables";
 
-/** What a mined transaction has come to, as its receipt says. For actions. */
+/** The result of a mined transaction, by its receipt. For actions. */
 
 type Traded = Infer<typeof vTraded>;
 type Ending = { minedAs?: string } & (
@@ -50,7 +50,7 @@ async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ trade
     if (bought === null) return {};
     return { traded: { sellAmount: sold.toString(), buyAmount: bought.toString() } };
   } catch (error) {
-    // The swap is confirmed all the same; its answer keeps naming what was quoted.
+    // The swap is confirmed all the same; its answer keeps the quoted amounts.
     log.warn("wallets.outcome unknown", { transactionId: row._id, error: messageOf(error) });
     return {};
   }
@@ -58,12 +58,12 @@ async function tradedIn(row: Doc<"transactions">, mined: Mined): Promise<{ trade
 
 const tokenAbi = parseAbi([
   "event Transfer(address indexed from, address indexed to, uint256 value)",
-  // Wrapped ether is made and ended without a transfer.
+  // Wrapped ether is created and burnt without a transfer.
   "event Deposit(address indexed dst, uint256 wad)",
   "event Withdrawal(address indexed src, uint256 wad)",
 ]);
 
-/** What an account has gained of a token by a transaction's logs, in its smallest unit. */
+/** How much an account has gained of a token by a transaction's logs, in its smallest unit. */
 function gainedOf(token: Symbol, owner: Address, logs: readonly Log[]): bigint {
   const address = TOKENS[token].address?.toLowerCase();
   const own = logs.filter((one) => one.address.toLowerCase() === address);

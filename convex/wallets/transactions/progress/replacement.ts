@@ -15,11 +15,11 @@ import { L1_FEE_MARGIN } from "../terms/plan";
 import { signAnew } from "../terms/signer";
 import { FURTHEST_AHEAD, OUTBID_AFTER_MS, WITHDRAWN_AFTER_MS } from "../states";
 
-/** Transactions that are stuck, and nonces that nobody holds (`nonces.ts`): other bytes take their place. For actions. */
+/** Replaces the bytes of stuck transactions and fills free nonces (`nonces.ts`). For actions. */
 
 const GAS_OF_NOTHING = 21_000n;
 
-/** What stored bytes say. @throws AppError `internal` when they are of another kind than this service signs. */
+/** Decodes stored bytes. @throws AppError `internal` if this service does not sign their kind. */
 function readBytes(raw: Hex): { call: Transaction; gas: bigint; fees: Fees } {
   const transaction = parseTransaction(raw);
   const { to, gas } = transaction;
@@ -36,10 +36,10 @@ function nothingFrom(address: Address): Transaction {
 }
 
 /**
- * Replaces bytes that the chain's next block cannot take, when it is their turn: by the same call for more, or, where that
- * has become hopeless, by nothing. Of the old and the new at most one is ever mined.
+ * Replaces bytes that the chain's next block cannot take, when it is their turn: by the same call with higher fees, or,
+ * if that is hopeless, by an empty transaction. At most one of the old and the new is ever mined.
  * @param mined How many of the wallet's transactions are mined.
- * @returns Whether other bytes were handed out.
+ * @returns Whether other bytes were sent.
  */
 export async function replaceIfStuck(
   ctx: ActionCtx,
@@ -68,8 +68,8 @@ export async function replaceIfStuck(
 }
 
 /**
- * Takes the nonce of bytes that the node keeps refusing, by a transaction that does nothing: until something takes it nobody can know that they
- * will not be mined.
+ * Takes the nonce of bytes that the node keeps refusing, with an empty transaction: only when the nonce is used is it
+ * certain that they will not be mined.
  * @param mined How many of the wallet's transactions are mined.
  */
 export async function withdrawRefused(
@@ -93,7 +93,7 @@ async function withdraw(
   { native, fees }: { native: bigint; fees: Fees },
 ): Promise<boolean> {
   const waited = Date.now() - (row.handedOutAt ?? Date.now());
-  // Other people's payments wait behind a settlement, and its payer may have it carried out anew.
+  // Other people's payments wait for a settlement, and its payer may have it executed again.
   const patience = row.request.kind === "settlement" ? 0 : WITHDRAWN_AFTER_MS;
   if (waited < patience || native < GAS_OF_NOTHING * fees.maxFeePerGas) return false;
   const call = nothingFrom(asAddress(row.address));
@@ -101,8 +101,8 @@ async function withdraw(
 }
 
 /**
- * Whether a block has room for it and passes it over: what it leaves for the block's maker is less than is usual by now,
- * and it has waited long enough for that to be the reason.
+ * Whether blocks with room for it pass it over: its tip is below the current usual one, and it has waited long enough
+ * for that to be the reason.
  */
 function isOutbid({ handedOutAt }: Doc<"transactions">, fees: Fees, { baseFee, tip }: FeeMarket): boolean {
   const room = fees.maxFeePerGas - baseFee;
@@ -110,7 +110,7 @@ function isOutbid({ handedOutAt }: Doc<"transactions">, fees: Fees, { baseFee, t
   return left < tip && Date.now() - (handedOutAt ?? Date.now()) >= OUTBID_AFTER_MS;
 }
 
-/** `null` while the chain asks for more than this service pays: what is stuck waits. */
+/** `null` while the chain's fees exceed what this service pays: a stuck transaction waits. */
 async function preparationOf(owner: Address, call: Transaction) {
   try {
     return await prepareTransaction(owner, call, null);
@@ -132,12 +132,12 @@ async function handOutReplacement(
   const signed = await signAnew(ctx, row, { nonce, gas, fees, call }, readBytes(earlier).call);
   if (signed === null) return false;
   const { rawTransaction, txHash } = signed;
-  // Stored first, like all signed bytes: what was mined is always known by one of the transaction's hashes.
+  // Stored first, like all signed bytes: a mined transaction is always known by one of its hashes.
   const stored = await ctx.runMutation(internal.wallets.transactions.progress.nonces.replace, {
     transactionId: row._id,
     outpriced: keccak256(earlier),
     replacement: {
-      // What was withdrawn stays so, whatever its fees.
+      // A withdrawn transaction stays withdrawn, whatever its fees.
       kind: row.replacement?.kind === "withdrawal" ? "withdrawal" : kind,
       rawTransaction,
       txHash,
@@ -150,10 +150,10 @@ async function handOutReplacement(
 }
 
 /**
- * Mends what is missing between what the chain has mined of a wallet and what was signed: stored bytes are handed out
- * again, also those that were confirmed in a block that is gone; nonces that nobody holds are filled by nothing.
- * @returns `isReset`: payments that nobody could mine were dropped.
- * @param only `ended`: nothing but what was taken for mined, as everything else is looked after.
+ * Mends what is missing between the chain's count of a wallet and its signed transactions: stored bytes are sent again,
+ * also those that were confirmed in a block that is gone; free nonces are filled by empty transactions.
+ * @returns `isReset`: payments that could not be mined were dropped.
+ * @param only `ended`: only transactions that counted as mined, since the others are followed up anyway.
  */
 export async function mendGap(
   ctx: ActionCtx,
@@ -189,9 +189,9 @@ export async function mendGap(
 }
 
 /**
- * How many of an account's nonces are worth mending: not those behind a run that was never given out, since what lies there
- * was signed with a wrong nonce, and filling up to it would be paid for nonce by nonce. What settles payments is dropped at
- * once (`nonces.dropSettlements`), all else by `repair`.
+ * How many of an account's nonces are worth mending: not those after a long run of unassigned ones, because what lies
+ * there was signed with a wrong nonce, and filling up to it would cost a fee per nonce. Settlements there are dropped
+ * immediately (`nonces.dropSettlements`), all else by `repair`.
  */
 function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number {
   let run = 0;
@@ -202,7 +202,7 @@ function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number 
   return held.length;
 }
 
-/** Takes a nonce by nothing, for more than failed bytes with it offer. @returns Whether that was handed out. */
+/** Fills a nonce with an empty transaction, for more than failed bytes with it offer. @returns Whether it was sent. */
 async function fill(
   ctx: ActionCtx,
   walletId: string,

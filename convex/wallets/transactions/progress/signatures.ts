@@ -18,7 +18,7 @@ import { mendGap } from "./replacement";
 import { signOrdered } from "../terms/signer";
 import { nonceAfter } from "../states";
 
-/** Signing with an account's next nonce, and handing stored bytes to the chain: what every transaction goes through. */
+/** Signs with an account's next nonce, and sends stored bytes to the chain: every transaction passes here. */
 
 /** A call, and everything it needs from the chain. */
 type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call: Transaction };
@@ -26,18 +26,19 @@ type Unsigned = { address: Address; preparation: Preparation; gas: bigint; call:
 type Account = {
   walletId: string;
   next: number;
-  /** Whether the account may have signed elsewhere: so much is believed when the chain says it twice. */
+  /** Whether the account may have signed elsewhere: then the chain's count is believed after two equal answers. */
   isNew?: boolean;
-  /** Whether its key may be in use elsewhere at all. A user's is here alone. */
+  /** Whether its key may be in use elsewhere at all. A user's key is only here. */
   isShared: boolean;
-  /** What to say when the chain names a nonce that cannot be. */
+  /** The message for an impossible nonce of the chain. */
   unlikely: string;
 };
 
 /**
  * Gives an account's call its next nonce, which is only taken when the bytes are stored. For actions.
- * @param next The next nonce as far as this service has given them out.
- * @throws AppError `upstream`; `paused` for a user's wallet that the chain knows more of than this service.
+ * @param next The next nonce, as far as this service has assigned them.
+ * @throws AppError `upstream`; `paused` for a user's wallet of which the chain knows more transactions than this
+ * service.
  */
 async function nextBytes(
   ctx: ActionCtx,
@@ -48,14 +49,14 @@ async function nextBytes(
   if (mined > next && !isShared) throw await aheadOf(address, mined, unlikely);
   const nonce = nonceAfter(mined, next) ?? (isNew && (await saysAgain(address, mined)) ? mined : null);
   if (nonce === null) throw new AppError("upstream", unlikely);
-  // What was mined and is not any more would hold up all that comes behind it.
+  // A transaction that was mined and is no longer would hold up all later ones.
   if (mined < nonce) await mendGap(ctx, { walletId, address, mined, only: "ended" });
   return { nonce, gas, fees, call };
 }
 
 /**
- * The chain knows transactions of a user's wallet that this service does not: it was set back to a backup, and what it
- * believes of the wallet's orders and limits is too old to sign by.
+ * The chain knows transactions of a user's wallet that this service does not: it was restored from a backup, and its
+ * orders and limits are too old to sign by.
  */
 async function aheadOf(address: Address, mined: number, unlikely: string): Promise<AppError> {
   if (!(await saysAgain(address, mined))) return new AppError("upstream", unlikely);
@@ -84,7 +85,7 @@ export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<
   };
 }
 
-/** Signs for a service account, whose nonces several take side by side. */
+/** Signs for a service account, whose nonces several actions use in parallel. */
 export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned: Unsigned): Promise<Signed> {
   const walletId = serviceWalletId(role, unsigned.address);
   const given = await ctx.runQuery(internal.wallets.transactions.progress.nonces.next, { walletId });
@@ -97,13 +98,13 @@ export async function signForService(ctx: ActionCtx, role: ServiceRole, unsigned
 
 type Outgoing = Pick<Doc<"transactions">, "_id" | "rawTransaction" | "replacement">;
 
-/** What the chain's word about handed out bytes makes of their transaction. */
+/** The transaction's step after the chain's answer to sent bytes. */
 export type Step = Omit<
   FunctionArgs<typeof internal.wallets.transactions.progress.outcome.advance>,
   "transactionId"
 >;
 
-/** Hands stored bytes to the chain and marks what became of that. Safe to repeat. @returns What the node said. */
+/** Sends stored bytes to the chain and stores the outcome. Safe to repeat. @returns The node's answer. */
 export async function handOut(ctx: ActionCtx, outgoing: Outgoing): Promise<Broadcast["kind"]> {
   const sent = await broadcastStored(outgoing);
   const transactionId = outgoing._id;
@@ -114,7 +115,7 @@ export async function handOut(ctx: ActionCtx, outgoing: Outgoing): Promise<Broad
   return sent.kind;
 }
 
-/** Hands stored bytes to the chain. @returns What became of that, which the caller is to mark. */
+/** Sends stored bytes to the chain. @returns The outcome, which the caller has to store. */
 export async function sendOut(outgoing: Outgoing): Promise<Step> {
   return stepAfter(await broadcastStored(outgoing));
 }
@@ -126,8 +127,8 @@ function broadcastStored(outgoing: Outgoing): Promise<Broadcast> {
 }
 
 /**
- * A node that says it has refused the bytes may have handed them on, or be one of several behind one address: whatever it
- * says, they have failed only once the chain shows their nonce taken by another transaction (`outcome.ts`).
+ * A node that refuses the bytes may have passed them on, or be one of several behind one address: they have only failed
+ * once the chain shows that another transaction has used their nonce (`outcome.ts`).
  */
 function stepAfter(sent: Broadcast): Step {
   switch (sent.kind) {

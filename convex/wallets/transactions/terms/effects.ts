@@ -16,8 +16,8 @@ import type { Read, Simulated } from "../../../providers/chain/simulation";
 import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../../tokens";
 
 /**
- * What a swap may do to its wallet, and nothing else: held against its simulation before it is signed. Pure. What the
- * wallet gets for it is not left to this: its call guarantees that (`settler.ts`). This finds what else would leave.
+ * What a swap may do to its wallet, checked against its simulation before it is signed. Pure. The amount that the
+ * wallet gets is guaranteed by the call (`settler.ts`); this finds what else would leave.
  */
 
 export type Terms = { fromToken: Symbol; toToken: Symbol; amount: bigint; minBuyAmount: bigint };
@@ -31,10 +31,10 @@ const permit2Abi = parseAbi([
 type Watched =
   | { kind: "balance"; token: Symbol; read: Read }
   | { kind: "allowance"; token: Symbol; spender: Address; read: Read }
-  /** One that Permit2 keeps by itself. */
+  /** An allowance that Permit2 stores itself. */
   | { kind: "permit"; read: Read };
 
-/** All that a wallet holds, and all that Permit2 and the called contract may take of it. */
+/** All balances of a wallet, and all allowances of Permit2 and the called contract. */
 export function watchedOf(owner: Address, target: Address): Watched[] {
   return SYMBOLS.flatMap((token): Watched[] => {
     const { address } = TOKENS[token];
@@ -64,9 +64,9 @@ export function watchedOf(owner: Address, target: Address): Watched[] {
 }
 
 /**
- * Holds a simulated swap against its terms: at most the amount is sold, at least the minimum is bought, and no other
+ * Checks a simulated swap against its terms: at most the amount is sold, at least the minimum is bought, and no other
  * balance or allowance of the wallet changes.
- * @throws AppError `invalid_request` when it would revert, `upstream` when it would do anything else.
+ * @throws AppError `invalid_request` if it would revert, `upstream` if it would do anything else.
  */
 export function checkOutcome(
   simulated: Simulated,
@@ -92,7 +92,7 @@ function isAllowed(one: Watched, was: Hex, is: Hex, terms: Terms, gasPaid: bigin
       return was === is;
     case "allowance": {
       if (was === is) return true;
-      // Permit2 takes what it was approved for.
+      // Permit2 takes what it was allowed to.
       const taken = BigInt(was) - BigInt(is);
       const takes = one.token === terms.fromToken && isAddressEqual(one.spender, PERMIT2);
       return takes && taken >= 0n && taken <= terms.amount;
@@ -109,14 +109,14 @@ function isAllowed(one: Watched, was: Hex, is: Hex, terms: Terms, gasPaid: bigin
 
 const TRANSFER = toEventSelector("Transfer(address,address,uint256)");
 const APPROVAL = toEventSelector("Approval(address,address,uint256)");
-/** Further ways to let somebody take something: of collections, and of Permit2. A swap needs none of them. */
+/** Further ways to allow somebody to take something: of collections, and of Permit2. A swap needs none of them. */
 const NEVER_EXPECTED = [
   "ApprovalForAll(address,address,bool)",
   "Approval(address,address,address,uint160,uint48)",
   "Permit(address,address,address,uint160,uint48,uint48)",
 ].map((event) => toEventSelector(event));
 
-/** Whether an event that names the wallet is one of the swap's; all others say nothing about it. */
+/** Whether an event that names the wallet belongs to the swap; all others say nothing about it. */
 function isExpected({ address, topics, data }: Log, owner: Address, terms: Terms): boolean {
   const [event, first, second] = topics;
   if (event !== TRANSFER && event !== APPROVAL && !NEVER_EXPECTED.some((one) => one === event)) return true;
@@ -131,7 +131,7 @@ function isExpected({ address, topics, data }: Log, owner: Address, terms: Terms
     if (names(first)) return isOf(terms.fromToken);
     return names(second) && (isOf(terms.toToken) || isOf(terms.fromToken));
   }
-  // Tokens say what is left of an allowance when some of it was used; the allowances themselves are read.
+  // Tokens log the rest of an allowance when some of it was used; the allowances themselves are read.
   const spender = pad(PERMIT2, { size: 32 }).toLowerCase();
   return event === APPROVAL && names(first) && second?.toLowerCase() === spender && isOf(terms.fromToken);
 }

@@ -9,14 +9,14 @@ import { approval, sendTransaction } from "./plan";
 import { guaranteedBy, type Message } from "./quote";
 import type { TransactionRequest } from "../tables";
 
-/** What a permission lets a wallet sign: the signer's last look at the very call or message that it signs. Pure. */
+/** What a permission lets a wallet sign: the signer's last check of the exact call or message. Pure. */
 
 type Terms = Pick<Doc<"permissions">, "request" | "minBuyAmount" | "mostFee">;
 
 /**
  * @param owner The wallet's address.
- * @param least What a swap's owner will be told that it guarantees.
- * @throws AppError `internal` when the call is not what was ordered. It was checked before: this finds our own faults.
+ * @param least The guaranteed minimum that a swap's owner will see.
+ * @throws AppError `internal` if the call is not what was ordered. It was checked before: this finds our own mistakes.
  */
 export function requireAllowed(
   terms: Terms,
@@ -28,8 +28,8 @@ export function requireAllowed(
 }
 
 /**
- * @param fee What the network could take for the transaction: its gas, and room for its L1 data, in wei.
- * @throws AppError `upstream` when that is more than the permission says.
+ * @param fee The most that the network could take for the transaction: its gas, and its L1 data with a margin, in wei.
+ * @throws AppError `upstream` if that exceeds the permission.
  */
 export function requireAffordable({ mostFee }: Terms, fee: bigint): void {
   if (fee <= BigInt(mostFee)) return;
@@ -40,7 +40,7 @@ export function requireAffordable({ mostFee }: Terms, fee: bigint): void {
   );
 }
 
-/** @throws AppError `internal` when a permit would let anybody take another token or more than the swap sells. */
+/** @throws AppError `internal` if a permit would allow another token or more than the swap sells. */
 export function requirePermitAllowed({ request }: Terms, { permitted }: Message): void {
   const isSold =
     request.kind === "swap" &&
@@ -78,12 +78,12 @@ function isOrdered(
     case "fill":
     case "settlement":
     case "anchor":
-      // None of these is ordered of a wallet.
+      // Nobody orders these for a wallet.
       return false;
   }
 }
 
-/** For exactly what is sold, or nothing: some tokens refuse to change an allowance that is not zero. */
+/** For exactly the sold amount, or zero: some tokens refuse to change an allowance that is not zero. */
 function isApprovalOf(
   { fromToken, amount }: Extract<TransactionRequest, { kind: "swap" }>,
   call: Transaction,

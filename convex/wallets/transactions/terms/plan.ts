@@ -12,9 +12,9 @@ import { asAddress } from "../../addresses";
 import { TOKENS, type Symbol } from "../../tokens";
 import type { SwapTerms, TransactionRequest } from "../tables";
 
-/** What a send or an approval is on chain, and whether a wallet can pay for it. */
+/** Sends and approvals as calls, and whether a wallet can pay for them. */
 
-/** Whose wallet pays. A transaction's row is one; so is who asks what an order would come to. */
+/** The wallet that pays: of a transaction's row, or of a rehearsal. */
 export type Payer = Pick<Doc<"transactions">, "userId" | "walletId" | "address">;
 
 type SendRequest = Extract<TransactionRequest, { kind: "send" }>;
@@ -40,10 +40,10 @@ export function gasLimit(estimated: bigint): bigint {
   return (estimated * 12n) / 10n;
 }
 
-/** The L1 fee moves with the L1's own: keep twice of what it is now. */
+/** The L1 fee follows the L1's own fees: keep twice the current one. */
 export const L1_FEE_MARGIN = 2n;
 
-/** What is missing to carry out a transaction, in words; `null` when nothing is. */
+/** What is missing for a transaction, in words; `null` if nothing is. */
 function shortfall(
   spent: { token: Symbol; amount: bigint },
   preparation: Preparation,
@@ -77,13 +77,13 @@ function maximumFees({ fees, l1Fee }: Preparation, gas: bigint): bigint {
 }
 
 /**
- * What one transaction may take at most: a recipient's or a token's own code decides what a transfer burns. An ERC-20
+ * The most gas for one transaction: a recipient's or a token's own code decides how much a transfer burns. An ERC-20
  * transfer takes some 60,000 gas, one to a contract wallet some 100,000, a swap over several pools up to two million.
  */
 export const MOST_GAS = { send: 250_000n, approve: 150_000n, swap: 3_000_000n } as const;
 type Kind = keyof typeof MOST_GAS;
 
-/** @throws AppError `invalid_request` when a transaction would take more gas than one may. */
+/** @throws AppError `invalid_request` if a transaction would exceed its gas limit. */
 function refuseGas(kind: Kind, { gas }: Preparation): void {
   if (gas.kind === "reverts" || gasLimit(gas.gas) <= MOST_GAS[kind]) return;
   throw new AppError(
@@ -93,7 +93,7 @@ function refuseGas(kind: Kind, { gas }: Preparation): void {
   );
 }
 
-/** @throws AppError `upstream` when the network could take more for a transaction than this service pays. */
+/** @throws AppError `upstream` if the network could take more for a transaction than this service pays. */
 function refuseFee(fee: bigint): void {
   if (fee <= MOST_FEE) return;
   throw new AppError(
@@ -103,7 +103,7 @@ function refuseFee(fee: bigint): void {
   );
 }
 
-/** The provider of a quote may know better than the estimate, up to three times of it. */
+/** A quote may state more gas than the estimate, up to three times as much. */
 function withGas(preparation: Preparation, wanted: bigint): Preparation {
   const { gas } = preparation;
   if (gas.kind === "reverts" || wanted <= gas.gas) return preparation;
@@ -111,13 +111,13 @@ function withGas(preparation: Preparation, wanted: bigint): Preparation {
   return { ...preparation, gas: { kind: "estimated", gas: wanted < most ? wanted : most } };
 }
 
-/** @throws AppError `invalid_request` when the call would revert. */
+/** @throws AppError `invalid_request` if the call would revert. */
 function gasOf({ gas }: Preparation): bigint {
   if (gas.kind === "estimated") return gasLimit(gas.gas);
   throw new AppError("invalid_request", `The transaction would fail: ${gas.name}`);
 }
 
-/** " The user's basic wallet holds 3 USDC: …" when that would do; else nothing. A hint is never worth a failure. */
+/** " The user's basic wallet holds 3 USDC: …" if that would be enough; otherwise nothing. A failure here is ignored. */
 async function otherWalletHint(
   ctx: ActionCtx,
   userId: string,
@@ -141,7 +141,7 @@ async function otherWalletHint(
   return "";
 }
 
-/** A transaction of a wallet's queue, in the hands of one driver. */
+/** A transaction of a wallet's queue, held by one driver. */
 export type Job = {
   transaction: Doc<"transactions">;
   nextNonce: number | null;
@@ -154,13 +154,13 @@ export type Affordable = {
   transaction: Transaction;
   preparation: Preparation;
   gas: bigint;
-  /** What the network may take for it at most, in wei: its gas, and twice the present fee for its L1 data. */
+  /** The most that the network may take for it, in wei: its gas, and twice the current fee for its L1 data. */
   mostFee: bigint;
 };
 
 /** Ready to be signed. */
 export type Plan = Affordable & {
-  /** As far as this service knows; the chain may know of more. */
+  /** As far as this service knows; the chain may know more. */
   nextNonce: number | null;
   terms?: SwapTerms;
 };
@@ -169,14 +169,14 @@ type Cost = {
   kind: Kind;
   /** What is spent of the chain's own coin besides fees, or of an ERC-20. */
   spent: { token: Symbol; amount: bigint };
-  /** What a quote says the call takes, if more than the chain estimates. */
+  /** The gas that a quote states, if it exceeds the chain's estimate. */
   wantedGas?: bigint;
-  /** What the call takes, where the chain cannot say: it lacks a signature that nobody gives for a rehearsal. */
+  /** The assumed gas, if the chain cannot estimate it because a rehearsal has no signature. */
   assumedGas?: bigint;
 };
 
 /**
- * Everything the transaction needs from the chain, once the wallet is known to hold what it takes.
+ * Everything that the transaction needs from the chain, once the wallet is known to hold enough.
  * @throws AppError `invalid_request`, `upstream`
  */
 export async function affordable(
@@ -205,7 +205,7 @@ export async function affordable(
 
 /**
  * A send that the wallet can pay for.
- * @throws AppError `invalid_request` when the recipient is the swap provider's contract, which anybody may empty, or a
+ * @throws AppError `invalid_request` if the recipient is the swap provider's contract, which anybody may empty, or a
  * token's; what `affordable` throws.
  */
 export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
@@ -221,10 +221,7 @@ export async function sendable(ctx: ActionCtx, payer: Payer, request: SendReques
   return affordableSend;
 }
 
-/**
- * Ends a request for which the wallet holds too little.
- * @throws AppError `invalid_request`, always.
- */
+/** Ends a request for which the wallet holds too little. @throws AppError `invalid_request`, always. */
 export async function refuseFor(
   ctx: ActionCtx,
   { userId, walletId }: Payer,

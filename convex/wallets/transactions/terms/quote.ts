@@ -8,13 +8,13 @@ import type { TypedData } from "../../custody/signatures";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../../tokens";
 import { guaranteeOf } from "./settler";
 
-/** A quote is somebody else's word: what it must say before anything is signed, and the permit that is signed for it. Pure. */
+/** Checks quotes, which are not trusted, before anything is signed, and builds the permit to sign. Pure. */
 
 export type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
 
 const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 amount)"]);
 
-/** A permit that outlives this is no quote's. */
+/** No real quote has a permit that is valid for longer. */
 const LONGEST_PERMIT_SECONDS = 1_800n;
 
 const SUSPECT = "The swap provider sent a quote that does not match the request: nothing was signed";
@@ -22,10 +22,10 @@ const UNGUARANTEED =
   "The swap provider's call does not guarantee this wallet what was ordered: nothing was signed";
 
 /**
- * @param owner Whose swap it is.
- * @returns The least that the chain lets the wallet get for it.
- * @throws AppError `upstream` when the quote would have the wallet sign or pay something else than was asked for, or when
- * its call does not guarantee what the quote says.
+ * @param owner The swap's wallet.
+ * @returns The least that the chain guarantees the wallet.
+ * @throws AppError `upstream` if the quote would have the wallet sign or pay something else than was ordered, or if its
+ * call does not guarantee what the quote says.
  */
 export function checkQuote(quote: Quote, swap: Swap, owner: Address, nowMs: number): bigint {
   const sellToken = swapAddress(swap.fromToken);
@@ -52,9 +52,9 @@ export function checkQuote(quote: Quote, swap: Swap, owner: Address, nowMs: numb
 }
 
 /**
- * The least that a swap's call lets its wallet get of what was ordered; `null` for a call that sells, pays or guarantees
- * anything else. What is wrapped goes by WETH's own `deposit()` and `withdraw(amount)`, all else by 0x's settler.
- * @param isSigned The permit's signature has been appended, where the swap has one.
+ * The least of the ordered token that a swap's call guarantees its wallet; `null` for a call that sells, pays or
+ * guarantees anything else. Wrapping uses WETH's own `deposit()` and `withdraw(amount)`, all else 0x's settler.
+ * @param isSigned Whether the permit's signature has been appended, if the swap has one.
  */
 export function guaranteedBy(
   { to, data, value }: Transaction,
@@ -72,7 +72,7 @@ export function guaranteedBy(
   return isOrdered ? minAmountOut : null;
 }
 
-/** Whether a permit lets the called contract take exactly what is sold, and that soon. */
+/** Whether a permit lets the called contract take exactly the sold amount, and expires soon. */
 function isPermitOf(
   quote: Quote,
   { domain, message }: NonNullable<Quote["permit2"]>["eip712"],
@@ -92,7 +92,7 @@ function isPermitOf(
   );
 }
 
-/** ETH and WETH change into each other one to one, at the WETH contract itself. */
+/** ETH and WETH are exchanged one to one, at the WETH contract itself. */
 export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toToken">): boolean {
   return (fromToken === "ETH" && toToken === "WETH") || (fromToken === "WETH" && toToken === "ETH");
 }
@@ -109,7 +109,7 @@ function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken
 /** USD with 8 decimals, `null` without a live price. */
 export type SidePrices = { from: bigint | null; to: bigint | null };
 
-/** What was sold and what was bought for it in one unit: USD with 8 + 36 decimals. `null` without both prices. */
+/** The values of the sold and the bought amount in one unit: USD with 8 + 36 decimals. `null` without both prices. */
 function valuesOf(bought: bigint, swap: Swap, prices: SidePrices): { given: bigint; got: bigint } | null {
   if (prices.from === null || prices.to === null) return null;
   const scale = (symbol: Symbol) => 10n ** BigInt(18 - TOKENS[symbol].decimals);
@@ -119,20 +119,20 @@ function valuesOf(bought: bigint, swap: Swap, prices: SidePrices): { given: bigi
   };
 }
 
-/** How much less than what is sold `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
+/** How much less than the sold amount `bought` is worth by the feeds, in whole basis points; `null` without both prices. */
 export function costBps(bought: bigint, swap: Swap, prices: SidePrices): number | null {
   const values = valuesOf(bought, swap, prices);
   if (values === null || values.given === 0n) return null;
-  // The last digit of an amount must not make 14 of 15.
+  // The last digit of an amount must not turn 14 into 15.
   return Math.round(Number(((values.given - values.got) * BPS * 100n) / values.given) / 100);
 }
 
 /**
- * Holds what a swap's call guarantees against the price feeds.
- * @param least What the chain lets the wallet get at least.
- * @param maxImpactBps How much worse than the feeds, besides the slippage, is still taken.
+ * Checks the guarantee of a swap's call against the price feeds.
+ * @param least The least that the chain guarantees the wallet.
+ * @param maxImpactBps How much worse than the feeds, besides the slippage, is still accepted.
  * @returns Whether it could be checked at all.
- * @throws AppError `invalid_request` when it is worse than slippage and impact allow.
+ * @throws AppError `invalid_request` if it is worse than slippage and impact allow.
  */
 export function checkPrice(least: bigint, swap: Swap, prices: SidePrices, maxImpactBps: bigint): boolean {
   if (isWrapping(swap)) return true;
@@ -150,8 +150,8 @@ export function checkPrice(least: bigint, swap: Swap, prices: SidePrices, maxImp
 }
 
 /**
- * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline. Source:
- * Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
+ * Permit2's SignatureTransfer: one transfer, of at most one amount of one token, by one spender, until a deadline.
+ * Source: Permit2's own `PermitHash.sol`. A provider's types are never signed: they could say anything.
  */
 const TYPES = {
   PermitTransferFrom: [
@@ -168,7 +168,7 @@ const TYPES = {
 
 export type Message = NonNullable<Quote["permit2"]>["eip712"]["message"];
 
-/** What is signed for a permit whose message was checked. */
+/** The typed data of a permit whose message was checked. */
 export function permitData({ permitted, spender, nonce, deadline }: Message): TypedData {
   const { token, amount } = permitted;
   return {

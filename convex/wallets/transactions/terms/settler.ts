@@ -12,7 +12,7 @@ const EXECUTE = "1fff991f";
 
 export type Guarantee = { recipient: Address; buyToken: Address; minAmountOut: bigint };
 
-/** What is still to be appended to a call, or was: a permit's signature as a length word and its 65 bytes. */
+/** The appendix of a call: a permit's signature as a length word and its 65 bytes, which is absent, awaited or appended. */
 type Appendix = "none" | "awaited" | "appended";
 
 const APPENDIX_BYTES = 65;
@@ -26,11 +26,11 @@ const WORD = 64;
 const SELECTOR = 8;
 
 /**
- * What a call guarantees; `null` when it is anything else than a call of `execute`, encoded as 0x's API encodes it:
- * without a permit as any contract's call is, one action after the other, and nothing after them. With a permit the
- * first action stands last, its length is open, and its arguments end where they say that the permit's signature is
- * (docs.0x.org, "append the signature length and signature data"). The contract itself reads far more than that: actions
- * that overlap, that lie outside the call, or before their own list.
+ * What a call guarantees; `null` for anything but a call of `execute`, encoded as 0x's API does: without a permit like
+ * any contract's call, one action after the other, and nothing after them. With a permit the first action comes last,
+ * its length is open, and its arguments end with the place of the permit's signature (docs.0x.org, "append the
+ * signature length and signature data"). The contract itself accepts far more: actions that overlap, that lie outside
+ * the call, or before their own list.
  */
 export function guaranteeOf(data: Hex, appendix: Appendix): Guarantee | null {
   const call = appendix === "appended" ? unsigned(data) : data;
@@ -45,14 +45,14 @@ export function guaranteeOf(data: Hex, appendix: Appendix): Guarantee | null {
   return { recipient, buyToken, minAmountOut };
 }
 
-/** The call before its signature was appended; `null` where there is none. */
+/** The call before its signature was appended; `null` if it has none. */
 function unsigned(data: Hex): Hex | null {
   const length = size(data) - APPENDED_BYTES;
   if (length <= 0 || BigInt(slice(data, length, length + 32)) !== BigInt(APPENDIX_BYTES)) return null;
   return slice(data, 0, length);
 }
 
-/** @param isOpen The first action stands last and takes what is appended. */
+/** @param isOpen Whether the first action comes last and takes the appendix. */
 function isListOfActions(list: string, isOpen: boolean): boolean {
   const count = Number(wordAt(list, 0) ?? 0n);
   if (count < 1 || count > MOST_ACTIONS) return false;
@@ -79,7 +79,7 @@ function isListOfActions(list: string, isOpen: boolean): boolean {
   return at === actions.length;
 }
 
-/** Whether an action's arguments are words, one of which names their end as the place of what is to be appended. */
+/** Whether an action's arguments are words, one of which names their end as the place of the appendix. */
 function endsAtSignature(args: string): boolean {
   if (args.length === 0 || args.length % WORD !== 0) return false;
   const end = BigInt(args.length / 2);

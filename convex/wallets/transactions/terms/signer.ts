@@ -15,10 +15,11 @@ import { requireAffordable, requireAllowed, requirePermitAllowed } from "./permi
 import { permitData, type Message } from "./quote";
 
 /**
- * The signer: the only module that has anything signed for a wallet of a user's. It takes a permission, decodes what it would sign, and holds it against that permission's terms. For actions.
+ * The signer: the only module that signs for a user's wallet. It takes a permission, decodes what it would sign, and
+ * checks it against that permission's terms. For actions.
  */
 
-/** Bytes that are handed out for the first time. @throws AppError as `live` and `requireAllowed`. */
+/** Signs bytes for the first time. @throws AppError as `live` and `requireAllowed`. */
 export async function signOrdered(
   ctx: ActionCtx,
   permissionId: Id<"permissions">,
@@ -35,7 +36,7 @@ export async function signOrdered(
   return signTransaction(ctx, { permissionId, isFirst: true }, unsigned);
 }
 
-/** A permit for the call of a permission's swap, whose message the quote's check has read. */
+/** Signs a permit for the call of a permission's swap, whose message the quote's check has read. */
 export async function signPermit(
   ctx: ActionCtx,
   permissionId: Id<"permissions">,
@@ -46,9 +47,9 @@ export async function signPermit(
 }
 
 /**
- * Other bytes for a nonce that was given out: the same call for more, or one that moves nothing. A service account's need
- * no permission: it holds gas and redirects nothing.
- * @param call.earlier What the bytes before it do; `null` for a nonce that nothing holds.
+ * Signs other bytes for an assigned nonce: the same call with higher fees, or an empty one. A service account needs no
+ * permission: it holds gas and redirects nothing.
+ * @param call.earlier What the earlier bytes do; `null` for a free nonce.
  */
 export async function signAnew(
   ctx: ActionCtx,
@@ -57,7 +58,7 @@ export async function signAnew(
   earlier: Unsigned["call"] | null,
 ): Promise<Signed | null> {
   if (serviceAccountOf(walletId) !== null) return signAsService(walletId, unsigned);
-  // What an earlier version of the service has signed has none: its bytes stay as they are.
+  // Bytes of an earlier version of the service have none, and stay as they are.
   if (permissionId === undefined) return null;
   const { call } = unsigned;
   const same = earlier !== null && isSame(call, earlier);
