@@ -1,6 +1,7 @@
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { deadlines } from "../lib/outside/deadlines";
 import type { Call } from "../lib/http/endpoint";
 import { assertMay } from "../users/access";
 import { AppError } from "../lib/errors";
@@ -23,7 +24,9 @@ export async function proposal(ctx: ActionCtx, { userId, text, condition }: Want
     condition === undefined
       ? proposeAlert(ctx, { userId, text: text ?? "", caller })
       : proposeCondition(ctx, { userId, condition });
-  const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd);
+  const { alert, replay } = await waitingAs(ctx, caller, work, refuseCrowd, {
+    heldMs: deadlines.alertWords + deadlines.grounding,
+  });
   return { alert, replay: shownReplay(replay) };
 }
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { equalBytes, hmacSha256, masterKey, subkey } from "../lib/security/crypto";
@@ -80,7 +81,7 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
     caller,
     () => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find),
     refuseCrowd,
-    "moving",
+    { crowd: "moving", heldMs: deadlines.tap },
   );
   return asked.status === "approved" ? null : asked;
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { citedSource } from "../evidence/shapes";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
+import { deadlines } from "../lib/outside/deadlines";
 import { AppError } from "../lib/errors";
 import { EXAMPLE_TIME } from "../lib/http/examples";
 import { USER_TOKEN } from "../lib/http/headers";
@@ -95,7 +96,9 @@ const chat: MountedEndpoint = endpoint({
       personal: userId !== undefined && caller.credential !== "id" && caller.credential !== "key",
       proven: caller.credential === "owner",
     };
-    const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd);
+    const said = await waitingAs(ctx, caller, () => reply(ctx, wanted), refuseCrowd, {
+      heldMs: deadlines.caller,
+    });
     const { answer, model, sources, checked } = said;
     const cited = sources.map((source) => ({ ...source, observedAt: iso(source.observedAt) }));
     return { answer, agentId, model, sources: cited, checked };

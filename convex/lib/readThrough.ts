@@ -2,7 +2,7 @@ import type { ActionCtx } from "../_generated/server";
 import { AppError } from "./errors";
 import { noteCounted } from "./limits/charges";
 import type { Caller } from "./limits/callers";
-import { waitingAs } from "./limits/crowd";
+import { waitingAs, type Stay } from "./limits/crowd";
 import { deadlines } from "./outside/deadlines";
 import { awaitRefresh } from "./refreshes";
 import type { Ticket } from "./tables";
@@ -16,11 +16,11 @@ export async function awaitAs(
   ticket: Ticket,
   patienceMs: number,
 ): Promise<void> {
-  const wait = (ms: number) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms));
+  const wait = (ms: number, stay?: Stay) => awaitRefresh(ctx, ticket, AbortSignal.timeout(ms), stay);
   await waitingAs(
     ctx,
     caller,
-    () => wait(patienceMs),
+    (stay) => wait(patienceMs, stay),
     () => wait(deadlines.crowded),
   );
 }

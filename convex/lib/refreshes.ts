@@ -149,6 +149,7 @@ function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
 
 /**
  * Waits until the attempt has ended, at most until the caller's deadline.
+ * @param stay Called at each look.
  * @returns `done`, or `late` if the deadline came first (the work continues).
  * @throws AppError `upstream` if the attempt failed, with the end of its rest as `retryAfterMs`; `rate_limited` if the
  * day's budget was used up.
@@ -157,12 +158,14 @@ export async function awaitRefresh(
   ctx: ActionCtx,
   { key, attempt }: Ticket,
   signal: AbortSignal,
+  stay: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<"done" | "late"> {
   let pause = 50;
   while (!signal.aborted) {
     const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, { key, attempt });
     if (outcome.state === "done") return "done";
     if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    await stay();
     await sleep(pause);
     pause = Math.min(pause * 1.5, 500);
   }

@@ -270,13 +270,17 @@ export class Core {
     });
   }
 
-  /** Runs an action, which is cut off at the platform's limit. */
+  /**
+   * Runs an action, which is cut off at the platform's limit.
+   * @param client Aborted when whoever asked has hung up: then it ends where it stands.
+   */
   async limitedInTime<T>(
     path: FunctionPath,
     kind: "action" | "http",
     run: Run,
     handler: (ctx: object, args: unknown) => T | Promise<T>,
     args: unknown,
+    client: AbortSignal | null = null,
   ): Promise<Outcome<T>> {
     const execution = this.execution(path, kind, run, null);
     const { promise: cut, reject } = deferred<never>();
@@ -287,12 +291,19 @@ export class Core {
         new Error(`${path.udfPath} was cut off: an action may run for ${ACTION_LIMIT_MS / 60_000} minutes`),
       );
     }, ACTION_LIMIT_MS);
+    const hangUp = () => {
+      run.work.isGone = true;
+      reject(new Error(`${path.udfPath} was given up: its client has hung up`));
+    };
+    if (client?.aborted === true) hangUp();
+    client?.addEventListener("abort", hangUp, { once: true });
     try {
       return { value: await Promise.race([invoke(execution, handler, args), cut]) };
     } catch (error) {
       return { error };
     } finally {
       outer.clearTimeout(timer);
+      client?.removeEventListener("abort", hangUp);
       this.billing.action(path.udfPath, outer.now() - startedAt);
     }
   }

@@ -12,8 +12,11 @@ export type FunctionKind = "query" | "mutation" | "action";
 /** A function's place: the component's path (`""` is the application) and `module/path:name`. */
 export type FunctionPath = { componentPath: string; udfPath: string };
 
-/** A piece of work from its start to its end, with the timers it waits for, so that the host can tell when all rests. */
-export type Work = { name: string; timers: Set<unknown> };
+/**
+ * A piece of work from its start to its end, with the timers it waits for, so that the host can tell when all rests.
+ * `isGone`: its client has hung up, so that nothing it still asks for is ever answered, and no `finally` of it comes far.
+ */
+export type Work = { name: string; timers: Set<unknown>; isGone?: true };
 
 /** Of the outermost function: nested ones belong to the same request. */
 export type RequestInfo = {
@@ -62,6 +65,14 @@ export function currentExecution(): Execution {
   if (execution.cutOff) throw new Error("The function was cut off at its time limit");
   return execution;
 }
+
+/** What is asked for by an action whose client has gone. A transaction that has begun goes on to its end. */
+export function isForNobody({ work, transaction }: Execution): boolean {
+  return work.isGone === true && transaction === null;
+}
+
+/** Nobody waits for it any more. */
+export const never = (): Promise<never> => new Promise(() => undefined);
 
 export function inTransaction(execution: Execution): Transaction {
   if (execution.transaction === null) throw new Error("An action has no database");

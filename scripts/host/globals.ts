@@ -1,4 +1,4 @@
-import { executions, outside, HALTED } from "./execution";
+import { executions, HALTED, isForNobody, never, outside } from "./execution";
 
 /**
  * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
@@ -108,6 +108,7 @@ function seenBy(name: Name, slot: Slot): unknown {
   const execution = executions.getStore();
   if (execution === undefined) return valueIn(slot);
   const { frozen, core } = execution;
+  if (name === "fetch" && isForNobody(execution)) return never;
   if (name === "console") return core.isHalted ? silent : valueIn(slot);
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   const { durability } = core;

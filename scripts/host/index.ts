@@ -14,7 +14,10 @@ import { passed } from "./values";
  * random numbers of queries and mutations, how much runs at once, and how long.
  */
 export type Host = {
-  /** The application's HTTP action at `path` (with its query). Throws what the action throws. */
+  /**
+   * The application's HTTP action at `path` (with its query). Throws what the action throws. `init.signal` is the client's: when
+   * that hangs up, the action ends where it stands.
+   */
   fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
   run: (kind: FunctionKind, path: FunctionPath, args: object, caller?: Caller) => Promise<Value>;
   /** Runs a handler that is nobody's function as a mutation. */
@@ -90,7 +93,12 @@ function resultOf<T>(outcome: Outcome<T>): T {
   return outcome.value;
 }
 
-async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run): Promise<Response> {
+async function fetchFrom(
+  core: Core,
+  path: string,
+  { signal = null, ...init }: RequestInit,
+  run: Run,
+): Promise<Response> {
   const module = await core.modulesOf("").load("http");
   const router: unknown =
     typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
@@ -103,7 +111,8 @@ async function fetchFrom(core: Core, path: string, init: RequestInit, run: Run):
   if (!isHttpHandler(handler)) throw new Error("A route has no handler");
   const request = new Request(url, init);
   const place = { componentPath: "", udfPath: "http" };
-  return resultOf(await core.limitedInTime(place, "http", run, (ctx) => handler(ctx, request), null));
+  const handle = (ctx: object) => handler(ctx, request);
+  return resultOf(await core.limitedInTime(place, "http", run, handle, null, signal));
 }
 
 type HttpHandler = (ctx: object, request: Request) => Promise<Response>;

@@ -9,7 +9,7 @@ import { ConvexError, type Value } from "convex/values";
 import * as z from "zod";
 import type { Run } from "./core";
 import { databaseOf } from "./database";
-import { currentExecution, executions, inTransaction } from "./execution";
+import { currentExecution, executions, inTransaction, isForNobody, never } from "./execution";
 import type { Execution, FunctionKind, FunctionPath } from "./execution";
 import { assertFits, pathOf, pathOfReference, returned, type Address } from "./functions";
 import { promised } from "./locks";
@@ -76,7 +76,11 @@ function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unkn
 const Convex = {
   syscall,
   asyncSyscall: (operation: string, json: string): Promise<string> =>
-    operation === "1.0/runUdf" ? runUdf(json) : asyncSyscall(operation, json),
+    isForNobody(currentExecution())
+      ? never()
+      : operation === "1.0/runUdf"
+        ? runUdf(json)
+        : asyncSyscall(operation, json),
 };
 
 /** @returns What the handler returned, as it is. @throws what it threw, as it is. */
@@ -118,6 +122,7 @@ function callsOf(execution: Execution): Record<string, Call> {
 function callFrom(execution: Execution, kind: FunctionKind): Call {
   return async (reference, args) => {
     currentExecution();
+    if (isForNobody(execution)) return never();
     const path = pathOfReference(reference, execution.componentPath);
     try {
       return await execution.core[kind](path, passed(args ?? {}), runOf(execution, path));

@@ -24,7 +24,9 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
     }
     const application = await ready;
     const token = bearerToken(request.headers.authorization);
-    const init: RequestInit = { method, headers: headersOf(request) };
+    const client = new AbortController();
+    response.once("close", () => client.abort());
+    const init: RequestInit = { method, headers: headersOf(request), signal: client.signal };
     if (!WITHOUT_BODY.includes(method) && body.byteLength > 0) init.body = body;
     let answer: Response;
     try {
@@ -35,7 +37,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
         identity: token === null ? null : await issuer.verify(token),
       });
     } catch (error) {
-      sendFailure(response, error);
+      if (!response.destroyed) sendFailure(response, error);
       return;
     }
     await send(answer, response);

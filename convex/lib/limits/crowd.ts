@@ -26,8 +26,11 @@ const CROWDS: Record<Crowd, { first: number; most: number; sure: number }> = {
   moving: { first: 26, most: 24, sure: 2 },
 };
 const ALL_PLACES = 50;
-/** A place whose holder was lost is free again after the longest answer. */
-const HELD_MS = 30 * SECOND;
+/**
+ * A client that hangs up ends its handler where it stands, and nothing gives its place back: so it is held no longer than
+ * this, and whoever looks at rows meanwhile renews it as they look.
+ */
+const HELD_MS = 5 * SECOND;
 /** When to try again if there is no place. */
 const NO_PLACE_MS = 5 * SECOND;
 
@@ -35,28 +38,38 @@ const NO_PLACE_MS = 5 * SECOND;
 const vNoPlace = v.union(v.literal("own"), v.literal("full"));
 type NoPlace = Infer<typeof vNoPlace>;
 
+/** Renews the place of whoever waits, where it is time to. */
+export type Stay = () => Promise<unknown>;
+
 /**
  * Does work while its caller waits; a stranger takes one of the strangers' places.
  * @param without What to do instead if there is no place.
+ * @param options.heldMs How long the work takes at most, where it waits for others than rows and cannot renew its place.
  */
 export async function waitingAs<Value>(
   ctx: ActionCtx,
   caller: Caller,
-  work: () => Promise<Value>,
+  work: (stay: Stay) => Promise<Value>,
   without: (why: NoPlace) => Promise<Value>,
-  crowd: Crowd = "asking",
+  { crowd = "asking", heldMs = HELD_MS }: { crowd?: Crowd; heldMs?: number } = {},
 ): Promise<Value> {
-  if (caller.signedIn === true) return work();
+  if (caller.signedIn === true) return work(() => Promise.resolve());
   const [holder, around] = holdersOf(caller);
   const place = await ctx.runMutation(internal.lib.limits.crowd.enter, {
-    crowd,
+    ...{ crowd, heldMs },
     ...(holder === undefined ? {} : { holder }),
     ...(around === undefined ? {} : { around }),
   });
   if (place === "own") return without("own");
   if (place === "full") return without("full");
+  let until = Date.now() + heldMs;
+  const stay = async () => {
+    if (until - Date.now() > heldMs / 2) return;
+    until = Date.now() + heldMs;
+    await ctx.runMutation(internal.lib.limits.crowd.renew, { place, heldMs });
+  };
   try {
-    return await work();
+    return await work(stay);
   } finally {
     await ctx.runMutation(internal.lib.limits.crowd.leave, { place });
   }
@@ -74,9 +87,14 @@ const REFUSALS: Record<NoPlace, string> = {
 
 /** Takes a place. The held ones are read from a snapshot that may be a moment old: a current read would make all callers conflict. */
 export const enter = internalMutation({
-  args: { crowd: vCrowd, holder: v.optional(v.string()), around: v.optional(v.string()) },
+  args: {
+    crowd: vCrowd,
+    heldMs: v.number(),
+    holder: v.optional(v.string()),
+    around: v.optional(v.string()),
+  },
   returns: v.union(v.id("crowdPlaces"), vNoPlace),
-  handler: async (ctx, { crowd, ...who }) => {
+  handler: async (ctx, { crowd, heldMs, ...who }) => {
     const now = Date.now();
     const free = await freePlaces(ctx, crowd, now);
     if (!(await mayEnter(ctx, crowd, who, free.length, now))) return free.length === 0 ? "full" : "own";
@@ -84,7 +102,7 @@ export const enter = internalMutation({
       const held = await rowsBy(ctx.db.query("crowdPlaces"), "shard", shard).first();
       if (held !== null && held.until > now) continue;
       if (held !== null) await ctx.db.delete("crowdPlaces", held._id);
-      return ctx.db.insert("crowdPlaces", { shard, ...who, until: now + HELD_MS });
+      return ctx.db.insert("crowdPlaces", { shard, ...who, until: now + heldMs });
     }
     return "full";
   },
@@ -142,6 +160,15 @@ async function mayEnter(
   }
   return true;
 }
+
+/** Holds a place longer, unless somebody has taken it over. */
+export const renew = change(
+  { place: v.id("crowdPlaces"), heldMs: v.number() },
+  async (ctx, { place, heldMs }) => {
+    if ((await ctx.db.get("crowdPlaces", place)) === null) return;
+    await ctx.db.patch("crowdPlaces", place, { until: Date.now() + heldMs });
+  },
+);
 
 export const leave = change({ place: v.id("crowdPlaces") }, async (ctx, { place }) => {
   if ((await ctx.db.get("crowdPlaces", place)) !== null) await ctx.db.delete("crowdPlaces", place);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { ActionCtx } from "../../_generated/server";
 import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
+import { deadlines } from "../../lib/outside/deadlines";
 import { sha256Hex } from "../../lib/security/digests";
 import { required } from "../../lib/env";
 import { AppError, failureOf } from "../../lib/errors";
@@ -142,7 +143,9 @@ const report: MountedEndpoint = endpoint({
     const redeeming = () => redeem(ctx, proof, order);
     // Anybody can invent hashes, but not signed payments.
     const redeemed =
-      proof.kind === "hash" ? await waitingAs(ctx, caller, redeeming, refuseCrowd) : await redeeming();
+      proof.kind === "hash"
+        ? await waitingAs(ctx, caller, redeeming, refuseCrowd, { heldMs: deadlines.caller })
+        : await redeeming();
     if (redeemed.kind === "refused") {
       if (redeemed.reason === "payment_not_found") await countGuess(ctx, "unknownHash", caller);
       throw await paymentRequired(ctx, redeemed);

@@ -72,7 +72,7 @@ export async function carryOut(ctx: ActionCtx, order: Order) {
       }
     },
     refuseCrowd,
-    "moving",
+    { crowd: "moving", heldMs: deadlines.caller },
   );
   return { ...done, headers: headersOf(wallet) };
 }
@@ -206,7 +206,7 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
       return rehearse(ctx, { payer, request, caller: call.caller });
     },
     refuseCrowd,
-    "moving",
+    { crowd: "moving", heldMs: deadlines.chain + deadlines.swap },
   );
   const { approvals, price, ...quoted } = swap ?? {};
   const shown = {
