@@ -8,7 +8,7 @@ import { commandNamed, help } from "./commands/list";
 import { plainOrder } from "./commands/orders";
 import { openJob, sendAnswer, unconfirmedLinkOf } from "./model";
 import { parseCommand, showsCode } from "./commands/grammar";
-import type { Outcome, Request } from "./commands/command";
+import { reply, type Outcome, type Request } from "./commands/command";
 import { needsAccount, requestOf } from "./commands/webApp";
 import type { Sender, Tapped } from "./tables";
 
@@ -53,16 +53,16 @@ function placeOf(text: string, tapped: Tapped | undefined): Card["replaces"] {
 type Said = Omit<Request, "argument"> & { text: string; forwarded: boolean };
 
 async function outcomeOf(ctx: MutationCtx, { text, forwarded, ...said }: Said): Promise<Outcome> {
-  if (asksForKey(text)) return { answer: notice(SECURITY_MESSAGE) };
+  if (asksForKey(text)) return reply(SECURITY_MESSAGE);
   const parsed = parseCommand(text);
   const { sender, userId } = said;
   if (parsed === null) return questionOf(ctx, { ...said, argument: text.trim() }, forwarded);
   const command = commandNamed(parsed.name);
   if (command === null) return { answer: help(`I do not know /${parsed.name}.`) };
-  if (forwarded && command.binds === true) return { answer: notice(FORWARDED) };
+  if (forwarded && command.binds === true) return reply(FORWARDED);
   const request = { ...said, argument: parsed.argument };
   if (command.access !== "anywhere" && !sender.alone) {
-    return { answer: notice(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "") };
+    return reply(PRIVATE_ONLY, showsCode(parsed) ? CODE_SHOWN : "");
   }
   if (command.access === "anywhere" || command.access === "alone") return command.run(ctx, request);
   const owner = userId ?? (command.access === "own" ? chatUser(sender.messengerId) : null);

@@ -59,7 +59,7 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   const { caller, idempotencyKey } = call;
   const { userId, messengerBotToken, messengerChatId } = settings;
   const changes = { ...(await changesOf(ctx, settings)), setBy: holdersOf(caller) };
-  const asks = await ctx.runQuery(internal.bot.settings.asks, { userId, now: Date.now() });
+  const asks = await ctx.runQuery(internal.messenger.configs.asks, { userId, now: Date.now() });
   if (!asks) {
     const signedIn = caller.signedIn === true;
     await ctx.runMutation(internal.messenger.configs.save, { userId, signedIn, ...changes });
@@ -135,7 +135,7 @@ export function settingsEndpoint(named: {
     access: async (ctx, { userId }, caller) => {
       const { keyHash } = caller;
       const asked = { userId, ...(keyHash === undefined ? {} : { keyHash }), now: Date.now() };
-      await ctx.runQuery(internal.bot.settings.asks, asked);
+      await ctx.runQuery(internal.messenger.configs.asks, asked);
       return credentialShown(ctx, { userId }, caller);
     },
     accepted: WAITING,

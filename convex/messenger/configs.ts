@@ -1,11 +1,12 @@
 import { v } from "convex/values";
 import { internalMutation, internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
+import { AppError } from "../lib/errors";
 import { takeCommonNow } from "../lib/limits/pools";
 import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
-import { permitNow } from "../users/access";
+import { permitNow, verdictNow } from "../users/access";
 import { ownerOf } from "../users/model";
-import { configOf, saveConfig } from "./model";
+import { approvingLink, configOf, saveConfig } from "./model";
 import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
@@ -81,5 +82,20 @@ export const replaceTokens = internalMutation({
       replaced++;
     }
     return replaced;
+  },
+});
+
+/**
+ * Whether a user's owner has to be asked before their messenger settings change.
+ * @throws AppError `unauthorized`, `forbidden` where it is refused, or nobody can be asked.
+ */
+export const asks = internalQuery({
+  args: { userId: v.string(), keyHash: v.optional(v.string()), now: v.number() },
+  returns: v.boolean(),
+  handler: async (ctx, { userId, keyHash, now }) => {
+    const verdict = await verdictNow(ctx, userId, "delivery", now, keyHash);
+    if (verdict.kind === "allowed") return false;
+    if (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null) return true;
+    throw new AppError(verdict.code, verdict.message);
   },
 });

@@ -13,7 +13,7 @@ import {
 } from "../../alerts/model";
 import { DAY } from "../../lib/time";
 import { notice } from "../cards";
-import { orReason, type Command, type Outcome } from "./command";
+import { orReason, reply, type Command, type Outcome } from "./command";
 
 /** The bot's commands about alerts. */
 
@@ -25,7 +25,7 @@ export const alertCommands: readonly Command[] = [
     access: "own",
     inPlace: true,
     run: async (ctx, { userId, argument, isTap }) => {
-      if (argument === "") return { answer: notice(HOW_TO_SAY) };
+      if (argument === "") return reply(HOW_TO_SAY);
       const [, what = "", which = ""] =
         /^(set|yes|off|no|change|mute|unmute) +(\S{1,40})$/i.exec(argument) ?? [];
       const change = CHANGES[what.toLowerCase()];

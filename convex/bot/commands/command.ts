@@ -30,6 +30,11 @@ export type Outcome = {
   later?: Work;
 };
 
+/** Words alone. */
+export function reply(...words: Paragraph): Outcome {
+  return { answer: notice(...words) };
+}
+
 /** What a command comes to; where it is refused, the reason is the answer. */
 export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promise<Outcome> {
   try {
@@ -37,7 +42,7 @@ export async function orReason(attempt: () => Outcome | Promise<Outcome>): Promi
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;
-    return { answer: notice(reasonOf(failure)) };
+    return reply(reasonOf(failure));
   }
 }
 

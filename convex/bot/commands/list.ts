@@ -1,14 +1,13 @@
 import type { Paragraph } from "../../messenger/format";
 import { helpCard } from "../cards";
+import { accountCommands } from "./account";
 import { alertCommands } from "./alerts";
 import type { Command } from "./command";
-import { linkingCommands } from "./linking";
 import { marketCommands } from "./market";
 import { orderCommands } from "./orders";
 import { ownerCommands } from "./owner";
 import { priceCommand } from "./prices";
 import { researchCommands } from "./research";
-import { walletCommands } from "./wallet";
 
 /**
  * The bot's commands, each subject's from a file of its own: answers, help and the messenger's own menu are made from
@@ -19,8 +18,7 @@ export const commands: readonly Command[] = [
   ...alertCommands,
   ...marketCommands,
   ...researchCommands,
-  ...walletCommands,
-  ...linkingCommands,
+  ...accountCommands,
   ...ownerCommands,
   ...orderCommands,
   { name: "help", summary: "What I can do", access: "anywhere", run: () => ({ answer: help() }) },

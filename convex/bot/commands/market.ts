@@ -8,9 +8,9 @@ import { statisticsOf } from "../../signals/statistics/figures";
 import { TOKENS } from "../../signals/trade/rules";
 import { alertCard, lastHours } from "../../whales/cards";
 import { hasLooked, latestAlerts, publicAlert } from "../../whales/model";
-import { hoursIn, tokenIn } from "./arguments";
-import { latestShortCard, notice, recordCard } from "../cards";
-import type { Command } from "./command";
+import { hoursIn, tokenIn } from "./grammar";
+import { latestShortCard, recordCard } from "../cards";
+import { reply, type Command } from "./command";
 
 /** The bot's commands about markets: to everybody, anywhere. */
 
@@ -35,12 +35,9 @@ export const marketCommands: readonly Command[] = [
     run: async (ctx, { argument }) => {
       const token = tokenIn(TOKENS, argument);
       if (token === null)
-        return {
-          answer: notice("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC."),
-        };
+        return reply("There are signals for BTC and ETH only, such as ", { command: "signals" }, " BTC.");
       const signals = await latestSignals(ctx, token === undefined ? TOKENS : [token]);
-      if (signals.length === 0)
-        return { answer: notice("No signal has been issued yet: they come at 08:00 UTC.") };
+      if (signals.length === 0) return reply("No signal has been issued yet: they come at 08:00 UTC.");
       return { answer: latestShortCard(signals, siteUrl()), buttons: [SIGNALS] };
     },
   },
@@ -67,18 +64,14 @@ export const marketCommands: readonly Command[] = [
       const hours = hoursIn(asked, SHOWN_HOURS);
       const page = named === undefined ? 1 : Number(/^[1-9]\d{0,2}$/.exec(named)?.[0] ?? NaN);
       if (hours === null || Number.isNaN(page)) {
-        return {
-          answer: notice("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24"),
-        };
+        return reply("Say how many hours to look back, at most 168: ", { command: "whales" }, " 24");
       }
       const now = Date.now();
       const alerts = await latestAlerts(ctx, now - hours * HOUR);
       if (alerts.length === 0 && !(await hasLooked(ctx))) {
-        return {
-          answer: notice(
-            "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
-          ),
-        };
+        return reply(
+          "I have not looked for whales yet: I read Base every two minutes and ask an agent every hour.",
+        );
       }
       const shown = Math.min(page, Math.max(1, Math.ceil(alerts.length / PAGE)));
       const to = (target: number, text: string): Button[] =>

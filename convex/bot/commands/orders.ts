@@ -4,8 +4,8 @@ import { recipientProblem } from "../../wallets/recipients";
 import { SYMBOLS, TOKENS, type Symbol } from "../../wallets/tokens";
 import { notice } from "../cards";
 import type { Order } from "../tables";
-import { tokenIn } from "./arguments";
-import type { Command, Outcome, Request } from "./command";
+import { tokenIn } from "./grammar";
+import { reply, type Command, type Outcome, type Request } from "./command";
 
 /** Orders in the owner's own words: what they say is read by a grammar and by nothing else, and shown on a card. */
 
@@ -89,7 +89,7 @@ function orderNamed(name: "swap" | "send", argument: string, summary: string): C
     binds: true,
     run: (_ctx: MutationCtx, { userId, argument: words }) => {
       const order = orderIn(words);
-      return order?.kind === name ? shown(userId, order) : { answer: notice(USAGE[name]) };
+      return order?.kind === name ? shown(userId, order) : reply(USAGE[name]);
     },
   };
 }

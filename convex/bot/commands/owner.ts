@@ -6,13 +6,10 @@ import { freezeAccount, thaw, userInSay } from "../../messenger/owners";
 import { changeRules } from "../../users/levels";
 import { decide } from "../../wallets/orders/approvals";
 import { decidedCard } from "../../wallets/orders/cards";
-import { notice } from "../cards";
-import { orReason, type Command, type Outcome, type Request } from "./command";
+import { orReason, reply, type Command, type Outcome, type Request } from "./command";
 import { needsAccount } from "./webApp";
 
 /** What the owner of an account says in their chat about it: it tightens, or decides what they were asked, or waits. */
-
-type Owned = Request & { userId: string };
 
 /** What a link for an owner starts the bot with, before its code. */
 const OWNER_LINK = /^own_([2-9A-HJ-NP-Z]{12})$/;
@@ -38,21 +35,39 @@ export const ownerCommands: readonly Command[] = [
     summary: "End a freeze two hours from now, where this account is the owner",
     access: "linked",
     binds: true,
-    run: unfreeze,
+    run: (ctx, { userId, sender }) =>
+      orReason(async () => {
+        const from = await thaw(ctx, userId, sender.messengerId);
+        return reply(
+          `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
+        );
+      }),
   },
   {
     name: "freeze",
     summary: "Stop everything that moves your money, at once",
     access: "alone",
     binds: true,
-    run: freeze,
+    run: async (ctx, { sender }) => {
+      const userId = await userInSay(ctx, sender.messengerId, Date.now());
+      if (userId === null) return needsAccount("freeze");
+      await freezeAccount(ctx, userId, "chat");
+      return { answer: [] };
+    },
   },
   {
     name: "block",
     summary: "For 24 hours, refuse orders that come by your account id alone",
     access: "linked",
     binds: true,
-    run: block,
+    run: async (ctx, { userId }) => {
+      const blockedUntil = Date.now() + DAY;
+      await changeRules(ctx, userId, { blockedUntil });
+      await recordAudit(ctx, { actor: userId, action: "orders blocked", subject: "chat" });
+      return reply(
+        `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your account id alone. What you were asked is void.`,
+      );
+    },
   },
   {
     name: "newid",
@@ -60,7 +75,22 @@ export const ownerCommands: readonly Command[] = [
     access: "linked",
     binds: true,
     inPlace: true,
-    run: replaceId,
+    run: async (ctx, { userId, argument, isTap }) => {
+      if (!isTap || argument !== "yes")
+        return {
+          answer: [
+            [{ bold: "🔁 A new account id?" }],
+            [
+              "The old one is nobody's from then on: programs and assistants that use it need the new one. What waits for your approval is void. Wallets, settings and keys stay.",
+            ],
+          ],
+          buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
+        };
+      return orReason(async () => {
+        const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
+        return reply("Your account id is now ", { bold: replaced.userId });
+      });
+    },
   },
   answerNamed("approve", true),
   answerNamed("refuse", false),
@@ -76,7 +106,7 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
     messengerId,
     now: Date.now(),
   });
-  if ("refusal" in offered) return { answer: notice(offered.refusal) };
+  if ("refusal" in offered) return reply(offered.refusal);
   const { address, pseudonym, isWeak } = offered;
   return {
     answer: [
@@ -92,17 +122,6 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
   };
 }
 
-async function unfreeze(ctx: MutationCtx, { userId, sender }: Owned): Promise<Outcome> {
-  return orReason(async () => {
-    const from = await thaw(ctx, userId, sender.messengerId);
-    return {
-      answer: notice(
-        `From ${dateTime(from)} on your account is not frozen any more, unless somebody freezes it again.`,
-      ),
-    };
-  });
-}
-
 /** A tap on what the owner was asked. */
 function answerNamed(name: string, isYes: boolean): Command {
   return {
@@ -115,43 +134,8 @@ function answerNamed(name: string, isYes: boolean): Command {
     inPlace: true,
     run: async (ctx, { sender, argument }) => {
       const decided = await decide(ctx, argument, { messengerId: sender.messengerId, isYes });
-      if (decided === null) return { answer: notice("You were not asked that.") };
+      if (decided === null) return reply("You were not asked that.");
       return { answer: decidedCard(decided.approval, decided.standing) };
     },
-  };
-}
-
-async function freeze(ctx: MutationCtx, { sender }: Request): Promise<Outcome> {
-  const userId = await userInSay(ctx, sender.messengerId, Date.now());
-  if (userId === null) return needsAccount("freeze");
-  await freezeAccount(ctx, userId, "chat");
-  return { answer: [] };
-}
-
-async function replaceId(ctx: MutationCtx, { userId, argument, isTap }: Owned): Promise<Outcome> {
-  if (!isTap || argument !== "yes")
-    return {
-      answer: [
-        [{ bold: "🔁 A new account id?" }],
-        [
-          "The old one is nobody's from then on: programs and assistants that use it need the new one. What waits for your approval is void. Wallets, settings and keys stay.",
-        ],
-      ],
-      buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
-    };
-  return orReason(async () => {
-    const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
-    return { answer: notice("Your account id is now ", { bold: replaced.userId }) };
-  });
-}
-
-async function block(ctx: MutationCtx, { userId }: Owned): Promise<Outcome> {
-  const blockedUntil = Date.now() + DAY;
-  await changeRules(ctx, userId, { blockedUntil });
-  await recordAudit(ctx, { actor: userId, action: "orders blocked", subject: "chat" });
-  return {
-    answer: notice(
-      `Until ${dateTime(blockedUntil)} nobody can order or change your delivery settings by your account id alone. What you were asked is void.`,
-    ),
   };
 }

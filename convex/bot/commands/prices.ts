@@ -13,8 +13,7 @@ import { lineOf } from "../../alerts/language/wordings";
 import { signed } from "../../lib/text/numbers";
 import { symbolAmong } from "../../market/lists";
 import type { Button, Paragraph } from "../../messenger/format";
-import { notice } from "../cards";
-import type { Command, Outcome, Request } from "./command";
+import { reply, type Command, type Outcome, type Request } from "./command";
 
 /** Prices as they are stored, and the way in: neither asks a model. */
 
@@ -127,13 +126,11 @@ export const priceCommand: Command = {
   inPlace: true,
   run: async (ctx: MutationCtx, request: Request) => {
     const coin = request.argument === "" ? "BTC" : request.argument;
-    const unknown = {
-      answer: notice(
-        "I know no price of that: ",
-        { command: "price" },
-        " SOL. I follow the 100 largest coins.",
-      ),
-    };
+    const unknown = reply(
+      "I know no price of that: ",
+      { command: "price" },
+      " SOL. I follow the 100 largest coins.",
+    );
     return (await priceOutcome(ctx, coin, `/price ${coin}`, request)) ?? unknown;
   },
 };

@@ -1,4 +1,4 @@
-import { focusIn } from "./arguments";
+import { focusIn } from "./grammar";
 import { internal } from "../../_generated/api";
 import type { MutationCtx } from "../../_generated/server";
 import { payerOf } from "../../lib/budget/payers";
@@ -11,7 +11,7 @@ import { fullTextCard, sourcesCard, stopButton } from "../../research/reports/ca
 import { activeShiftsOf, lastCollectionOf, latestReportsOf } from "../../research/model";
 import type { Result } from "../../research/shapes";
 import { notice, statusCard } from "../cards";
-import { orReason, type Command, type Outcome } from "./command";
+import { orReason, reply, type Command, type Outcome } from "./command";
 
 /** The bot's commands about research, and its questions. */
 
@@ -75,7 +75,7 @@ export const researchCommands: readonly Command[] = [
     inPlace: true,
     run: async (ctx, { userId, argument, isTap }) => {
       const active = await activeShiftsOf(ctx, userId);
-      if (active.length === 0) return { answer: notice("You have no research shift running.") };
+      if (active.length === 0) return reply("You have no research shift running.");
       const choices = active.map(({ _id, token }) => [stopButton(_id, token ?? null)]);
       // Buttons of an earlier version name no shift.
       if (isTap && argument === "") return { answer: notice("Which one?"), buttons: choices };
@@ -105,9 +105,7 @@ export const researchCommands: readonly Command[] = [
           jobId !== null && (await ctx.runMutation(internal.research.shifts.resume, { userId, jobId }));
         const shift = jobId === null ? null : await ctx.db.get("shifts", jobId);
         if (jobId === null || shift === null || !goesOn)
-          return {
-            answer: notice("This button does nothing any more: a stop can be taken back for ten minutes."),
-          };
+          return reply("This button does nothing any more: a stop can be taken back for ten minutes.");
         return {
           answer: notice(`I follow ${nameOf(shift.focus)} again, until ${dateTime(shift.stopsAt)}.`),
           buttons: [[stopButton(jobId, shift.token ?? null)]],
@@ -133,13 +131,7 @@ export const researchCommands: readonly Command[] = [
     access: "anywhere",
     run: (_ctx, { argument }) => {
       if (argument === "")
-        return {
-          answer: notice(
-            "Put your question after the command: ",
-            { command: "ask" },
-            " How is Ethereum doing?",
-          ),
-        };
+        return reply("Put your question after the command: ", { command: "ask" }, " How is Ethereum doing?");
       return { answer: notice("Thinking…"), later: { kind: "ask", question: argument } };
     },
   },
@@ -156,7 +148,7 @@ async function onToken(
   // The exchanges may know a symbol that no list has; a name they do not know.
   const focus = (await listedSymbol(ctx, asked)) ?? asked;
   if (isSymbol(focus)) return run(focus);
-  return { answer: notice("Name one token by its symbol, such as ", { command }, " BTC.") };
+  return reply("Name one token by its symbol, such as ", { command }, " BTC.");
 }
 
 /** Whether a linked user's cards come from this bot to this chat of theirs, rather than where they have set them to go. */
@@ -189,7 +181,7 @@ function shown(
           focus === ""
             ? [" writes it, and ", { command: name }, " SOL shows what there is on one token."]
             : [` ${focus} writes it.`];
-        return { answer: notice(there, { command: "research" }, ...rest) };
+        return reply(there, { command: "research" }, ...rest);
       }),
   };
 }

@@ -1,6 +1,6 @@
 import { optional } from "../../lib/env";
 import { HOW_TO_LINK, notice } from "../cards";
-import type { Outcome } from "./command";
+import { reply, type Outcome } from "./command";
 
 /** The way from the bot to the operator's web application, and back with what was asked for. */
 
@@ -11,7 +11,7 @@ import type { Outcome } from "./command";
  */
 export function needsAccount(then: string): Outcome {
   const address = optional("WEB_APP_URL");
-  if (address === undefined) return { answer: notice(...HOW_TO_LINK) };
+  if (address === undefined) return reply(...HOW_TO_LINK);
   const url = new URL(address);
   url.searchParams.set("link", "messenger");
   url.searchParams.set("then", then);

@@ -1,13 +1,12 @@
 import { DECISIVE } from "../../signals/statistics/inference";
 import { TOKENS } from "../../signals/trade/rules";
 import type { Page } from "../layout";
-import { html } from "../markup";
-import { chips } from "../parts";
+import { html, type Html } from "../markup";
+import { chips, signalTable } from "../parts";
 import type { OwnRecordData, RecordData } from "../shapes";
 import { moment } from "../words";
 import { labSection } from "./lab";
-import { older, olderPage } from "./lists";
-import { sections, sentence } from "./sections";
+import { sections, sentence, type Shown } from "./sections";
 import { verifySection } from "./verification";
 
 /** How the signals have done. */
@@ -68,6 +67,29 @@ export function ownRecordPage(data: OwnRecordData): Page {
     description: "How the signals of a user of this service turned out.",
     path: `/record/${arm}`,
     data: [`/record/${arm}`, "/records/proof", "/signals/proof"],
+    content,
+  };
+}
+
+/** The way to the signals behind those that are listed. */
+function older(path: string, { older: before }: Shown, asked = ""): Html | null {
+  if (before === null) return null;
+  return html`<p><a href="${`${path}?${asked}before=${before}`}">Older signals</a></p>`;
+}
+
+/** Nothing but the signals of an earlier time. */
+function olderPage(title: string, path: string, data: Shown, asked = ""): Page {
+  const { signals, before } = data;
+  const back = asked === "" ? path : `${path}?${asked.slice(0, -1)}`;
+  const content = html`<h1>Older signals</h1>
+    <p class="lead"><a href="${back}">${title}</a>, results after costs</p>
+    ${signals.length === 0 ? html`<p>There are none.</p>` : html`<div class="card">${signalTable("Signals, newest first", signals)}</div>`}
+    ${older(path, data, asked)}`;
+  return {
+    title: `Older signals: ${title}`,
+    description: "Earlier signals of this service, each with its end.",
+    path,
+    data: [`${path}?${asked}before=${before ?? ""}`],
     content,
   };
 }

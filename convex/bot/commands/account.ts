@@ -4,16 +4,29 @@ import { linkOfAccount } from "../../messenger/model";
 import { confirmLink, dropLink } from "../../messenger/owners";
 import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { walletOf } from "../../wallets/model";
-import { linkedCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
+import { linkedCard, walletCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
 import { unconfirmedLinkOf } from "../model";
-import { orReason, type Command, type Outcome, type Request } from "./command";
+import { orReason, reply, type Command, type Outcome, type Request } from "./command";
 import { ownerOffer } from "./owner";
 import { startOutcome } from "./prices";
 import { carriedIn, needsAccount } from "./webApp";
 
-/** The bot's commands about whose account this is. */
+/** The bot's commands about whose account this is, and its wallet. */
 
-export const linkingCommands: readonly Command[] = [
+export const accountCommands: readonly Command[] = [
+  {
+    name: "wallet",
+    summary: "Your wallet's address",
+    access: "linked",
+    run: async (ctx, { userId }) => ({ answer: walletCard(await walletOf(ctx, userId, "custody")) }),
+  },
+  {
+    name: "portfolio",
+    summary: "What your wallet holds, at live prices",
+    access: "linked",
+    // It ends in a picture, which cannot take the place of a notice.
+    run: (_ctx, { userId }) => ({ answer: [], later: { kind: "portfolio", userId } }),
+  },
   {
     name: "start",
     summary: "Say hello",
@@ -47,9 +60,9 @@ export const linkingCommands: readonly Command[] = [
     access: "alone",
     run: async (ctx, { sender }) => {
       const link = await linkOfAccount(ctx, sender.messengerId);
-      if (link === null) return { answer: notice("This account is not linked.") };
+      if (link === null) return reply("This account is not linked.");
       await dropLink(ctx, link, "account");
-      return { answer: notice("Unlinked. This chat gets no more of your reports or alerts.") };
+      return reply("Unlinked. This chat gets no more of your reports or alerts.");
     },
   },
 ];
@@ -57,10 +70,10 @@ export const linkingCommands: readonly Command[] = [
 /** Whoever made the link knows its code: the account's user has it from the web application, a stranger's victim has not. */
 async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise<Outcome> {
   const link = await linkOfAccount(ctx, sender.messengerId);
-  if (link === null) return { answer: notice(...NOTHING_TO_CONFIRM) };
-  if (link.confirmedAt !== undefined) return { answer: notice("This account's link is confirmed already.") };
-  if (argument === "") return { answer: notice(...UNCONFIRMED) };
-  if (link.codeHash !== codeHash(argument)) return { answer: notice(...WRONG_CODE) };
+  if (link === null) return reply(...NOTHING_TO_CONFIRM);
+  if (link.confirmedAt !== undefined) return reply("This account's link is confirmed already.");
+  if (argument === "") return reply(...UNCONFIRMED);
+  if (link.codeHash !== codeHash(argument)) return reply(...WRONG_CODE);
   await confirmLink(ctx, link, Date.now());
   const wallet = await walletOf(ctx, link.userId, "custody");
   return {
@@ -71,13 +84,11 @@ async function confirm(ctx: MutationCtx, { sender, argument }: Request): Promise
 async function connect(ctx: MutationCtx, request: Request): Promise<Outcome> {
   const { sender, userId, argument } = request;
   if (userId !== null) {
-    return {
-      answer: notice(
-        "This account is already linked. Send ",
-        { command: "unlink" },
-        " before you link it to another user.",
-      ),
-    };
+    return reply(
+      "This account is already linked. Send ",
+      { command: "unlink" },
+      " before you link it to another user.",
+    );
   }
   if (argument === "") return needsAccount("start");
   const { code, then } = carriedIn(argument);
