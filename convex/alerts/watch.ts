@@ -5,12 +5,11 @@ import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { dueWork } from "../lib/cronRuns";
 import { HOUR, MINUTE } from "../lib/time";
-import { PRICED_TOKENS } from "../prices/tables";
 import { startReview } from "./lifetimes";
 import { cursorOf } from "./model";
 import { lastObservation, newestAt, observationsAfter } from "./history/observations";
 import { holds, isEvent, isNews, QUIET_MS } from "./history/rules";
-import { CLOCK, subjectOf } from "./history/subjects";
+import { CLOCK, isAlwaysSampled, subjectOf } from "./history/subjects";
 import type { Observation } from "./tables";
 import { hours } from "./words";
 import { fire, firingCard, type Move } from "./firings";
@@ -29,7 +28,6 @@ const OBSERVATIONS = 20;
 const FUNDING_EVERY_MS = 10 * MINUTE;
 /** As often as those that are sampled for everybody. */
 const PRICES_EVERY_MS = 5 * MINUTE;
-const isSampled = (token: string): boolean => PRICED_TOKENS.some((one) => one === token);
 
 /** For the cron, every minute. */
 export const tick = dueWork(async (ctx) => {
@@ -49,7 +47,7 @@ export const tick = dueWork(async (ctx) => {
     }
     const newest = await newestAt(ctx, observes);
     if (newest > cursor.at) await ctx.scheduler.runAfter(0, internal.alerts.watch.compare, { subject });
-    if (observes.kind !== "flow" && !isSampled(observes.token) && now - newest >= PRICES_EVERY_MS)
+    if (observes.kind !== "flow" && !isAlwaysSampled(observes.token) && now - newest >= PRICES_EVERY_MS)
       stale.push(subject);
   }
   if (stale.length > 0) await ctx.scheduler.runAfter(0, internal.alerts.desk.observe, { subjects: stale });

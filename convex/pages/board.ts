@@ -3,7 +3,7 @@ import { SECOND } from "../lib/time";
 import type { ServiceHealth } from "../ops/shapes";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { facts, wideTable } from "./parts";
+import { facts, numbers, wideTable } from "./parts";
 import { usd } from "../lib/text/numbers";
 import { moment, span } from "./words";
 
@@ -112,14 +112,13 @@ function providerTable(providers: Checks["providers"]): Html {
   if (asked.length === 0) return html`<p>None was asked in the last hour.</p>`;
   return wideTable("Calls to outside services", asked, [
     { head: "Provider", kind: "name", cell: ([name]) => PROVIDERS[name] ?? name },
-    { head: "Calls", kind: "right", cell: ([, { calls }]) => calls },
-    { head: "Failed", kind: "right", cell: ([, { failures }]) => failures },
-    {
-      head: "Failure rate",
-      kind: "right",
-      cell: ([, { errorRate }]) =>
+    numbers("Calls", ([, { calls }]) => calls),
+    numbers("Failed", ([, { failures }]) => failures),
+    numbers(
+      "Failure rate",
+      ([, { errorRate }]) =>
         html`<span class="${errorRate > 0.5 ? "down" : "flat"}">${(errorRate * 100).toFixed(1)} %</span>`,
-    },
+    ),
   ]);
 }
 
@@ -137,8 +136,8 @@ const MANY = 100;
 function waitingPart({ outbox, pending, lanes }: Checks): Html {
   const places = wideTable("Places for model calls", Object.entries(lanes), [
     { head: "Model calls of", kind: "name", cell: ([name]) => LANES[name] ?? name },
-    { head: "Running", kind: "right", cell: ([, { running }]) => running },
-    { head: "Waiting", kind: "right", cell: ([, { waiting }]) => orMore(waiting) },
+    numbers("Running", ([, { running }]) => running),
+    numbers("Waiting", ([, { waiting }]) => orMore(waiting)),
   ]);
   const open = Object.entries(pending).flatMap(([kind, seconds]): [string, string][] =>
     seconds === null ? [] : [[spoken(kind), span(seconds * SECOND)]],

@@ -5,7 +5,7 @@ import { about } from "../ops/reference/about";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { askBot, botLink, ending, movementList, sideTag, signalFigure, wideTable } from "./parts";
+import { askBot, botLink, ending, movementList, numbers, sideTag, signalFigure, wideTable } from "./parts";
 import type { HomeData, Read } from "./data";
 import type { SignalData } from "./shapes";
 import { bigUsd, usd } from "../lib/text/numbers";
@@ -114,7 +114,7 @@ function signalCard(data: SignalData): Html {
   return html`<section class="card" aria-labelledby="${id}">
     <div class="head">
       <h3 id="${id}"><a href="/signals/${id}">${token}, ${id.slice(token.length + 1)}</a></h3>
-      <span>${sideTag(signal)} ${ending(signal)}</span>
+      <span>${sideTag(signal.signal)} ${ending(signal)}</span>
     </div>
     <p class="small">Issued ${moment(generatedAt)}, stated confidence ${confidence} %.</p>
     ${signalFigure(data)}
@@ -150,9 +150,9 @@ function marketTable(
       cell: ({ name, symbol }) =>
         html`${symbol}${name === symbol ? null : html` <span class="soft">${name}</span>`}`,
     },
-    { head: "USD", kind: "right", cell: ({ price }) => usd(price) },
-    { head: "24 h", kind: "right", cell: ({ symbol, change24h }) => change(changeOf(symbol, change24h)) },
-    { head: "Market cap", kind: "right", cell: ({ marketCap }) => bigUsd(marketCap) },
+    numbers("USD", ({ price }) => usd(price)),
+    numbers("24 h", ({ symbol, change24h }) => change(changeOf(symbol, change24h))),
+    numbers("Market cap", ({ marketCap }) => bigUsd(marketCap)),
   ]);
   const held = sourceNames(sources.map(({ name }) => ({ source: name })));
   const trending = figures.trending

@@ -11,13 +11,20 @@ import { moment, since, sourceNames } from "./words";
 
 /** What several pages show alike. */
 
-const SIDES = { BUY: ["up", "▲"], SELL: ["down", "▼"], HOLD: ["flat", "■"] } as const;
+const SIDES = {
+  BUY: ["up", "▲"],
+  SELL: ["down", "▼"],
+  HOLD: ["flat", "■"],
+  bullish: ["up", "▲"],
+  bearish: ["down", "▼"],
+  neutral: ["flat", "●"],
+} as const;
 const ENDINGS = { PENDING: "open", WIN: "won", LOSS: "lost", EXPIRED: "expired" } as const;
 
-/** `▲ BUY`. */
-export function sideTag({ signal }: Pick<PublicSignal, "signal">): Html {
-  const [kind, mark] = SIDES[signal];
-  return html`<span class="tag ${kind}"><span aria-hidden="true">${mark}</span> ${signal}</span>`;
+/** `▲ BUY`, `● neutral`. */
+export function sideTag(side: keyof typeof SIDES): Html {
+  const [kind, mark] = SIDES[side];
+  return html`<span class="tag ${kind}"><span aria-hidden="true">${mark}</span> ${side}</span>`;
 }
 
 /** `won +1.05 %` after costs, `open`, `expired without a price`. */
@@ -44,8 +51,6 @@ export function signalFigure({ signal, issued, path }: SignalData): Html {
   </figure>`;
 }
 
-const WAYS = { bullish: "▲", bearish: "▼", neutral: "●" } as const;
-
 /** A way into the bot; nothing where the operator has not named it. */
 export function botLink(words: string): Html | null {
   const bot = optional("MESSENGER_BOT_NAME");
@@ -71,7 +76,10 @@ export function movementList(alerts: WhalesData["alerts"], now: number): Html {
       <div class="head">
         <strong>${newsOf(alert)}</strong
         ><span class="small"
-          ><span class="${direction}"><span aria-hidden="true">${WAYS[direction]}</span> ${direction}</span> ·
+          ><span class="${direction}"
+            ><span aria-hidden="true">${SIDES[direction][1]}</span> ${direction}</span
+          >
+          ·
           ${since(iso(detectedAt), now)}${source === "measured" ? " · measured on Base" : verified ? " · reported, and found on Base" : " · reported"}</span
         >
       </div>
@@ -97,7 +105,7 @@ export function signalTable(name: string, signals: readonly PublicSignal[]): Htm
       kind: "name",
       cell: ({ id }) => signalLink(id),
     },
-    { head: "Side", cell: sideTag },
+    { head: "Side", cell: ({ signal }) => sideTag(signal) },
     { head: "End", cell: ending },
     { head: "Entry", kind: "right extra", cell: ({ entry }) => usd(entry) },
     {
@@ -114,6 +122,11 @@ type Column<Row> = {
   kind?: "name" | "right" | "extra" | "right extra";
   cell: (row: Row) => Part;
 };
+
+/** A column of figures, one below the other. */
+export function numbers<Row>(head: string, cell: (row: Row) => Part): Column<Row> {
+  return { head, kind: "right", cell };
+}
 
 /** A table that can be scrolled by keyboard where it is wider than its place. */
 export function wideTable<Row>(name: string, rows: readonly Row[], columns: readonly Column<Row>[]): Html {

@@ -5,7 +5,7 @@ import { spanText } from "../messenger/format";
 import { sparkline } from "./charts/sparkline";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
-import { askBot, chips } from "./parts";
+import { askBot, chips, sideTag } from "./parts";
 import type { ResearchData } from "./shapes";
 import { usd } from "../lib/text/numbers";
 import { since, sourceNames } from "./words";
@@ -13,8 +13,6 @@ import { since, sourceNames } from "./words";
 /** The latest research on a token: what was measured apart from what a model said. */
 
 const OFFERED = ["BTC", "ETH", "SOL"];
-const WAYS = { bullish: ["up", "▲"], bearish: ["down", "▼"], neutral: ["flat", "●"] } as const;
-type Outlook = keyof typeof WAYS;
 
 export function researchPage(data: ResearchData, now: number): Page {
   const { token, report, snapshot, measured } = data;
@@ -112,14 +110,14 @@ function writing(
       html`<li>
         <div class="head">
           <strong>${title}</strong
-          ><span class="small">${wayTag(sentiment)} confidence ${Math.round(confidence * 100)} %</span>
+          ><span class="small">${sideTag(sentiment)} confidence ${Math.round(confidence * 100)} %</span>
         </div>
         <p class="small">${cited(detail, sources)}</p>
       </li>`,
   );
   return html`<section aria-labelledby="${id}">
     <h2 id="${id}">${kind}</h2>
-    <p>${wayTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
+    <p>${sideTag(marketOutlook)} <strong>${withoutMark(shortSummary)}</strong></p>
     <p class="small">
       A language model wrote this ${since(at, now)}: outlook, causes and forecasts are its view. Code printed
       its ${checked.figures} figures from the sources beside them;
@@ -181,11 +179,6 @@ function sourceLink(name: string, url: string | null): Html {
 /** The summary begins with its outlook's mark, which the tag beside it tells in words. */
 function withoutMark(summary: string): string {
   return summary.replace(/^(?:🟢|🔴|🟡)\s*/u, "");
-}
-
-function wayTag(way: Outlook): Html {
-  const [kind, mark] = WAYS[way];
-  return html`<span class="tag ${kind}"><span aria-hidden="true">${mark}</span> ${way}</span>`;
 }
 
 const READINGS = {

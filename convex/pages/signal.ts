@@ -1,7 +1,7 @@
 import { sourceName } from "../lib/publicSources";
 import type { Page } from "./layout";
 import { html, type Part } from "./markup";
-import { ending, facts, sideTag, signalFigure, wideTable } from "./parts";
+import { ending, facts, numbers, sideTag, signalFigure, wideTable } from "./parts";
 import type { SignalData } from "./shapes";
 import { signed, usd } from "../lib/text/numbers";
 import { moment, orNone } from "./words";
@@ -14,7 +14,7 @@ export function signalPage(data: SignalData): Page {
   const name = `${token} signal of ${id.slice(token.length + 1)}`;
   const points = wideTable("Prices, newest first", path.toReversed(), [
     { head: "UTC", cell: ({ at }) => at.slice(11, 16) },
-    { head: "USD", kind: "right", cell: ({ priceUsd }) => usd(priceUsd) },
+    numbers("USD", ({ priceUsd }) => usd(priceUsd)),
     { head: "Source", cell: ({ source }) => sourceName(source) },
   ]);
   const said = facts([
@@ -36,7 +36,7 @@ export function signalPage(data: SignalData): Page {
     ...(closedAt === undefined ? [] : [["Closed", html`${moment(closedAt)}${at}`] as const]),
   ]);
   const content = html`<h1>${name}</h1>
-    <p class="lead">${sideTag(signal)} ${ending(signal)}</p>
+    <p class="lead">${sideTag(signal.signal)} ${ending(signal)}</p>
     <div class="grid aside">
       <div class="grid">
         <div class="card">

@@ -5,8 +5,8 @@ import type { Fact } from "../../evidence/tables";
 import { failureOf } from "../../lib/errors";
 import { deadlines } from "../../lib/outside/deadlines";
 import { DAY, HOUR, MINUTE, roundedNow } from "../../lib/time";
-import { PRICED_TOKENS } from "../../prices/tables";
 import { askForCandles, askForDay } from "../../providers/data/exchanges";
+import { isAlwaysSampled } from "./subjects";
 
 /** Prices of the coins that are not sampled anyway: from when somebody first asks for an alert on one. For actions. */
 
@@ -15,10 +15,6 @@ const LIST = { collector: "markets", subject: "" } as const;
 const EARLIER_MS = 14 * DAY + HOUR;
 /** Of a coin that is known for as long nothing earlier is asked for. */
 const KNOWN_MS = 7 * DAY;
-
-export function isAlwaysSampled(token: string): boolean {
-  return PRICED_TOKENS.some((one) => one === token);
-}
 
 /** The facts of the largest coins, as old as they may be. */
 export async function listed(ctx: ActionCtx, freshMs: number): Promise<Fact[]> {

@@ -1,7 +1,13 @@
+import { PRICED_TOKENS } from "../../prices/tables";
 import type { Condition } from "../language/conditions";
 import { COIN, FUNDED, MOVED } from "../language/grammar";
 
 /** What alerts are compared with, as the tables name it. */
+
+/** Whether a coin's price is sampled for everybody, alert or none. */
+export function isAlwaysSampled(token: string): boolean {
+  return PRICED_TOKENS.some((one) => one === token);
+}
 
 /** What observations an alert is compared with, on which side of which level it fires. */
 export type Watch = { subject: string; side: "over" | "under"; level: number };

@@ -1,10 +1,10 @@
 import { scaleLinear, scaleUtc } from "d3-scale";
 import type { EquityPoint } from "../../signals/views/shapes";
-import { ARM_NAMES, type ArmName } from "../../signals/views/signals";
+import { ARM_NAMES } from "../../signals/views/signals";
 import { html, type Html } from "../markup";
 import { signed } from "../../lib/text/numbers";
 import { ARM_WORDS } from "../words";
-import { apart, chart, dot, scaleLines, share, spread, steps, timeMarks } from "./frame";
+import { chart, dot, namesBeside, PAGE, scaleLines, spread, steps, timeMarks } from "./frame";
 
 const BOTTOM = 900;
 /** Behind the values at the left, and before the names at the right. */
@@ -24,37 +24,26 @@ export function equityChart(points: readonly EquityPoint[]): Html {
     .range([BOTTOM, 30]);
   const course = (of: (point: EquityPoint) => number) =>
     steps(points.map((point) => [x(new Date(point.closedAt)), y(of(point))]));
-  const ends: { name: string; kind: string; value: number }[] = [
-    { name: "The signals", kind: "", value: last },
-    ...ARM_NAMES.map((arm: ArmName) => ({
-      name: ARM_WORDS[arm],
+  const ends = [
+    { words: "The signals", kind: "", value: last },
+    ...ARM_NAMES.map((arm) => ({
+      words: ARM_WORDS[arm],
       kind: `arm ${arm}`,
       value: lastPoint?.controls[arm] ?? 0,
     })),
-  ];
-  const heights = apart(
-    ends.map(({ value }) => y(value)),
-    APART,
-    [APART / 2, BOTTOM],
-  );
-  const names = ends.map(
-    ({ name, kind }, index) =>
-      html`<text class="named ${kind}" x="${share(END + 18)}" y="${share(heights[index] ?? 0)}" dy="4">
-        ${name}
-      </text>`,
-  );
+  ].map((end) => ({ ...end, at: y(end.value) }));
   return chart(
     {
       id: "equity",
       title: "The sum of all results after costs, trade by trade, in percentage points",
-      says: `After ${points.length} trades: ${ends.map(({ name, value }) => `${name} ${signed(value)}`).join(", ")}.`,
+      says: `After ${points.length} trades: ${ends.map(({ words, value }) => `${words} ${signed(value)}`).join(", ")}.`,
     },
     {
       plot: html`${ARM_NAMES.map((arm) => html`<path class="arm ${arm}" d="${course(({ controls }) => controls[arm])}" />`)}<path
           class="path main"
           d="${course(({ sumPercent }) => sumPercent)}"
         />`,
-      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(4))))}${dot(END, y(last), last >= 0 ? "up" : "down")}${names}${timeMarksOf(points, END)}`,
+      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(4))))}${dot(END, y(last), last >= 0 ? "up" : "down")}${namesBeside(ends, { ...PAGE, apart: APART })}${timeMarksOf(points, END)}`,
     },
   );
 }

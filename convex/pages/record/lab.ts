@@ -2,7 +2,7 @@ import { many } from "../../lib/text/strings";
 import type { ShadowArm, ShadowLab } from "../../signals/arms/shapes";
 import { VERDICT_WORDS } from "../../signals/statistics/figures";
 import { html, type Html } from "../markup";
-import { wideTable } from "../parts";
+import { numbers, wideTable } from "../parts";
 import { points } from "../../lib/text/numbers";
 import { moment, orNone } from "../words";
 
@@ -46,32 +46,21 @@ function armTable(arms: readonly ShadowArm[]): Html {
       kind: "name",
       cell: (one) => html`<code>${one.arm}</code> <span class="soft">${state(one)}</span>`,
     },
-    { head: "Signals", kind: "right", cell: ({ n }) => n },
-    { head: "Trades", kind: "right", cell: ({ n, holds }) => n - holds },
-    { head: "Excess per trade", kind: "right", cell: ({ excessPoints }) => orNone(excessPoints, points) },
-    { head: "Days", kind: "right", cell: ({ edge }) => edge.days },
+    numbers("Signals", ({ n }) => n),
+    numbers("Trades", ({ n, holds }) => n - holds),
+    numbers("Excess per trade", ({ excessPoints }) => orNone(excessPoints, points)),
+    numbers("Days", ({ edge }) => edge.days),
     {
       head: "Excess per hour",
       cell: ({ edge }) =>
         `${orNone(edge.excessPoints, points)}, from ${points(edge.lowPoints)} to ${points(edge.highPoints)}: ${VERDICT_WORDS[edge.verdict].within}`,
     },
-    { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
-    {
-      head: "Score of the stated confidence",
-      kind: "right",
-      cell: ({ calibration }) => orNone(calibration.brier, thousandths),
-    },
-    {
-      head: "Calibrated",
-      kind: "right",
-      cell: ({ calibration }) => orNone(calibration.calibratedBrier, thousandths),
-    },
-    {
-      head: "Against the writer",
-      kind: "right",
-      cell: ({ againstWriter: against }) =>
-        against === null ? "" : `${against.eValue.toFixed(2)} of ${against.needed}`,
-    },
+    numbers("Evidence", ({ edge }) => edge.eValue.toFixed(2)),
+    numbers("Score of the stated confidence", ({ calibration }) => orNone(calibration.brier, thousandths)),
+    numbers("Calibrated", ({ calibration }) => orNone(calibration.calibratedBrier, thousandths)),
+    numbers("Against the writer", ({ againstWriter: against }) =>
+      against === null ? "" : `${against.eValue.toFixed(2)} of ${against.needed}`,
+    ),
   ]);
 }
 

@@ -7,7 +7,7 @@ import { excessChart } from "../charts/excess";
 import { reliabilityChart } from "../charts/reliability";
 import { weekChart } from "../charts/week";
 import { html, type Html } from "../markup";
-import { facts, signalLink, signalTable, wideTable } from "../parts";
+import { facts, numbers, signalLink, signalTable, wideTable } from "../parts";
 import type { RecordData } from "../shapes";
 import { ARM_WORDS, moment, orNone, sourceNames } from "../words";
 
@@ -102,17 +102,9 @@ function pairWords({ excessPoints, lowPoints, highPoints, eValue }: Stats["paire
 function excessSection({ controls, paired, gaps, costsPercent, exposure }: Stats): Html {
   const table = wideTable("Average trade", ["model", ...ARM_NAMES] as const, [
     { head: "Rule", kind: "name", cell: (arm) => ARM_WORDS[arm] },
-    { head: "Trades", kind: "right", cell: (arm) => controls[arm].trades },
-    {
-      head: "Before costs",
-      kind: "right",
-      cell: (arm) => orNone(controls[arm].averageBeforeCostsPercent, signed),
-    },
-    {
-      head: "After costs",
-      kind: "right",
-      cell: (arm) => orNone(controls[arm].averageAfterCostsPercent, signed),
-    },
+    numbers("Trades", (arm) => controls[arm].trades),
+    numbers("Before costs", (arm) => orNone(controls[arm].averageBeforeCostsPercent, signed)),
+    numbers("After costs", (arm) => orNone(controls[arm].averageAfterCostsPercent, signed)),
   ]);
   return html`<h2 id="excess-heading">Against chance and plain rules</h2>
     <div class="grid aside">
@@ -159,16 +151,12 @@ function partsSection(cuts: Shown["cuts"]): Html {
       kind: "name",
       cell: ({ cut }) => CUT_WORDS.get(cut) ?? cut.replace("@signal-", ", prompt "),
     },
-    { head: "Signals", kind: "right", cell: ({ n }) => n },
-    { head: "Won", kind: "right", cell: ({ wins }) => wins },
-    { head: "Lost", kind: "right", cell: ({ losses }) => losses },
-    {
-      head: "After costs",
-      kind: "right",
-      cell: ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed),
-    },
-    { head: "Excess a day", kind: "right", cell: ({ edge }) => orNone(edge.excessPoints, points) },
-    { head: "Evidence", kind: "right", cell: ({ edge }) => edge.eValue.toFixed(2) },
+    numbers("Signals", ({ n }) => n),
+    numbers("Won", ({ wins }) => wins),
+    numbers("Lost", ({ losses }) => losses),
+    numbers("After costs", ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed)),
+    numbers("Excess a day", ({ edge }) => orNone(edge.excessPoints, points)),
+    numbers("Evidence", ({ edge }) => edge.eValue.toFixed(2)),
   ]);
   return html`<h2 id="parts">By side, by how far the price moved, and by writer</h2>
     <div class="card">
@@ -188,14 +176,12 @@ function equitySection(equity: RecordData["equity"], { afterCosts, beforeCosts }
   const table = wideTable("Trades in closing order, newest first; sums after costs", listed, [
     { head: "Signal", kind: "name", cell: ({ id }) => signalLink(id) },
     { head: "Closed", cell: ({ closedAt }) => moment(closedAt) },
-    { head: "Result", kind: "right", cell: ({ afterCostsPercent }) => signed(afterCostsPercent) },
-    { head: "Sum", kind: "right", cell: ({ sumPercent }) => signed(sumPercent) },
-    { head: "Below highest", kind: "right", cell: ({ fallPercent }) => signed(-fallPercent) },
-    ...ARM_NAMES.map((arm) => ({
-      head: ARM_WORDS[arm],
-      kind: "right" as const,
-      cell: ({ controls }: (typeof listed)[number]) => signed(controls[arm]),
-    })),
+    numbers("Result", ({ afterCostsPercent }) => signed(afterCostsPercent)),
+    numbers("Sum", ({ sumPercent }) => signed(sumPercent)),
+    numbers("Below highest", ({ fallPercent }) => signed(-fallPercent)),
+    ...ARM_NAMES.map((arm) =>
+      numbers<(typeof listed)[number]>(ARM_WORDS[arm], ({ controls }) => signed(controls[arm])),
+    ),
   ]);
   return html`<h2 id="equity-heading">How results added up</h2>
     <div class="card">
@@ -229,9 +215,9 @@ function calibrationSection({ calibration }: Stats): Html {
   const told = bins.filter((bin) => bin.n > 0);
   const table = wideTable("Stated and won", told, [
     { head: "Stated", kind: "name", cell: ({ from, to }) => `${from} to ${to} %` },
-    { head: "Signals", kind: "right", cell: (bin) => bin.n },
-    { head: "Mean stated, %", kind: "right", cell: ({ meanConfidence }) => meanConfidence?.toFixed(1) ?? "" },
-    { head: "Won, %", kind: "right", cell: ({ winrate }) => winrate?.toFixed(1) ?? "" },
+    numbers("Signals", (bin) => bin.n),
+    numbers("Mean stated, %", ({ meanConfidence }) => meanConfidence?.toFixed(1) ?? ""),
+    numbers("Won, %", ({ winrate }) => winrate?.toFixed(1) ?? ""),
   ]);
   const score =
     brier === null
