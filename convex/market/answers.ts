@@ -5,10 +5,13 @@ import { leftoverProblem, settle } from "../evidence/text/settlement";
 import { groundToken, references, type Observed } from "./grounding";
 import type { AskedFigures } from "./shapes";
 
-/** What the answer to a token question may state: what the sources say, and of a token that none knows the model's own figures. Pure. */
+/**
+ * What the answer to a token question may state: the sources' figures, and for a token that no source knows the model's
+ * own. Pure.
+ */
 
 function ledgerFor(token: AskedFigures | null, observed: Observed, now: number): Ledger {
-  // What no source says of the token that is answered with, its row marks as the model's.
+  // For the token of the answer, figures without a source are marked as the model's in its row.
   const own = token === null ? null : groundToken(token, observed).token;
   const byModel = (subject: string) => ({ subject, source: "model", observedAt: now, url: "" });
   const isKnown = own !== null && references(observed).has(own.symbol);
@@ -31,7 +34,7 @@ function ledgerFor(token: AskedFigures | null, observed: Observed, now: number):
   return ledgerOf(sources, now, about);
 }
 
-/** What is wrong with the figures of an answer, in words for the model; `null` when nothing is. */
+/** What is wrong with the figures of an answer, in words for the model; `null` if nothing is. */
 export function answerProblems(
   { token, answer }: { token: AskedFigures | null; answer: string },
   observed: Observed,
@@ -42,7 +45,7 @@ export function answerProblems(
 
 const UNCITED = { isUncited: true, isBare: true } as const;
 
-/** The sentences of an answer whose figures a source says, printed from it; `null` where none is left. */
+/** The sentences of an answer whose figures have a source, printed from it; `null` if none is left. */
 export function provenPart(
   { token, answer }: { token: AskedFigures | null; answer: string },
   observed: Observed,

@@ -5,7 +5,8 @@ import { vMarketSnapshot } from "./stored";
 import type { MarketFigures, MarketSource } from "./tables";
 
 /**
- * A market snapshot as `GET /mcp/market` answers it. It is checked and written once, when it is stored: a cached read hands its text on, and whoever needs its figures reads them back.
+ * A market snapshot in the form of `GET /mcp/market`. It is checked and written once, when it is stored: a cached read
+ * returns its text, and code that needs the figures parses it again.
  */
 
 /** The answer's text, in JSON. @param fetchedAt Epoch ms. */

@@ -31,13 +31,13 @@ import type { TokenFigures } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
 import type { readBack } from "./bodies";
 
-/** Where sources and models are asked: for the market, and for answers to questions about tokens. */
+/** Calls to sources and models: for the market, and for answers to questions about tokens. */
 
 /**
- * The whole market's snapshot, however old; one older than `freshMs` is made anew first, and waited for `waitMs` at most.
- * For actions.
- * @param forService Whether it is made at the service's own cost.
- * @throws AppError `upstream` when the gateway was asked and failed; `rate_limited` when too much is being asked for.
+ * The whole market's snapshot, however old; one older than `freshMs` is first renewed, for `waitMs` at most. For
+ * actions.
+ * @param forService Whether the service pays for it.
+ * @throws AppError `upstream` if the gateway was asked and failed; `rate_limited` if too many requests wait.
  */
 export async function recentMarket(
   ctx: ActionCtx,
@@ -54,25 +54,26 @@ export async function recentMarket(
 
 export type AskedMarket = {
   figures: MarketFigures;
-  /** The sources the figures were held against; empty when none was within reach. */
+  /** The sources that the figures were checked against; empty if none could be reached. */
   sources: MarketSource[];
   /** How many of the model's prices were replaced by a source's. */
   replaced: number;
   model: string;
-  /** The gateway's answer as it came. */
+  /** The gateway's raw answer. */
   raw: string;
   tokensUsed: number;
 };
 
-/** Lists as old as this are no live market: rows fall back on the model. */
+/** Older lists do not show the live market: the model's rows are used then. */
 const LISTS_GOOD_MS = 10 * MINUTE;
 
 /**
- * Asks the LLM gateway for the market: the one place where a snapshot is made. The model is told what the sources say,
- * and what they cover is theirs in the answer.
+ * Asks the LLM gateway for the market; every snapshot is made here. The prompt contains the sources' figures, and in
+ * the answer they replace the model's.
  * @param focus Token symbol, or "" for the whole market.
- * @param lists The market's lists, where the caller collects them itself.
- * @throws AppError `upstream` when the gateway fails; without any source the answer stands as it came, marked as the model's.
+ * @param lists The market's lists, if the caller collects them itself.
+ * @throws AppError `upstream` if the gateway fails; without any source the answer is stored unchanged, marked as the
+ * model's.
  */
 export async function askForMarket(
   ctx: ActionCtx,
@@ -84,17 +85,17 @@ export async function askForMarket(
   const question = snapshotQuestion(focus, iso(Date.now()), describeObserved(observed));
   const patience = { turnMs: deadlines.llmScheduled, attempts: 2, payer };
   const answer = await completeStructured(ctx, question, patience);
-  // A list that came while the model was writing counts as well.
+  // A list that arrived while the model was writing counts as well.
   const facts = observed.isWhole ? observed.facts : await listFacts(ctx);
   const grounded = ground(answer.value, { ...observed, facts });
   if (grounded.replaced > 0) log.warn("market.prices replaced", { focus, replaced: grounded.replaced });
   return { ...grounded, model: answer.model, raw: answer.text, tokensUsed: answer.tokensUsed };
 }
 
-/** The `model` of a snapshot that its sources made alone. */
+/** The `model` of a snapshot that was made from the sources alone. */
 export const NO_MODEL = "none";
 
-/** The market as its sources tell it, without asking a model; `null` where they do not tell all of it. */
+/** The market from the sources alone, without a model; `null` if they do not cover all of it. */
 async function marketOfSources(
   ctx: ActionCtx,
   focus: string,
@@ -104,8 +105,8 @@ async function marketOfSources(
 }
 
 /**
- * What the sources say by now: quotes and lists are asked together, and neither is waited for longer than the deadline.
- * @returns With `isWhole`, no list is still to come.
+ * The sources' figures so far: quotes and lists are requested in parallel, both with the deadline.
+ * @returns With `isWhole`, all lists have arrived.
  */
 async function observedSoon(
   ctx: ActionCtx,
@@ -130,8 +131,8 @@ async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
 const LEASE_MS = 2.5 * MINUTE;
 
 /**
- * Asks the gateway and stores what it said, held against the sources of prices. While the gateway alone fails, the
- * sources' own rows are the snapshot.
+ * Asks the gateway and stores its answer, checked against the price sources. While only the gateway fails, the sources'
+ * own rows are the snapshot.
  */
 export const writeSnapshot = worker(
   { focus: v.string(), ...vTurn },
@@ -155,10 +156,10 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
   }
 }
 
-/** A market older than this says nothing about a token's present. */
+/** An older market says nothing about a token's present. */
 const MARKET_USABLE_MS = 15 * MINUTE;
 
-/** Asks the gateway, with the live prices and a young snapshot of the market; its figures are held against the sources. */
+/** Asks the gateway, with the live prices and a recent snapshot of the market; its figures are checked against the sources. */
 export const writeAnswer = worker(
   { hash: v.string(), question: v.string(), ...vTurn },
   async (ctx, { hash, question, key, attempt, payer, job }) => {
@@ -188,7 +189,7 @@ export const writeAnswer = worker(
   },
 );
 
-/** The answer with the sources' figures, and how old the price is; a token that no source knows has the model's own. */
+/** The answer with the sources' figures, and the age of the price; a token that no source knows keeps the model's own. */
 function grounded({ token, answer }: TokenAnswer, observed: Observed, now: number) {
   if (token === null) return { token, answer, priceSource: null, figuresAt: now };
   const { token: figures, observedAt } = groundToken(token, observed);
@@ -205,7 +206,10 @@ function problemOf(question: string, given: TokenAnswer, observed: Observed, now
   return problems.length === 0 ? null : problems.join("; ");
 }
 
-/** What is wrong with whose figures they are: the question decides; `null` where they belong to the coin it names. */
+/**
+ * What is wrong with the token that the figures belong to: the question decides; `null` if it is the coin that the
+ * question names.
+ */
 function otherToken(question: string, { token }: TokenAnswer, observed: Observed): string | null {
   const asked = coinAsked(question, observed);
   if (asked !== null) {
@@ -218,7 +222,7 @@ function otherToken(question: string, { token }: TokenAnswer, observed: Observed
   return `the question names ${bare}: "token" is null unless that trades`;
 }
 
-/** What a model that insists on figures of its own, or on another token, said with them is left out. */
+/** Removes sentences with figures that the model insists on, or about another token. */
 function mended(question: string, given: TokenAnswer, observed: Observed, now: number): TokenAnswer {
   if (otherToken(question, given, observed) !== null) {
     const asked = coinAsked(question, observed);
@@ -232,7 +236,7 @@ function mended(question: string, given: TokenAnswer, observed: Observed, now: n
   return { token, answer: proven ?? sentenceOf(token) };
 }
 
-const NOTHING_PROVEN = "No source tells the figures that would answer this.";
+const NOTHING_PROVEN = "No source has the figures that would answer this.";
 
 function sentenceOf({ name, symbol, price, change24h, source }: TokenFigures): string {
   const change = change24h === 0 ? "unchanged" : `${signed(change24h)} %`;

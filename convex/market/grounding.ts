@@ -8,11 +8,11 @@ import type { AskedMarketFigures } from "./prompts";
 import type { AskedFigures, TokenFigures } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
 
-/** A model cannot know the market: what a source covers is the source's, and what is left is marked as the model's. Pure. */
+/** A model cannot know the market: figures of a source replace the model's, and the rest is marked as the model's. Pure. */
 
-/** A price of the model's that is further off than this share is worth a word to the operator. */
+/** A model's price that differs by more than this share is reported to the operator. */
 const TOLERANCE = 0.02;
-/** A price a hundred times the source's, or further off, is reported as this far off. */
+/** Larger differences are reported as this one: a hundred times the source's price. */
 const MAX_AGREEMENT_BPS = 1_000_000;
 const TOP = 20;
 const TRENDING = 10;
@@ -20,18 +20,18 @@ const TRENDING = 10;
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
 type Known = keyof typeof KEYS;
 
-/** What the sources say: live quotes of a few coins, most trusted first, and lists of many. */
+/** The sources' figures: live quotes of a few coins, most trusted first, and lists of many. */
 export type Observed = { quoted: readonly QuoteSource[]; facts: readonly Fact[] };
 
 type Reference = {
   usd: number;
   change24h: number | null;
-  /** Who tells the price, and when they saw it (epoch ms). */
+  /** The source of the price, and when it saw it (epoch ms). */
   source: QuoteSource["name"];
   observedAt: number;
 };
 
-/** What the most trusted source that knows a coin says of it, by symbol. `change24h`: from the first that tells one. */
+/** The figures of each coin from the most trusted source that knows it, by symbol. `change24h`: from the first that has one. */
 export function references({ quoted, facts }: Observed): Map<string, Reference> {
   const known = new Map<string, Reference>();
   const add = (symbol: string, told: Reference) => {
@@ -51,8 +51,8 @@ export function references({ quoted, facts }: Observed): Map<string, Reference> 
 }
 
 /**
- * The coin that a question names, of those that a source knows: the first where it names several, by symbol or by name;
- * `null` where it names none of them.
+ * The coin that a question names, among those that a source knows: the first if it names several, by symbol or by name;
+ * `null` if it names none.
  */
 export function coinAsked(question: string, observed: Observed): string | null {
   const symbols = [...references(observed).keys()];
@@ -67,7 +67,7 @@ export function coinAsked(question: string, observed: Observed): string | null {
       .filter(({ name }) => name.length > 3)
       .map(({ symbol, name }) => ({ symbol, at: placeOf(question.toUpperCase(), name.toUpperCase()) })),
   ].flatMap(({ symbol, at }) => (at === null || !symbols.includes(symbol) ? [] : [{ symbol, ...at }]));
-  // "Bitcoin Cash" is no Bitcoin.
+  // "Bitcoin Cash" is not Bitcoin.
   return places.sort((a, b) => a.start - b.start || b.end - a.end)[0]?.symbol ?? null;
 }
 
@@ -87,7 +87,7 @@ function placeOf(text: string, name: string): { start: number; end: number } | n
   return null;
 }
 
-/** What the sources say of a coin, in the form that a model is asked for; `null` where they tell too little. */
+/** The sources' figures of a coin, in the form that a model is asked for; `null` if too many are missing. */
 export function figuresFrom(symbol: string, observed: Observed): AskedFigures | null {
   const reference = references(observed).get(symbol);
   const listed = listedCoins(observed.facts).find((coin) => coin.symbol === symbol);
@@ -98,8 +98,8 @@ export function figuresFrom(symbol: string, observed: Observed): AskedFigures | 
 }
 
 /**
- * What is wrong with one token's figures by the sources, in words for the model; `null` when they are right, or no
- * source knows the token.
+ * What is wrong with one token's figures according to the sources, in words for the model; `null` if nothing is, or if
+ * no source knows the token.
  */
 export function tokenProblem(token: AskedFigures, observed: Observed): string | null {
   const reference = references(observed).get(token.symbol);
@@ -107,7 +107,7 @@ export function tokenProblem(token: AskedFigures, observed: Observed): string | 
   return `the price of ${token.symbol} is ${reference.usd} USD (${reference.source}), not ${token.price}, in the figures and in the answer`;
 }
 
-/** One token's figures with all that a source tells, and when its price was seen; `null` where no source knows it. */
+/** One token's figures with those of the sources, and when its price was seen; `null` if no source knows it. */
 export function groundToken(
   token: AskedFigures,
   observed: Observed,
@@ -130,9 +130,10 @@ export function groundToken(
 }
 
 /**
- * The figures with each row that a source covers as the source tells it. Where a list of the market is at hand, its 20
- * largest and its most searched coins are the answer's; else the model's rows stay, with the prices that sources know.
- * @returns The figures to use, how far the model was from each source, and how many of its prices were more than 2 % off.
+ * The figures with every row replaced that a source covers. With a list of the market, its 20 largest and its most
+ * searched coins are used; otherwise the model's rows stay, with the prices that sources know.
+ * @returns The figures to use, how far the model was from each source, and how many of its prices were more than 2 %
+ * off.
  */
 export function ground(
   figures: AskedMarketFigures,
@@ -165,7 +166,7 @@ export function ground(
 }
 
 /**
- * The market as the sources alone tell it, for when no model answers; `null` where they do not tell all of it.
+ * The market from the sources alone, for when no model answers; `null` if they do not cover all of it.
  * @param focus Token symbol, or "" for the whole market.
  */
 export function sourcesAlone(
@@ -238,7 +239,7 @@ function groundTop(
   });
 }
 
-/** The list counts as a source like the others, where CoinGecko is not among them already. */
+/** The list counts as a source like the others, unless CoinGecko is among them already. */
 function withList(quoted: readonly QuoteSource[], listed: readonly ListedCoin[]): QuoteSource[] {
   if (quoted.some(({ name }) => name === "coingecko")) return [...quoted];
   const quotes = (["BTC", "ETH", "SOL"] as const).flatMap((symbol) => {
@@ -251,7 +252,7 @@ function withList(quoted: readonly QuoteSource[], listed: readonly ListedCoin[])
 
 type Price = { symbol: string; price: number };
 
-/** How far the model's own prices were from one source's, at the worst. */
+/** The largest difference between the model's own prices and one source's. */
 function agreement(asked: readonly Price[], { name, quotes }: QuoteSource): MarketSource {
   const distances = quotes.flatMap(({ symbol, usd }) =>
     asked.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
@@ -266,7 +267,7 @@ function seen({ name, quotes }: QuoteSource): Pick<MarketSource, "name" | "asOf"
   return { name, asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))) };
 }
 
-/** Everywhere the figures tell a coin's price. */
+/** Every price of a coin in the figures. */
 function everyPrice({ keyPrices, top20, focus }: AskedMarketFigures): Price[] {
   return [
     ...(["BTC", "ETH", "SOL"] as const).map((symbol) => ({ symbol, price: keyPrices[KEYS[symbol]].usd })),

@@ -26,16 +26,16 @@ const figuresExample = {
   sizeSource: "coingecko" as const,
 };
 
-/** What both endpoints can answer, since both read through a cache that is refreshed on demand. */
+/** Errors of both endpoints, which read through a cache that is refreshed on demand. */
 const errors = {
   rate_limited: "A refresh was needed, and this caller has asked for too many.",
   upstream: "The LLM gateway failed, or took too long with nothing older to show.",
 };
 
-/** It reaches the sources: loaded where a focus is asked for. */
+/** It loads the sources, so it is only imported if a focus is named. */
 const listing = once(() => import("./listing"));
 
-/** A symbol that no source knows has no figures; a name that none knows is nothing to ask for. */
+/** The focus of a request: a symbol that no source knows has no figures, a name that no source knows is an error. */
 async function focusTold(ctx: ActionCtx, token: string | undefined, caller: Caller): Promise<string> {
   if (token === undefined) return "";
   const { focusOf, storedListing } = await listing();
@@ -54,7 +54,7 @@ const market: MountedEndpoint = endpoint({
     ...errors,
     not_found: "No source knows a token of that name.",
     upstream:
-      "The LLM gateway failed or took too long, the sources do not tell the whole market, and there is no earlier snapshot.",
+      "The LLM gateway failed or took too long, the sources do not cover the whole market, and there is no earlier snapshot.",
   },
   example: {
     input: { token: "SOL" },
@@ -133,10 +133,10 @@ const tokenQuestion: MountedEndpoint = endpoint({
     model: z.string().describe("The model that answered; none when no model was asked"),
     priceSource: rowSource
       .nullable()
-      .describe("Whose the price is; `model` where no live source knows the token, null without a token"),
+      .describe("The source of the price; `model` if no live source knows the token, null without a token"),
     fetchedAt: z.iso
       .datetime()
-      .describe("When the price was seen by its source; when it was answered where the price is the model's"),
+      .describe("When the source saw the price; for the model's price, when it answered"),
   }),
   handler: async (ctx, { question }, { caller }) => {
     const { asksForKey, SECURITY_MESSAGE } = await import("../lib/security/keyRequests");

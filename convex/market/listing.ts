@@ -14,14 +14,14 @@ import { mentionsIn, namesOf } from "../lib/money/names";
 import type { Wanted } from "../evidence/tables";
 
 /**
- * Which tokens there are: those in the lists of the market, and those with a market at one of the exchanges. What the
- * exchanges say of a token holds for an hour. For actions.
+ * Which tokens exist: those in the lists of the market, and those with a market at one of the exchanges. An exchange's
+ * answer about a token is kept for an hour. For actions.
  */
 
-/** `unsure`: the sources that would know are out of reach. `symbol`: of a token that was named in words, its own. */
+/** `unsure`: the sources that would know cannot be reached. `symbol`: the symbol of a token that was given by name. */
 type Listing = { kind: "known" | "unknown" | "unsure"; symbol: string };
 
-/** @param caller The caller to count where an exchange has to be asked; without one the caller was counted already. */
+/** @param caller The caller to count if an exchange has to be asked; without one the caller was counted already. */
 export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Promise<Listing> => {
   const stored = await storedListing(ctx, asked);
   if (stored.kind === "known") return stored;
@@ -35,7 +35,7 @@ export const listingOf = counted(async (ctx, asked: string, caller?: Caller): Pr
   return storedListing(ctx, asked);
 });
 
-/** What is known of it already. */
+/** What is stored about it. */
 export async function storedListing(ctx: ActionCtx, asked: string): Promise<Listing> {
   if (isMajor(asked)) return { kind: "known", symbol: asked };
   const wanted = wantedOf(asked);
@@ -49,15 +49,15 @@ export async function storedListing(ctx: ActionCtx, asked: string): Promise<List
   return { kind: absent.length === 0 ? "unknown" : "unsure", symbol: asked };
 }
 
-/** The exchanges know symbols alone. */
+/** The exchanges only know symbols. */
 function wantedOf(asked: string): Wanted[] {
   return isSymbol(asked) ? [...LISTS, { collector: "listing", subject: asked }] : [...LISTS];
 }
 
 /**
- * The focus that a token stands for, "" without one. Where the sources are out of reach a symbol is taken as it was asked
- * for; whose a name of several words is, nobody can say then.
- * @throws AppError `not_found` when no source knows the token; `upstream`
+ * The focus that a token stands for, "" without one. If the sources cannot be reached, a symbol is accepted as it is; a
+ * name of several words cannot be resolved then.
+ * @throws AppError `not_found` if no source knows the token; `upstream`
  */
 export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?: Caller): Promise<string> {
   if (token === undefined) return "";
@@ -67,7 +67,7 @@ export async function focusOf(ctx: ActionCtx, token: string | undefined, caller?
   return symbol;
 }
 
-/** The first token that words name, whose existence a source confirms; "" where they name none. */
+/** The first token that a text names, if a source confirms that it exists; "" if it names none. */
 export async function focusNamedIn(ctx: ActionCtx, words: string, caller: Caller): Promise<string> {
   const whole = symbolIn(words);
   const named = isSymbol(whole) ? whole : await firstNamedIn(ctx, words);
@@ -81,7 +81,7 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
   const { facts } = await ctx.runQuery(internal.evidence.collections.latest, wanted);
   const [named] = mentionsIn(words, namesOf(facts)).filter(({ subject }) => subject !== "Base");
   if (named !== undefined) return symbolIn(named.subject);
-  // Only of these does everybody know the symbols in small letters.
+  // Everybody knows only these symbols in lower case.
   const symbols = words.split(/[^\p{L}\p{N}]+/u).map(symbolIn);
   return symbols.find(isMajor);
 }
@@ -90,6 +90,6 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
 export const unknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
 
-/** The error for a token while the sources that would know it are out of reach. */
+/** The error for a token while the sources that would know it cannot be reached. */
 export const unsureToken = (symbol: string): string =>
   `The market's sources cannot be asked whether ${symbol} is traded`;

@@ -4,11 +4,11 @@ import { factsIn } from "../evidence/sayings";
 import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
 import type { Fact, Kind } from "../evidence/tables";
 
-/** Facts of many coins, as lists of coins. */
+/** Lists of coins from facts. */
 
 export type ListedCoin = Omit<ListedWithPage, "url">;
 
-/** The coins that a list has all figures of, largest first. */
+/** The coins with all figures in a list, largest first. */
 export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
   const listed = facts.filter(({ kind }) => kind === "rank");
   return listed
@@ -46,7 +46,7 @@ export function searchedCoins(facts: readonly Fact[]): SearchedCoin[] {
     .sort((a, b) => a.place - b.place);
 }
 
-/** What a coin is called, and its figures by their kind. */
+/** A coin's name, and its figures by kind. */
 function ofCoin(symbol: string, facts: readonly Fact[]) {
   const own = facts.filter(({ subject }) => subject === symbol);
   const valueOf = (wanted: Kind) => own.find(({ kind }) => kind === wanted)?.value;
@@ -58,8 +58,8 @@ function ofCoin(symbol: string, facts: readonly Fact[]) {
 }
 
 /**
- * The symbol that facts know a token by: its own, or that of the coin with this name, of which people leave out or add what
- * coins are: `Pepe Coin` is Pepe.
+ * The symbol of a token among facts: its own, or that of the coin with this name; words such as "Coin" may be left out
+ * or added: `Pepe Coin` is Pepe.
  */
 export function symbolAmong(facts: readonly Fact[], asked: string): string | null {
   return symbolNamed(facts, asked) ?? symbolNamed(facts, asked.replace(/ (?:COIN|TOKEN)$/, ""));
@@ -76,7 +76,7 @@ function symbolNamed(facts: readonly Fact[], words: string): string | null {
 
 const bare = (name: string): string => name.toUpperCase().replace(/[^\p{L}\p{N}]+/gu, "");
 
-/** The symbol of a listed token that was named by it or in words; `null` where no list knows it. */
+/** The symbol of a listed token that was given by symbol or name; `null` if no list knows it. */
 export async function listedSymbol(ctx: QueryCtx, asked: string): Promise<string | null> {
   const rows = await Promise.all(LISTS.map((list) => latestOf(ctx, list)));
   return symbolAmong(

@@ -11,7 +11,7 @@ export async function latestRow(ctx: QueryCtx, focus: string): Promise<Doc<"mark
   return getOneFrom(ctx.db, "marketSnapshots", "by_focus", focus);
 }
 
-/** What the sources say of the coins they know, in one line for the prompt; `null` when none is within reach. */
+/** The sources' figures of the coins they know, in one line for the prompt; `null` if none could be reached. */
 export function describeObserved(observed: Observed): string | null {
   const known = [...references(observed)].map(([symbol, { usd, change24h }]) => {
     const change = change24h === null ? "" : ` (${signed(change24h)} % over 24 hours)`;
@@ -22,7 +22,7 @@ export function describeObserved(observed: Observed): string | null {
   return known.length === 0 ? null : known.join(", ") + trending;
 }
 
-/** How large the coins are that a question names, in one line for the prompt; `null` where no list knows them. */
+/** The sizes of the coins that a question names, in one line for the prompt; `null` if no list knows them. */
 export function describeSizes(question: string, { facts }: Observed): string | null {
   const sizes = coinsNamed(question, facts).map(
     ({ symbol, rank, marketCap, volume24h }) =>
@@ -31,7 +31,7 @@ export function describeSizes(question: string, { facts }: Observed): string | n
   return sizes.length === 0 ? null : sizes.join("; ");
 }
 
-/** A snapshot in a few lines, for a prompt. What only a model said is called so. */
+/** A snapshot in a few lines, for a prompt. Figures of a model alone are called so. */
 export function describeMarket(snapshot: { fetchedAt: number; figures: MarketFigures }): string {
   const { trending, top20 } = snapshot.figures;
   const change = (coin: { change24h: number; source: RowSource }) =>

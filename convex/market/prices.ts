@@ -11,21 +11,21 @@ import { findPrices } from "../prices/sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
 import { NO_MODEL, recentMarket } from "./desk";
 
-/** Prices that fall back on the model's market data where no source tells them: for showing, never for limits. */
+/** Prices that fall back on the model's market data if no source has them: for display, never for limits. */
 
-/** A snapshot this young serves at once. */
+/** A younger snapshot is used as it is. */
 const FRESH_MS = MINUTE;
-/** One older than this tells no live price. */
+/** An older snapshot has no live price. */
 const STALE_MS = 10 * MINUTE;
 
 /** `observedAt`: epoch ms of the snapshot. */
 export type ModelPrice = { priceUsd: number; observedAt: number };
 
 /**
- * The model's price of a token by its symbol; `null` when the snapshot has no such price, or no snapshot comes in time. A
- * snapshot that its sources made alone is no word of the model's.
- * @param ask Whether a new snapshot may be asked for, which costs a call to the LLM gateway, shared by everyone.
- * @throws AppError `upstream` when the gateway was asked and failed.
+ * The model's price of a token by its symbol; `null` if the snapshot has no such price, or no snapshot arrives in time.
+ * A snapshot from the sources alone has no model price.
+ * @param ask Whether a new snapshot may be requested, which costs a call to the LLM gateway, shared by everyone.
+ * @throws AppError `upstream` if the gateway was asked and failed.
  */
 export async function modelPrice(
   ctx: ActionCtx,
@@ -38,7 +38,7 @@ export async function modelPrice(
   if (snapshot === null || Date.now() - snapshot.fetchedAt > STALE_MS) return null;
   if (snapshot.model === NO_MODEL) {
     if (!ask) return null;
-    throw new AppError("upstream", "The LLM gateway failed, and the market was told without it");
+    throw new AppError("upstream", "The LLM gateway failed, and the market snapshot was made without it");
   }
   const { keyPrices, top20 } = snapshot.figures;
   const key = { BTC: keyPrices.bitcoin, ETH: keyPrices.ethereum }[symbol]?.usd;
@@ -47,10 +47,10 @@ export async function modelPrice(
 }
 
 /**
- * The live price of a token in USD: the newest sample when it was taken at most 60 s ago; else from Chainlink's feeds,
- * the public tickers (Coinbase, Binance, CoinGecko) or, marked `llm`, the model's market data, and stored. Takes 24 s at
- * the very most, when every source hangs. For actions.
- * @throws AppError `upstream` naming what failed when nothing answers.
+ * The live price of a token in USD: the newest sample if it is at most 60 s old; otherwise from Chainlink's feeds, the
+ * public tickers (Coinbase, Binance, CoinGecko) or, marked `llm`, the model's market data, and stored. Takes at most 24
+ * s, if every source hangs. For actions.
+ * @throws AppError `upstream` naming what failed if nothing answers.
  */
 export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Price> => {
   const { price: best, failures } = await bestPrice(ctx, token, { model: true });
@@ -64,7 +64,7 @@ export const currentPrice = counted(async (ctx, token: PricedToken): Promise<Pri
   } catch (error) {
     failures.push(messageOf(error));
   }
-  throw new AppError("upstream", `No source gives a live price of ${token}: ${failures.join("; ")}`);
+  throw new AppError("upstream", `No source has a live price of ${token}: ${failures.join("; ")}`);
 });
 
 /** The same by hand: `npx convex run market/prices:current '{"token":"ETH"}'`. */
@@ -75,8 +75,8 @@ export const current = internalAction({
 });
 
 /**
- * Takes one sample of each token; one call to the chain serves all. A token that neither feeds nor tickers know gets the
- * price of the model's last market data, which are not asked for anew here.
+ * Takes one sample of each token, with one call to the chain for all. A token that neither feeds nor tickers know gets
+ * the price of the model's last market data, which are not renewed for this.
  */
 export const sample = providerAction({}, async (ctx) => {
   const { found, failures } = await findPrices(PRICED_TOKENS);

@@ -3,7 +3,7 @@ import { text } from "../lib/answers/parts";
 import type { Question } from "../providers/models/structure";
 import { askedRows, type AskedFigures } from "./shapes";
 
-/** What the market desk asks its model; the rows of what comes back are those that are served. */
+/** The market desk's questions to its model; the rows of the answers are served. */
 
 const { keyPrice, coin, top, token } = askedRows;
 
@@ -25,12 +25,12 @@ const focusFigures = token
   .nullable()
   .describe("the figures of the token that is asked for; null when no such token trades");
 
-/** What the gateway must send for a snapshot: `market_snapshot` on the wire. */
+/** The schema of a snapshot from the gateway: `market_snapshot` on the wire. */
 export function marketShape(focus: string) {
   return focus === "" ? marketFigures : marketFigures.extend({ focus: focusFigures });
 }
 
-/** The market's as the model gives them. */
+/** The market's figures from the model. */
 export type AskedMarketFigures = z.output<typeof marketFigures> & { focus?: AskedFigures | null | undefined };
 
 const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
@@ -52,7 +52,7 @@ export function snapshotQuestion(focus: string, nowIso: string, live: string | n
   } satisfies Question<z.ZodType>;
 }
 
-/** What the gateway must send for a token question. */
+/** The schema of an answer to a token question. */
 export const tokenAnswerShape = z.object({
   token: token
     .nullable()
@@ -64,22 +64,19 @@ export const tokenAnswerShape = z.object({
 
 export type TokenAnswer = z.output<typeof tokenAnswerShape>;
 
-/** What the answer to a question is to rest on. */
+/** What the answer to a question is based on. */
 export type TokenContext = {
   question: string;
   nowIso: string;
   /** Live prices, in one line. */
   live: string | null;
-  /** How large the coins are that it names, in one line. */
+  /** The sizes of the coins that it names, in one line. */
   sizes: string | null;
-  /** The market's figures of late, in a few lines. */
+  /** Recent figures of the market, in a few lines. */
   market: string | null;
 };
 
-/**
- * @param demands What is wrong with an answer's figures; `null` when nothing is.
- * @param mend The answer with the right figures.
- */
+/** @param demands What is wrong with an answer's figures; `null` if nothing is. @param mend The answer with the right figures. */
 export function tokenQuestion(
   { question, nowIso, live, sizes, market }: TokenContext,
   demands: (answer: TokenAnswer) => string | null,

@@ -3,9 +3,9 @@ import { dueWork } from "../lib/cronRuns";
 import { youngSample } from "../prices/model";
 import { PRICED_TOKENS } from "../prices/tables";
 
-/** When the live prices are sampled. */
+/** Schedules the sampling of live prices. */
 
-/** Begun every five minutes: has a sample of each token taken that has no young one. */
+/** Runs every five minutes: samples each token without a recent sample. */
 export const takeDue = dueWork(async (ctx) => {
   const now = Date.now();
   const samples = await Promise.all(PRICED_TOKENS.map((token) => youngSample(ctx, token, now)));

@@ -1,19 +1,22 @@
 import * as z from "zod";
 import { rank, symbol, text, usd, usdOrNull } from "../lib/answers/parts";
 
-/** The market's figures, row by row: as a model is asked for them, and with who gives them as callers see them and as they are stored. */
+/**
+ * The market's figures, row by row: as a model is asked for them, and, with their sources, as callers see them and as
+ * they are stored.
+ */
 
 const change24h = z.number().describe("percent change over 24 hours, 1.5 is 1.5 %");
 const price = usd.describe("USD");
 const name = text(80);
 const coinNamed = { name, symbol, rank: rank.describe("1 is first"), change24h };
 
-/** What a model is asked for. */
+/** The rows that a model is asked for. */
 export const askedRows = {
   keyPrice: z.object({ usd: price, usd_24h_change: change24h }),
-  /** One of the most searched. */
+  /** One of the most searched coins. */
   coin: z.object(coinNamed),
-  /** One of the largest. */
+  /** One of the largest coins. */
   top: z.object({ ...coinNamed, price, marketCap: price }),
   token: z.object({
     symbol: symbol.describe("such as SOL"),
@@ -25,14 +28,14 @@ export const askedRows = {
   }),
 };
 
-/** A token's figures as the model gives them. */
+/** A token's figures from the model. */
 export type AskedFigures = z.output<typeof askedRows.token>;
 
 export const rowSource = z.enum(["chainlink", "coinbase", "binance", "coingecko", "model"]);
 const source = rowSource.describe(
-  "Who gives price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
+  "The source of price and change: a price feed, an exchange, CoinGecko (coingecko.com), or the model alone",
 );
-const sizeSource = rowSource.describe("Who gives capitalisation and volume");
+const sizeSource = rowSource.describe("The source of capitalisation and volume");
 
 const keyPrice = askedRows.keyPrice.extend({ source });
 export const coin = askedRows.coin.extend({ source });
@@ -40,7 +43,7 @@ export const tokenFigures = askedRows.token.extend({ source, sizeSource });
 
 export type TokenFigures = z.output<typeof tokenFigures>;
 
-/** A source of prices that the figures were held against. */
+/** A source of prices that the figures were checked against. */
 export const marketSource = z.object({
   name: z.string(),
   asOf: z.iso.datetime(),
@@ -50,7 +53,7 @@ export const marketSource = z.object({
     .nonnegative()
     .nullable()
     .describe(
-      "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000. null where no model was asked.",
+      "The largest distance of the model's own price from this source's, over the coins it knows; at most 1000000. null if no model was asked.",
     ),
 });
 
@@ -70,5 +73,7 @@ export const marketSnapshot = z.object({
   ...marketFigures.shape,
   sources: z
     .array(marketSource)
-    .describe("The live price sources that the figures were held against; empty when none was within reach."),
+    .describe(
+      "The live price sources that the figures were checked against; empty if none could be reached.",
+    ),
 });

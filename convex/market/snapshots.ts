@@ -16,7 +16,7 @@ const vStored = v.object({
   sources: v.array(vMarketSource),
 });
 
-/** Where a snapshot waits that the service itself needs. */
+/** The lane for snapshots that the service itself needs. */
 const OWN = { lane: "service" as const, owner: "market", request: false };
 
 /** The stored snapshot of a focus, however old. */
@@ -29,7 +29,7 @@ export const current = internalQuery({
   },
 });
 
-/** The same as the text that `GET /mcp/market` answers. */
+/** The same as the text of `GET /mcp/market`. */
 export const answer = internalQuery({
   args: { focus: v.string() },
   returns: v.union(v.object({ fetchedAt: v.number(), body: v.string() }), v.null()),
@@ -40,8 +40,8 @@ export const answer = internalQuery({
 });
 
 /**
- * Starts a refresh of a focus, or joins the one under way.
- * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
+ * Starts a refresh of a focus, or joins the running one.
+ * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const begin = internalMutation({
   args: { focus: v.string(), caller: vCaller, forService: v.optional(v.boolean()) },

@@ -3,9 +3,9 @@ import { v, type Infer } from "convex/values";
 import { older, type RecordsOf } from "../lib/records/records";
 import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } from "./stored";
 
-/** Who tells a row's figures: one of the sources, or the model itself. */
+/** The source of a row's figures, or the model. */
 export type RowSource = Infer<typeof vRowSource>;
-/** A source of prices that the figures were held against. */
+/** A source of prices that the figures were checked against. */
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 
@@ -32,7 +32,7 @@ export const marketTables = {
     model: v.string(),
     token: v.union(vTokenFigures, v.null()),
     answer: v.string(),
-    /** Whose the token's price is, `null` without a token. */
+    /** The source of the token's price, `null` without a token. */
     priceSource: v.union(vRowSource, v.null()),
     /** Epoch ms: when the figures were seen. */
     figuresAt: v.number(),
@@ -45,7 +45,7 @@ export const marketRecords: RecordsOf<typeof marketTables> = {
   marketSnapshots: {
     keep: {
       days: 7,
-      why: "a cache of a minute, which stands in for slowness; a week-old price stands for nothing",
+      why: "a cache of a minute, used longer when refreshes are slow; a week-old price is worthless",
       aged: older("fetchedAt"),
     },
   },

@@ -19,7 +19,7 @@ const vAnswer = v.object({
   figuresAt: v.number(),
 });
 
-/** Questions that differ in case and spacing alone are one. */
+/** Questions that differ only in case and spacing are the same. */
 const hashOf = (question: string) => sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
 
 /** The stored answer to a question, however old. */
@@ -32,7 +32,7 @@ export const current = internalQuery({
   },
 });
 
-/** Starts answering a question, or joins the answer being made. @throws AppError `rate_limited` */
+/** Starts an answer to a question, or joins the running one. @throws AppError `rate_limited` */
 export const begin = internalMutation({
   args: { question: v.string(), caller: vCaller },
   returns: vTicket,

@@ -1,9 +1,9 @@
 import { BRACKET } from "../evidence/text/marks";
 import type { Span } from "./format";
 
-/** A text's citations as links to what they cite. Pure. */
+/** A text's citations as links to their sources. Pure. */
 
-/** @param sources By the numbers that the text cites; of one without an address the mark stays text. */
+/** @param sources By the numbers that the text cites; the mark of a source without an address stays text. */
 export function linkedCitations(
   text: string,
   sources: readonly { id: number; url: string | null }[],
@@ -21,13 +21,13 @@ export function linkedCitations(
   return [...spans, text.slice(end)].filter((span) => span !== "");
 }
 
-/** Where the first source of a mark is to be read. */
+/** The address of a mark's first source. */
 function addressOf(mark: string, sources: readonly { id: number; url: string | null }[]): string | null {
   const id = Number(/\d+/.exec(mark)?.[0]);
   return safeAddress(sources.find((source) => source.id === id)?.url ?? null);
 }
 
-/** An address that a reader may be led to: another's, which nothing is said for. */
+/** An address that is safe to link to; the service vouches for no other site's content. */
 export function safeAddress(url: string | null): string | null {
   if (url === null || !URL.canParse(url)) return null;
   const { protocol, username, password, href } = new URL(url);

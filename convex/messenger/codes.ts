@@ -7,10 +7,10 @@ import { required } from "../lib/env";
 /** 32 characters without 0, 1, I and O, so that a byte's low five bits choose one evenly. */
 const ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
-/** Of a link code: 40 random bits. */
+/** The length of a link code: 40 random bits. */
 export const CODE_LENGTH = 8;
 
-/** So many random characters, of five bits each. */
+/** Random characters, of five bits each. */
 export function newCode(length: number): string {
   const bytes = crypto.getRandomValues(new Uint8Array(length));
   return Array.from(bytes, (byte) => ALPHABET.charAt(byte & 31)).join("");
@@ -24,8 +24,8 @@ export function dailyCode(purpose: string, userId: string, day: number): string 
 }
 
 /**
- * What is stored of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
- * A person's lower case, spaces and dashes do not count.
+ * The stored form of a code: HMAC-SHA256 under a subkey of the deployment's, because 40 bits could be searched through.
+ * Lower case, spaces and dashes make no difference.
  * @throws AppError `not_configured` without WALLET_ENCRYPTION_KEY.
  */
 export function codeHash(code: string): string {

@@ -11,14 +11,14 @@ import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
 
-/** What users set for their messenger, as it is stored. */
+/** Users' messenger settings as stored. */
 
 /** A field's new value; `null` clears it, leaving it out keeps it. */
 const vChange = v.optional(v.union(v.string(), v.null()));
 
 /**
- * Stores what a user set; the bot token comes sealed.
- * @throws AppError `unauthorized`, `forbidden`; `rate_limited` for one more of a stranger's.
+ * Stores a user's settings; the bot token is already sealed.
+ * @throws AppError `unauthorized`, `forbidden`; `rate_limited` if strangers have created too many.
  */
 export const save = change(
   {
@@ -42,7 +42,7 @@ export const save = change(
   },
 );
 
-/** The token of a user's own bot, as it is sealed. */
+/** The sealed token of a user's own bot. */
 export const sealedToken = internalQuery({
   args: { userId: v.string() },
   returns: v.union(v.string(), v.null()),
@@ -68,7 +68,7 @@ export const outdated = internalQuery({
   },
 });
 
-/** Puts re-sealed tokens in place of what they were made from; one that changed meanwhile stays. */
+/** Replaces tokens by re-sealed ones; a token that changed meanwhile stays. */
 export const replaceTokens = internalMutation({
   args: { resealed: v.array(vResealed) },
   returns: v.number(),

@@ -3,10 +3,10 @@ import { typeset } from "../lib/text/numbers";
 import type { vButton, vSpan } from "./tables";
 
 /**
- * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and packed
- * into parts. Everything is escaped here and only here; spans end with their line, so parts never cut through a tag. Text
- * is whoever's (a model's, a headline's, a stranger's), so it never becomes a link, a name or a command: those are spans of
- * their own.
+ * Message cards: paragraphs of plain text with bold spans, links and commands, rendered to the messenger's HTML and
+ * packed into parts. Escaping happens only here; spans end with their line, so parts never cut through a tag. Text may
+ * come from anybody (a model, a headline, a stranger), so it never becomes a link, a name or a command: those are spans
+ * of their own.
  */
 
 export type Span = Infer<typeof vSpan>;
@@ -16,8 +16,8 @@ export type Button = Infer<typeof vButton>;
 export type Paragraph = readonly Span[];
 
 /**
- * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML but for the
- * tags of links is on the safe side; the rest is room for a mark (`marked`).
+ * The messenger refuses messages beyond 4,096 characters. It counts the text without tags, so counting the HTML without
+ * the tags of links is safe; the rest is room for a mark (`marked`).
  */
 export const PART_LIMIT = 3_900;
 
@@ -25,9 +25,9 @@ export const PART_LIMIT = 3_900;
 const CAPTION_LIMIT = 880;
 
 /**
- * Stands above what the default bot brings to a chat that somebody has named and not shown to be theirs (the bot is trusted
- * by whoever started it, and anybody can make up a `userId` and name their chat), or to the service's own chat for a user
- * who has none.
+ * Marks above cards that the default bot brings to a chat that somebody has named without proving that it is theirs, or
+ * to the service's own chat for a user without one. People trust a bot that they have started, and anybody can invent a
+ * `userId` and name their chat.
  */
 const MARKS = {
   /** The words are the caller's. */
@@ -48,15 +48,15 @@ export function marked(html: string, whose: keyof typeof MARKS): string {
 }
 
 /**
- * The parts of a card that has a picture: the first is the picture's caption. Words that do not fit there come behind a
- * picture without a caption.
+ * The parts of a card with a picture: the first is the picture's caption. Text that does not fit follows a picture
+ * without a caption.
  */
 export function withPicture(parts: readonly string[]): string[] {
   const [first = "", ...others] = parts;
   return others.length === 0 && plainText(first).length <= CAPTION_LIMIT ? [first] : ["", ...parts];
 }
 
-/** What a span says, without its markup. */
+/** A span's text, without markup. */
 export function spanText(span: Span): string {
   if (typeof span === "string") return span;
   if ("command" in span) return `/${span.command}`;
@@ -65,16 +65,16 @@ export function spanText(span: Span): string {
 }
 
 /**
- * What the messenger would make a link, a name or a command of: a dot inside a word (`evil.tech`, whatever the ending; a
- * point of another script as well), the first dot of four numbers, `://`, `@name`, and a slash that begins a word. It takes
- * the signs for that only right beside what follows.
+ * What the messenger would turn into a link, a name or a command: a dot inside a word (`evil.tech`, with any ending;
+ * also a point of another script), the first dot of four numbers, `://`, `@name`, and a slash that begins a word. It
+ * only recognises these signs directly before what follows.
  */
 const ACTIVE =
   /[.\u3002\uFF0E\uFF61](?=[^\s\p{Nd}\p{P}])|\.(?=\d{1,3}\.\d{1,3}\.\d)|:(?=\/\/)|@(?=\w)|(?<![\p{L}\p{N}_<>])\/(?=\w)/gu;
-/** Shown as nothing, and part of no address. */
+/** Invisible, and not part of any address. */
 const WORD_JOINER = "\u2060";
 
-/** @param behind What follows on the same line: a name may go on in the next span. */
+/** @param behind The rest of the line: a name may continue in the next span. */
 function inert(text: string, behind: string): string {
   const broken = (text + behind).replace(ACTIVE, (sign, at: number) =>
     at < text.length ? sign + WORD_JOINER : sign,
@@ -85,19 +85,19 @@ function inert(text: string, behind: string): string {
 const BOLD_TAGS = "<b></b>".length;
 const GAP = "\n\n";
 
-/** @returns The card as messages of at most 4,096 characters, cut between paragraphs, else between lines, wherever they fit into one. */
+/** @returns The card as messages of at most 4,096 characters, cut between paragraphs, otherwise between lines, if they fit. */
 export function renderCard(paragraphs: readonly Paragraph[]): string[] {
   return packed(paragraphs.map((spans) => spans.map(typesetSpan)).flatMap(fittingPieces), GAP);
 }
 
-/** Figures are written alike, whoever wrote the words. */
+/** Figures have one style, whoever wrote the text. */
 function typesetSpan(span: Span): Span {
   if (typeof span === "string") return typeset(span);
   if ("bold" in span) return { bold: typeset(span.bold) };
   return "words" in span ? { ...span, words: typeset(span.words) } : span;
 }
 
-/** Pieces in a row, with a gap between them, as few as fit. */
+/** Joins pieces with a gap between them, into as few as fit. */
 function packed(pieces: readonly string[], gap: string): string[] {
   const parts: string[] = [];
   for (const piece of pieces) {
@@ -114,7 +114,7 @@ function lengthOf(html: string): number {
   return html.replace(/<a href="[^"]*">|<\/a>/g, "").length;
 }
 
-/** What a part says without its markup, for a client that refused the HTML. */
+/** A part's text without markup, for a client that refused the HTML. */
 export function plainText(html: string): string {
   return html
     .replace(/<\/?(?:b|code)>|<a href="[^"]*">|<\/a>/g, "")
@@ -196,7 +196,7 @@ function escape(text: string): string {
 
 const SIGN = /[.\u3002\uFF0E\uFF61:@/]/;
 
-/** Cuts a text into pieces whose HTML fits the limit: behind a sentence, else at a space, else anywhere. */
+/** Cuts a text into pieces whose HTML fits the limit: after a sentence, otherwise at a space, otherwise anywhere. */
 function chunks(text: string, limit: number): string[] {
   const pieces: string[] = [];
   let start = 0;
@@ -206,7 +206,7 @@ function chunks(text: string, limit: number): string[] {
   let at = 0;
   while (at < text.length) {
     const char = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    // A sign may get a joiner behind it.
+    // A sign may be followed by a joiner.
     const width = escape(char).length + (SIGN.test(char) ? 1 : 0);
     if (length + width > limit) {
       const cut = sentenceEnd > start ? sentenceEnd : space > start ? space : at;

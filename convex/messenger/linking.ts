@@ -12,16 +12,16 @@ import { codeOf, linkOf } from "./model";
 import { dropLink } from "./owners";
 import { messengerTables } from "./tables";
 
-/** Linking a messenger account, as the web application does it. */
+/** Linking a messenger account from the web application. */
 
 /**
- * Creates a code for the caller to send to the bot; it takes the place of an earlier one. It is shown here and never
- * again, and good for 10 minutes and one link.
+ * Creates a code for the caller to send to the bot; it replaces an earlier one. It is shown only once, and valid for 10
+ * minutes and one link.
  * @throws AppError `not_configured`, `rate_limited`
  */
 export const createCode = mutation({
   args: {},
-  /** `expiresAt` in epoch ms; `account` is what the bot calls the caller when it asks whose account it links. */
+  /** `expiresAt` in epoch ms; `account` is the caller's name in the bot's question whether to link. */
   returns: v.object({ code: v.string(), expiresAt: v.number(), account: v.string() }),
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);

@@ -10,29 +10,30 @@ import { nameOf } from "../users/names";
 import { codeByHash, linkOf, linkOfAccount } from "./model";
 import { dropLink, endFreeze, noteLink } from "./owners";
 
-/** Binding a messenger account to the user whose code it sent. */
+/** Links a messenger account to the user whose code it sent. */
 
 const vAccount = {
   codeHash: v.string(),
   /** The messenger's id of the account. */
   messengerId: v.string(),
   /**
-   * Who says which account sent the code: the account itself, in its chat with the service's bot; a bot that has shown the
-   * operator's secret; or whoever called the endpoint, which is open without one. What the last says is not confirmed.
+   * Who reports the account that sent the code: the account itself, in its chat with the service's bot; a bot with the
+   * operator's secret; or an unknown caller of the endpoint, which is open without a secret. A link from the last is
+   * not confirmed.
    */
   by: literals("account", "bot", "caller"),
 };
 
 export type Account = ObjectType<typeof vAccount> & { messengerUsername?: string | undefined };
 
-/** Whose code it is, as far as the account could be linked with it. @throws as `link` does. */
+/** The user of a code, if the account can be linked with it. @throws as `link` does. */
 export const codeOwner = internalQuery({
   args: { ...vAccount, now: v.number() },
   returns: v.string(),
   handler: async (ctx, { now, ...account }) => (await linkable(ctx, account, now)).userId,
 });
 
-/** Stores the link and uses the code up: of several accounts with one code, the first to come here has it. */
+/** Stores the link and uses up the code: if several accounts send one code, the first gets the link. */
 export const link = change(
   { ...vAccount, messengerUsername: v.optional(v.string()) },
   async (ctx, { messengerUsername, ...account }) => {
@@ -61,7 +62,7 @@ export const end = change({ userId: v.string() }, async (ctx, { userId }) => {
   if (link !== null) await dropLink(ctx, link, "token");
 });
 
-/** Ends a freeze that its owner has asked to end, where it is still the one. */
+/** Ends a freeze that its owner has asked to end, unless there is a newer one. */
 export const thawed = change(
   { userId: v.string(), frozenAt: v.number() },
   async (ctx, { userId, frozenAt }) => {
@@ -69,14 +70,14 @@ export const thawed = change(
   },
 );
 
-/** What nobody needs to know any more: which account was linked before. */
+/** Removes the former link when its time is over. */
 export const forgetFormer = change({ userId: v.string() }, async (ctx, { userId }) => {
   const row = await levelRowOf(ctx, userId);
   if (row?.formerLink !== undefined && row.formerLink.until <= Date.now())
     await ctx.db.patch("accountLevels", row._id, { formerLink: undefined });
 });
 
-/** The user that a messenger account is linked to, what they go by, and whether the account itself has shown that it is; or `null`. */
+/** The user that a messenger account is linked to, their current id, and whether the account has confirmed it; or `null`. */
 export const find = internalQuery({
   args: { messengerId: v.string() },
   returns: v.union(v.object({ userId: v.string(), named: v.string(), confirmed: v.boolean() }), v.null()),
@@ -90,16 +91,16 @@ export const find = internalQuery({
 
 type Linkable = {
   userId: string;
-  /** `null`: it has linked the account already: a caller whose answer was lost asks once more. */
+  /** `null`: it has linked the account already, for a caller who lost the answer and asks again. */
   code: Doc<"linkCodes"> | null;
-  /** Unconfirmed links of the account and of the user, which give way to the account's own word. */
+  /** Unconfirmed links of the account and of the user, which the account's own word replaces. */
   replaces: readonly Doc<"messengerLinks">[];
 };
 
 /**
- * Whose code it is, and what stands in the way of linking this account with it. The code is judged first.
- * @throws AppError `not_found`; `conflict` when the account or the user has a link, which only the account itself, or the
- * signed-in user, replaces.
+ * The user of a code, and the links that linking this account replaces. The code is checked first.
+ * @throws AppError `not_found`; `conflict` if the account or the user has a link, which only the account itself, or the
+ * signed-in user, can replace.
  */
 async function linkable(
   ctx: QueryCtx,
@@ -110,7 +111,7 @@ async function linkable(
   if (by === "account" && ofAccount?.confirmedAt !== undefined && ofAccount.codeHash === codeHash)
     return { userId: ofAccount.userId, code: null, replaces: [] };
   const code = await codeByHash(ctx, codeHash);
-  // The user may have claimed another userId since, and then this one is nobody's.
+  // The user may have claimed another userId since; then this one belongs to nobody.
   if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
     const isUsed = ofAccount?.codeHash === codeHash;
     const isOld = code !== null && code.expiresAt <= now;

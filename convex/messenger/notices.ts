@@ -8,11 +8,11 @@ import { formerAccount, levelOf } from "../users/levels";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 import { formerPlaces } from "./places";
 
-/** Cards that are no user's own (signals, whale alerts, recaps), and those that a user asks for. And how a card has fared. */
+/** Cards that belong to no user (signals, whale alerts, recaps), and cards that a user asks for; and the outcome of a card. */
 
 /**
- * Puts a card for the service's own chat into the outbox.
- * @returns `null` where no default bot or no default chat is configured: nothing is queued.
+ * Queues a card for the service's own chat.
+ * @returns `null` if no default bot or no default chat is configured: nothing is queued.
  */
 export async function enqueueServiceCard(
   ctx: MutationCtx,
@@ -23,9 +23,9 @@ export async function enqueueServiceCard(
 }
 
 /**
- * Puts a card that somebody asked for into the outbox.
- * @returns `null` where nothing is queued: for a user without a chat of their own, and for a user whose account is closed
- * to whoever has named its `userId` alone.
+ * Queues a card that somebody asked for.
+ * @returns `null` if nothing is queued: for a user without a chat of their own, and for a closed account whose `userId`
+ * the caller has only named.
  */
 export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
   const { level } = await levelOf(ctx, card.userId, Date.now());
@@ -34,8 +34,8 @@ export async function enqueueRequestedCard(ctx: MutationCtx, card: Card): Promis
 }
 
 /**
- * Puts a card for a user's own chat (one they have set, or the account of a link that it has confirmed) into the outbox.
- * The service's own chat is not for these: its readers did not ask for it, and the asker would learn that it arrived.
+ * Queues a card for a user's own chat (one they have set, or the account of a confirmed link). Never for the service's
+ * own chat: its readers did not ask for it, and the caller would learn that it arrived.
  * @returns `null` for a user without one: nothing is queued.
  */
 export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"messages"> | null> {
@@ -43,12 +43,12 @@ export async function enqueueOwnCard(ctx: MutationCtx, card: Card): Promise<Id<"
   return chatId === null ? null : enqueueCard(ctx, card);
 }
 
-/** What the service itself tells of who owns a `userId`, and of how far the id alone goes. */
+/** Kinds of the service's own notices about who owns a `userId`, and about its level. */
 export const OWNERSHIP = ["claim", "level", "change of login", "change of chat"] as const;
 
 /**
- * Tells a user on every channel they have: the chat they have set, the account of a confirmed link, the one that was linked
- * before while it has a say, and the chats that a userId without an owner had before.
+ * Notifies a user on every channel they have: the chat they have set, the account of a confirmed link, a former one
+ * while it has a say, and the chats that a userId without an owner had before.
  * @param card.buttons For an account that has a say: nobody else's tap would do anything.
  * @returns Whether there was one.
  */
@@ -80,16 +80,16 @@ async function hasOwnBot(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await configOf(ctx, userId))?.sealedBotToken !== undefined;
 }
 
-/** By this kind the delivery knows that a card's words are a user's. */
+/** The kind of cards whose words are a user's own. */
 export const NOTIFICATION = "notification";
-/** By this kind it knows an answer of the default bot to the chat that wrote to it. */
+/** The kind of the default bot's answers to the chat that wrote to it. */
 export const ANSWER = "bot answer";
 
 /**
- * Queues a message whose words are the caller's to the caller themself, or `null` when they have neither a bot and chat of
+ * Queues a message with the caller's own words to the caller, or returns `null` if they have neither a bot and chat of
  * their own nor a linked account.
- * @throws AppError `unauthorized` or `forbidden` where the userId's owner has not allowed it: to a linked account the bot
- * brings the words of its own user alone.
+ * @throws AppError `unauthorized` or `forbidden` if the userId's owner has not allowed it: to a linked account the bot
+ * only brings words of its own user.
  */
 export const notify = internalMutation({
   args: { userId: v.string(), message: v.string() },
@@ -102,7 +102,7 @@ export const notify = internalMutation({
   },
 });
 
-/** Whether a card was sent; `null` while it is on its way. */
+/** Whether a card was sent; `null` while it is being sent. */
 export const outcome = internalQuery({
   args: { messageId: v.id("messages") },
   returns: v.union(v.boolean(), v.null()),

@@ -21,7 +21,7 @@ import { tellEverywhere } from "./notices";
 
 /**
  * Which messenger account has a say about a user's money, and its freeze. A link that ends keeps its say for two hours:
- * until then no other account approves anything, and the account of before can freeze, which brings its link back. Plain
+ * until then no other account approves anything, and the former account can freeze, which restores its link. Plain
  * functions, steps of their caller's mutation.
  */
 
@@ -30,7 +30,7 @@ const SAY_MS = 2 * HOUR;
 /** A button that stops everything. */
 export const FREEZE: Button[][] = [[{ text: "🧊 Freeze", command: "freeze" }]];
 
-/** The user about whom an account has a say: by its link, or by the one that it had until a moment ago. */
+/** The user about whom an account has a say: by its link, or by the one that it had until recently. */
 export async function userInSay(ctx: QueryCtx, messengerId: string, now: number): Promise<string | null> {
   const linked = await userOfAccount(ctx, messengerId);
   if (linked !== null) return linked;
@@ -42,7 +42,7 @@ export async function userInSay(ctx: QueryCtx, messengerId: string, now: number)
   return row?.formerLink !== undefined && row.formerLink.until > now ? row.userId : null;
 }
 
-/** The account says that the link which somebody made for it is right. */
+/** Confirms a link that somebody made for the account. */
 export async function confirmLink(
   ctx: MutationCtx,
   { _id, userId, messengerId }: Doc<"messengerLinks">,
@@ -52,7 +52,7 @@ export async function confirmLink(
   await noteLink(ctx, userId, messengerId);
 }
 
-/** Links the account that is a user's login. Links that others have made for either, and nobody has confirmed, give way. */
+/** Links the account that is a user's login. Unconfirmed links that others have made for either are replaced. */
 export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   for (const link of [await linkOf(ctx, userId), await linkOfAccount(ctx, messengerId)]) {
     if (link !== null && (await ctx.db.get("messengerLinks", link._id)) !== null)
@@ -63,7 +63,7 @@ export async function linkOwner(ctx: MutationCtx, userId: string, messengerId: s
   await noteLink(ctx, userId, messengerId);
 }
 
-/** A link that its account has confirmed: what was asked of another one is void, and whoever has a say is told. */
+/** Handles a newly confirmed link: questions to another account become void, and everybody who has a say is notified. */
 export async function noteLink(ctx: MutationCtx, userId: string, messengerId: string): Promise<void> {
   const former = await formerAccount(ctx, userId, Date.now());
   const row = await levelRowOf(ctx, userId);
@@ -78,7 +78,7 @@ export async function noteLink(ctx: MutationCtx, userId: string, messengerId: st
 }
 
 /**
- * Changes where an owner's cards go, as somebody has who may: told at the linked account, and where they went before.
+ * Changes where an owner's cards go, for a caller who may. The linked account and the previous chat are notified.
  * @param changes As `saveConfig`.
  */
 export async function changeDelivery(
@@ -104,8 +104,8 @@ export async function changeDelivery(
 }
 
 /**
- * Unlinks an account, and withdraws the open code of its user. A confirmed one is told that its link has ended, and keeps its
- * say for two hours, where it has not said so itself.
+ * Unlinks an account, and withdraws the open code of its user. A confirmed account is notified that its link has ended,
+ * and keeps its say for two hours, unless it has unlinked itself.
  */
 export async function dropLink(
   ctx: MutationCtx,
@@ -118,7 +118,7 @@ export async function dropLink(
   if (code !== null) await ctx.db.delete("linkCodes", code._id);
   if (link.confirmedAt === undefined || by === "account") return changeRules(ctx, userId);
   const now = Date.now();
-  // Whoever unlinks one account after the other takes no say away from the first.
+  // Unlinking one account after the other does not end the say of the first.
   if ((await formerAccount(ctx, userId, now)) !== null) return changeRules(ctx, userId);
   const until = now + SAY_MS;
   await changeRules(ctx, userId, { formerLink: { messengerId, until } });
@@ -134,9 +134,10 @@ export async function dropLink(
 }
 
 /**
- * Stops everything that would be signed for an account's wallets, calls off what would loosen its rules, and tells it. A freeze
- * of what is frozen does so anew: it may be loosened, linked elsewhere or thawing since.
- * @param from By which way it was said.
+ * Stops everything that would be signed for an account's wallets, cancels pending changes that would loosen its rules,
+ * and notifies it. Freezing a frozen account does so again: it may have been loosened, linked elsewhere or set to thaw
+ * since.
+ * @param from The channel on which it was ordered.
  */
 export async function freezeAccount(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
   const row = await levelRowOf(ctx, userId);
@@ -153,10 +154,10 @@ export async function freezeAccount(ctx: MutationCtx, userId: string, from: "cha
 }
 
 /**
- * Ends a freeze two hours from now, for the account that is the owner's login; one that a web application's user has linked
- * does not. A freeze meanwhile stands.
- * @returns From when on, epoch ms.
- * @throws AppError `conflict` where nothing is frozen; `forbidden`.
+ * Ends a freeze two hours from now, if the account is the owner's login; an account that a web application's user has
+ * linked cannot. A freeze meanwhile stands.
+ * @returns The end of the freeze, epoch ms.
+ * @throws AppError `conflict` if nothing is frozen; `forbidden`.
  */
 export async function thaw(ctx: MutationCtx, userId: string, messengerId: string): Promise<number> {
   const row = await levelRowOf(ctx, userId);
@@ -168,7 +169,7 @@ export async function thaw(ctx: MutationCtx, userId: string, messengerId: string
   return from;
 }
 
-/** The account of before takes the place of one that was to follow it. */
+/** Restores the former account in place of the one that was to follow it. */
 async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promise<void> {
   const former = await formerAccount(ctx, userId, now);
   if (former === null || (await linkOfAccount(ctx, former)) !== null) return;
@@ -187,7 +188,7 @@ async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promi
   });
 }
 
-/** Ends a freeze, and tells of it. What was allowed before stays void. */
+/** Ends a freeze, and notifies. Earlier permissions stay void. */
 export async function endFreeze(ctx: MutationCtx, userId: string, from: "chat" | "token"): Promise<void> {
   await changeRules(ctx, userId, { frozenAt: undefined });
   await recordAudit(ctx, { actor: userId, action: "account unfrozen", subject: from });
@@ -201,6 +202,6 @@ const FROZEN: Paragraph[] = [
     "Nothing is signed for its wallets from now on, whoever asks. What was handed to the chain before may still be mined.",
   ],
 ];
-/** How its owner ends it. */
+/** The ways to end it. */
 const BY_TOKEN: Paragraph = ["To end it, sign in to the web application."];
 const BY_CHAT: Paragraph = [{ command: "unfreeze" }, " in your chat with the bot ends it, two hours later."];

@@ -6,16 +6,16 @@ import { configOf, enqueueCard } from "./model";
 import type { Paragraph } from "./format";
 
 /**
- * Where the cards of a userId went before. Whoever guesses a userId can set another chat for it, and could then claim it
- * unnoticed: so the chats that it had in the last 30 days hear of both. Plain functions.
+ * Former chats of a userId. Somebody who guesses a userId could set another chat for it, and then claim it unnoticed:
+ * so the chats of the last 30 days are notified of both. Plain functions.
  */
 
-/** So many are remembered. */
+/** The most that are remembered. */
 const MOST_PLACES = 10;
 
 type Config = Doc<"messengerConfigs">;
 
-/** The earlier settings of a userId. All of them have a chat. */
+/** The former settings of a userId. All of them have a chat. */
 export async function formerPlaces(ctx: QueryCtx, userId: string): Promise<Config[]> {
   return ctx.db
     .query("messengerConfigs")
@@ -23,7 +23,7 @@ export async function formerPlaces(ctx: QueryCtx, userId: string): Promise<Confi
     .take(MOST_PLACES);
 }
 
-/** Before the settings of a userId without an owner change: remembers the chat that it has, and tells it. */
+/** Before the settings of a userId without an owner change: remembers its chat, and notifies it. */
 export async function leavePlace(
   ctx: MutationCtx,
   userId: string,
@@ -49,7 +49,7 @@ const LEFT: Paragraph[] = [
   ],
 ];
 
-/** @returns The row that stands for settings which end now. */
+/** @returns The row of the settings that end now. */
 async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerConfigs">> {
   const { _id, _creationTime, ...settings } = row;
   const now = Date.now();
@@ -67,8 +67,8 @@ async function remember(ctx: MutationCtx, row: Config): Promise<Id<"messengerCon
 }
 
 /**
- * The one to forget: of those whose setter has set the most the one that was set for the shortest time. Whoever sets one
- * chat after the other displaces their own. Of two that were set for as long the later one goes.
+ * The one to forget: among those of the setter with the most, the one that was set for the shortest time, so that
+ * setting one chat after the other displaces only one's own. Of two that were set for equally long, the later one.
  */
 function leastOf(places: readonly Config[]): Config | undefined {
   const setterOf = ({ setBy }: Config) => setBy?.join(" ") ?? "";
@@ -81,7 +81,7 @@ function leastOf(places: readonly Config[]): Config | undefined {
     .toSorted((a, b) => heldOf(a) - heldOf(b) || b._creationTime - a._creationTime)[0];
 }
 
-/** Forgets them: the userId has an owner now. */
+/** Forgets them, because the userId has an owner now. */
 export async function dropPlaces(ctx: MutationCtx, userId: string): Promise<void> {
   for (const { _id } of await formerPlaces(ctx, userId)) await ctx.db.delete("messengerConfigs", _id);
 }

@@ -1,6 +1,6 @@
 import type { SealContext } from "../lib/security/seals";
 
-/** A bot token's envelope opens for the user it was stored for alone. */
+/** The context of a bot token's envelope: it opens only for the user it was stored for. */
 export function botTokenSeal(userId: string): SealContext {
   return { purpose: "messenger bot token", owner: userId };
 }

@@ -4,9 +4,9 @@ import { internalAction } from "../_generated/server";
 import { resealAll } from "../lib/security/seals";
 
 /**
- * Seals every bot token anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
+ * Seals every bot token again that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
  * wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
- * @returns How many tokens were sealed anew, and the users whose envelope does not open: those stay as they are.
+ * @returns How many tokens were sealed again, and the users whose envelope does not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},

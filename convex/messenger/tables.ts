@@ -5,29 +5,29 @@ import type { DatabaseWriter } from "../_generated/server";
 import { literals } from "../lib/literals";
 import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
-/** A function handle that is told `{ subject }` and draws a PNG, or says `null`: there is nothing to draw. */
+/** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });
 export type Picture = Infer<typeof vPicture>;
 
-/** What a card says in a line. */
+/** A piece of a card's line. */
 export const vSpan = v.union(
   v.string(),
   v.object({ bold: v.string() }),
   /** A tap copies it: an address, a hash. */
   v.object({ code: v.string() }),
-  /** A few words on one line. The address comes from the service or a source that it asked, never from a text. */
+  /** A few words on one line. The address comes from the service or one of its sources, never from a text. */
   v.object({ words: v.string(), href: v.string() }),
-  /** One of the bot's commands, without its slash: a tap sends it. What follows it is text. */
+  /** One of the bot's commands, without its slash: a tap sends it. Text may follow it. */
   v.object({ command: v.string() }),
 );
 
-/** A button below a card: it opens a page, or says a command (without its slash) as if it had been typed there. */
+/** A button below a card: it opens a page, or sends a command (without its slash) as if it had been typed there. */
 export const vButton = v.union(
   v.object({ text: v.string(), href: v.string() }),
   v.object({ text: v.string(), command: v.string() }),
 );
 
-/** Rows of buttons, as the messenger takes them. `callback_data` has at most 64 bytes, and nothing that is trusted. */
+/** Rows of buttons, as the messenger takes them. `callback_data` has at most 64 bytes, and is not trusted. */
 export const vKeyboard = v.array(
   v.array(
     v.union(
@@ -49,16 +49,16 @@ export const messengerTables = {
     userId: v.string(),
     /** The user's own bot, sealed (`lib/security/seals`); absent: the default bot. */
     sealedBotToken: v.optional(v.string()),
-    /** The master key that sealed it, by name. */
+    /** The id of the master key that sealed it. */
     keyId: v.optional(v.string()),
     chatId: v.optional(v.string()),
-    /** Whose part of what a chat gets that others have named too (`lib/limits/shares`): who set it, hashed. */
+    /** The hashed setter, whose share of cards to a chat that others have named too they count against (`lib/limits/shares`). */
     setBy: v.optional(v.array(v.string())),
-    /** Epoch ms: when it was set, or, within a day, last used. */
+    /** Epoch ms: when it was set, or, to within a day, last used. */
     updatedAt: v.number(),
     /** Epoch ms: since when the chat and the bot are these. */
     setAt: v.optional(v.number()),
-    /** Epoch ms: when others took its place; absent on those that hold. */
+    /** Epoch ms: when other settings replaced them; absent on current ones. */
     replacedAt: v.optional(v.number()),
   })
     .index("by_userId_and_replacedAt", ["userId", "replacedAt"])
@@ -76,12 +76,12 @@ export const messengerTables = {
     userId: v.string(),
     linkedAt: v.number(),
     /**
-     * When the account itself said so, in its chat with the bot, or a bot with the operator's secret; absent while `POST
-     * /messenger/connect` alone has said it, which anybody can call without one: then the account is sent nothing of the
-     * user's, and its own word, or the user's, replaces it.
+     * When the account itself confirmed it, in its chat with the bot, or a bot with the operator's secret did. Absent
+     * while only `POST /messenger/connect` has reported it, which anybody can call without a secret: then the account
+     * gets nothing of the user's, and its own word, or the user's, replaces the link.
      */
     confirmedAt: v.optional(v.number()),
-    /** Of the used-up code: from the account the same once more is the same link, or confirms it. */
+    /** The hash of the used code: if the account sends it again, it is the same link, or confirms it. */
     codeHash: v.optional(v.string()),
   })
     .index("by_messengerId", ["messengerId"])
@@ -125,35 +125,35 @@ export const messengerTables = {
    * answer to somebody who is not linked after a week.
    */
   messages: defineTable({
-    /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked, which is forgotten. */
+    /** Whose bot and chat settings apply; `""` for an answer to somebody who is not linked. */
     userId: v.string(),
-    /** A chat given for this card alone, before the user's own. */
+    /** A chat for this card only, in place of the user's own. */
     chatId: v.optional(v.string()),
-    /** Whose part it is of what such a chat gets (`lib/limits/shares`): who asked for it, hashed. */
+    /** The hashed caller, whose share of cards to such a chat it counts against (`lib/limits/shares`). */
     holders: v.optional(v.array(v.string())),
-    /** Earlier settings of the user's, whose bot sends it. */
+    /** Earlier settings of the user, whose bot sends it. */
     place: v.optional(v.id("messengerConfigs")),
     /** Sent by the default bot whatever the user's own is: an answer in a chat with it. */
     bot: v.optional(v.literal("default")),
-    /** What the card is, for the operator: `shift started`, `final report`, … */
+    /** The kind of card, for the operator: `shift started`, `final report`, … */
     kind: v.string(),
-    /** What the card belongs to, so that it can be called off: `shift:<id>`. */
+    /** What the card belongs to, so that it can be cancelled: `shift:<id>`. */
     topic: v.optional(v.string()),
     text: v.optional(v.id("cardTexts")),
     /** How many parts are sent: the last ones of its text. */
     partCount: v.optional(v.number()),
-    /** The first part is a picture's missing caption. */
+    /** Whether the first part is a picture's missing caption. */
     uncaptioned: v.optional(v.boolean()),
-    /** On rows of earlier versions, which have no text beside them. */
+    /** On rows of earlier versions, which have no row in `cardTexts`. */
     parts: v.optional(v.array(v.string())),
-    /** What draws the picture that the first part is the caption of; gone once that has failed. */
+    /** Draws the picture whose caption the first part is; removed once that has failed. */
     picture: v.optional(vPicture),
     /** Below the last part. */
     keyboard: v.optional(vKeyboard),
-    /** What the first part takes the place of: a message in the chat, or one that another card has become. */
+    /** What the first part replaces: a message in the chat, or the message of another card. */
     replaces: v.optional(
       v.union(
-        /** `isPicture`: its words are the caption of one. */
+        /** `isPicture`: its words are a picture's caption. */
         v.object({ messageId: v.number(), isPicture: v.optional(v.boolean()) }),
         v.object({ card: v.id("messages") }),
       ),
@@ -162,22 +162,22 @@ export const messengerTables = {
     sentId: v.optional(v.number()),
     /** How many parts have arrived. */
     partsSent: v.number(),
-    /** `skipped`: no bot or no chat is configured, or the card was called off. */
+    /** `skipped`: no bot or no chat is configured, or the card was cancelled. */
     state: literals("queued", "sending", "sent", "failed", "skipped"),
-    /** Queued: when to try. Else: when it was tried last. */
+    /** Queued: when to try. Otherwise: when it was last tried. */
     dueAt: v.number(),
     /** On rows of earlier versions. */
     attempt: v.optional(v.number()),
     claim: v.optional(v.number()),
-    /** How often the next part was sent with an unknown outcome. Once it is sent again, twice is a failure. */
+    /** How often the next part was sent with an unknown outcome. Twice is a failure. */
     doubts: v.number(),
-    /** How often a try was put off. */
+    /** How often an attempt was postponed. */
     postponements: v.number(),
-    /** The messenger refused our HTML: the rest goes as plain text. */
+    /** The messenger refused our HTML: the rest is sent as plain text. */
     plain: v.optional(v.boolean()),
     error: v.optional(v.string()),
     sentAt: v.optional(v.number()),
-    /** A function handle told `{ subject, sent, error? }` when the card is settled. */
+    /** A function handle to call with `{ subject, sent, error? }` when the card is settled. */
     onSettled: v.optional(v.string()),
     subject: v.optional(v.string()),
   })
@@ -185,7 +185,7 @@ export const messengerTables = {
     .index("by_topic_and_state", ["topic", "state"])
     .index("by_userId", ["userId"]),
 
-  /** What a card says. Written by `messenger/model`, never changed; it dies with its card. */
+  /** The words of a card. Written by `messenger/model`, never changed; they die with their card. */
   cardTexts: defineTable({
     userId: v.string(),
     /** HTML, at most 4,096 characters each, sent in order; "" is a picture's missing caption. */
@@ -200,7 +200,7 @@ async function eraseCard(db: DatabaseWriter, { _id, text }: Doc<"messages">): Pr
 
 const cardsThatEnded = (state: "sent" | "failed" | "skipped"): Range<"messages"> => ({
   days: 30,
-  why: `a card that was ${state} is the operator's to look up for a month; what it told is kept where it came from`,
+  why: `a card that was ${state} can be looked up by the operator for a month; its content is kept where it came from`,
   aged: (rows, before) =>
     rows.withIndex("by_state_and_dueAt", (q) => q.eq("state", state).lt("dueAt", before)),
   erase: eraseCard,
@@ -210,9 +210,9 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
   messengerConfigs: {
     keep: {
       days: 30,
-      why: "strangers could fill the disk with what nobody uses; a signed-in user's are kept until they clear them",
+      why: "strangers could fill the disk with unused settings; a signed-in user's are kept until they clear them",
       aged: older("updatedAt"),
-      // The user may have signed in since, or brought money.
+      // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,
     },
     ownedBy: {
@@ -238,7 +238,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     keep: [
       {
         days: 7,
-        why: "an answer to somebody who is not linked is nobody's history",
+        why: "an answer to somebody who is not linked belongs to nobody's history",
         aged: (rows, before) =>
           rows.withIndex("by_userId", (q) => q.eq("userId", "").lt("_creationTime", before)),
         erase: eraseCard,
@@ -251,7 +251,7 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     final: { field: "state", states: ["sent", "failed", "skipped"] },
     withheld: ["onSettled", "holders"],
   },
-  // Behind the cards, so that none is sent whose text has gone.
+  // After the cards, so that no card is sent without its text.
   cardTexts: {
     keep: "as long as their card",
     ownedBy: { rows: ofUser("by_userId"), section: "messageTexts", onDeletion: "go" },

@@ -21,7 +21,7 @@ import { writeSnapshot } from "./writing/snapshot";
 import { beginFacts, collectSource } from "./sources";
 import { writeOwedResult } from "./writing/writer";
 
-/** What asks the sources and the model: collections, reports of shifts, results on demand. */
+/** Calls to the sources and the model: collections, reports of shifts, results on demand. */
 
 const OCCASIONS: Record<ReportKind, string> = {
   interim1: "Interim report 1 of an 8-hour research shift, 2.5 hours in",
@@ -37,12 +37,13 @@ export const collect = worker(
   },
 );
 
-/** What answers within this of one another is stored together. */
+/** Answers within this time of one another are stored together. */
 const SETTLED_TOGETHER_MS = 100;
 
 /**
- * Asks the sources that have not answered yet, all at once; each is stored the moment it answers. For actions.
- * @param owner Whose turns at the sources it takes; its payer's, unless said.
+ * Asks all sources that have not answered yet, at the same time; each answer is stored as soon as it arrives. For
+ * actions.
+ * @param owner Whose turns at the sources it takes; by default the payer's.
  * @returns Whether there was anything to collect.
  */
 export async function collectNow(
@@ -72,7 +73,7 @@ export async function collectNow(
   };
   const models = pending.filter((source) => source !== "facts").map(ask);
   const told = models.map(async (answer) => settle(await answer));
-  // The facts are in rows of their own: that all have come is stored with what a model says soon.
+  // The facts have their own rows; that they are complete is stored together with the next model's answer.
   if (facts !== null) {
     const soon = AbortSignal.timeout(Math.floor(deadlines.researchSources * 0.95));
     const settled = await ask("facts");
@@ -96,7 +97,7 @@ export const writeReport = worker({ synthesisId: v.id("syntheses") }, async (ctx
   await ctx.runMutation(internal.research.reports.syntheses.store, stored);
 });
 
-/** Writes a result on demand and stores it, or why there is none. A source that is slower is collected to its end behind it. */
+/** Writes an on-demand result and stores it, or why there is none. A slower source is collected to its end afterwards. */
 export const writeResult = worker(
   { focus: v.string(), question: v.optional(v.string()), ...vTurn },
   async (ctx, work) => {

@@ -1,11 +1,14 @@
 import { MINUTE } from "../lib/time";
 
-/** How long a result is given to those who ask later. Imported by every endpoint: it holds nothing else. */
+/** How long results and facts stay fresh. Every endpoint imports this file, so it holds nothing else. */
 
 /** An on-demand result. */
 export const CACHE_MS = 15 * MINUTE;
 
-/** A source's failure, and a result that misses one; then, or for a new shift at once, the source is asked again. */
+/**
+ * How long a source's failure counts, and a result without a source; then, or immediately for a new shift, the source
+ * is asked again.
+ */
 export const FAILURE_STANDS_MS = 2 * MINUTE;
 
 /** Facts this young serve a report as they are. */

@@ -38,10 +38,10 @@ import {
   snapshotShape,
 } from "./views";
 
-/** It reaches the sources: loaded where a focus is asked for. */
+/** It loads the sources, so it is only imported if a focus is named. */
 const listing = once(() => import("../market/listing"));
 
-/** In ms: a result that a source was missing from stands as long as that source's failure. */
+/** In ms: a result without a source is cached as long as that source's failure counts. */
 function cachedForMs({ sources }: { sources: SourceStates }): number {
   // A source that this deployment cannot ask would be missing from the next result too.
   const asked = isSet("SENTIMENT_API_KEY") ? sources : { ...sources, sentiment: null };
@@ -64,16 +64,16 @@ export function shownSnapshot(stored: {
   return { ...shownResult(stored.result), generatedAt: iso(stored.fetchedAt), readings };
 }
 
-/** Of an endpoint that takes a focus. */
+/** For endpoints that take a focus. */
 const UNKNOWN = "No source knows the token.";
-const UNSURE = "The token was named in words while the sources that know whose name it is are out of reach.";
+const UNSURE = "The token was given by name, and the sources that could resolve the name cannot be reached.";
 
 const snapshot: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research",
   access: "shown",
   summary:
-    "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 where a source was missing.",
+    "On-demand research snapshot, on a token or a question, cached for 15 minutes, for 2 if a source was missing.",
   description:
     "The first call on a focus collects facts, asks three models and writes a report in which every figure is held against the fact it cites. That may take longer than 28 seconds: then the last good result is the answer, else 502, and a repeat joins the work under way.",
   needs: ["LLM_GATEWAY_API_KEY"],
@@ -105,7 +105,7 @@ const snapshot: MountedEndpoint = endpoint({
       token === undefined && query !== undefined
         ? await focusNamedIn(ctx, query, caller)
         : await focusOf(ctx, token, caller);
-    // One that only names the focus asks for nothing more.
+    // A question that only names the focus asks for nothing more.
     const asks = query !== undefined && symbolIn(query) !== focus;
     const subject = asks ? { focus, question: query } : { focus };
     const stored = await readThrough(ctx, {
@@ -137,14 +137,14 @@ function keyRefused(message: string): z.output<typeof snapshotShape> {
   };
 }
 
-/** What is answered where only a signed-in user may act for their own `userId`. */
+/** Errors of endpoints on which only a signed-in user may act for their own `userId`. */
 const start: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/start",
   summary: "Starts an 8-hour research shift: data every 30 minutes, reports at 2.5 h, 5 h and 8 h.",
   needs: ["LLM_GATEWAY_API_KEY", "SENTIMENT_API_KEY"],
   limit: "shift",
-  // Whoever starts a shift uses up its user's.
+  // A start counts against its user's limit.
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
   description:
     "Every start makes a new shift, up to 10 at a time; a start notice and the reports go to the messenger. Send an Idempotency-Key so that a repeated call returns the first shift; with another token or chat it is refused.",
@@ -202,8 +202,7 @@ const stop: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/mcp/research/stop",
   summary: "Stops all of the user's active shifts.",
-  description:
-    "Work under way for a stopped shift is dropped, and its cards that are not yet sent are called off.",
+  description: "Work in progress for a stopped shift is dropped, and its unsent cards are cancelled.",
   access: (ctx, { userId }, caller) => assertMay(ctx, userId, "shifts", caller),
   headers: USER_TOKEN,
   errors: USER_TOKEN_ERRORS,
@@ -219,7 +218,7 @@ const stop: MountedEndpoint = endpoint({
   },
 });
 
-/** The latest report on a token, of a shift, or of both; `null`: there is none. */
+/** The latest report on a token, of a shift, or of both; `null` if there is none. */
 export async function readReport(
   ctx: ActionCtx,
   asked: { token?: string | undefined; jobId?: string | undefined },
@@ -249,7 +248,7 @@ const report: MountedEndpoint = endpoint({
     .object({
       token: optionalToken.describe("The shift's focus token. Either this or jobId."),
       jobId: absentWhenEmpty(atMost(64)).describe(
-        "The shift, as its start returned it: the one way to the reports of a shift on the whole market.",
+        "The shift, as its start returned it: the only way to get reports of a shift on the whole market.",
       ),
     })
     .refine(({ token, jobId }) => token !== undefined || jobId !== undefined, {
@@ -260,7 +259,7 @@ const report: MountedEndpoint = endpoint({
   handler: async (ctx, { token, jobId }, { caller }) => {
     const told = await readReport(ctx, { token, jobId });
     if (told !== null) return told;
-    // It may have been named in words, or not exist.
+    // It may be a name, or not exist.
     const { focusOf } = await listing();
     const focus = jobId === undefined ? await focusOf(ctx, token, caller) : token;
     const found = focus === token ? null : await readReport(ctx, { token: focus });
@@ -274,7 +273,7 @@ const report: MountedEndpoint = endpoint({
   },
 });
 
-/** Tells a caller, or a person behind a tool, where to have a report written that is not there yet. */
+/** Tells callers of a missing report where to buy one. */
 function sold(token = ""): string {
   const wallet = optional("PLATFORM_WALLET_ADDRESS");
   if (wallet === undefined) return "";

@@ -7,20 +7,20 @@ import { rowsBy, rowsByBoth } from "../lib/records/rows";
 
 const RECENT_REPORTS = 3;
 
-/** Where the work of a shift waits, which may have gone meanwhile. */
+/** Where the work of a shift waits; the shift may be gone by then. */
 export function placeOfShift(shift: Doc<"shifts"> | null): { lane: Lane; owner: string } {
   const lane = shift?.signedIn === true ? "signedIn" : "anonymous";
-  // Whoever started it, since names cost nothing.
+  // By its starter's address, since names cost nothing.
   const [by] = shift === null ? [] : (holdersOfShift(shift) ?? []);
   return { lane, owner: by ?? shift?.userId ?? "nobody" };
 }
 
-/** By whom a shift counts where parts are counted (`lib/limits/shares`); undefined for one of an earlier version. */
+/** By whom a shift counts in common pools (`lib/limits/shares`); undefined for one of an earlier version. */
 export function holdersOfShift({ paidBy }: Pick<Doc<"shifts">, "paidBy">): string[] | undefined {
   return typeof paidBy === "object" ? paidBy.holders : undefined;
 }
 
-/** What a shift's cards belong to. */
+/** The topic of a shift's cards. */
 export const shiftTopic = (shiftId: Id<"shifts">) => `shift:${shiftId}`;
 
 /** A user's latest reports, newest first. */
@@ -28,9 +28,9 @@ export async function latestReportsOf(ctx: QueryCtx, userId: string): Promise<Do
   return rowsBy(ctx.db.query("reports"), "userId", userId).order("desc").take(RECENT_REPORTS);
 }
 
-/** So many shifts may a user run at once. */
+/** The most active shifts of a user. */
 export const MAX_ACTIVE = 10;
-/** And of those, started by `userId` alone where it has an owner. */
+/** The most of them that may be started by `userId` alone, if it has an owner. */
 export const MAX_ACTIVE_BY_ID = 3;
 
 /** All of a user's active shifts, newest first. */
@@ -40,9 +40,9 @@ export async function activeShiftsOf(ctx: QueryCtx, userId: string): Promise<Doc
     .take(MAX_ACTIVE);
 }
 
-/** The shift of a user's that ended last; `null` where none has. */
+/** The user's shift that ended last; `null` if there is none. */
 export async function lastEndedOf(ctx: QueryCtx, userId: string): Promise<Doc<"shifts"> | null> {
-  // Of each kind the one that began last is the one that ended last: eight hours are the same for all, and a stop ends all.
+  // Of each kind, the one that began last also ended last: all last eight hours, and a stop ends all.
   const ended = await Promise.all(
     (["completed", "stopped"] as const).map((status) =>
       rowsByBoth(ctx.db.query("shifts"), "userId", userId, "status", status).order("desc").first(),
@@ -58,11 +58,11 @@ export const endOf = ({ endedAt, stopsAt }: Doc<"shifts">): number => endedAt ??
 export type Collection = {
   /** Epoch ms. */
   at: number;
-  /** The sources that gave nothing, and why. */
+  /** The sources that returned nothing, and why. */
   failed: { source: string; error: string }[];
 };
 
-/** What a shift's latest collection that has come to an end brought; `null` while there is none. */
+/** The result of a shift's latest finished collection; `null` if there is none. */
 export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Promise<Collection | null> {
   const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shiftId).order("desc").take(2);
   for (const { observationId } of latest) {
@@ -76,13 +76,13 @@ export async function lastCollectionOf(ctx: QueryCtx, shiftId: Id<"shifts">): Pr
   return null;
 }
 
-/** Questions that differ in case and spacing alone are one. */
+/** Questions that differ only in case and spacing are the same. */
 const questionHash = (question: string) => sha256Hex(question.toLowerCase().replace(/\s+/g, " "));
 
-/** What an on-demand result is about: a focus ("" for the whole market), and the question that it answers, if any. */
+/** The subject of an on-demand result: a focus ("" for the whole market), and the question that it answers, if any. */
 export type Subject = { focus: string; question?: string };
 
-/** The result's place among the stored ones. */
+/** The key of a stored result. */
 export function placeOf({ focus, question }: Subject) {
   return question === undefined ? { focus } : { focus, questionHash: questionHash(question) };
 }
@@ -96,7 +96,7 @@ export async function resultOn(ctx: QueryCtx, subject: Subject): Promise<Doc<"re
     .unique();
 }
 
-/** What chat tells the model about a user's research: the running shift and the last reports, in a few lines. */
+/** A user's research, for chat's prompt: the running shift and the last reports, in a few lines. */
 export async function describeResearch(ctx: QueryCtx, userId: string): Promise<string | null> {
   const [newest] = await activeShiftsOf(ctx, userId);
   const reports = await latestReportsOf(ctx, userId);
@@ -117,7 +117,7 @@ function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">)
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
 }
 
-/** What became of a report's card, as answers tell it. */
+/** The delivery of a report's card, for answers. */
 export async function deliveryOf(
   ctx: Pick<QueryCtx, "db">,
   { _id, jobId, messengerSent, messengerError }: Doc<"reports">,

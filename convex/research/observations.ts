@@ -26,7 +26,7 @@ import { FAILURE_STANDS_MS } from "./freshness";
 import { wholeOf, withSettled } from "./sayings";
 import { vSettled, vSources, vSourcesKept, type SourcesKept } from "./shapes";
 
-/** An observation this young serves whoever asks about the same focus. */
+/** How long an observation is shared by requests for the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;
 const ATTEMPTS = 2;
 
@@ -36,7 +36,7 @@ const NOTHING: SourcesKept = {
   onchain: { state: "pending" },
   facts: { state: "pending" },
 };
-/** Asked all at once. */
+/** All are asked at the same time. */
 export const SOURCES = [
   "facts",
   "market",
@@ -44,7 +44,7 @@ export const SOURCES = [
   "onchain",
 ] as const satisfies readonly (keyof SourcesKept)[];
 
-/** An observation, and the job of whoever asked for it and is to collect it, where nobody does so yet. */
+/** An observation, and the job to collect it, if the caller has to. */
 export const vShared = v.object({
   observationId: v.id("observations"),
   collects: v.union(vJob, v.null()),
@@ -52,9 +52,9 @@ export const vShared = v.object({
 type Shared = Infer<typeof vShared>;
 
 /**
- * The observation of a focus that serves a shift now: a young one, the one being collected, or a new one, which then waits
- * for its place. A new one takes over the young one's readings: the sources that failed in it are asked again.
- * @param pay Says who pays for a new one; one that is shared costs nothing more.
+ * The observation of a focus that serves a shift now: a recent one, the one being collected, or a new one, which then
+ * waits for its place. A new one takes over the readings of the recent one; only failed sources are asked again.
+ * @param pay Returns who pays for a new one; a shared one costs nothing more.
  */
 export async function shareObservation(
   ctx: MutationCtx,
@@ -71,7 +71,7 @@ export async function shareObservation(
 }
 
 /**
- * The observation of a focus for work that has its place already and collects by itself what nobody collects.
+ * The observation of a focus for work that already has a place and collects it itself if nobody else does.
  * @param by That work's attempt.
  */
 export async function claimObservation(
@@ -126,7 +126,7 @@ function serves(observation: Doc<"observations">, now: number, wanted: "soon" | 
   return wanted === "soon" && anyOk(sources) && age <= FAILURE_STANDS_MS;
 }
 
-/** What an attempt has to collect; `null` when it was overtaken or all is settled. */
+/** The sources that an attempt has to collect; `null` if it was overtaken or all have settled. */
 export const task = internalQuery({
   args: { observationId: v.id("observations"), job: vJob },
   returns: v.union(v.object({ focus: v.string(), payer: vPayer, sources: vSourcesKept }), v.null()),
@@ -137,7 +137,7 @@ export const task = internalQuery({
   },
 });
 
-/** Keeps what sources have said; the last one ends the collection. */
+/** Stores the sources' answers; the last one ends the collection. */
 export const settle = change(
   { observationId: v.id("observations"), job: vJob, settled: v.array(vSettled), noted: vNoted },
   async (ctx, { observationId, job, settled, noted }) => {
@@ -150,7 +150,7 @@ export const settle = change(
   },
 );
 
-/** A collection was cut off. Once too often: its silent sources count as failed. */
+/** A collection was lost. After the last attempt, its silent sources count as failed. */
 export const failed = change(
   { observationId: v.id("observations"), ...vFailure },
   async (ctx, { observationId, isLast }) => {
@@ -160,7 +160,7 @@ export const failed = change(
   },
 );
 
-/** The sources of an observation as they stand, and for each that has no reading the last one stored before it. */
+/** The current sources of an observation; for each without a reading, the last stored one before it. */
 export const readings = internalQuery({
   args: { observationId: v.id("observations") },
   returns: v.object({ current: vSources, earlier: v.array(vSources) }),
@@ -179,7 +179,7 @@ export const readings = internalQuery({
   },
 });
 
-/** Whether all sources of an observation have answered or failed. A cheap look for whoever waits. */
+/** Whether all sources of an observation have answered or failed. A cheap read for waiting callers. */
 export const progress = internalQuery({
   args: { observationId: v.id("observations") },
   returns: v.object({ settled: v.boolean(), anyOk: v.boolean() }),

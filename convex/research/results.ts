@@ -33,8 +33,8 @@ export const current = internalQuery({
 });
 
 /**
- * Starts the research of a focus, or of a question on it, or joins the one under way.
- * @throws AppError `rate_limited`, also when too much is being asked for or the day's budget is used up.
+ * Starts research on a focus, or on a question about it, or joins the running one.
+ * @throws AppError `rate_limited`, also if too many requests wait or the day's budget is used up.
  */
 export const begin = internalMutation({
   args: { ...vSubject, caller: vCaller },
@@ -43,7 +43,7 @@ export const begin = internalMutation({
     beginInLane(ctx, { key: refreshKey(subject), caller }, internal.research.desk.writeResult, subject),
 });
 
-/** Begins the work once it has its place; `null` when nobody wants it any more. */
+/** Begins the work once it has its place; `null` if nobody wants it any more. */
 export const take = internalMutation({
   args: { ...vSubject, ...vTurn, job: vJob },
   returns: v.union(vShared, v.null()),

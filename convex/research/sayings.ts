@@ -3,7 +3,7 @@ import type { MutationCtx, QueryCtx } from "../_generated/server";
 import type { Readings, Settled, Sources, SourcesKept } from "./shapes";
 import { moversIn, persistentTokens } from "./writing/readings";
 
-/** What sources said, in rows of its own: whoever asks how far an observation is does not read it. */
+/** The sources' answers, in rows of their own: checking an observation's progress does not read them. */
 
 type Ctx = Pick<QueryCtx, "db">;
 type Row = Doc<"sourceReadings">;
@@ -14,10 +14,10 @@ type Kept<Output> =
   | (Said & { readingId: Id<"sourceReadings"> });
 type Whole<Output> = Exclude<Kept<Output>, { readingId: unknown }>;
 
-/** So many readings of the models does a report get. */
+/** How many of the models' readings a report gets. */
 const LAST_CYCLES = 2;
 
-/** The sources of an observation with one more settled. A source that has settled keeps its first outcome. */
+/** The sources of an observation after one more has settled. A settled source keeps its first outcome. */
 export async function withSettled(
   { db }: Pick<MutationCtx, "db">,
   sources: SourcesKept,
@@ -33,7 +33,7 @@ export async function withSettled(
   return { ...sources, [source]: { ...said, readingId, ...ranks } };
 }
 
-/** The sources of an observation with all that they said. */
+/** The sources of an observation with their answers. */
 export async function wholeOf(
   ctx: Ctx,
   { market, sentiment, onchain, facts }: SourcesKept,
@@ -46,7 +46,7 @@ export async function wholeOf(
   };
 }
 
-/** What observations say together, oldest first; a source that failed simply contributes nothing. */
+/** The combined readings of observations, oldest first; a failed source contributes nothing. */
 export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[]): Promise<Readings> {
   const last = async <Output>(
     kept: readonly Kept<Output>[],
@@ -95,7 +95,7 @@ async function filled<Output>(
   const { readingId, at, model, tokensUsed } = kept;
   const row = await db.get("sourceReadings", readingId);
   const output = row === null ? undefined : pick(row);
-  if (output === undefined) return { state: "failed", at, error: "What it said is gone" };
+  if (output === undefined) return { state: "failed", at, error: "Its answer is gone" };
   return { state: "ok", at, model, tokensUsed, output };
 }
 

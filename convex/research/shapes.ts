@@ -4,7 +4,7 @@ import { vMissing } from "../evidence/tables";
 import { vCoin, vMarketSource, vRowSource } from "../market/stored";
 import { vChange, vCheckedCounts, vOnchainOutput, vReportText, vSentiment } from "./stored";
 
-/** What reports and observations hold, as the tables keep it. */
+/** The stored form of reports and observations. */
 
 export const vResult = v.object({
   ...vReportText.fields,
@@ -34,23 +34,23 @@ export const vMarketOutput = v.object({
       symbol: v.string(),
       price: v.number(),
       change24h: v.number(),
-      /** Who tells them. */
+      /** The source of the moves. */
       source: vRowSource,
     }),
   ),
   keyPrices: v.string(),
   focus: v.union(v.string(), v.null()),
-  /** The price sources the figures were held against. */
+  /** The price sources that the figures were checked against. */
   sources: v.array(vMarketSource),
-  /** The gateway's answer as it came. */
+  /** The gateway's raw answer. */
   marketDataRaw: v.string(),
 });
 
 export const vSentimentOutput = v.object({
   ...vSentiment.fields,
-  /** The answer came without a live search: it says nothing about the present. */
+  /** Whether the answer came without a live search: then it says nothing about the present. */
   degraded: v.boolean(),
-  /** Addresses of the posts it cites. */
+  /** Addresses of the cited posts. */
   citations: v.array(v.string()),
 });
 
@@ -65,11 +65,11 @@ export const vSources = v.object({
   market: v.union(vPending, vFailed, vGood(vMarketOutput)),
   sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
   onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
-  /** Whether the collectors of facts have done their round. */
+  /** Whether the fact collectors have finished their round. */
   facts: v.union(vPending, vFailed, vCollected),
 });
 
-/** A good outcome as an observation has it: what was said stands in a row of `sourceReadings`. */
+/** A successful outcome in an observation; the answer itself is a row of `sourceReadings`. */
 const vSaid = v.object({
   state: v.literal("ok"),
   at: v.number(),
@@ -77,10 +77,10 @@ const vSaid = v.object({
   tokensUsed: v.number(),
   readingId: v.id("sourceReadings"),
 });
-/** How often a coin is among the trending ones is asked of all observations of a shift. */
+/** Stored here because persistence is counted over all observations of a shift. */
 const vRank = v.object({ symbol: v.string(), rank: v.number() });
 
-/** The sources as an observation has them; one of an earlier version has what they said, too. */
+/** The sources in an observation; rows of earlier versions also contain the answers. */
 export const vSourcesKept = v.object({
   market: v.union(vPending, vFailed, vGood(vMarketOutput), vSaid.extend({ ranks: v.array(vRank) })),
   sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput), vSaid),
@@ -97,7 +97,7 @@ export const vSettled = v.union(
 );
 
 const vSourceState = v.object({
-  /** `live`: asked for this result; `earlier`: the last stored observation; `missing`: none to be had. */
+  /** `live`: asked for this result; `earlier`: the last stored observation; `missing`: not available. */
   state: v.union(v.literal("live"), v.literal("earlier"), v.literal("missing")),
   asOf: v.union(v.number(), v.null()),
 });
@@ -110,7 +110,7 @@ export const vSourceStates = v.object({
 
 export type Result = Infer<typeof vResult>;
 export type ReportKind = Infer<typeof vReportKind>;
-/** What the sources of all observations of a shift say together. */
+/** The combined readings of a shift's observations. */
 export const vReadings = v.object({
   /** Symbols seen in the most collections, most persistent first. */
   persistent: v.array(v.object({ symbol: v.string(), cycles: v.number(), latestRank: v.number() })),
@@ -121,7 +121,7 @@ export const vReadings = v.object({
   sentiment: v.array(v.object({ at: v.number(), output: vSentimentOutput })),
   onchain: v.array(v.object({ at: v.number(), output: vOnchainOutput })),
   cycles: v.number(),
-  /** Of the latest one. */
+  /** Of the latest observation. */
   facts: v.union(vSources.fields.facts, v.null()),
 });
 

@@ -31,12 +31,12 @@ import { giveBackRest } from "./reports/stages";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
-/** A collection that is due this soon is not left to the next check. */
+/** A collection that is due this soon is done now, not at the next check. */
 const SOON_MS = MINUTE;
 
 /**
  * Starts a shift: the job, its first data point and the start notice in one transaction.
- * @throws AppError `conflict` when the idempotency key was used for another request; `rate_limited` when the user already
+ * @throws AppError `conflict` if the idempotency key was used for another request; `rate_limited` if the user already
  * runs 10, or the day's budget is used up.
  */
 export const start = internalMutation({
@@ -49,7 +49,7 @@ export const start = internalMutation({
     byId: v.optional(v.boolean()),
     /** Whose part of the day's budget pays for it. */
     paidBy: vPayer,
-    /** Its first card goes to the chat that asked, which may stop it with a tap. */
+    /** Whether its first card has a button that stops it, for the chat that started it. */
     stoppable: v.optional(v.boolean()),
   },
   returns: v.object({ jobId: v.id("shifts"), startedAt: v.number(), stopsAt: v.number() }),
@@ -103,7 +103,7 @@ export const start = internalMutation({
   },
 });
 
-/** @throws AppError `rate_limited` when ten shifts are active already. */
+/** @throws AppError `rate_limited` if too many shifts are active. */
 function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: number, how = ""): void {
   if (active.length < most) return;
   const freeAt = Math.min(...active.map(({ stopsAt }) => stopsAt));
@@ -115,7 +115,7 @@ function refuseBeyond(most: number, active: readonly Doc<"shifts">[], now: numbe
   });
 }
 
-/** Stops the user's active shifts, or one of them. What is under way for them is dropped, and nothing more is sent. */
+/** Stops the user's active shifts, or one of them. Their work in progress is dropped, and nothing more is sent. */
 export const stop = internalMutation({
   args: { userId: v.string(), jobId: v.optional(v.id("shifts")) },
   returns: v.number(),
@@ -139,13 +139,13 @@ export const stop = internalMutation({
   },
 });
 
-/** How long a stop may be taken back. */
+/** How long a stop can be undone. */
 const UNDO_MS = 10 * MINUTE;
 
 /**
- * Takes back the stop of a shift, which continues to the end it had. What was dropped of it stays so.
- * @returns Whether it goes on: one that has ended otherwise, or was stopped longer ago, does not.
- * @throws AppError `rate_limited` where as many are active by now as may be.
+ * Undoes the stop of a shift, which continues to its original end. Dropped work stays dropped.
+ * @returns Whether it continues: not if it has ended otherwise, or was stopped too long ago.
+ * @throws AppError `rate_limited` if too many shifts are active by now.
  */
 export const resume = internalMutation({
   args: { userId: v.string(), jobId: v.id("shifts") },
@@ -165,9 +165,9 @@ export const resume = internalMutation({
 });
 
 /**
- * The collection check: a data point for every shift that is due, from one observation per focus. What is due within the
- * minute is collected then: checks come a moment earlier or later than the interval, and a shift that one of them has
- * just missed would wait for the next.
+ * The collection check: adds a data point to every shift that is due, from one observation per focus. Collections that
+ * are due within a minute are done now: checks come slightly earlier or later than the interval, and a shift that
+ * narrowly missed one would wait for the next.
  */
 export const collectDue = cron("collect data for research shifts", async (ctx) => {
   const now = Date.now();
@@ -179,7 +179,7 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
     .take(BATCH);
   for (const shift of shifts) {
     if (shift.nextCollectionAt > now) continue;
-    // After a shift's end only its final report makes one.
+    // After a shift's end, only its final report adds one.
     if (now < shift.stopsAt) await addDataPoint(ctx, shift, now);
     else await ctx.db.patch("shifts", shift._id, { nextCollectionAt: NEVER });
   }
@@ -190,7 +190,7 @@ export const collectDue = cron("collect data for research shifts", async (ctx) =
   }
 });
 
-/** A user's active shifts, the newest one in full, their latest reports, and how delivery goes. */
+/** A user's active shifts, the newest one in full, their latest reports, and the state of delivery. */
 export const status = internalQuery({
   args: { userId: v.string() },
   returns: vShiftStatus,
@@ -242,7 +242,7 @@ function shownEnd(shift: Doc<"shifts">) {
   };
 }
 
-/** The data point of a collection still in flight goes: its late result is not the stopped shift's. */
+/** Deletes the data point of a running collection: its late result does not belong to the stopped shift. */
 async function dropUnfinishedDataPoint(ctx: MutationCtx, shift: Doc<"shifts">): Promise<void> {
   const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();
   if (latest === null) return;

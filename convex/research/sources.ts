@@ -17,12 +17,15 @@ import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } 
 import type { MarketOutput, Settled, Sources } from "./shapes";
 import { wantedFor } from "./writing/collections";
 
-/** The sources of the research desk: the collectors of facts, and three models. Each answers with its reading or with why it has none; none throws. */
+/**
+ * The sources of the research desk: the fact collectors, and three models. Each returns its reading or why it has none;
+ * none throws.
+ */
 
 const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
-/** What is asked for whom; with `facts`, collections of them are under way in the same action. */
+/** What is asked, and for whom; with `facts`, the same action is already collecting facts. */
 type Asked = { focus: string; payer: Payer; facts: Promise<Gathered> | null };
 
 export function collectSource(
@@ -57,7 +60,7 @@ async function collectFacts(focus: string, facts: Promise<Gathered> | null): Pro
   return { missing };
 }
 
-/** The market's lists, where this action is collecting all of them; `null` where it is not, or one fails. */
+/** The market's lists, if this action is collecting all of them; `null` if it is not, or one fails. */
 async function ownLists(facts: Promise<Gathered>): Promise<Fact[] | null> {
   const { own } = await facts;
   const lists = LISTS.flatMap((list) => own.get(keyOf(list))?.facts ?? []);

@@ -6,7 +6,7 @@ import { userId } from "../lib/http/input";
 import { MINUTE } from "../lib/time";
 import { activeJob, shiftStatus } from "./views";
 
-/** How a user's shifts are doing. */
+/** The state of a user's shifts. */
 
 export const researchStatus: MountedEndpoint = endpoint({
   methods: ["GET"],
@@ -14,7 +14,7 @@ export const researchStatus: MountedEndpoint = endpoint({
   summary:
     "The user's active shifts, the newest one in full, the one that ended last, and their latest three reports.",
   description:
-    "`activeJob` is null once the shift is over: `lastJob` tells how it ended. Where a shift's sources fail, `lastCollection` says which and why; where its cards do not arrive, `deliveryProblem` does.",
+    "`activeJob` is null once the shift is over: `lastJob` says how it ended. `lastCollection` says which of a shift's sources failed, and why; `deliveryProblem` says why its cards do not arrive.",
   access: "shown",
   example: {
     input: { userId: EXAMPLE_USER },

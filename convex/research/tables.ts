@@ -7,11 +7,11 @@ import type { DatabaseWriter } from "../_generated/server";
 import { vMarketOutput, vResult, vReportKind, vSentimentOutput, vSourcesKept, vSourceStates } from "./shapes";
 import { vOnchainOutput } from "./stored";
 
-/** What the messenger made of a report's card. */
+/** The outcome of a report's card in the messenger. */
 const vDelivery = v.object({
   reportId: v.id("reports"),
   sent: v.boolean(),
-  /** Why it did not take it. */
+  /** Why the messenger refused it. */
   error: v.optional(v.string()),
 });
 
@@ -24,24 +24,24 @@ export const researchTables = {
   shifts: defineTable({
     userId: v.string(),
     token: v.optional(v.string()),
-    /** The token, or "" for the whole market: what observations are shared by. */
+    /** The token, or "" for the whole market; observations are shared by it. */
     focus: v.string(),
     messengerChatId: v.optional(v.string()),
-    /** Its cards go by this bot: the chat is not the owner's own, and was named by `userId` alone. */
+    /** The bot for its cards: the chat is not the owner's own, and was named by `userId` alone. */
     bot: v.optional(v.literal("default")),
-    /** It was started by `userId` alone, of an id that has an owner. */
+    /** Whether it was started by `userId` alone although the id has an owner. */
     byId: v.optional(v.boolean()),
     idempotencyKey: v.optional(v.string()),
     startedAt: v.number(),
     stopsAt: v.number(),
     status: v.union(v.literal("active"), v.literal("completed"), v.literal("stopped")),
     endedAt: v.optional(v.number()),
-    /** When the next data point is due; `NEVER` when none is. */
+    /** When the next data point is due; `NEVER` if none is. */
     nextCollectionAt: v.number(),
     collectionsCount: v.number(),
-    /** Stands for the exact sequence of observations so far: shifts that saw the same share a synthesis. */
+    /** Identifies the exact sequence of observations so far: shifts with the same sequence share a synthesis. */
     evidence: v.string(),
-    /** The report that is due next, and when to look after it. */
+    /** The next report, and when to check for it. */
     nextReport: vReportKind,
     nextReportAt: v.number(),
     /** The synthesis that the due report waits for. */
@@ -49,13 +49,13 @@ export const researchTables = {
     interimReportsCount: v.number(),
     finalReportSent: v.boolean(),
     error: v.optional(v.string()),
-    /** What became of its reports' cards: a report is long, and is not written again for that. */
+    /** The outcomes of its reports' cards: a report is long, and is not rewritten for this. */
     deliveries: v.optional(v.array(vDelivery)),
-    /** Whether its user was signed in, whose work then waits apart from strangers'. */
+    /** Whether its user was signed in; their work waits apart from strangers'. */
     signedIn: v.optional(v.boolean()),
-    /** Whose part of the day's budget its stages are taken from. Absent on those that were paid for whole. */
+    /** Whose part of the day's budget its stages are taken from. Absent on shifts that were paid for as a whole. */
     paidBy: v.optional(vPayer),
-    /** What is left of what was paid for its present stage. */
+    /** The rest of the prepayment for its current stage. */
     prepaid: v.optional(vPrepaid),
   })
     .index("by_status_and_nextCollectionAt", ["status", "nextCollectionAt"])
@@ -135,7 +135,7 @@ export const researchTables = {
     type: v.union(v.literal("interim"), v.literal("final")),
     generatedAt: v.number(),
     result: vResult,
-    /** On rows of earlier versions; the shift tells it of the others. */
+    /** On rows of earlier versions; for the others the shift has it. */
     messengerSent: v.optional(v.boolean()),
     messengerError: v.optional(v.string()),
     /** "" for a shift over the whole market. */
@@ -165,7 +165,7 @@ export const researchTables = {
     .index("by_generatedAt", ["generatedAt"]),
 };
 
-/** Deletes a shift that has ended, and what it left: one report of each kind at most. */
+/** Deletes an ended shift with its data: at most one report of each kind. */
 async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): Promise<void> {
   const reports = await db
     .query("reports")
@@ -178,10 +178,10 @@ async function eraseShift(db: DatabaseWriter, { _id: shiftId }: Doc<"shifts">): 
   await db.delete("shifts", shiftId);
 }
 
-/** What of a report is how it came about. */
+/** Fields of a report about its origin. */
 const INWARD = ["messengerError", "synthesisId", "runId"] as const;
 
-/** A report as its readers see it. */
+/** A report as readers see it. */
 export const vReport = researchTables.reports.validator
   .omit(...INWARD)
   .extend({ _id: v.id("reports"), messengerSent: v.boolean() });
@@ -194,11 +194,11 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
   shifts: {
     keep: {
       days: 180,
-      why: "strangers could fill the disk with what nobody has asked for since; a signed-in user's are their history",
+      why: "strangers could fill the disk with shifts that nobody has asked for since; a signed-in user's are their history",
       aged: (rows, before) =>
         rows.withIndex("by_signedIn", (q) => q.eq("signedIn", false).lt("_creationTime", before)),
       ended: ({ status }) => status !== "active",
-      // The user may have signed in since, or brought money.
+      // The user may have signed in since, or received money.
       stranger: ({ userId }) => userId,
       erase: eraseShift,
     },
@@ -206,7 +206,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
       rows: ofUser("by_userId_and_status"),
       section: "shifts",
       inUse: "any",
-      // It stays without its user: its data points may be the evidence of other users' reports, and say nothing of whose
+      // It stays without its user: its data points may be the evidence of other users' reports, and do not show whose
       // it was.
       onDeletion: {
         whenFinal: true,
@@ -251,7 +251,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
   },
   observations: {
     keep: {
-      // A data point may refer to an observation that is a little older than itself.
+      // A data point may refer to an observation that is slightly older than itself.
       days: 31,
       why: "no data point refers to it any more",
       aged: made,
@@ -266,7 +266,7 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     final: { field: "state", states: ["settled"] },
     openWhen: { observations: waiting("by_state", "state", ["collecting"], "requestedAt") },
   },
-  // An observation may have taken it over from one a little older.
+  // An observation may have taken it over from a slightly older one.
   sourceReadings: { keep: { days: 32, why: "no observation refers to it any more", aged: made } },
   syntheses: {
     keep: {
@@ -284,6 +284,10 @@ export const researchRecords: RecordsOf<typeof researchTables> = {
     final: { field: "state", states: ["done", "failed"] },
   },
   researchResults: {
-    keep: { days: 7, why: "a cache of 15 minutes, which stands in for slowness", aged: older("generatedAt") },
+    keep: {
+      days: 7,
+      why: "a cache of 15 minutes, used longer when research is slow",
+      aged: older("generatedAt"),
+    },
   },
 };

@@ -5,7 +5,7 @@ import { EXAMPLE_TIME } from "../lib/http/examples";
 import { iso } from "../lib/time";
 import type { Result, SourceStates } from "./shapes";
 
-/** What callers see of a ResearchResult. */
+/** A ResearchResult as callers see it. */
 
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
 
@@ -33,7 +33,7 @@ export const resultFields = {
   changes: z
     .array(change.extend({ fromAt: z.iso.datetime(), toAt: z.iso.datetime() }))
     .describe("Computed from the facts of both times"),
-  checked: checkedCounts.describe("What the check of the figures came to"),
+  checked: checkedCounts.describe("The outcome of the check of the figures"),
   missing: z
     .array(z.object({ collector: z.string(), subject: z.string(), reason: z.string() }))
     .describe("What could not be collected, and why"),
@@ -91,13 +91,13 @@ export const resultExample = {
 const reading = z.object({
   state: z
     .enum(["live", "earlier", "missing"])
-    .describe("Asked for this result, an earlier reading, or not to be had"),
+    .describe("Asked for this result, an earlier reading, or not available"),
   asOf: z.iso.datetime().nullable().describe("When the reading was made"),
 });
 
 export const readingsShape = z
   .object({ market: reading, sentiment: reading, onchain: reading })
-  .describe("How old the models' readings are that the result was written from, beside the facts");
+  .describe("The age of the models' readings that the result was written from, in addition to the facts");
 
 export const readingsExample = {
   market: { state: "live" as const, asOf: EXAMPLE_TIME },
@@ -136,19 +136,19 @@ export const activeJob = shift.extend({
 
 /** The newest shift that has ended. */
 const lastJob = shift.extend({
-  status: z.enum(["completed", "stopped"]).describe("Whether it ran its eight hours, or was stopped"),
+  status: z.enum(["completed", "stopped"]).describe("Whether it ran for its eight hours, or was stopped"),
   endedAt: z.iso.datetime(),
   interimReportsCount: z.int().describe("0 to 2"),
   finalReportSent: z.boolean().describe("Whether its final report was made"),
   collectionsCount: z.int().describe("Collections begun"),
-  error: z.string().nullable().describe("Why there is no final report, where it failed"),
+  error: z.string().nullable().describe("Why there is no final report, if it failed"),
 });
 const undelivered = z
   .string()
   .optional()
   .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
 
-/** How a user's shifts are doing. */
+/** The state of a user's shifts. */
 export const shiftStatus = z.object({
   activeJob: activeJob.nullable(),
   lastJob: lastJob.nullable().describe("The shift that ended last, and how; null before the first has ended"),

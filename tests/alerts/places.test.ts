@@ -129,7 +129,7 @@ describe("webhooks", () => {
     const waiting = rows.filter(({ state }) => state !== "failed");
     expect([rows.length, waiting.length]).toEqual([60, 50]);
     expect(waiting.map(({ _id }) => _id)).toEqual(rows.slice(10).map(({ _id }) => _id));
-    expect(rows[0]?.outcome).toBe("It gave way to newer ones: 50 may wait for a webhook");
+    expect(rows[0]?.outcome).toBe("It was dropped for newer ones: at most 50 may wait for a webhook");
     await pass(app, 3 * DAY + 2 * HOUR, 30 * MINUTE);
     const ended = await app.rows("webhookPosts");
     expect(new Set(ended.map(({ state }) => state))).toEqual(new Set(["failed"]));

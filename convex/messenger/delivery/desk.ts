@@ -13,7 +13,7 @@ import type { Try } from "./outbox";
 import { routeOf } from "./routes";
 import type { Picture } from "../tables";
 
-/** Delivers one card as far as the messenger lets it: claims it, sends part after part, marks each. */
+/** Delivers one card: claims it, sends part after part, and stores the outcome of each. */
 export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work) => {
   let next = await ctx.runMutation(internal.messenger.delivery.outbox.claim, work);
   while (next !== null) {
@@ -26,7 +26,7 @@ export const deliver = worker({ messageId: v.id("messages") }, async (ctx, work)
   }
 });
 
-/** Sends the next part, where there is a way and nothing speaks against it. */
+/** Sends the next part, if there is a route and nothing forbids it. */
 async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   const { keyboard, edits, plain, picture } = next;
   const route = await routeOf(next);
@@ -39,7 +39,7 @@ async function stepOf(ctx: ActionCtx, next: Try): Promise<Step> {
   return png === null ? { kind: "undrawn" } : sendPhoto(route.botToken, { ...to, png, caption: text, edits });
 }
 
-/** The picture; `null` when there is nothing to draw, or drawing failed. */
+/** The picture; `null` if there is nothing to draw, or drawing failed. */
 async function drawn(ctx: ActionCtx, { handle, subject }: Picture): Promise<ArrayBuffer | null> {
   const drawing = handle as FunctionHandle<"action", { subject: string }, ArrayBuffer | null>;
   try {

@@ -26,27 +26,27 @@ const vTry = v.object({
   /** The next part, and how many have arrived before it. */
   part: v.string(),
   plain: v.boolean(),
-  /** What draws the picture that the part is the caption of. */
+  /** The function that draws the picture whose caption the part is. */
   picture: v.union(vPicture, v.null()),
   keyboard: vKeyboard,
-  /** The messenger's id of the message that the part takes the place of. */
+  /** The messenger's id of the message that the part replaces. */
   edits: v.union(vPlace, v.null()),
-  /** Its last sending has an unknown outcome: probe before sending it again. */
+  /** Whether its last sending has an unknown outcome: then probe before sending it again. */
   doubtful: v.boolean(),
   sealedBotToken: v.union(v.string(), v.null()),
   chatId: v.union(v.string(), v.null()),
 });
 export type Try = Infer<typeof vTry>;
 type Row = Doc<"messages">;
-/** A card's row as it is, or as a change has just left it. */
+/** A card's row, stored or just changed. */
 type Card = Omit<Row, "picture" | "replaces"> & {
   [Field in "picture" | "replaces"]?: Row[Field] | undefined;
 };
 
-/** Cards that are adopted in one transaction. */
+/** How many cards are adopted in one transaction. */
 const ADOPTED = 100;
 
-/** Takes the card for one try; `null` when it is settled, or waits longer. */
+/** Takes the card for one attempt; `null` if it is settled, or waits longer. */
 export const claim = internalMutation({
   args: { messageId: v.id("messages"), job: vJob },
   returns: v.union(vTry, v.null()),
@@ -61,7 +61,7 @@ export const claim = internalMutation({
   },
 });
 
-/** Whether the card that a card is to take the place of is still on its way; then it is tried after that one. */
+/** Whether the card that a card replaces is still being sent; then it is tried after that one. */
 async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): Promise<boolean> {
   const now = Date.now();
   if (row.state !== "queued" || row.replaces === undefined) return false;
@@ -72,7 +72,7 @@ async function waitsForPlace(ctx: MutationCtx, row: Doc<"messages">, job: Job): 
   return rest(ctx, job, dueAt - now);
 }
 
-/** What a card takes the place of; `null` for a message of its own. */
+/** The message that a card replaces; `null` for a message of its own. */
 async function placeOf(
   ctx: MutationCtx,
   { replaces, partsSent }: Card,
@@ -85,7 +85,7 @@ async function placeOf(
     : { messageId: card.sentId, isPicture: card.picture !== undefined };
 }
 
-/** Marks what became of the part under way; returns the next one to send, if any. A word from an earlier try is ignored. */
+/** Stores the outcome of the current part; returns the next one to send, if any. The result of an earlier attempt is ignored. */
 export const mark = internalMutation({
   args: { messageId: v.id("messages"), job: vJob, step: vStep, noted: vNoted },
   returns: v.union(vTry, v.null()),
@@ -103,8 +103,8 @@ export const mark = internalMutation({
 });
 
 /**
- * Has the cards delivered that an earlier version left waiting. For the operator, behind an upgrade.
- * @returns How many of the first hundred; those after them follow by themselves.
+ * Starts the delivery of cards that an earlier version left waiting. For the operator, after an upgrade.
+ * @returns How many of the first hundred; the others follow by themselves.
  */
 export const adopt = internalMutation({
   args: { cursor: v.optional(v.string()) },
@@ -144,7 +144,7 @@ async function apply(ctx: MutationCtx, row: Card, job: Job, change: Change): Pro
   }
 }
 
-/** A group that became a supergroup has a new id: the user's setting follows. */
+/** A group that became a supergroup has a new id: the user's setting follows it. */
 async function followMigration(ctx: MutationCtx, row: Doc<"messages">, chatId: string): Promise<void> {
   const config = await configOf(ctx, row.userId);
   if (config?.chatId === undefined || row.chatId !== undefined) return;
@@ -168,11 +168,11 @@ async function nextTry(ctx: MutationCtx, row: Card, job: Job): Promise<Try | nul
     });
     return null;
   }
-  // An answer goes to the chat that asked, and a user's own bot speaks for that user alone.
+  // An answer goes to the chat that asked, and a user's own bot is only for that user.
   const isOwn = row.kind === ANSWER || !isByDefault;
   const hadSay = await formerAccount(ctx, row.userId, Date.now());
   const isNamed = chatId !== null && chatId !== linked && chatId !== hadSay && !isOwn;
-  // Nobody's cards are the service's own: all others in its chat are of users who have none.
+  // Cards of nobody are the service's own; all others in its chat belong to users without a chat.
   const isLodger = chatId === null && row.userId !== NOBODY && !isOwn;
   const holders = row.holders ?? config?.setBy ?? holdersOf({ userId: row.userId, address: null });
   if ((isNamed || isLodger) && isFirstTry(row) && !(await namedChatHasLeft(ctx, chatId ?? "", holders))) {
@@ -206,8 +206,8 @@ async function partsOf(ctx: MutationCtx, { text, parts = [] }: Card): Promise<re
 }
 
 /**
- * Whether a chat is an account's that is confirmed as another user's: by the bot that brings that user's own notices and
- * buttons, nobody else writes there. The service's own cards and answers are nobody's.
+ * Whether a chat belongs to an account that is confirmed as another user's: the bot brings that user's own notices and
+ * buttons there, so nobody else may write. The service's own cards and answers belong to nobody.
  */
 async function isAnothers(ctx: MutationCtx, { userId }: Card, chatId: string | null): Promise<boolean> {
   if (userId === NOBODY || chatId === null) return false;
@@ -231,7 +231,7 @@ async function settle(ctx: MutationCtx, row: Card): Promise<void> {
   try {
     await ctx.runMutation(handle, { subject: row.subject, sent, ...error });
   } catch (failure) {
-    // Whoever is told cannot undo that the messenger has it: a mark that is rolled back is sent again.
+    // A failure of the caller's function must not undo this: a part whose outcome is rolled back would be sent again.
     log.error("messenger.untold", { messageId: row._id, kind: row.kind, error: messageOf(failure) });
   }
 }

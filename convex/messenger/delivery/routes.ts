@@ -3,7 +3,7 @@ import { messageOf } from "../../lib/errors";
 import { open } from "../../lib/security/seals";
 import { botTokenSeal } from "../seals";
 
-/** By which bot a card goes, and to which chat. */
+/** The bot and the chat for a card. */
 
 type Route =
   | { kind: "ready"; botToken: string; chatId: string }
@@ -11,7 +11,7 @@ type Route =
 
 const unsent = (reason: string): Route => ({ kind: "closed", state: "skipped", reason });
 
-/** The user's own bot, else the default one; the default chat only ever with the default bot. */
+/** The user's own bot, otherwise the default one; the default chat only with the default bot. */
 export async function routeOf(work: {
   userId: string;
   sealedBotToken: string | null;

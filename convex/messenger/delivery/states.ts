@@ -6,11 +6,12 @@ import { vSendOutcome } from "../../providers/sendOutcome";
 /**
  * The state machine of one card's delivery. Pure.
  *
- * The messenger has no idempotency key, so a part whose outcome is unknown (a time-out, a broken connection, a server
- * error, a try cut off between sending and marking) may be sent once more and never a third time. Waiting costs
- * nothing: the second sending is kept until the messenger answers a harmless probe.
+ * The messenger has no idempotency key, so a part whose outcome is unknown (a timeout, a broken connection, a server
+ * error, an attempt that was cut off before it stored the outcome) may be sent once more but never a third time.
+ * Waiting costs nothing: the second sending waits until the messenger answers a harmless probe.
  *
- * A picture goes with the first part. One that cannot be drawn or that the messenger refuses is left out, and the card is sent as text. So does one whose place in the chat is gone: it comes as a message of its own.
+ * A picture is sent with the first part. If it cannot be drawn or the messenger refuses it, the card is sent as text.
+ * If the message to replace is gone, the card is sent as a message of its own.
  */
 
 type Row = Pick<
@@ -36,29 +37,29 @@ export type Change = Partial<
   replaces?: undefined;
 };
 
-/** What came of a try at the next part. */
+/** The outcome of an attempt at the next part. */
 export const vStep = v.union(
   ...vSendOutcome.members,
-  /** There is nowhere to send it. */
+  /** There is no route. */
   v.object({
     kind: v.literal("closed"),
     state: v.union(v.literal("skipped"), v.literal("failed")),
     reason: v.string(),
   }),
-  /** The messenger did not answer the probe: nothing was sent, so waiting longer is free. */
+  /** The messenger did not answer the probe: nothing was sent, so waiting longer costs nothing. */
   v.object({ kind: v.literal("unreachable") }),
-  /** There is no picture: the card is sent as text, in the same try. */
+  /** There is no picture: the card is sent as text, in the same attempt. */
   v.object({ kind: v.literal("undrawn") }),
 );
 export type Step = Infer<typeof vStep>;
 
 const MAX_POSTPONEMENTS = 10;
 
-/** Begins a try at a card; `null` when it is settled. */
+/** Begins an attempt at a card; `null` if it is settled. */
 export function beginTry(row: Row, now: number): Change | null {
   const isCutOff = row.state === "sending";
   if (!isCutOff && row.state !== "queued") return null;
-  // The last try never reported back: what it was sending may have arrived.
+  // The last attempt never reported back: its part may have arrived.
   if (isCutOff && row.doubts >= 1) return { state: "failed", error: "The delivery was interrupted twice" };
   return {
     state: "sending",
@@ -67,7 +68,7 @@ export function beginTry(row: Row, now: number): Change | null {
   };
 }
 
-/** Moves a card on by what became of its next part. */
+/** The card's next state after the outcome of its next part. */
 export function afterStep(row: Row, step: Step, now: number): Change {
   switch (step.kind) {
     case "sent": {
@@ -88,7 +89,7 @@ export function afterStep(row: Row, step: Step, now: number): Change {
       return { plain: true, ...postpone(row, 0, step.reason, now) };
     case "refused":
       if (step.status === 403 || row.partsSent > 0) return { state: "failed", error: step.reason };
-      // The picture, or the place of another message, is what may have been refused.
+      // The messenger may have refused the picture, or the replacement.
       if (row.picture !== undefined) return { ...withoutPicture(row), ...postpone(row, 0, step.reason, now) };
       if (row.replaces !== undefined) {
         return { replaces: undefined, ...postpone(row, 0, step.reason, now) };
@@ -111,13 +112,13 @@ export function goesWithPicture({
   return picture !== undefined && partsSent === 0;
 }
 
-/** The card as text; a caption that it never had is no part of it. */
+/** The card as text; a missing caption is not a part of it. */
 function withoutPicture(row: Row): Change {
   const uncaptioned = row.uncaptioned ?? row.parts?.[0] === "";
   return { picture: undefined, partCount: countOf(row) - (uncaptioned ? 1 : 0) };
 }
 
-/** How many parts a card is sent in. */
+/** The number of parts of a card. */
 export function countOf({ partCount, parts = [] }: Pick<Row, "partCount" | "parts">): number {
   return partCount ?? parts.length;
 }

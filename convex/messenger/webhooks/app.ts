@@ -4,9 +4,9 @@ import { requireUser } from "../../users/model";
 import { webhooksOf } from "./events";
 import { endWebhook, shown, vWebhook } from "./rows";
 
-/** Webhooks as the web application sees and ends them; `messenger/webhooks/desk:add` adds one. Every function is about the signed-in user alone. */
+/** Webhooks in the web application; `messenger/webhooks/desk:add` adds one. Every function concerns only the signed-in user. */
 
-/** Ends a webhook. @throws AppError `not_found` for none of the user's. */
+/** Ends a webhook. @throws AppError `not_found` unless it is the user's. */
 export const end = mutation({
   args: { webhookId: v.string() },
   returns: vWebhook,

@@ -9,12 +9,12 @@ import type { Holder, Result, Try } from "./posts";
 import { secretSeal } from "./rows";
 import { refusalOf } from "./targets";
 
-/** What ends within so long of another is marked together with it. */
+/** Posts that end within this time of one another are stored together. */
 const GATHERED_MS = SECOND / 10;
-/** No post begins later than this: the next action begins a minute behind this one. */
+/** No post begins later than this: the next action begins a minute after this one. */
 const WORKS_FOR_MS = 40 * SECOND;
 
-/** Posts what is due to webhooks. */
+/** Posts everything due to webhooks. */
 export const carry = providerAction({}, async (ctx) => {
   const until = Date.now() + WORKS_FOR_MS;
   const underWay = new Map<Id<"webhookPosts">, { holder: Holder; done: Promise<void> }>();
@@ -41,7 +41,7 @@ export const carry = providerAction({}, async (ctx) => {
 
 async function outcomeOf(one: Try): Promise<PostOutcome> {
   const { userId, url, sealedSigning, messageId: id, body } = one;
-  // What is refused today may have been let in by an earlier version.
+  // An earlier version may have accepted an address that is refused today.
   const refusal = refusalOf(url);
   if (refusal !== null) return { kind: "failed", reason: `The address ${refusal}` };
   try {

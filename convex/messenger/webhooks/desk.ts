@@ -14,17 +14,17 @@ type Wanted = { userId: string; url: string; events?: readonly EventType[] | und
 
 /**
  * Adds a webhook, for actions.
- * @param beforeKeeping Called once the address is one that can be posted to.
- * @returns With the secret, which is told this once.
- * @throws AppError `invalid_request` for an address that nothing is posted to; `conflict` with three already, or the same
- * address; `not_configured` without a key to seal with.
+ * @param beforeKeeping Called once the address is accepted.
+ * @returns The webhook with its secret, which is shown only once.
+ * @throws AppError `invalid_request` for an address that nothing is posted to; `conflict` with three already, or the
+ * same address; `not_configured` without a key to seal with.
  */
 export async function addWebhook(
   ctx: ActionCtx,
   { userId, url: address, events = EVENTS }: Wanted,
   beforeKeeping: () => Promise<void> = () => Promise.resolve(),
 ): Promise<{ webhook: Webhook; secret: string }> {
-  // What reads addresses is loaded only where one is read.
+  // The address parser is loaded only when it is needed.
   const { postable } = await import("./targets");
   const url = postable(address);
   await beforeKeeping();
@@ -50,9 +50,9 @@ export const add = action({
 });
 
 /**
- * Seals every webhook's secret anew that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
- * wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
- * @returns How many were sealed anew, and which do not open: those stay as they are.
+ * Seals every webhook's secret again that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of
+ * the wallets' keys (`wallets/custody/keys:rotate`). Safe to run twice, and to resume after a crash.
+ * @returns How many were sealed again, and which do not open: those stay as they are.
  */
 export const rotate = internalAction({
   args: {},

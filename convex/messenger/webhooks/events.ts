@@ -5,15 +5,12 @@ import { NOBODY } from "../../lib/records/ids";
 import { rowsByBoth } from "../../lib/records/rows";
 import type { EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
 
-/** What webhooks are told of. Plain functions for the transactions that decide it. */
+/** Events for webhooks. Plain functions for the transactions that decide them. */
 
-/**
- * Posts that wait for one webhook: one that has long been silent gets no more than these. Twenty alerts, each for a few
- * hours.
- */
+/** The most posts that wait for one webhook: one that has been silent for long gets no more. Twenty alerts, each for a few hours. */
 export const MOST_WAITING = 50;
 
-/** A user's active webhooks at most. */
+/** The most active webhooks of a user. */
 export const MOST_WEBHOOKS = 3;
 
 /** A user's active webhooks, oldest first. */
@@ -23,7 +20,7 @@ export async function webhooksOf(ctx: QueryCtx, userId: string): Promise<Doc<"we
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** Tells a user's own webhooks; where none asks for it, nothing is written. */
+/** Posts an event to a user's own webhooks; if none asks for it, nothing is written. */
 export async function tellOwner(
   ctx: MutationCtx,
   userId: string,
@@ -36,7 +33,7 @@ export async function tellOwner(
   for (const webhook of hearing) await post(ctx, webhook, eventId);
 }
 
-/** Tells every webhook that asks for it, behind this transaction: there may be any number. */
+/** Posts an event to every webhook that asks for it, after this transaction, because there may be any number. */
 export async function tellEverybody(
   ctx: MutationCtx,
   type: (typeof PUBLIC_EVENTS)[number],
@@ -55,7 +52,7 @@ async function keep(
   return ctx.db.insert("webhookEvents", { userId, type, data: JSON.stringify(data), at: Date.now() });
 }
 
-/** Has an event posted to a webhook, once more where it was before. What is on its way already stays as it is. */
+/** Queues an event for a webhook, or queues it again. One that is being posted stays as it is. */
 export async function post(
   ctx: MutationCtx,
   { _id: webhookId, userId }: Pick<Doc<"webhooks">, "_id" | "userId">,
@@ -73,7 +70,7 @@ export async function post(
   else await ctx.db.patch("webhookPosts", known._id, due);
 }
 
-/** The oldest post gives way: what has just happened is worth more than what happened days ago. */
+/** Drops the oldest posts: recent events matter more than old ones. */
 async function makeRoom(ctx: MutationCtx, webhookId: Id<"webhooks">): Promise<void> {
   const waiting = await ctx.db
     .query("webhookPosts")
@@ -81,11 +78,11 @@ async function makeRoom(ctx: MutationCtx, webhookId: Id<"webhooks">): Promise<vo
     .take(MOST_WAITING);
   const [oldest] = waiting;
   if (oldest === undefined || waiting.length < MOST_WAITING) return;
-  const outcome = `It gave way to newer ones: ${MOST_WAITING} may wait for a webhook`;
+  const outcome = `It was dropped for newer ones: at most ${MOST_WAITING} may wait for a webhook`;
   await ctx.db.patch("webhookPosts", oldest._id, { state: "failed", outcome });
 }
 
-/** The `webhook-id` of an event: the same in every try, and at every webhook. */
+/** The `webhook-id` of an event: the same in every attempt, and at every webhook. */
 export function messageIdOf(eventId: Id<"webhookEvents">): string {
   return `msg_${eventId}`;
 }

@@ -10,21 +10,21 @@ import { iso } from "../../lib/time";
 import { assertMay } from "../../users/access";
 import { EVENTS } from "./tables";
 
-/** Epoch ms, told in ISO 8601. */
+/** Epoch ms, shown in ISO 8601. */
 const moment = z.number().transform(iso).pipe(z.iso.datetime());
 const eventType = z.enum(EVENTS);
 
 const webhookShape = z.object({
   webhookId: z.string(),
   url: z.string(),
-  events: z.array(eventType).describe("What is posted to it"),
+  events: z.array(eventType).describe("The events that are posted to it"),
   state: z.enum(["active", "ended"]),
   createdAt: moment,
   problem: z.string().nullable().describe("Why it ended, or how the last post failed"),
 });
 
 const eventShape = z.object({
-  id: z.string().describe("The `webhook-id` under which it is posted: the same in every try"),
+  id: z.string().describe("The `webhook-id` under which it is posted: the same in every attempt"),
   type: eventType,
   timestamp: moment,
   data: z
@@ -36,11 +36,11 @@ const eventShape = z.object({
 
 const SINCE_FORM = "must be an ISO 8601 time with a zone, such as 2026-01-05T00:00:00Z";
 const since = absentWhenEmpty(z.iso.datetime({ offset: true, error: SINCE_FORM })).describe(
-  "ISO 8601; 7 days ago where it is left out, which is the earliest.",
+  "ISO 8601; at the earliest, and by default, 7 days ago.",
 );
 const from = (time: string | undefined) => (time === undefined ? 0 : Date.parse(time));
-const next = moment.nullable().describe("`since` of what comes behind these; null where that is all");
-const webhookId = text(64).describe("The `webhookId` that an earlier answer told.");
+const next = moment.nullable().describe("`since` for the next page; null if there is none");
+const webhookId = text(64).describe("The `webhookId` from an earlier answer.");
 
 const example = {
   webhookId: "ks9b4n7m2v5c8x1z6q3w0e7r4t9y2u5h",
@@ -51,7 +51,7 @@ const example = {
   problem: null,
 };
 
-/** Webhooks are a delivery setting, so a `userId` with an owner is judged as for those. */
+/** Webhooks are a delivery setting, so the same access rules apply to a `userId` with an owner. */
 const guarded = { limit: "settings", errors: USER_TOKEN_ERRORS, headers: USER_TOKEN } as const;
 
 const list: MountedEndpoint = endpoint({
@@ -59,7 +59,7 @@ const list: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/webhooks",
   summary: "A user's webhooks.",
-  description: "Without their secrets. `problem` says what a webhook's last post came to, where it failed.",
+  description: "Without their secrets. `problem` says why a webhook's last post failed, if it did.",
   example: { input: { userId: EXAMPLE_USER }, output: { webhooks: [example] } },
   input: z.object({ userId }),
   returns: z.object({ webhooks: z.array(webhookShape) }),
@@ -73,7 +73,7 @@ const add: MountedEndpoint = endpoint({
   ...guarded,
   methods: ["POST"],
   path: "/webhooks",
-  summary: "Has events posted to an https address, signed; tells the secret this once.",
+  summary: "Posts signed events to an https address; the secret is shown only once.",
   description:
     "Signals, and the user's own reports, alerts and transactions. By the Standard Webhooks specification (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A post without a 2xx within 10 seconds is tried again over three days, under the same `webhook-id`; 410 ends the webhook. Redirects are not followed. At most three; of a `userId` that nobody has signed in for they end 30 days after their last use.",
   needs: ["WALLET_ENCRYPTION_KEY"],
@@ -85,11 +85,11 @@ const add: MountedEndpoint = endpoint({
   input: z.object({
     userId,
     url: text(2_048).describe("An https address with a public name, on port 443 or 8443."),
-    events: z.array(eventType).min(1).optional().describe("What is posted to it; all where it is left out."),
+    events: z.array(eventType).min(1).optional().describe("The events to post; by default all."),
   }),
   returns: z.object({
     webhook: webhookShape,
-    secret: z.string().describe("What to verify signatures with; never told again"),
+    secret: z.string().describe("For verifying signatures; never shown again"),
   }),
   handler: async (ctx, input, { caller }) => {
     await assertMay(ctx, input.userId, "delivery");
@@ -104,7 +104,7 @@ const end: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/webhooks/off",
   summary: "Ends a webhook: nothing more is posted to it.",
-  description: "What was due for it is dropped. One that has ended stays so.",
+  description: "Waiting posts are dropped. Ending it again changes nothing.",
   errors: { ...USER_TOKEN_ERRORS, not_found: "This user has no such webhook." },
   example: {
     input: { userId: EXAMPLE_USER, webhookId: example.webhookId },
@@ -122,9 +122,9 @@ const read: MountedEndpoint = endpoint({
   ...guarded,
   methods: ["GET"],
   path: "/webhooks/events",
-  summary: "What a user's webhooks were told in the last 7 days, the oldest first.",
+  summary: "The events of a user's webhooks in the last 7 days, oldest first.",
   description:
-    "Of the types that the user's webhooks ask for, delivered or not; a hundred at most in one answer. A user's own events are kept from the moment on that a webhook asks for their type.",
+    "Events of the types that the user's webhooks ask for, delivered or not; a hundred at most in one answer. A user's own events are kept once a webhook asks for their type.",
   example: {
     input: { userId: EXAMPLE_USER, since: "2026-01-05T00:00:00.000Z" },
     output: {
@@ -151,9 +151,9 @@ const resend: MountedEndpoint = endpoint({
   ...guarded,
   methods: ["POST"],
   path: "/webhooks/resend",
-  summary: "Posts an event, or all since a moment, to a webhook once more.",
+  summary: "Posts an event, or all events since a time, to a webhook again.",
   description:
-    "Under the `webhook-id` it had, and also where the webhook is younger than the event. What is on its way already is not posted twice. Fifty at most in one call.",
+    "Under the same `webhook-id`, even if the webhook is younger than the event. Events that are being posted already are not posted twice. Fifty at most in one call.",
   errors: {
     ...USER_TOKEN_ERRORS,
     not_found: "This user has no such webhook, or had no such event in the last 7 days.",
@@ -166,7 +166,7 @@ const resend: MountedEndpoint = endpoint({
   input: z.object({
     userId,
     webhookId,
-    id: absentWhenEmpty(text(64)).describe("One event; where it is left out, all since `since`."),
+    id: absentWhenEmpty(text(64)).describe("One event; by default all since `since`."),
     since,
   }),
   returns: z.object({ count: z.int().describe("How many are posted"), next }),

@@ -9,15 +9,15 @@ import { ownerOf } from "../../users/model";
 import { messageIdOf, post } from "./events";
 
 /**
- * What is posted to webhooks, and when (`carrier` posts it): one action a minute, whatever there is, many posts at a time,
- * one for each webhook. Who answers slowly holds a place for as long as that takes: a host gets few of them, strangers
- * together half, and whoever has not just answered at once, signed in or not, three quarters.
+ * Which posts are sent to webhooks, and when (`carrier` sends them): one action per minute, many posts at a time, one
+ * per webhook. A slow receiver holds a place for as long as it takes: a host gets a few places, all strangers half of
+ * them, and webhooks that did not take their last post quickly, of signed-in users or not, three quarters.
  */
 
-/** Webhooks to which an event is put down in one transaction. */
+/** How many webhooks get an event in one transaction. */
 const SPREAD = 25;
 
-/** Between one try and the next: three days in all. */
+/** The pauses between attempts: three days in all. */
 const PAUSES_MS = [
   MINUTE,
   5 * MINUTE,
@@ -29,27 +29,27 @@ const PAUSES_MS = [
   20 * HOUR,
   20 * HOUR,
 ];
-/** What else there is for a webhook that has just failed waits this long. */
+/** How long the other posts of a webhook wait after a failure. */
 const REST_MS = 5 * MINUTE;
-/** A post that is older than this is given up, however few tries it had: its webhook had too much to come. */
+/** An older post is given up, however few attempts it had: its webhook had too many. */
 const GIVEN_UP_MS = 3 * DAY + HOUR;
 /**
- * Posted at a time, and of those to one host, for users that nobody has signed in for, and to webhooks that did not take
- * their last post at once, or have had none: a place among the rest is never held for long.
+ * The most posts at a time: in all, to one host, for users who have not signed in, and to webhooks that did not take
+ * their last post quickly or have had none. So some places are never held for long.
  */
 const PLACES = 20;
 const MOST_OF_HOST = 4;
 const MOST_UNPROVEN = 10;
 const MOST_SLOW = 15;
-/** Taken within so long counts as at once. */
+/** An answer within this time counts as quick. */
 const QUICK_MS = 2 * SECOND;
-/** Looked at for those at a time, and so many times in one turn: one webhook may have many due. */
+/** How many due posts are read at once, and how often in one turn: one webhook may have many. */
 const LOOK_AT = 100;
 const LOOKS = 4;
-/** A try that is silent for so long was cut off. */
+/** An attempt that is silent for this long was lost. */
 const LEASE_MS = 2 * MINUTE;
 
-/** What holds a place. */
+/** The holder of a place. */
 const vHolder = v.object({
   webhookId: v.id("webhooks"),
   host: v.string(),
@@ -75,7 +75,7 @@ const vResult = v.object({
   try: v.number(),
   /** How long it took. */
   ms: v.number(),
-  /** `gone`: it wants nothing more. */
+  /** `gone`: the receiver wants no more. */
   outcome: v.union(
     v.object({ kind: v.union(v.literal("delivered"), v.literal("gone")) }),
     v.object({ kind: v.literal("failed"), reason: v.string() }),
@@ -83,12 +83,12 @@ const vResult = v.object({
 });
 export type Result = Infer<typeof vResult>;
 
-/** Has what is due carried out. */
+/** Starts the posting of due events. */
 export const begin = dueWork(async (ctx) => {
   await ctx.scheduler.runAfter(0, internal.messenger.webhooks.carrier.carry, {});
 });
 
-/** Puts a public event down for all who ask for it, page after page. */
+/** Queues a public event for all webhooks that ask for it, page after page. */
 export const spread = change(
   { eventId: v.id("webhookEvents"), cursor: v.union(v.string(), v.null()) },
   async (ctx, { eventId, cursor }) => {
@@ -106,7 +106,7 @@ export const spread = change(
   },
 );
 
-/** Takes what is due, for one try each, as far as places are free; of each webhook one at a time. */
+/** Takes due posts, for one attempt each, as far as places are free; one per webhook. */
 export const claim = internalMutation({
   args: { held: v.array(vHolder) },
   returns: v.array(vTry),
@@ -129,7 +129,7 @@ export const claim = internalMutation({
   },
 });
 
-/** The JSON that is posted, the same in every try. */
+/** The posted JSON, the same in every attempt. */
 function bodyOf({ type, at, data }: Doc<"webhookEvents">): string {
   return `{"type":"${type}","timestamp":"${iso(at)}","data":${data}}`;
 }
@@ -157,12 +157,12 @@ async function take(ctx: MutationCtx, row: Doc<"webhookPosts">, turn: Turn): Pro
     (!proven && holders.filter((one) => !one.proven).length >= MOST_UNPROVEN) ||
     (!quick && holders.filter((one) => !one.quick).length >= MOST_SLOW);
   if (isBusy || isFull) {
-    // Behind what is due to others: a webhook that has much to come keeps nobody waiting.
+    // After others' posts: a webhook with many keeps nobody waiting.
     if (row.dueAt < now) await ctx.db.patch("webhookPosts", row._id, { dueAt: now });
     return;
   }
   const event = await ctx.db.get("webhookEvents", row.eventId);
-  if (event === null) return giveUp(ctx, row, "What it tells of is gone");
+  if (event === null) return giveUp(ctx, row, "Its event is gone");
   const holder = { webhookId, host, proven, quick };
   holders.push(holder);
   const number = row.tries + 1;
@@ -176,7 +176,7 @@ async function giveUp(ctx: MutationCtx, { _id }: Doc<"webhookPosts">, outcome: s
   await ctx.db.patch("webhookPosts", _id, { state: "failed", outcome });
 }
 
-/** What came of tries; the word of one that was overtaken is dropped. */
+/** Stores the outcomes of attempts; the outcome of an overtaken one is dropped. */
 export const mark = change({ results: v.array(vResult) }, async (ctx, { results }) => {
   const now = Date.now();
   for (const { postId, try: number, ms, outcome } of results) {
@@ -189,7 +189,7 @@ export const mark = change({ results: v.array(vResult) }, async (ctx, { results 
         if (webhook !== null) await taken(ctx, webhook, ms <= QUICK_MS, now);
         break;
       case "gone": {
-        const reason = "It answers 410: it wants nothing more";
+        const reason = "It answers 410: it wants no more posts";
         await ctx.db.patch("webhookPosts", postId, { state: "failed", outcome: reason });
         if (webhook?.state === "active")
           await ctx.db.patch("webhooks", webhook._id, { state: "ended", endedAt: now, reason });
@@ -212,7 +212,7 @@ export const mark = change({ results: v.array(vResult) }, async (ctx, { results 
   }
 });
 
-/** A webhook has taken a post; within a day nothing is written where that was expected. */
+/** A webhook has taken a post; unless something changes, it writes at most once a day. */
 async function taken(
   ctx: MutationCtx,
   { _id, ...webhook }: Doc<"webhooks">,

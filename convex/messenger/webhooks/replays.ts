@@ -8,14 +8,14 @@ import { messageIdOf, MOST_WAITING, post, webhooksOf } from "./events";
 import { ownWebhook } from "./rows";
 import { REPLAYED_DAYS, vEventType, type EventType } from "./tables";
 
-/** Events of the last days, read and sent again. */
+/** Reading and resending the events of the last days. */
 
-/** In one answer. */
+/** The most in one answer. */
 const PAGE = 100;
 
 const vNext = v.union(v.number(), v.null());
 
-/** What a user's webhooks ask for, from a moment on (epoch ms), the oldest first. */
+/** The events that a user's webhooks ask for, from a time on (epoch ms), oldest first. */
 export const read = internalQuery({
   args: { userId: v.string(), since: v.number() },
   returns: v.object({
@@ -35,8 +35,9 @@ export const read = internalQuery({
 });
 
 /**
- * Has one event, or what a webhook asks for from a moment on, posted to it once more: as many as may wait.
- * @throws AppError `not_found` for a webhook or an event that is none of the user's, or too old; `conflict` for an ended one.
+ * Posts one event, or those that a webhook asks for from a time on, to it again: as many as may wait.
+ * @throws AppError `not_found` for a webhook or an event that is not the user's, or too old; `conflict` for an ended
+ * one.
  */
 export const resend = internalMutation({
   args: { userId: v.string(), webhookId: v.string(), wanted: v.union(v.string(), v.number()) },
@@ -62,14 +63,14 @@ async function ownEvent(ctx: QueryCtx, userId: string, id: string): Promise<Doc<
   return row;
 }
 
-/** Since when events are still read and sent again. */
+/** The earliest time of events that can still be read and resent. */
 function replayedSince(now: number): number {
   return now - REPLAYED_DAYS * DAY;
 }
 
 /**
- * What a user's webhooks ask for, from a moment on, the oldest first.
- * @returns `next` is the moment to go on from; `null` where that is all.
+ * The events that a user's webhooks ask for, from a time on, oldest first.
+ * @returns `next` is the time of the next page; `null` if there is none.
  */
 async function eventsSince(
   ctx: QueryCtx,

@@ -12,17 +12,17 @@ import { PUBLIC_EVENTS, vEventType, webhookTables } from "./tables";
 /** A webhook as its user sees it. Times in epoch ms. */
 export const vWebhook = webhookTables.webhooks.validator.pick("url", "events", "state", "createdAt").extend({
   webhookId: v.id("webhooks"),
-  /** Why it ended, or what the last try came to where it did not work. */
+  /** Why it ended, or why the last attempt failed. */
   problem: v.union(v.string(), v.null()),
 });
 export type Webhook = Infer<typeof vWebhook>;
 
-/** A secret's envelope opens for its user and its address alone. */
+/** The context of a secret's envelope: it opens only for its user and its address. */
 export function secretSeal({ userId, url }: { userId: string; url: string }): SealContext {
   return { purpose: "webhook secret", owner: `${userId}\n${url}` };
 }
 
-/** A user's webhook by its id. @throws AppError `not_found` for none of theirs. */
+/** A user's webhook by its id. @throws AppError `not_found` unless it is theirs. */
 export async function ownWebhook(ctx: QueryCtx, userId: string, id: string): Promise<Doc<"webhooks">> {
   const webhookId = ctx.db.normalizeId("webhooks", id);
   const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
@@ -30,7 +30,7 @@ export async function ownWebhook(ctx: QueryCtx, userId: string, id: string): Pro
   return row;
 }
 
-/** Ends a webhook of the user's; one that has ended stays so. @throws AppError `not_found` for none of theirs. */
+/** Ends a webhook of the user's; an ended one stays as it is. @throws AppError `not_found` unless it is theirs. */
 export async function endWebhook(ctx: MutationCtx, userId: string, id: string): Promise<Webhook> {
   const row = await ownWebhook(ctx, userId, id);
   if (row.state === "ended") return shown(row);
@@ -68,7 +68,7 @@ export const all = internalQuery({
   handler: async (ctx, { userId }) => (await webhooksOf(ctx, userId)).map(shown),
 });
 
-/** @throws AppError `not_found` for none of the user's. */
+/** @throws AppError `not_found` unless it is the user's. */
 export const remove = internalMutation({
   args: { userId: v.string(), webhookId: v.string() },
   returns: vWebhook,
@@ -94,7 +94,7 @@ export const outdated = internalQuery({
   },
 });
 
-/** Puts re-sealed secrets in place of what they were made from. */
+/** Replaces secrets by re-sealed ones. */
 export const replaceSecrets = internalMutation({
   args: { resealed: v.array(v.object({ ...vResealed.fields, id: v.id("webhooks") })) },
   returns: v.number(),

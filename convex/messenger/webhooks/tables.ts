@@ -3,7 +3,7 @@ import { v, type Infer } from "convex/values";
 import { literals } from "../../lib/literals";
 import { made, ofUser, type RecordsOf } from "../../lib/records/records";
 
-/** What everybody may be told of. */
+/** Events that anybody may receive. */
 export const PUBLIC_EVENTS = ["signal.issued", "signal.closed"] as const;
 /** Events that only their own user gets. */
 export const OWN_EVENTS = ["report.ready", "alert.fired", "alert.ending", "transaction.ended"] as const;
@@ -12,7 +12,7 @@ export const EVENTS = [...PUBLIC_EVENTS, ...OWN_EVENTS] as const;
 export const vEventType = literals(...EVENTS);
 export type EventType = Infer<typeof vEventType>;
 
-/** So long can an event be read and sent again. */
+/** How long an event can be read and resent. */
 export const REPLAYED_DAYS = 7;
 /** A post is tried for three days, and needs its event until then. */
 const TRIED_DAYS = 4;
@@ -25,26 +25,26 @@ export const webhookTables = {
   webhooks: defineTable({
     userId: v.string(),
     url: v.string(),
-    /** What is posted to it. */
+    /** The events that it receives. */
     events: v.array(vEventType),
-    /** Whether a public one is among them: these are posted to everybody who asks for them. */
+    /** Whether a public event is among them: these go to every webhook that asks for them. */
     hearsPublic: v.boolean(),
-    /** The signing secret, as `lib/security/seals` keeps it. */
+    /** The signing secret, sealed (`lib/security/seals`). */
     sealedSigning: v.string(),
-    /** Of the key that sealed it. */
+    /** The id of the key that sealed it. */
     keyId: v.string(),
     state: literals("active", "ended"),
     createdAt: v.number(),
     endedAt: v.optional(v.number()),
     /** Why it ended. */
     reason: v.optional(v.string()),
-    /** What the last try came to, where it did not work. */
+    /** Why the last attempt failed, if it did. */
     problem: v.optional(v.string()),
-    /** Epoch ms: nothing is posted before. One that does not answer keeps nobody else waiting. */
+    /** Epoch ms before which nothing is posted, so that a silent webhook keeps nobody else waiting. */
     restUntil: v.number(),
-    /** Whether it took its last post at once. */
+    /** Whether it took its last post quickly. */
     isQuick: v.optional(v.boolean()),
-    /** Epoch ms, to a day: when it last took one. */
+    /** Epoch ms, to within a day: when it last took one. */
     usedAt: v.optional(v.number()),
   })
     .index("by_userId_and_state", ["userId", "state"])
@@ -57,7 +57,7 @@ export const webhookTables = {
    * own event only if one of their webhooks asks for it. Can be read and sent again for 7 days; dies after 11.
    */
   webhookEvents: defineTable({
-    /** Whose it is; `""` for what is public. */
+    /** Its user; `""` for a public event. */
     userId: v.string(),
     type: vEventType,
     /** JSON. */
@@ -74,14 +74,14 @@ export const webhookTables = {
     userId: v.string(),
     webhookId: v.id("webhooks"),
     eventId: v.id("webhookEvents"),
-    /** `due`: waits for `dueAt`. `posting`: a try is under way until `dueAt`. */
+    /** `due`: waits for `dueAt`. `posting`: an attempt runs until `dueAt`. */
     state: literals("due", "posting", "delivered", "failed"),
-    /** How many tries have begun; names the one under way. */
+    /** How many attempts have begun; identifies the current one. */
     tries: v.number(),
     dueAt: v.number(),
-    /** Epoch ms: when it was to be posted first, or was asked for again. */
+    /** Epoch ms: when it was first queued, or queued again. */
     askedAt: v.number(),
-    /** What the last try came to. */
+    /** The outcome of the last attempt. */
     outcome: v.optional(v.string()),
   })
     .index("by_state_and_dueAt", ["state", "dueAt"])

@@ -2,22 +2,22 @@ import { ownHosts } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 
 /**
- * Where the service lets itself be sent by its users: public addresses, over TLS. A name is not resolved, since the platform's
- * runtime cannot: one that leads to a private address is guarded against only by the platform's own network, where nothing
- * answers on such addresses, and by TLS, as what does answer has no certificate for the name.
+ * Addresses that users may have the service post to: public ones, over TLS. A name is not resolved, because the
+ * platform's runtime cannot. A name of a private address is stopped only by the platform's own network, where nothing
+ * answers on such addresses, and by TLS, because a host there has no certificate for the name.
  */
 
 const MAX_URL = 2_048;
 /**
- * Names that lead nowhere outside: of this machine, of home and office networks, of clusters and clouds, and what the IANA
- * registry of special-use names keeps from the public ones.
+ * Names without a public host: of this machine, of home and office networks, of clusters and clouds, and reserved names
+ * of the IANA registry of special-use names.
  */
 const LOCAL_NAMES =
   /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|home|corp|mail|private|svc|arpa|alt|onion|test|example|invalid)$/;
 
 /**
  * A webhook's address as it is stored.
- * @throws AppError `invalid_request` for one that nothing is posted to, saying why.
+ * @throws AppError `invalid_request` with the reason for an address that nothing is posted to.
  */
 export function postable(address: string): string {
   const refusal = refusalOf(address);
@@ -26,32 +26,32 @@ export function postable(address: string): string {
   return `${protocol}//${nameOf(hostname)}${port === "" ? "" : `:${port}`}${pathname}${search}`;
 }
 
-/** A name ends in a dot or not: it is the same host, and has one address here. */
+/** The name without a final dot: it is the same host, and has one address here. */
 function nameOf(hostname: string): string {
   return hostname.replace(/\.$/, "");
 }
 
-/** Why nothing is posted to an address; `null` for one that may be posted to. */
+/** Why nothing is posted to an address; `null` for an accepted one. */
 export function refusalOf(address: string): string | null {
   if (address.length > MAX_URL || !URL.canParse(address)) return "must be an https address";
   const { protocol, hostname, port, username, password, hash } = new URL(address);
   if (protocol !== "https:") return "must be an https address";
   if (username !== "" || password !== "") return "must not hold a name or a password";
-  if (hash !== "") return "must not have a part behind #";
-  // Anything else would make the service look for open ports.
+  if (hash !== "") return "must not have a part after #";
+  // Other ports would make the service a port scanner.
   if (port !== "" && port !== "8443") return "must be on port 443 or 8443";
   const host = nameOf(hostname).replace(/^\[|\]$/g, "");
   if (ownHosts().some((own) => own === host || own === `${host}:${port}`))
     return "must not be this service's own address";
   if (hostname.startsWith("[")) return isPublic6(host) ? null : "must not be a private or reserved address";
-  // Addresses come out of a URL as four numbers, however they were written; what else ends in a number is none.
+  // The URL parser writes every IPv4 address as four numbers; another name that ends in a number is not one.
   if (/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host))
     return isPublic4(host) ? null : "must not be a private or reserved address";
   if (!host.includes(".") || LOCAL_NAMES.test(host)) return "must be a public name";
   return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(host) ? null : "must be a public name";
 }
 
-/** IPv4 that is not globally reachable: the IANA special-purpose registry, multicast, and what is above. */
+/** IPv4 that is not globally reachable: the IANA special-purpose registry, multicast, and above. */
 const RESERVED_4: readonly (readonly [network: string, bits: number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -84,8 +84,8 @@ function number4(host: string): number | null {
 }
 
 /**
- * IPv6 of the global unicast block (2000::/3), but for what in it is for protocols (2001::/23, Teredo among them), for
- * documents (2001:db8::/32, 3fff::/20), or carries IPv4 (2002::/16).
+ * IPv6 of the global unicast block (2000::/3), except for protocols (2001::/23, Teredo among them), documentation
+ * (2001:db8::/32, 3fff::/20), and addresses that carry IPv4 (2002::/16).
  */
 function isPublic6(host: string): boolean {
   const [first = 0, second = 0] = host.split(":").map((part) => (part === "" ? 0 : parseInt(part, 16)));

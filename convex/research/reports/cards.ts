@@ -9,7 +9,7 @@ import type { ReportKind, Result } from "../shapes";
 
 /** The messenger's cards of a shift. */
 
-/** Below what tells a chat that a shift has begun: it stops that one alone. */
+/** The button below the start notice of a shift: it stops only that shift. */
 export function stopButton(jobId: string, token: string | null): Button {
   return { text: `Stop ${token ?? "the market"}`, command: `stop ${jobId}` };
 }
@@ -49,7 +49,7 @@ export function reportCard(report: {
 
 const KEY_SIGNALS = 3;
 
-/** The card of an on-demand result, in short: what it comes to, and where the rest is. @param site The deployment's address. */
+/** The short card of an on-demand result: its summary, and where the rest is. @param site The deployment's address. */
 export function snapshotCard(
   { token, generatedAt, result }: { token: string | null; generatedAt: number; result: Result },
   site: string,
@@ -69,12 +69,12 @@ export function snapshotCard(
   ];
 }
 
-/** The whole text of a result. @param focus "" for the whole market. */
+/** The full text of a result. @param focus "" for the whole market. */
 export function fullTextCard(focus: string, result: Result): Paragraph[] {
   return [[{ bold: `📄 ${titleOf(focus)}` }], ...resultParagraphs(result)];
 }
 
-/** Who told what a result says. @param focus "" for the whole market. */
+/** The sources of a result. @param focus "" for the whole market. */
 export function sourcesCard(focus: string, result: Result): Paragraph[] {
   const told = sourceParagraphs(result);
   return [
@@ -87,7 +87,7 @@ function titleOf(focus: string): string {
   return focus === "" ? "Market" : focus;
 }
 
-/** What of a result nobody observed. */
+/** The part of a result that nobody observed. */
 const VIEW = "Figures are the sources'; outlook, causes and forecasts are a language model's view.";
 
 function resultParagraphs(result: Result): Paragraph[] {
@@ -102,7 +102,7 @@ function resultParagraphs(result: Result): Paragraph[] {
   ];
 }
 
-/** Who says what the texts cite, each name once: `CoinGecko [1–3]`. What only a model said is called so by its name. */
+/** The sources of the citations, each name once: `CoinGecko [1–3]`. Statements of a model carry the model's name. */
 function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
@@ -125,7 +125,7 @@ function inRuns(ids: readonly number[]): string {
   return runs.map(({ from, to }) => (from === to ? String(from) : `${from}–${to}`)).join(", ");
 }
 
-/** Whether a signal is of the token that was asked about, which comes first. */
+/** Whether a signal concerns the requested token, which comes first. */
 function isOf({ title }: Result["impacts"][number], token: string | null): boolean {
   return (
     token !== null &&

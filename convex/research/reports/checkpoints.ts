@@ -14,8 +14,8 @@ export const dueAfterMs: Record<ReportKind, number> = {
 };
 
 /**
- * The report a shift owes at a moment. Normally the one it was waiting for; after an outage, interims whose successor
- * is due as well are skipped, and once 8 hours have passed only the final report remains.
+ * The report that a shift owes at a time. Normally the one it was waiting for; after an outage, interims whose
+ * successor is also due are skipped, and after 8 hours only the final report remains.
  */
 export function dueReport(waitingFor: ReportKind, startedAt: number, now: number): ReportKind {
   const elapsed = now - startedAt;
@@ -31,7 +31,7 @@ export function nextCheckpoint(done: ReportKind, startedAt: number): { kind: Rep
   return { kind, at: startedAt + dueAfterMs[kind] };
 }
 
-/** When the collection after one at `now` is due: a whole interval later, however late that one was, within the shift. */
+/** When the next collection is due: a whole interval later, however late this one was, within the shift. */
 export function nextCollection(startedAt: number, now: number): number {
   const due = now + COLLECTION_INTERVAL_MS;
   return due < startedAt + SHIFT_MS ? due : NEVER;

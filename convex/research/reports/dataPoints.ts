@@ -8,16 +8,16 @@ import { placeOfShift } from "../model";
 import { shareObservation } from "../observations";
 import { payForCollection } from "./stages";
 
-/** A shift's data points: what was observed for it, and whether that is young enough to report on. */
+/** A shift's data points: its observations, and whether the latest is recent enough for a report. */
 
-/** A report is written from a collection this young, or waits for one. */
+/** How old the collection of a report may be; otherwise the report waits for a new one. */
 const REPORTABLE_MS = 10 * MINUTE;
-/** A collection that takes longer than this is not waited for: the report says what is missing. */
+/** A report does not wait longer for a collection: it says what is missing. */
 const WAITED_MS = 6 * MINUTE;
 
 /**
- * One more data point for a shift, and when the next is due.
- * @throws AppError `rate_limited` for the first one, where nothing is left in the day's budget to pay it from.
+ * Adds a data point to a shift, and sets the time of the next.
+ * @throws AppError `rate_limited` for the first one, if the day's budget cannot pay it.
  */
 export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<void> {
   let { prepaid } = shift;
@@ -38,8 +38,8 @@ export async function addDataPoint(ctx: MutationCtx, shift: Doc<"shifts">, now: 
 }
 
 /**
- * Whether a shift's latest collection can be reported on; where it is too old, a new one is begun.
- * @returns `false` while it is under way.
+ * Whether a shift's latest collection can be reported on; if it is too old, a new one is started.
+ * @returns `false` while it is being collected.
  */
 export async function isReportable(ctx: MutationCtx, shift: Doc<"shifts">, now: number): Promise<boolean> {
   const latest = await rowsBy(ctx.db.query("dataPoints"), "shiftId", shift._id).order("desc").first();

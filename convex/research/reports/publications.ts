@@ -22,10 +22,10 @@ import type { Written } from "../writing/writer";
 /** Shifts per transaction: each gets a report, a run, a card and its own next step. */
 const BATCH = 50;
 
-/** The agent in whose name reports are written. */
+/** The agent under whose name reports are written. */
 const AGENT_ID = "research-default";
 
-/** Gives a finished synthesis to every shift that waits for it, batch after batch. */
+/** Publishes a finished synthesis to every shift that waits for it, batch after batch. */
 export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { synthesisId }) => {
   const synthesis = await ctx.db.get("syntheses", synthesisId);
   if (synthesis === null || synthesis.state === "writing") return;
@@ -142,7 +142,7 @@ async function advance(
   });
 }
 
-/** The outbox's word about a report's card; of cards of earlier versions the subject is the report alone. */
+/** The outbox's result for a report's card; cards of earlier versions have only the report as subject. */
 export const delivered = change(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent, error }) => {

@@ -7,9 +7,9 @@ import { failureOf } from "../../lib/errors";
 import { COLLECTION_INTERVAL_MS, dueAfterMs, SHIFT_MS } from "./checkpoints";
 
 /**
- * How a shift is paid for: stage by stage, a report and the collections before it. The first is paid for at the start,
- * each other one when the stage before is used up; what others collect for themselves, and it shares, costs it nothing.
- * What is left at its end is given back.
+ * How a shift is paid for: in stages, each a report and the collections before it. The first is paid for at the start,
+ * each later one when the one before is used up. Shared observations that others pay for cost it nothing. The unused
+ * rest is returned at its end.
  */
 
 const STAGES = Object.keys(dueAfterMs).length;
@@ -32,14 +32,14 @@ function stageCost(): Amounts {
   return { llm: collections * one.llm + reportCost().llm, sentiment: collections * one.sentiment };
 }
 
-/** Who pays for a collection of a shift's, and what is then left of its stage. */
+/** Who pays for a shift's collection, and what is then left of its stage. */
 type Paid = { payer: Payer; prepaid: Prepaid | undefined };
 
 /**
- * Pays for a collection, and for a stage where the one before is used up.
- * @param first Whether the shift only begins: then it does not, where nothing is left to pay it from.
- * @returns Where a later stage finds no budget, the starter pays call by call: each source is asked if there is something
- * left by then, and is missing otherwise. Its reports are written all the same, out of what the service keeps for itself.
+ * Pays for a collection, and for the next stage if the one before is used up.
+ * @param first Whether the shift is about to start; it does not start if nothing is left to pay with.
+ * @returns If the budget is not enough for a later stage, the starter pays call by call: each source is asked if
+ * something is left then, and is missing otherwise. Its reports are still written, from the service's own part.
  * @throws AppError `rate_limited`
  */
 export async function payForCollection(
@@ -55,7 +55,7 @@ export async function payForCollection(
   if (prepaid !== undefined) await giveBack(ctx, payer, prepaid);
   const stage = { payer, amounts: stageCost() };
   try {
-    // In a transaction of its own: where it fails, nothing of it stays.
+    // In a transaction of its own, so that a failure leaves nothing behind.
     const next: Prepaid = await ctx.runMutation(internal.lib.budget.ledger.prepay, stage);
     return { payer: "shift", prepaid: less(next, cost) };
   } catch (error) {
@@ -70,7 +70,7 @@ export function afterReport(shift: Doc<"shifts">): Doc<"shifts"> {
   return prepaid === undefined ? shift : { ...shift, prepaid: less(prepaid, reportCost()) };
 }
 
-/** Gives back what a shift that has ended needs no more. */
+/** Returns the unused prepayment of a shift that has ended. */
 export async function giveBackRest(ctx: MutationCtx, { paidBy, prepaid }: Doc<"shifts">): Promise<void> {
   if (paidBy !== undefined && prepaid !== undefined) await giveBack(ctx, paidBy, prepaid);
 }

@@ -17,18 +17,18 @@ import { vReadings, vReportKind, vResult, type ReportKind } from "../shapes";
 
 /** Due shifts per transaction; a full batch is followed by another. */
 const BATCH = 100;
-/** After 1, 4 and 9 minutes; then the shifts go on without this report. */
+/** Retries after 1, 4 and 9 minutes; then the shifts continue without this report. */
 const ATTEMPTS = 4;
-/** A shift whose latest collection is still under way is looked at again after this long. */
+/** When to check a shift again whose latest collection is still running. */
 const LOOK_MS = 20 * SECOND;
-/** A shift whose report is being written is looked at again after this long. */
+/** When to check a shift again whose report is being written. */
 const RECHECK_MS = 5 * MINUTE;
 /** More than the 17 data points of a shift and those of its late reports. */
 const MAX_DATA_POINTS = 20;
 
 /**
- * The report check: every shift that owes a report gets the synthesis of its evidence, shared where that is equal, once
- * its latest collection has come: none is written from half-hour-old data.
+ * The report check: every shift that owes a report gets the synthesis of its evidence, shared by shifts with equal
+ * evidence, once its latest collection has arrived: no report is written from half-hour-old data.
  */
 export const claimDue = cron("write due research reports", async (ctx) => {
   const now = Date.now();
@@ -59,7 +59,7 @@ export const claimDue = cron("write due research reports", async (ctx) => {
   if (isWaiting) await ctx.scheduler.runAfter(LOOK_MS, internal.research.reports.syntheses.claimDue, {});
 });
 
-/** A shift that waits for a synthesis of the report it owes keeps waiting for that one. */
+/** The key of a shift's synthesis; a shift that already waits for one keeps it. */
 async function keyOf(ctx: MutationCtx, shift: Doc<"shifts">, kind: ReportKind): Promise<string> {
   if (shift.synthesisId !== undefined && shift.nextReport === kind) {
     const waitingFor = await ctx.db.get("syntheses", shift.synthesisId);
@@ -96,7 +96,7 @@ async function ensureSynthesis(
   return row._id;
 }
 
-/** What the report is written from; `null` when it is written. */
+/** The material of a report; `null` if it has been written. */
 export const task = internalQuery({
   args: { synthesisId: v.id("syntheses") },
   returns: v.union(
@@ -144,7 +144,7 @@ export const store = change(
   },
 );
 
-/** Notes a failed attempt; the last one ends the synthesis. */
+/** Stores a failed attempt; the last one ends the synthesis. */
 export const failed = change(
   { synthesisId: v.id("syntheses"), ...vFailure },
   async (ctx, { synthesisId, error, isLast }) => {

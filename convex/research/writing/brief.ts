@@ -17,34 +17,34 @@ import { namesOf, type Names } from "../../lib/money/names";
 import type { Fact, Kind, Missing } from "../../evidence/tables";
 import type { Readings } from "../shapes";
 
-/** What a report is written from: facts by number, what changed, what only models say, and what is missing. Pure. */
+/** The material of a report: numbered facts, changes, statements of models, and what is missing. Pure. */
 
-/** What the models are asked for. */
+/** Names of what the models are asked for. */
 const MODELS = { market: "market data", sentiment: "social sentiment", onchain: "on-chain signals" };
-/** One that has nothing, as a result lists what is missing. */
+/** A model without an answer, as a result lists it as missing. */
 export type Silent = { collector: keyof typeof MODELS; subject: string; reason: string };
 
 export type Brief = {
   sources: Source[];
-  /** Whom a report may speak of. */
+  /** The names that a report may mention. */
   names: Names;
-  /** Whether anybody but a model has seen a price. */
+  /** Whether there is a price that is not a model's. */
   isPriced: boolean;
   changes: Change[];
   missing: Missing[];
-  /** The models that said nothing. */
+  /** The models without an answer. */
   silent: Silent[];
   /** The last report on the same focus, in a line. */
   previous: string | null;
 };
 
-/** What sources said, besides facts. */
+/** The sources' answers, without facts. */
 type Told = Omit<Readings, "facts">;
 
 export type Material = {
   focus: string;
   facts: readonly Fact[];
-  /** What was so when the shift began, and when the last report was written; empty where there is none. */
+  /** The facts when the shift began, and when the last report was written; empty if there is none. */
   atStart: readonly Fact[];
   atReport: readonly Fact[];
   readings: Told;
@@ -52,7 +52,7 @@ export type Material = {
   missing: Missing[];
 };
 
-/** Of each coin that every report speaks of, in this order. */
+/** For each coin that every report covers, in this order. */
 const OF_A_COIN: readonly Kind[] = [
   "price",
   "change24h",
@@ -128,7 +128,7 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
   return { sources, names, isPriced: hasMarketFacts(facts), changes, missing, silent, previous };
 }
 
-/** The largest movers of the latest market reading: two facts each, of the source that tells them. */
+/** The largest movers of the latest market reading: two facts each, from their source. */
 function moverSources(
   { movers, market }: Told,
   facts: readonly Fact[],
@@ -147,7 +147,7 @@ function moverSources(
     });
 }
 
-/** A change, and what it started from. */
+/** A change, and its starting value. */
 function changeSources(change: Change): Uncounted[] {
   const { subject, since, percent, from, fromAt, toAt } = change;
   const by = { subject, kind: kindOfChange(change), source: "computed by this service", url: "" };
@@ -166,7 +166,7 @@ function persistentSource({ persistent, cycles, market }: Told): Uncounted[] {
   return [sourceOfWords({ says, observedAt: market.at, name: "counted by this service" })];
 }
 
-/** What only a model says is a source of its own name: who cites it says so. */
+/** Statements of a model are a source with the model's name, which a citation shows. */
 function modelSources({ sentiment, onchain }: Told): Uncounted[] {
   return [
     ...sentiment.flatMap(({ at, output }) => {
@@ -223,7 +223,7 @@ export function nameOf(collector: (Missing | Silent)["collector"], subject: stri
   return subject === "" ? name : `${name} of ${subject}`;
 }
 
-/** Whether there is a price to write of. */
+/** Whether there is a price to write about. */
 function hasMarketFacts(facts: readonly Fact[]): boolean {
   return facts.some(({ kind }) => kind === "price" || kind === "lastTrade");
 }

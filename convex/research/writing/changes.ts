@@ -5,7 +5,7 @@ import { MAJORS } from "../../lib/money/tokens";
 import type { Fact, Kind } from "../../evidence/tables";
 import type { change } from "./checks";
 
-/** What changed between two moments, by the facts of both. Computed here, so that nobody else has to. Pure. */
+/** Changes between two times, computed from the facts of both, so that no writer has to. Pure. */
 
 export type Change = z.output<typeof change>;
 
@@ -17,7 +17,7 @@ const COMPARED: readonly { kind: Kind; what: string }[] = [
   { kind: "stablecoinSupply", what: "supply of dollar stablecoins" },
 ];
 
-/** @param since What the earlier facts are of: the shift's start, or the last report on the same focus. */
+/** @param since The origin of the earlier facts: the shift's start, or the last report on the same focus. */
 export function changesBetween(
   earlier: readonly Fact[],
   later: readonly Fact[],
@@ -39,7 +39,7 @@ export function changesBetween(
   );
 }
 
-/** The kind of fact that a change is of. */
+/** The kind of fact that a change concerns. */
 export function kindOfChange(change: Pick<Change, "what">): Kind {
   return COMPARED.find(({ what }) => what === change.what)?.kind ?? "price";
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-/** What a result comes with beside its texts, by code. Times are epoch ms; callers see them written out. */
+/** What code adds to a result's texts. Times are epoch ms; callers see them written out. */
 
-/** Between two moments, from the facts of both. */
+/** A change between two times, from the facts of both. */
 export const change = z.object({
   subject: z.string(),
   /** In words: `price`. */
@@ -17,11 +17,13 @@ export const change = z.object({
   toAt: z.number(),
 });
 
-/** What the check of a result's figures came to. */
+/** The outcome of the check of a result's figures. */
 export const checkedCounts = z.object({
   figures: z
     .int()
-    .describe("Figures that the texts state, each printed from the fact it cites or held against it"),
+    .describe("Figures that the texts state, each printed from the fact it cites or checked against it"),
   cited: z.int().describe("Facts cited"),
-  removed: z.int().describe("Sentences that gave way to the facts they cite, because a figure was no fact's"),
+  removed: z
+    .int()
+    .describe("Sentences that were replaced by the facts they cite, because a figure was in no fact"),
 });

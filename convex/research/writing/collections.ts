@@ -2,7 +2,7 @@ import { LISTS } from "../../evidence/model";
 import { MAJORS } from "../../lib/money/tokens";
 import type { Wanted } from "../../evidence/tables";
 
-/** All that is collected for a report on a focus ("" for the whole market). */
+/** Everything that is collected for a report on a focus ("" for the whole market). */
 export function wantedFor(focus: string): Wanted[] {
   const coins = [...new Set([...MAJORS, ...(focus === "" ? [] : [focus])])];
   return [

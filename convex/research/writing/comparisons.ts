@@ -2,11 +2,11 @@ import { wordingOf } from "../../evidence/wordings";
 import { MAJORS } from "../../lib/money/tokens";
 import type { Fact, Kind } from "../../evidence/tables";
 
-/** What writers often compare, computed from the facts, so that no writer has to. Pure. */
+/** Comparisons that writers often make, computed from the facts, so that no writer has to. Pure. */
 
 const BY = { source: "computed by this service", url: "" } as const;
 
-/** A fact that is computed from these kinds of its subject's, or of those named: `ETH.price`. */
+/** A fact that is computed from these kinds of its own subject, or of a named one: `ETH.price`. */
 type Row = readonly [kind: Kind, from: string, compute: (...values: number[]) => number];
 
 const against = (price = 0, level = 0): number => (price / level - 1) * 100;
@@ -32,7 +32,7 @@ const OF_THE_MARKET: readonly Row[] = [
 ];
 const OF_ETHER: readonly Row[] = [["ethBtc", "ETH.price BTC.price", (eth = 0, btc = 0) => eth / btc]];
 
-/** @param coins Whose facts are compared. */
+/** @param coins The coins to compare. */
 export function computedFacts(facts: readonly Fact[], coins: readonly string[]): Fact[] {
   const rowsOf = [...coins.map((coin) => [coin, OF_A_COIN] as const), ["market", OF_THE_MARKET] as const];
   const all = [...rowsOf, ["ETH", OF_ETHER] as const].flatMap(([subject, rows]) =>
@@ -41,7 +41,7 @@ export function computedFacts(facts: readonly Fact[], coins: readonly string[]):
   return [...all, ...places(facts, coins)];
 }
 
-/** Nothing where one of the facts is missing. */
+/** Empty if one of the facts is missing. */
 function computed(subject: string, [kind, from, compute]: Row, facts: readonly Fact[]): Fact[] {
   const told = from.split(" ").flatMap((name) => {
     const [wanted = "", of = subject] = name.split(".").toReversed();
@@ -55,14 +55,14 @@ function computed(subject: string, [kind, from, compute]: Row, facts: readonly F
     : [];
 }
 
-/** Where coins stand among the largest by how much they rose. */
+/** Ranks of coins among the largest, by how much they rose. */
 function places(facts: readonly Fact[], coins: readonly string[]): Fact[] {
   const order = facts
     .flatMap(({ kind, subject, value, observedAt }) =>
       kind === "change24h" && typeof value === "number" ? [{ subject, value, observedAt }] : [],
     )
     .sort((a, b) => b.value - a.value);
-  // Among a few coins a place says nothing.
+  // Among a few coins a rank says nothing.
   if (order.length < 20) return [];
   return order.flatMap(({ subject, observedAt }, index): Fact[] =>
     coins.includes(subject)

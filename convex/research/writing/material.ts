@@ -11,9 +11,9 @@ import { resultOn } from "../model";
 import type { Readings } from "../shapes";
 import { wantedFor } from "./collections";
 
-/** Brings together what a report is written from. */
+/** Collects the material of a report. */
 
-/** Older facts say nothing of the present. */
+/** Older facts say nothing about the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
 
 /** What is compared with earlier times. */
@@ -25,7 +25,7 @@ const COMPARED: readonly Wanted[] = [
 
 /**
  * The brief of a report on a focus.
- * @param readings What the research desk's sources said.
+ * @param readings The answers of the research desk's sources.
  * @param startedAt When its shift began, in epoch ms; `null` without a shift.
  */
 export async function gatherBrief(
@@ -39,7 +39,7 @@ export async function gatherBrief(
   return briefOf({ focus, facts, atStart, atReport, readings, previous, missing });
 }
 
-/** The facts on a focus, what they were when its shift began and at the last report, and that report in a line. */
+/** The facts on a focus, now, when its shift began and at the last report, and that report in a line. */
 export const known = internalQuery({
   args: { focus: v.string(), startedAt: v.union(v.number(), v.null()), at: v.number() },
   returns: vStanding.extend({
@@ -61,7 +61,7 @@ export const known = internalQuery({
   },
 });
 
-/** What the latest round of the collectors could not bring, and what has not come yet. */
+/** What the collectors' latest round could not collect, and what is still missing. */
 function missingOf(latest: Readings["facts"], absent: readonly Wanted[]): Missing[] {
   const told = latest?.state === "ok" ? latest.missing : [];
   const failed = latest?.state === "failed" ? latest.error : null;
@@ -83,7 +83,7 @@ async function previousOn(
     .sort((a, b) => b.generatedAt - a.generatedAt);
   if (latest === undefined) return null;
   const { generatedAt, result } = latest;
-  // Its figures were another time's: they are not to be taken over.
+  // Its figures are from another time and must not be repeated.
   const summary = withoutCitations(result.shortSummary);
   return { generatedAt, line: `${iso(generatedAt)}, ${result.marketOutlook}: ${summary}` };
 }

@@ -4,7 +4,7 @@ import { shortened, wordsOver } from "./result";
 import type { Outlook } from "./result";
 import type { Result } from "../shapes";
 
-/** A report written by code, from the facts alone: each in its own words. Pure. */
+/** A report written by code from the facts alone, in their own words. Pure. */
 
 /** A day's change below this says nothing about direction; percent. */
 const CLEAR_CHANGE = 1;
@@ -52,7 +52,7 @@ function lineOf({ says, id }: Source): string {
   return `${says.split(": ")[0] ?? ""}: {f${id}}`;
 }
 
-/** Facts about one subject that stand together; single ones stand with one another. */
+/** Groups facts about one subject; single ones form a group together. */
 function inGroups(sources: readonly Source[]): Source[][] {
   const groups: Source[][] = [];
   for (const [index, source] of sources.entries()) {

@@ -1,6 +1,6 @@
 import type { Rank, Readings, Sources, SourcesKept } from "../shapes";
 
-/** From observations to what they say together. All pure. */
+/** Combines observations into readings. Pure. */
 
 const MOVERS = 8;
 const PERSISTENT = 10;
@@ -23,7 +23,7 @@ export function moversIn(market: Readings["market"]): Readings["movers"] {
   return market?.output.movers.slice(0, MOVERS) ?? [];
 }
 
-/** What one observation says. */
+/** The readings of one observation. */
 export function readingsIn({ market: asked, sentiment, onchain, facts }: Sources): Readings {
   const market = asked.state === "ok" ? { at: asked.at, output: asked.output } : null;
   return {
@@ -37,7 +37,7 @@ export function readingsIn({ market: asked, sentiment, onchain, facts }: Sources
   };
 }
 
-/** What a new observation begins with: the readings since `since` (epoch ms) need no second asking. */
+/** What a new observation starts with: readings since `since` (epoch ms) are not asked for again. */
 export function carriedOver(sources: SourcesKept, since: number): SourcesKept {
   const pending = { state: "pending" as const };
   const isGood = (reading: SourcesKept["market" | "sentiment" | "onchain"]) =>
@@ -46,7 +46,7 @@ export function carriedOver(sources: SourcesKept, since: number): SourcesKept {
     market: isGood(sources.market) ? sources.market : pending,
     sentiment: isGood(sources.sentiment) ? sources.sentiment : pending,
     onchain: isGood(sources.onchain) ? sources.onchain : pending,
-    // The collectors know themselves what is young enough.
+    // The collectors decide themselves what is recent enough.
     facts: pending,
   };
 }

@@ -1,7 +1,7 @@
 import { withoutBrackets } from "../../evidence/text/marks";
 import { withoutTrailing } from "../../lib/text/strings";
 
-/** The contract of a ResearchResult: what is demanded, and what is mended by rule. What is asked of the model: `resultShape`. */
+/** The contract of a ResearchResult: what is demanded, and what is repaired by rule. The model is asked for `resultShape`. */
 
 export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
 export type Outlook = (typeof OUTLOOKS)[number];
@@ -19,7 +19,7 @@ type Result = {
 };
 
 /**
- * What is wrong with a result, for the repair turn; `null` when it keeps the contract.
+ * What is wrong with a result, for the repair turn; `null` if it keeps the contract.
  * @param shown Its analysis and summary as readers will see them.
  */
 export function demands(
@@ -44,8 +44,8 @@ export function demands(
 }
 
 /**
- * Brings confidences into the contract's scale; lengths are mended where it is known what readers see.
- * @returns `null` without impacts, or with confidences of an unknown scale: nothing can be made up.
+ * Converts confidences to the contract's scale; lengths are repaired where the shown text is known.
+ * @returns `null` without impacts, or with confidences on an unknown scale: nothing can be invented.
  */
 export function mend(result: Result): Result | null {
   const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
@@ -56,7 +56,7 @@ export function mend(result: Result): Result | null {
   };
 }
 
-/** The words that readers see, brackets apart; two signs of Chinese or Japanese count as one. */
+/** The number of words that readers see, without brackets; two characters of Chinese or Japanese count as one. */
 export function countWords(prose: string): number {
   const shown = withoutBrackets(prose);
   const signs = shown.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu)?.length ?? 0;
@@ -68,12 +68,12 @@ export function isShort(result: { fullAnalysis: string }): boolean {
   return countWords(result.fullAnalysis) < MIN_WORDS;
 }
 
-/** How many words an analysis has too many. */
+/** By how many words an analysis is too long. */
 export function wordsOver(prose: string): number {
   return Math.max(0, countWords(prose) - MAX_WORDS);
 }
 
-/** A summary with the outlook's mark, within its length, no figure cut in two. */
+/** A summary with the outlook's mark, within its length, without cutting a figure. */
 export function markedSummary(summary: string, outlook: Outlook): string {
   const bare = summary.replace(/^[\s\p{Extended_Pictographic}\u{FE0F}\u{200D}]+/u, "").trim();
   const points = [...`${MARKS[outlook]} ${bare}`.trimEnd()];
@@ -88,7 +88,7 @@ export function markedSummary(summary: string, outlook: Outlook): string {
   return `${withoutTrailing(closed, " ,;:–—-")}…`;
 }
 
-/** A text with some of its last words gone, ending with a sentence where it has one in its second half. */
+/** A text without some of its last words, ending with a sentence if one ends in its second half. */
 export function shortened(prose: string, over: number): string {
   if (over === 0) return prose;
   const limit = prose.split(/\s+/).length - over;
@@ -100,11 +100,11 @@ export function shortened(prose: string, over: number): string {
   return end > kept.length / 2 ? kept.slice(0, end + 1) : `${kept}…`;
 }
 
-/** Scores of up to a hundred are percent, all of them. `null` where they are of no scale that is known. */
+/** Scores up to a hundred as percent, all of them. `null` if they are on no known scale. */
 function asFractions(scores: readonly number[]): number[] | null {
   const highest = Math.max(...scores);
   if (highest > 100 || scores.some((score) => score < 0)) return null;
   if (highest <= 1) return [...scores];
-  // Of 7 nobody can tell whether it is of 10 or of 100.
+  // A score of 7 could be of 10 or of 100.
   return highest > 10 ? scores.map((score) => score / 100) : null;
 }

@@ -11,29 +11,29 @@ import { readingsIn } from "./readings";
 import type { Result, Sources, SourceStates } from "../shapes";
 import { writeResult } from "./writer";
 
-/** A result written from what the sources have said by now. For actions. */
+/** Writes a result from the sources' answers so far. For actions. */
 
-/** An older reading says nothing of the present. */
+/** An older reading says nothing about the present. */
 const READING_GOOD_MS = 2 * HOUR;
 
 export type SnapshotTask = {
   focus: string;
-  /** What a reader wants to know. */
+  /** The reader's question. */
   question?: string | undefined;
   observationId: Id<"observations">;
-  /** What the model is told it writes. */
+  /** The occasion, for the prompt. */
   occasion: string;
   /**
-   * `soon`: somebody waits on the line, so a source that is slower than the deadline does not hold the result back: its
-   * last reading stands in, and its collection continues in the background. `whole`: every source is waited for, and without an
-   * observed price nothing is written.
+   * `soon`: a caller waits, so the result does not wait for a source beyond the deadline: its last reading is used, and
+   * its collection continues in the background. `whole`: waits for every source, and writes nothing without an observed
+   * price.
    */
   wanted: "soon" | "whole";
   payer: Payer;
 };
 
 /**
- * Writes a result from an observation, and from earlier readings of at most two hours where a source has none.
+ * Writes a result from an observation; for a source without an answer, an earlier reading of at most two hours is used.
  * @throws AppError `upstream`
  */
 export async function writeSnapshot(
@@ -51,7 +51,7 @@ export async function writeSnapshot(
   return { result, model, sources: states };
 }
 
-/** Until all sources have settled; soon, until the deadline has passed and at least one has a reading. */
+/** Waits until all sources have settled; with `soon`, until the deadline has passed and at least one has a reading. */
 async function awaitSources(
   ctx: ActionCtx,
   observationId: Id<"observations">,
@@ -68,7 +68,10 @@ async function awaitSources(
   }
 }
 
-/** Each source's own reading, else its latest stored one since `since` (epoch ms), else nothing; and which of these it is. */
+/**
+ * Each source's own reading, otherwise its latest stored one since `since` (epoch ms), otherwise nothing; and which of
+ * these it is.
+ */
 function fillIn(
   current: Sources,
   earlier: readonly Sources[],
@@ -107,14 +110,14 @@ function pick<Reading extends Any>(
   return { reading: current, state: { state: "missing", asOf: null } };
 }
 
-/** Why a whole result cannot be written, or `null` when it can: what is paid for states prices that were observed. */
+/** Why a whole result cannot be written, or `null` if it can: a paid report states observed prices. */
 function noMarketFacts({ isPriced, missing }: Brief): string | null {
   if (isPriced) return null;
   const [first] = missing;
   return first === undefined ? "The market data did not come in time" : first.reason;
 }
 
-/** Why there is nothing to write from, or `null` when there is something. */
+/** Why there is no material, or `null` if there is some. */
 function nothingToWriteFrom(brief: Brief, sources: Sources): string | null {
   if (brief.sources.length > 0) return null;
   const all = [sources.market, sources.sentiment, sources.onchain];

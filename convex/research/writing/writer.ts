@@ -12,13 +12,13 @@ import { synthesisQuestion } from "./prompts";
 import { countWords, demands, isShort, markedSummary, shortened, wordsOver, type Outlook } from "./result";
 import type { Result } from "../shapes";
 
-/** A report that keeps less than this share of its sentences is not the writer's any more. */
+/** A report that keeps a smaller share of its sentences is not the writer's any more. */
 const LEAST_KEPT = 0.5;
 
 export type WritingTask = {
   occasion: string;
   focus: string;
-  /** What a reader wants to know. */
+  /** The reader's question. */
   question?: string | undefined;
   nowIso: string;
   brief: Brief;
@@ -28,9 +28,9 @@ export type Terms = { turnMs: number; payer: Payer };
 export type Written = { result: Result; model: string; tokensUsed: number };
 
 /**
- * Has the gateway write a ResearchResult whose figures are printed from facts: one repair turn for the contract and for
- * figures that no fact has, then the sentences that still have one give way to their facts.
- * @throws AppError `upstream`, also where too little of the writer's is left.
+ * Has the gateway write a ResearchResult whose figures are printed from facts: after one repair turn for the contract
+ * and for figures that are in no fact, remaining sentences with such figures are replaced by their facts.
+ * @throws AppError `upstream`, also if too little of the writer's text remains.
  */
 export async function writeResult(ctx: ActionCtx, task: WritingTask, terms: Terms): Promise<Written> {
   const { result, isReport, ...told } = await write(ctx, task, terms);
@@ -40,7 +40,7 @@ export async function writeResult(ctx: ActionCtx, task: WritingTask, terms: Term
   return { result, ...told };
 }
 
-/** The same, where a report is owed: one that had to be refused is written by code, and says so. @throws AppError `upstream` */
+/** The same for a report that is owed: if the model's is refused, code writes it, and says so. @throws AppError `upstream` */
 export async function writeOwedResult(ctx: ActionCtx, task: WritingTask, terms: Terms): Promise<Written> {
   const { result, isReport, model, tokensUsed } = await write(ctx, task, terms);
   if (isReport) return { result, model, tokensUsed };
@@ -81,14 +81,14 @@ async function write(
 type Texts = Pick<Result, "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts">;
 const BARE = { isBare: true } as const;
 
-/** A result as readers see it, what is left over of it, and whether enough of it is the writer's. */
+/** A result as readers see it, the facts left over, and whether enough of it is the writer's. */
 function settledTexts(
   { fullAnalysis, shortSummary, marketOutlook, impacts }: Texts,
   ledger: Ledger,
   { focus, brief }: WritingTask,
 ): { result: Result; leftovers: string[]; isReport: boolean } {
   const kept: number[] = [];
-  // A title is too short to tell its language.
+  // A title is too short to recognise its language.
   const whole = { kept, locale: localeOf(fullAnalysis) };
   const analysis = settle(fullAnalysis, ledger, whole);
   const summary = settle(shortSummary, ledger, { ...BARE, ...whole });
@@ -105,7 +105,7 @@ function settledTexts(
   const sources: CitedSource[] = citedOf(kept, ledger);
   const result = {
     fullAnalysis: analysis.text,
-    // A summary that states what no fact has gives way to one without figures.
+    // A summary that states something without a fact is replaced by one without figures.
     shortSummary: markedSummary(summary.text || plainSummary(focus, marketOutlook), marketOutlook),
     ...{
       marketOutlook,
@@ -120,7 +120,7 @@ function settledTexts(
   return { result, leftovers: all.flatMap(({ leftovers }) => leftovers), isReport };
 }
 
-/** Cuts an analysis that readers would find too long; what a slot prints may be several words. */
+/** Shortens an analysis that readers would find too long; a slot may print several words. */
 function fitted(value: Texts, ledger: Ledger, task: WritingTask): ReturnType<typeof settledTexts> {
   let texts = value;
   let settled = settledTexts(texts, ledger, task);
