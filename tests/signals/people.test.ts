@@ -90,6 +90,9 @@ describe("a proposal", () => {
     expect([byKey.status, byBody.status]).toEqual([200, 200]);
     expect(byBody.body.signal).toMatchObject({ entry: 100, status: "PENDING", model: "own" });
     expect(JSON.stringify(byBody.body)).not.toContain(key);
+    expect((await app.get("/records/mine", bearer(key))).body.arms).toMatchObject(
+      arms.map((arm, index) => ({ arm, number: index + 1, of: 3 })),
+    );
   });
 
   test("breaks no rule, is one a token and day, and is its owner's alone", async ({ app }) => {

@@ -58,9 +58,9 @@ async function armToUse(ctx: QueryCtx, userId: string, arm: string): Promise<Arm
  * Whose arms the caller may use: the signed-in user's, or of a key with the scope `record` its owner's.
  * @throws AppError `unauthorized`, `forbidden`, `not_found` before the first sign-in
  */
-async function ownerAsking(ctx: QueryCtx, keyHash: string | undefined): Promise<string> {
+async function ownerAsking(ctx: QueryCtx, keyHash?: string, now?: number): Promise<string> {
   if (keyHash === undefined) return (await requireUser(ctx)).userId;
-  const { userId, scopes } = await goodKey(ctx, keyHash, Date.now());
+  const { userId, scopes } = await goodKey(ctx, keyHash, now ?? Date.now());
   if (!scopes.includes("record")) throw new AppError("forbidden", "This key lacks the scope record");
   return userId;
 }
@@ -81,10 +81,10 @@ const vAsking = { keyHash: v.optional(v.string()) };
 
 /** The arms of whoever asks. */
 export const mine = internalQuery({
-  args: vAsking,
+  args: { ...vAsking, now: v.optional(v.number()) },
   returns: v.array(vOwnArm),
-  handler: async (ctx, { keyHash }) => {
-    const rows = await armsOf(ctx, await ownerAsking(ctx, keyHash));
+  handler: async (ctx, { keyHash, now }) => {
+    const rows = await armsOf(ctx, await ownerAsking(ctx, keyHash, now));
     return Promise.all(rows.map(async (row) => view(ctx, row, true)));
   },
 });

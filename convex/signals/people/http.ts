@@ -90,7 +90,10 @@ const mine: MountedEndpoint = endpoint({
   input: z.object({}),
   returns: z.object({ arms: z.array(ownArm) }),
   handler: async (ctx, _input, { caller }) => ({
-    arms: await ctx.runQuery(internal.signals.people.arms.mine, keyFrom(caller, undefined)),
+    arms: await ctx.runQuery(internal.signals.people.arms.mine, {
+      ...keyFrom(caller, undefined),
+      now: Date.now(),
+    }),
   }),
 });
 

@@ -60,12 +60,12 @@ const LONGEST_MS = 25 * HOUR;
 
 /** The head to anchor now with this account; `null` when none is due. */
 export const due = internalQuery({
-  args: { address: v.string() },
+  args: { address: v.string(), now: v.number() },
   returns: vHead,
-  handler: async (ctx, { address }) => headDue(ctx, address),
+  handler: async (ctx, { address, now }) => headDue(ctx, address, now),
 });
 
-async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null> {
+async function headDue(ctx: QueryCtx, address: string, now: number): Promise<ChainHead | null> {
   const head = await headOf(ctx, "daily");
   const [last] = await lastSentBy(ctx, "anchor", address, 1);
   if (head === null || last === undefined || last.state === "failed") return head;
@@ -74,7 +74,7 @@ async function headDue(ctx: QueryCtx, address: string): Promise<ChainHead | null
   const [issued] = await newestOf(ctx, "issued", 1);
   const [people] = await newestOf(ctx, "people", 1);
   const isWaiting = Math.max(issued?.sequence ?? 0, people?.sequence ?? 0) > anchored;
-  const isOld = head.sequence > anchored && Date.now() - createdAt >= LONGEST_MS;
+  const isOld = head.sequence > anchored && now - createdAt >= LONGEST_MS;
   return isWaiting || isOld ? head : null;
 }
 
@@ -119,7 +119,7 @@ export const store = internalMutation({
   },
   returns: v.union(v.id("transactions"), v.null()),
   handler: async (ctx: MutationCtx, { address, head, signed }) => {
-    if ((await headDue(ctx, address)) === null) return null;
+    if ((await headDue(ctx, address, Date.now())) === null) return null;
     if (await isSetBack(ctx, address, signed.nonce)) {
       await tellRestored(ctx, "the anchor's account has sent transactions that are not known here");
       await anchorHead(ctx);

@@ -14,15 +14,15 @@ export function issueEntry(
   signal: Signal,
   { missingHours, refusedDays }: { missingHours: number; refusedDays: number },
 ): ChainEntry {
-  if (signal.desk === "lab") {
-    const { promptVersion } = signal;
+  const { desk, arm, promptVersion } = signal;
+  if (desk === "lab") {
     const content = { ...shadowOf(signal), ...issuedFacts(signal), promptVersion };
-    return { desk: "lab", statement: { kind: "issued", content } };
+    return { desk, statement: { kind: "issued", content } };
   }
   const content = issuedContent(signal, { refusedDays, gapMinutes: 60 * missingHours });
-  return signal.desk === "daily"
-    ? { desk: "daily", statement: { kind: "issued", content } }
-    : { desk: "people", statement: { kind: "issued", content: { ...content, arm: signal.arm } } };
+  return desk === "daily"
+    ? { desk, statement: { kind: "issued", content } }
+    : { desk, statement: { kind: "issued", content: { ...content, arm } } };
 }
 
 type Circumstances = { refusedDays: number; gapMinutes: number };
@@ -49,16 +49,17 @@ function issuedFacts({ signal, ...held }: Signal) {
 }
 
 export function closingEntry(signal: Signal, outcome: Outcome, refusedDays: number): ChainEntry {
+  const { desk, arm } = signal;
   const { gapMinutes, ...told } = outcome;
   const end = { ...told, closedAt: iso(outcome.closedAt) };
-  if (signal.desk === "lab") {
+  if (desk === "lab") {
     const content = { ...shadowOf(signal), ...end, gapMinutes };
-    return { desk: "lab", statement: { kind: "closed", content } };
+    return { desk, statement: { kind: "closed", content } };
   }
   const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...end };
-  return signal.desk === "daily"
-    ? { desk: "daily", statement: { kind: "closed", content } }
-    : { desk: "people", statement: { kind: "closed", content: { ...content, arm: signal.arm } } };
+  return desk === "daily"
+    ? { desk, statement: { kind: "closed", content } }
+    : { desk, statement: { kind: "closed", content: { ...content, arm } } };
 }
 
 export function comparisonEntry(
@@ -66,9 +67,10 @@ export function comparisonEntry(
   { mirrorGapMinutes: gapMinutes, ...ends }: Comparison,
   refusedDays: number,
 ): ChainEntry {
+  const { desk, arm } = signal;
   const content = { ...circumstancesOf({ ...signal, refusedDays, gapMinutes }), ...ends };
-  return signal.desk === "people"
-    ? { desk: "people", statement: { kind: "compared", content: { ...content, arm: signal.arm } } }
+  return desk === "people"
+    ? { desk, statement: { kind: "compared", content: { ...content, arm } } }
     : { desk: "daily", statement: { kind: "compared", content } };
 }
 

@@ -14,7 +14,10 @@ export const send = providerAction({}, async (ctx) => {
   try {
     const address = serviceAddress("anchor");
     if (address === null) return;
-    const head: ChainHead | null = await ctx.runQuery(internal.signals.record.anchors.due, { address });
+    const head: ChainHead | null = await ctx.runQuery(internal.signals.record.anchors.due, {
+      address,
+      now: Date.now(),
+    });
     if (head === null) return;
     const call = { to: address, data: anchorData(head), value: 0n };
     const preparation = await prepareTransaction(address, call, null);
