@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { ofUser, waiting, type Records, type RecordsOf } from "../../lib/records/records";
+import { ofUser, waiting, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { pairFields, totalsFields, vCalibrated, vKeptArms } from "../statistics/kept";
 import { vPersonEvent, vProposal, vShadowEvent, vSignalEvent, vStanding } from "../stored";
@@ -266,16 +266,6 @@ export const signalTables = {
 /** Nobody looks at a shadow of this age: the totals have it, and the chain says all that it said. */
 const SHADOW_DAYS = 35;
 
-type Waiting = NonNullable<Records["signalRuns"]["openWhen"]>[string];
-
-/** Runs of a desk that are under way. */
-function openRuns(desk: Asking): Waiting {
-  return {
-    rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", desk))],
-    since: ({ _creationTime }) => _creationTime,
-  };
-}
-
 export const signalRecords: RecordsOf<typeof signalTables> = {
   signals: {
     keep: {
@@ -292,7 +282,16 @@ export const signalRecords: RecordsOf<typeof signalTables> = {
       aged: (rows, before) => rows.withIndex("by_desk", (q) => q.eq("desk", "lab").lt("slot", before)),
       ended: ({ state }) => state !== "writing",
     },
-    openWhen: { signals: openRuns("daily"), shadowSignals: openRuns("lab") },
+    openWhen: {
+      signals: {
+        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", "daily"))],
+        since: ({ _creationTime }) => _creationTime,
+      },
+      shadowSignals: {
+        rows: [(rows) => rows.withIndex("by_state", (q) => q.eq("state", "writing").eq("desk", "lab"))],
+        since: ({ _creationTime }) => _creationTime,
+      },
+    },
   },
   signalEvents: { keep: "the tamper-evident record: it proves nothing with a gap" },
   signalTotals: { keep: "three or four rows for each arm" },

@@ -176,19 +176,14 @@ function calibrationOf({
       ...{ calibrated: ratio(logs.calibrated, logs.n), chance: ratio(logs.chance, logs.n) },
     },
     bins: Array.from({ length: BINS }, (_, bin) => {
-      const percents = stated.map((_n, percent) => percent).filter((percent) => binOf(percent) === bin);
-      const sum = (of: (percent: number) => number) =>
-        percents.reduce((total, percent) => total + of(percent), 0);
-      const n = sum((percent) => stated[percent] ?? 0);
+      const sum = (of: (percent: number) => number | undefined) =>
+        stated.reduce((all, _n, percent) => all + (binOf(percent) === bin ? (of(percent) ?? 0) : 0), 0);
+      const n = sum((percent) => stated[percent]);
+      const confidences = sum((percent) => percent * (stated[percent] ?? 0));
       return {
-        from: (bin * 100) / BINS,
-        to: ((bin + 1) * 100) / BINS,
-        n,
-        meanConfidence: ratio(
-          sum((percent) => percent * (stated[percent] ?? 0)),
-          n,
-        ),
-        winrate: ratio(100 * sum((percent) => won[percent] ?? 0), n),
+        ...{ from: (bin * 100) / BINS, to: ((bin + 1) * 100) / BINS, n },
+        meanConfidence: ratio(confidences, n),
+        winrate: ratio(100 * sum((percent) => won[percent]), n),
       };
     }),
   };

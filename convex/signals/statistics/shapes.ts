@@ -7,6 +7,7 @@ import * as z from "zod";
 
 const count = z.int().nonnegative();
 const percent = z.number();
+const figure = z.number().nullable();
 const share = z.number().min(0).max(100);
 /** A hundredth of the way from stop to target. */
 const points = z.number();
@@ -90,18 +91,12 @@ const result = z.object({
 const risk = z
   .object({
     n: count.describe("Trades it is about."),
-    sharpe: z
-      .number()
-      .nullable()
-      .describe(
-        "Per trade, not annualised, no risk-free rate: mean / sample standard deviation; null without deviation.",
-      ),
-    sortino: z
-      .number()
-      .nullable()
-      .describe(
-        "Per trade, target 0: mean / root mean square of the losing results over all trades; null without a losing one.",
-      ),
+    sharpe: figure.describe(
+      "Per trade, not annualised, no risk-free rate: mean / sample standard deviation; null without deviation.",
+    ),
+    sortino: figure.describe(
+      "Per trade, target 0: mean / root mean square of the losing results over all trades; null without a losing one.",
+    ),
     maxDrawdown: z
       .object({
         percent: z.number().nonnegative().describe("Percentage points of the cumulative PnL."),
@@ -113,36 +108,22 @@ const risk = z
   })
   .describe("After costs. All null below 30 trades.");
 
+const brier = z.number().min(0).max(1).nullable();
+
 export const calibration = z.object({
   n: count.describe("WIN and LOSS signals it is about."),
-  brier: z
-    .number()
-    .min(0)
-    .max(1)
-    .nullable()
-    .describe(
-      "Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
-    ),
-  calibratedBrier: z
-    .number()
-    .min(0)
-    .max(1)
-    .nullable()
-    .describe("The same of the calibrated confidence, each from outcomes before its signal alone."),
-  skill: z
-    .number()
-    .nullable()
-    .describe(
-      "1 - brier / the Brier score of the levels' own chance: 0 says no more than the levels, below 0 less. null below 30.",
-    ),
-  calibratedSkill: z.number().nullable().describe("The same of the calibrated confidence."),
+  brier: brier.describe(
+    "Brier score of the stated confidence as the probability of a WIN: mean squared error, 0 perfect, 0.25 a coin toss.",
+  ),
+  calibratedBrier: brier.describe(
+    "The same of the calibrated confidence, each from outcomes before its signal alone.",
+  ),
+  skill: figure.describe(
+    "1 - brier / the Brier score of the levels' own chance: 0 says no more than the levels, below 0 less. null below 30.",
+  ),
+  calibratedSkill: figure.describe("The same of the calibrated confidence."),
   logScore: z
-    .object({
-      n: count,
-      stated: z.number().nullable(),
-      calibrated: z.number().nullable(),
-      chance: z.number().nullable(),
-    })
+    .object({ n: count, stated: figure, calibrated: figure, chance: figure })
     .describe(
       "Mean logarithmic score, 0 perfect, -0.693 a coin toss, of the stated and the calibrated confidence and of the levels' own chance; of trades decided since this is kept.",
     ),

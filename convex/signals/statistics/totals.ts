@@ -145,7 +145,8 @@ function addDecided(
 ): Totals {
   const won = outcome === "WIN" ? 1 : 0;
   const length = totals.streak?.outcome === outcome ? totals.streak.length + 1 : 1;
-  const { logs } = totals;
+  const given = { stated: confidence, calibrated: calibratedConfidence, chance: 100 * chance };
+  const square = (percent: number) => (percent / 100 - won) ** 2;
   const log = (percent: number) => logGiven(won === 1 ? percent : 100 - percent);
   return {
     ...totals,
@@ -157,18 +158,21 @@ function addDecided(
     longestWins: Math.max(totals.longestWins, won === 1 ? length : 0),
     longestLosses: Math.max(totals.longestLosses, won === 1 ? 0 : length),
     ...addOutcome(totals, { confidence, chance, isWin: won === 1 }),
-    skill: {
-      n: totals.skill.n + 1,
-      stated: totals.skill.stated + (confidence / 100 - won) ** 2,
-      calibrated: totals.skill.calibrated + (calibratedConfidence / 100 - won) ** 2,
-      chance: totals.skill.chance + (chance - won) ** 2,
-    },
-    logs: {
-      n: logs.n + 1,
-      stated: logs.stated + log(confidence),
-      calibrated: logs.calibrated + log(calibratedConfidence),
-      chance: logs.chance + log(100 * chance),
-    },
-    calibratedSquares: totals.calibratedSquares + (calibratedConfidence / 100 - won) ** 2,
+    skill: addScores(totals.skill, given, square),
+    logs: addScores(totals.logs, given, log),
+    calibratedSquares: totals.calibratedSquares + square(calibratedConfidence),
+  };
+}
+
+type Scores = Totals["skill"];
+
+function addScores(
+  { n, stated, calibrated, chance }: Scores,
+  given: Omit<Scores, "n">,
+  of: (percent: number) => number,
+): Scores {
+  return {
+    ...{ n: n + 1, stated: stated + of(given.stated) },
+    ...{ calibrated: calibrated + of(given.calibrated), chance: chance + of(given.chance) },
   };
 }

@@ -49,37 +49,24 @@ export function outcomeOf(
   // What an earlier look has walked is over.
   const position = positionOf(signal);
   const path = withinLife(signal, position, seen).filter(({ to }) => to > since || since === generatedAt);
-  const gapsUntil = (end: number) => earlierGaps + uncoveredMinutes(seen, since, end);
+  const ended = (
+    status: Outcome["status"],
+    exitPrice: number | null,
+    { at, by, inDoubt }: { at: number; by: Decider | null; inDoubt: boolean },
+  ): Outcome => ({
+    ...{ status, exitPrice, closedAt: at, decidedBy: by, inDoubt },
+    pnlPercent: exitPrice === null ? null : pnlPercent(signal.signal, signal.entry, exitPrice),
+    gapMinutes: earlierGaps + uncoveredMinutes(seen, since, Math.max(at, since)),
+  });
   const touch = position === null ? null : firstTouch(position, path, generatedAt);
-  if (touch !== null) {
-    const closedAt = Math.max(touch.at, generatedAt);
-    return {
-      status: touch.status,
-      exitPrice: touch.level,
-      pnlPercent: pnlPercent(signal.signal, signal.entry, touch.level),
-      closedAt,
-      decidedBy: touch.by,
-      gapMinutes: gapsUntil(Math.max(closedAt, since)),
-      inDoubt: touch.inDoubt,
-    };
-  }
+  if (touch !== null)
+    return ended(touch.status, touch.level, { ...touch, at: Math.max(touch.at, generatedAt) });
   if (now < expiresAt) return null;
   const last = priceAt(expiresAt, seen);
-  if (last === null) {
-    if (now - generatedAt <= UNPRICED_MS) return null;
-    const unknown = { exitPrice: null, pnlPercent: null, decidedBy: null, inDoubt: false };
-    return { status: "EXPIRED", ...unknown, closedAt: expiresAt, gapMinutes: gapsUntil(expiresAt) };
-  }
-  const exitPrice = position === null ? last.priceUsd : between(position.sl, last.priceUsd, position.tp1);
-  return {
-    status: "EXPIRED",
-    exitPrice,
-    pnlPercent: pnlPercent(signal.signal, signal.entry, exitPrice),
-    closedAt: expiresAt,
-    decidedBy: last.by,
-    gapMinutes: gapsUntil(expiresAt),
-    inDoubt: false,
-  };
+  const how = { at: expiresAt, by: last?.by ?? null, inDoubt: false };
+  if (last === null) return now - generatedAt <= UNPRICED_MS ? null : ended("EXPIRED", null, how);
+  const { priceUsd } = last;
+  return ended("EXPIRED", position === null ? priceUsd : between(position.sl, priceUsd, position.tp1), how);
 }
 
 /** What of the stretches lies in the signal's life, in order. */
