@@ -1,5 +1,5 @@
 import { httpRouter } from "convex/server";
-import { knownId } from "./account/requests";
+import { knownId } from "./account/ids/requests";
 import { mount, type Routes } from "./lib/http/router";
 
 const alerts = () => import("./alerts/http").then(({ alertEndpoints }) => alertEndpoints);

@@ -3,8 +3,8 @@ import { internal } from "../_generated/api";
 import { action, type ActionCtx } from "../_generated/server";
 import { requireIdentity } from "../lib/security/auth";
 import { charge } from "../lib/limits/charges";
-import { vLeftovers } from "./leftovers";
-import { vClaimed } from "./ownership";
+import { vLeftovers } from "./ownership/leftovers";
+import { vClaimed } from "./ownership/binding";
 import { vLeftover } from "./tables";
 
 /**
@@ -21,7 +21,7 @@ export const claimUserId = action({
   returns: vClaimed,
   handler: async (ctx, { userId, keep = [] }): Promise<Infer<typeof vClaimed>> => {
     await countTry(ctx);
-    return ctx.runMutation(internal.account.ownership.claim, { userId, keep });
+    return ctx.runMutation(internal.account.ownership.binding.claim, { userId, keep });
   },
 });
 
@@ -34,7 +34,7 @@ export const findLeftovers = action({
   returns: vLeftovers,
   handler: async (ctx, { userId }): Promise<Infer<typeof vLeftovers>> => {
     await countTry(ctx);
-    return ctx.runQuery(internal.account.ownership.leftovers, { userId });
+    return ctx.runQuery(internal.account.ownership.binding.leftovers, { userId });
   },
 });
 

@@ -18,7 +18,7 @@ import {
   type LevelSetting,
 } from "../users/levels";
 import { requireUser } from "../users/model";
-import { openClaimBy } from "./waitingClaims";
+import { openClaimBy } from "./ownership/waitingClaims";
 import { vLevel } from "../users/tables";
 
 /** How far an account goes with whoever names its `userId` alone, and what moves in its owner's name, as they read and set it. */

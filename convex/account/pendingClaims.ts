@@ -8,8 +8,8 @@ import { AppError } from "../lib/errors";
 import { codeHash } from "../messenger/codes";
 import { tellEverywhere } from "../messenger/notices";
 import { userIdByAddress } from "../wallets/model";
-import { bind, refusalOf } from "./ownership";
-import { openClaimOf } from "./waitingClaims";
+import { bind, refusalOf } from "./ownership/binding";
+import { openClaimOf } from "./ownership/waitingClaims";
 
 /**
  * Claims of userIds that could be guessed and have a wallet: 48 hours in which the id stays nobody's, and whoever was there

@@ -11,7 +11,7 @@ import type { Paragraph } from "../messenger/format";
 import { tellEverywhere } from "../messenger/notices";
 import { ownerOf, requireUser, userOfToken } from "../users/model";
 import { userIdByAddress } from "../wallets/model";
-import { isInUse } from "./ownership";
+import { isInUse } from "./ownership/binding";
 
 /**
  * A user whose login is lost gets the account back under another one: by an operator's word, which is written into the

@@ -19,7 +19,7 @@ export const accountTables = {
 
   /**
    * Claims of userIds that could be guessed and have a wallet. They wait, so that an earlier user of the id hears of
-   * them. Written by `account/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
+   * them. Written by `account/ownership/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
    * account belongs to somebody.
    */
   pendingClaims: defineTable({

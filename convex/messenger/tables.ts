@@ -105,13 +105,13 @@ export const messengerTables = {
 
   /**
    * Links by which a messenger account owns a userId that nobody owns, one for a userId and day. Written by
-   * `account/ownerLinks`; it dies a day after its time.
+   * `account/ownership/links`; it dies a day after its time.
    */
   ownerLinks: defineTable({
     userId: v.string(),
     /** HMAC-SHA256 of the code, which itself is stored nowhere. */
     codeHash: v.string(),
-    /** The id as its user knows it, readable with the code alone (`account/ownerLinks`). */
+    /** The id as its user knows it, readable with the code alone (`account/ownership/links`). */
     maskedName: v.optional(v.string()),
     expiresAt: v.number(),
   })

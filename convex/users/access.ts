@@ -250,6 +250,6 @@ export const replaceUserId = mutation({
   returns: v.object({ userId: v.string() }),
   handler: async (ctx): Promise<{ userId: string }> => {
     const { userId } = await requireUser(ctx);
-    return ctx.runMutation(internal.account.ids.replace, { userId });
+    return ctx.runMutation(internal.account.ids.replacement.replace, { userId });
   },
 });

@@ -1,8 +1,6 @@
-import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
-import { internal } from "../_generated/api";
-import { internalQuery, type ActionCtx, type MutationCtx, type QueryCtx } from "../_generated/server";
+import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
 import { rowsByBoth } from "../lib/records/rows";
@@ -46,19 +44,6 @@ export async function keepName(ctx: MutationCtx, userId: string, name: string): 
 export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
   return (await presentOf(ctx, userId))?.name ?? userId;
 }
-
-/** The account that goes by a `userId`, for actions. @throws AppError `not_found` */
-export async function accountOf(ctx: ActionCtx, name: string): Promise<string> {
-  const userId: string | null = await ctx.runQuery(internal.users.names.account, { name });
-  if (userId === null) throw replacedId();
-  return userId;
-}
-
-export const account = internalQuery({
-  args: { name: v.string() },
-  returns: v.union(v.string(), v.null()),
-  handler: (ctx, { name }) => accountNamed(ctx, name),
-});
 
 /** Of an id in whose place its owner has put another. */
 export function replacedId(): AppError {

@@ -120,7 +120,7 @@ const connect: MountedEndpoint = endpoint({
   handler: async (ctx, { userId }, { caller, named }) => {
     const wallet = await own(ctx, userId, "custody", caller);
     const asked = { userId, named: named ?? userId };
-    const ownerUrl = await ctx.runMutation(internal.account.ownerLinks.open, asked);
+    const ownerUrl = await ctx.runMutation(internal.account.ownership.links.open, asked);
     return { ...wallet, network: NETWORK, ...(ownerUrl === null ? {} : { ownerUrl }), ...warned(named) };
   },
 });

@@ -13,8 +13,8 @@ const MEDIAN_BUDGET = 200_000;
 const NAMED: Readonly<Record<string, number>> = {
   "account/recovery.js": 396_000,
   "account/pendingClaims.js": 396_000,
-  "account/ownership.js": 392_000,
-  "account/ownerLinks.js": 396_000,
+  "account/ownership/binding.js": 392_000,
+  "account/ownership/links.js": 396_000,
   "ops/health.js": 303_000,
   "bot/jobs.js": 486_000,
   "bot/updates.js": 504_000,

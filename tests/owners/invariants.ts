@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, vi } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import type { Doc, Id } from "../../convex/_generated/dataModel";
-import { bind } from "../../convex/account/ownership";
+import { bind } from "../../convex/account/ownership/binding";
 import { dropLink, endFreeze, freezeAccount, linkOwner, noteLink } from "../../convex/messenger/owners";
 import { approvingLink, linkOf } from "../../convex/messenger/model";
 import { levelOf, levelRowOf, limitsIn } from "../../convex/users/levels";

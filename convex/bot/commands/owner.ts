@@ -24,7 +24,7 @@ export const ownerCommands: readonly Command[] = [
     binds: true,
     inPlace: true,
     run: async (ctx, { sender, argument }) => {
-      const { isOwned, words } = await ctx.runMutation(internal.account.ownerLinks.own, {
+      const { isOwned, words } = await ctx.runMutation(internal.account.ownership.links.own, {
         ...{ code: argument, messengerId: sender.messengerId },
       });
       return { answer: [[{ bold: isOwned ? "🔐 Owned" : "🔐 Not yours yet" }], [words]] };
@@ -87,7 +87,9 @@ export const ownerCommands: readonly Command[] = [
           buttons: [[{ text: "🔁 Replace", command: "newid yes" }]],
         };
       return orReason(async () => {
-        const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replace, { userId });
+        const replaced: { userId: string } = await ctx.runMutation(internal.account.ids.replacement.replace, {
+          userId,
+        });
         return reply("Your account id is now ", { bold: replaced.userId });
       });
     },
@@ -101,7 +103,7 @@ export async function ownerOffer(ctx: MutationCtx, { sender, argument }: Request
   const [, code] = OWNER_LINK.exec(argument) ?? [];
   if (code === undefined) return null;
   const { messengerId } = sender;
-  const offered = await ctx.runQuery(internal.account.ownerLinks.offer, {
+  const offered = await ctx.runQuery(internal.account.ownership.links.offer, {
     code,
     messengerId,
     now: Date.now(),

@@ -9,7 +9,7 @@ import { chargeAddress, chargeUser, leftFor, type LimitName } from "../limits/ch
 import type { Caller, Credential } from "../limits/callers";
 import { fieldsIn } from "./paths";
 import { parseInput, rawInput, readBody, refuseAmbiguous } from "./request";
-import { pathOf, respond, type Answering, type Method } from "./router";
+import { pathOf, respond, type Answering, type KnowId, type Method } from "./router";
 
 /** A request without its body. */
 export type RequestHead = {
@@ -75,6 +75,9 @@ type Documentation<Input extends z.ZodType, Output extends z.ZodType> = {
   media?: Media;
 };
 
+/** Who asks before the body is read, and what tells of the `userId` that it may name. */
+export type Asker = { ctx: ActionCtx; caller: Pick<Caller, "address">; know: KnowId | undefined };
+
 /** One endpoint as data. The router, the API document and the proxy's tests are made from these. */
 export type Endpoint<
   Input extends z.ZodType = z.ZodType,
@@ -87,11 +90,7 @@ export type Endpoint<
   /** Server variables without which it answers 500 before it does anything. */
   needs?: readonly Variable[];
   /** Refuses a request before its body is parsed, by throwing an `AppError`; signatures cover the raw body. */
-  guard?: (
-    head: RequestHead,
-    body: string,
-    by: { ctx: ActionCtx; caller: Pick<Caller, "address"> },
-  ) => void | Promise<void>;
+  guard?: (head: RequestHead, body: string, by: Asker) => void | Promise<void>;
   /** Counted once per request, before the handler. Leave it out if only some requests cost something. */
   limit?: LimitName;
   /**
@@ -138,7 +137,7 @@ export function endpoint<Input extends z.ZodType, Output extends z.ZodType>(
       const body = await readBody(request);
       const head: RequestHead = { header: (name) => request.headers.get(name) };
       const address = await addressOf(ctx, request);
-      await guard?.(head, body, { ctx, caller: { address } });
+      await guard?.(head, body, { ctx, caller: { address }, know });
       const raw = { ...rawInput(request, body), ...fieldsIn(path, pathOf(request)) };
       refuseAmbiguous(input, request, body);
       const parsed = parseInput(input, raw);

@@ -30,7 +30,7 @@ export type Known = {
   told: (by: Credential | undefined) => Readonly<Record<string, unknown>>;
 };
 /** @throws AppError `not_found` for an id that is no longer valid; other errors for the caller's credential. */
-type KnowId = (ctx: ActionCtx, userId: string, asked: Asked) => Promise<Known>;
+export type KnowId = (ctx: ActionCtx, userId: string, asked: Asked) => Promise<Known>;
 
 /** An endpoint of `lib/http/endpoint`, as far as the router knows it. */
 export type Answering = {

@@ -1,18 +1,15 @@
 import * as z from "zod";
-import type { ActionCtx } from "../../_generated/server";
 import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
 import { deadlines } from "../../lib/outside/deadlines";
 import { sha256Hex } from "../../lib/security/digests";
 import { required } from "../../lib/env";
 import { AppError, failureOf } from "../../lib/errors";
-import { endpoint, Reply, type MountedEndpoint } from "../../lib/http/endpoint";
+import { endpoint, Reply, type MountedEndpoint, type Asker } from "../../lib/http/endpoint";
 import { absentWhenEmpty, closedInput, optionalToken, userId } from "../../lib/http/input";
 import { countGuess, refuseGuessing } from "../../lib/limits/charges";
-import type { Caller } from "../../lib/limits/callers";
 import { formatUnits } from "../../lib/money/amounts";
 import { once } from "../../lib/once";
 import { bodyInput, parseInput } from "../../lib/http/request";
-import { accountOf } from "../../users/names";
 import {
   readingsExample,
   readingsShape,
@@ -66,10 +63,10 @@ const proofs = once(() => import("./proofs"));
 const input = closedInput({ userId: absentWhenEmpty(userId), token: optionalToken });
 
 /** Why an unpaid body, which may be anything, would buy nothing; `null` if it may buy something. */
-async function problemOf(ctx: ActionCtx, body: string, caller: Caller): Promise<string | null> {
+async function problemOf(body: string, { ctx, caller, know }: Asker): Promise<string | null> {
   try {
     const { token, userId } = parseInput(input, bodyInput(body));
-    if (userId !== undefined) await accountOf(ctx, userId);
+    if (userId !== undefined) await know?.(ctx, userId, { shows: false });
     const { listingOf, unknownToken } = await listing();
     const found = token === undefined ? null : await listingOf(ctx, token, caller);
     return found?.kind === "unknown" ? unknownToken(found.symbol) : null;
@@ -111,13 +108,13 @@ const report: MountedEndpoint = endpoint({
     input: { token: "BTC" },
     output: { success: true, result: { ...resultExample, readings: readingsExample }, token: "BTC" },
   },
-  guard: async ({ header }, body, { ctx, caller }) => {
+  guard: async ({ header }, body, asker) => {
     // Nothing is sold that cannot be made.
     required("PLATFORM_WALLET_ADDRESS");
     required("LLM_GATEWAY_API_KEY");
     if ((await proofs()).proofHeader(header) !== null) return;
-    const problem = await problemOf(ctx, body, caller);
-    throw await paymentRequired(ctx, problem === null ? undefined : { error: problem });
+    const problem = await problemOf(body, asker);
+    throw await paymentRequired(asker.ctx, problem === null ? undefined : { error: problem });
   },
   input,
   returns: z.object({

@@ -1,8 +1,8 @@
-import { internal } from "../_generated/api";
-import type { ActionCtx } from "../_generated/server";
-import type { Asked, Known } from "../lib/http/router";
-import type { Credential } from "../lib/limits/callers";
-import { iso } from "../lib/time";
+import { internal } from "../../_generated/api";
+import type { ActionCtx } from "../../_generated/server";
+import type { Asked, Known } from "../../lib/http/router";
+import type { Credential } from "../../lib/limits/callers";
+import { iso } from "../../lib/time";
 import type { NamedId } from "./namedIds";
 
 /** What a request is told of the `userId` that it names. Every request evaluates this: what few need is loaded when they do. */
@@ -10,14 +10,14 @@ import type { NamedId } from "./namedIds";
 /** For actions. @throws AppError `not_found` for an id in whose place its owner has put another. */
 export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: Asked): Promise<Known> {
   const asked = { name, ...(keyHash === undefined ? {} : { keyHash }), shows, now: Date.now() };
-  const id: NamedId | null = await ctx.runQuery(internal.account.namedIds.known, asked);
+  const id: NamedId | null = await ctx.runQuery(internal.account.ids.namedIds.known, asked);
   if (id === null) {
-    const { replacedId } = await import("../users/names");
+    const { replacedId } = await import("../../users/names");
     throw replacedId();
   }
   const { userId, credential, level, claim } = id;
   if (credential === "key") {
-    const { noted } = await import("../users/access");
+    const { noted } = await import("../../users/access");
     await noted(ctx, credential, keyHash);
   }
   return {

@@ -1,21 +1,21 @@
 import { v, type Infer } from "convex/values";
-import type { TableNames } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { requireIdentity } from "../lib/security/auth";
-import { AppError } from "../lib/errors";
-import { isGuessable, userIdFrom } from "../lib/records/ids";
-import { tablesOf, type Facts } from "../lib/records/records";
-import { records } from "../schema";
-import { changeRules } from "../users/levels";
-import { userOfAccount } from "../messenger/model";
-import { tellEverywhere } from "../messenger/notices";
-import { linkOwner } from "../messenger/owners";
-import { accountOfLogin, findUser, ownerOf, userOfToken } from "../users/model";
-import { accountNamed, keepName } from "../users/names";
-import { walletOf } from "../wallets/model";
+import type { TableNames } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { requireIdentity } from "../../lib/security/auth";
+import { AppError } from "../../lib/errors";
+import { isGuessable, userIdFrom } from "../../lib/records/ids";
+import { tablesOf, type Facts } from "../../lib/records/records";
+import { records } from "../../schema";
+import { changeRules } from "../../users/levels";
+import { userOfAccount } from "../../messenger/model";
+import { tellEverywhere } from "../../messenger/notices";
+import { linkOwner } from "../../messenger/owners";
+import { accountOfLogin, findUser, ownerOf, userOfToken } from "../../users/model";
+import { accountNamed, keepName } from "../../users/names";
+import { walletOf } from "../../wallets/model";
 import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftovers";
 import { openClaim } from "./openClaims";
-import { vLeftover } from "./tables";
+import { vLeftover } from "../tables";
 
 /** Who owns a `userId`: one transaction decides who comes first. */
 

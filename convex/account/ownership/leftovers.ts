@@ -1,13 +1,13 @@
 import { v, type Infer } from "convex/values";
-import { internal } from "../_generated/api";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { alertsOf, findAlert, switchOff } from "../alerts/model";
-import { configOf, saveConfig } from "../messenger/model";
-import { dropPlaces } from "../messenger/places";
-import { webhooksOf } from "../messenger/webhooks/events";
-import { endWebhook } from "../messenger/webhooks/rows";
-import { activeShiftsOf } from "../research/model";
-import type { vLeftover } from "./tables";
+import { internal } from "../../_generated/api";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { alertsOf, findAlert, switchOff } from "../../alerts/model";
+import { configOf, saveConfig } from "../../messenger/model";
+import { dropPlaces } from "../../messenger/places";
+import { webhooksOf } from "../../messenger/webhooks/events";
+import { endWebhook } from "../../messenger/webhooks/rows";
+import { activeShiftsOf } from "../../research/model";
+import type { vLeftover } from "../tables";
 
 /**
  * What stands on a `userId` that nobody owns: whoever knew it may have set it. A claim shows it, and ends what its owner

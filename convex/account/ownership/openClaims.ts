@@ -1,12 +1,12 @@
-import type { Doc } from "../_generated/dataModel";
-import { internal } from "../_generated/api";
-import type { MutationCtx, QueryCtx } from "../_generated/server";
-import { recordAudit } from "../lib/records/audit";
-import { AppError } from "../lib/errors";
-import { rowsByBoth } from "../lib/records/rows";
-import { DAY, dateTime, HOUR } from "../lib/time";
-import { codeHash, newCode } from "../messenger/codes";
-import { tellEverywhere } from "../messenger/notices";
+import type { Doc } from "../../_generated/dataModel";
+import { internal } from "../../_generated/api";
+import type { MutationCtx, QueryCtx } from "../../_generated/server";
+import { recordAudit } from "../../lib/records/audit";
+import { AppError } from "../../lib/errors";
+import { rowsByBoth } from "../../lib/records/rows";
+import { DAY, dateTime, HOUR } from "../../lib/time";
+import { codeHash, newCode } from "../../messenger/codes";
+import { tellEverywhere } from "../../messenger/notices";
 import { openClaimOf } from "./waitingClaims";
 
 /** How a `userId` is claimed that could be guessed. Plain functions. */

@@ -1,6 +1,6 @@
-import type { Doc } from "../_generated/dataModel";
-import type { QueryCtx } from "../_generated/server";
-import { rowsByBoth } from "../lib/records/rows";
+import type { Doc } from "../../_generated/dataModel";
+import type { QueryCtx } from "../../_generated/server";
+import { rowsByBoth } from "../../lib/records/rows";
 
 /** Claims that wait, as rows. Every request that names an id asks for one: this imports next to nothing. */
 

@@ -1,13 +1,13 @@
 import { v, type Infer } from "convex/values";
-import { internalQuery } from "../_generated/server";
-import { vCredential } from "../lib/limits/callers";
-import { isGuessable } from "../lib/records/ids";
-import { shownBy } from "../users/access";
-import { levelOf } from "../users/levels";
-import { ownerOf } from "../users/model";
-import { accountNamed } from "../users/names";
-import { vLevel } from "../users/tables";
-import { openClaimOf } from "./waitingClaims";
+import { internalQuery } from "../../_generated/server";
+import { vCredential } from "../../lib/limits/callers";
+import { isGuessable } from "../../lib/records/ids";
+import { shownBy } from "../../users/access";
+import { levelOf } from "../../users/levels";
+import { ownerOf } from "../../users/model";
+import { accountNamed } from "../../users/names";
+import { vLevel } from "../../users/tables";
+import { openClaimOf } from "../ownership/waitingClaims";
 
 /** What a request needs to know of the `userId` that it names, in one query. */
 

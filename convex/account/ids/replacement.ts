@@ -1,13 +1,13 @@
 import { v } from "convex/values";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, type MutationCtx } from "../_generated/server";
-import { charge } from "../lib/limits/charges";
-import { recordAudit } from "../lib/records/audit";
-import { tellEverywhere } from "../messenger/notices";
-import { FREEZE } from "../messenger/owners";
-import { changeRules } from "../users/levels";
-import { newUserId } from "../users/model";
-import { presentOf } from "../users/names";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, type MutationCtx } from "../../_generated/server";
+import { charge } from "../../lib/limits/charges";
+import { recordAudit } from "../../lib/records/audit";
+import { tellEverywhere } from "../../messenger/notices";
+import { FREEZE } from "../../messenger/owners";
+import { changeRules } from "../../users/levels";
+import { newUserId } from "../../users/model";
+import { presentOf } from "../../users/names";
 
 /** Replacing a `userId` that has leaked: signed in (`users/access:replaceUserId`), or in the bot by `/newid`. */
 

@@ -3,20 +3,20 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v, type Infer } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
-import type { Doc } from "../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
-import { optional, required } from "../lib/env";
-import { isGuessable } from "../lib/records/ids";
-import { masterKey, subkey } from "../lib/security/crypto";
-import { DAY, dateTime } from "../lib/time";
-import { codeHash, dailyCode } from "../messenger/codes";
-import { messengerLogin, ownerOf } from "../users/model";
-import { pseudonymOf } from "../lib/security/pseudonyms";
-import { hashed, keepName } from "../users/names";
-import { walletOf } from "../wallets/model";
+import type { Doc } from "../../_generated/dataModel";
+import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { optional, required } from "../../lib/env";
+import { isGuessable } from "../../lib/records/ids";
+import { masterKey, subkey } from "../../lib/security/crypto";
+import { DAY, dateTime } from "../../lib/time";
+import { codeHash, dailyCode } from "../../messenger/codes";
+import { messengerLogin, ownerOf } from "../../users/model";
+import { pseudonymOf } from "../../lib/security/pseudonyms";
+import { hashed, keepName } from "../../users/names";
+import { walletOf } from "../../wallets/model";
 import { openClaim } from "./openClaims";
-import { reasonOf } from "../lib/text/failures";
-import { bind, refusalOf } from "./ownership";
+import { reasonOf } from "../../lib/text/failures";
+import { bind, refusalOf } from "./binding";
 
 /**
  * Owning a `userId` without a web application: a link starts the service's bot with a code, and the account that taps there
