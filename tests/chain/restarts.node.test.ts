@@ -1,14 +1,12 @@
 import { execFile, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import path from "node:path";
 import { promisify } from "node:util";
 import { toHex } from "viem";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { startAnvil } from "../../scripts/chain/anvil";
 import { lockOf, prepareStateFile } from "../../scripts/chain/stateFile";
-import { PortInUseError } from "../../scripts/sockets/listener";
 import { ageOfPrice, HEARTBEAT, HOLDER, start, stateFile, stop, usdcOf, useStateFolder } from "./restarting";
 import { run } from "../stack/processes";
 import { clientOf, newWallet, send } from "./support";
@@ -82,20 +80,6 @@ test("a damaged state is replaced by the last good one, and without one the chai
   const fresh = await start({ log });
   expect(await usdcOf(fresh, HOLDER)).toBe(0n);
   expect(messages[1]).toContain("starts afresh");
-});
-
-test("a busy port is named", async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  try {
-    const refusal = start({ port, stateFile: null });
-    await expect(refusal).rejects.toThrow(PortInUseError);
-    await expect(refusal).rejects.toThrow(`Port ${port} is in use`);
-  } finally {
-    server.close();
-  }
 });
 
 test("a host that is killed leaves no node behind, and its state is kept", async () => {

@@ -16,7 +16,6 @@ import {
   freePorts,
   scripts,
   startMain,
-  startScript,
   startProcess,
   STRONG_KEY,
   temporaryDirectory,
@@ -77,9 +76,6 @@ test("what the settings name is real, the rest is not; it ends cleanly on SIGINT
   expect((await stack.ended).code).toBe(0);
 });
 
-/** Bundled, it gets as far as it takes to see that it cannot start. */
-const main = path.join(scripts, "main.ts");
-
 const PORTS = ["PORT", "API_PORT", "PROVIDERS_PORT", "CHAIN_PORT"];
 
 test.each(PORTS)("a busy %s is one line that names it", async (variable) => {
@@ -88,7 +84,8 @@ test.each(PORTS)("a busy %s is one line that names it", async (variable) => {
   await new Promise((resolve) => server.once("listening", resolve));
   const address = server.address();
   const port = String(typeof address === "object" ? address?.port : "");
-  const { code, stderr } = await startScript(main, ["--ephemeral"], { ...freePorts, [variable]: port }).ended;
+  const env = { ...freePorts, [variable]: port };
+  const { code, stderr } = await ranHere("scripts/stack/main.ts", ["--ephemeral"], { env });
   expect([code, stderr]).toEqual([
     1,
     `Port ${port} is in use: stop what is using it, or set ${variable} to another port.\n`,

@@ -14,53 +14,50 @@ function token(args: string[], env: Record<string, string>) {
 /** Nobody listens here. */
 const NOBODY = { PROVIDERS_PORT: "9" };
 
-test.each([
-  ["--ephemeral", { SENTIMENT_API_KEY: "xai-of-the-operator" }],
-  ["--speed=2", {}],
-])(
-  "the banner's token command works on a stack with %s, which tells its own values and no secret",
-  async (flag, operators) => {
-    const LOCAL_STATE_DIR = await temporaryDirectory();
-    const stack = startMain([flag], { LOCAL_STATE_DIR, ...operators });
-    const { site, standins, chain } = await addressesOf(stack);
-    const [, api = "", PROVIDERS_PORT = ""] = await stack.output(
-      /functions +(\S+) +\(PROVIDERS_PORT=(\d+) npm run --silent token -- alice\)/,
-    );
-    // Right after its start it has much to do, and the command waits for three seconds at most.
-    const facts = factsShape.parse(await (await fetch(`${standins}/_stack`)).json());
-    const { code, stdout, stderr } = await token(["alice"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
-    const told = await token(["alice", "--json"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
-    expect(JSON.parse(told.stdout)).toMatchObject({ user: "alice", token: expect.stringMatching(/^ey/) });
-    const signedIn = await fetch(`${api}/api/mutation`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${stdout.trim()}`, "Content-Type": "application/json" },
-      body: JSON.stringify({ path: "users/profile:signIn", args: {}, format: "json" }),
-    });
-    expect(await signedIn.json()).toMatchObject({ status: "success" });
-    expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);
+test("the banner's token command works on a stack that keeps nothing, which tells its own values and no secret", async () => {
+  const LOCAL_STATE_DIR = await temporaryDirectory();
+  const stack = startMain(["--ephemeral"], {
+    LOCAL_STATE_DIR,
+    SENTIMENT_API_KEY: "xai-of-the-operator",
+  });
+  const { site, standins, chain } = await addressesOf(stack);
+  const [, api = "", PROVIDERS_PORT = ""] = await stack.output(
+    /functions +(\S+) +\(PROVIDERS_PORT=(\d+) npm run --silent token -- alice\)/,
+  );
+  // Right after its start it has much to do, and the command waits for three seconds at most.
+  const facts = factsShape.parse(await (await fetch(`${standins}/_stack`)).json());
+  const { code, stdout, stderr } = await token(["alice"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  const told = await token(["alice", "--json"], { PROVIDERS_PORT, LOCAL_STATE_DIR });
+  expect(JSON.parse(told.stdout)).toMatchObject({ user: "alice", token: expect.stringMatching(/^ey/) });
+  const signedIn = await fetch(`${api}/api/mutation`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${stdout.trim()}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ path: "users/profile:signIn", args: {}, format: "json" }),
+  });
+  expect(await signedIn.json()).toMatchObject({ status: "success" });
+  expect(await readdir(LOCAL_STATE_DIR)).toEqual([]);
 
-    // Any page in a browser on this machine could ask as well.
-    const order = { method: "POST", body: JSON.stringify({ subject: "alice" }) };
-    const foreign = await fetch(`${standins}/_token`, {
-      ...order,
-      headers: { Origin: "https://page.example" },
-    });
-    expect(foreign.status).toBe(403);
-    expect((await fetch(`${standins}/_token`, { method: "POST", body: "{}" })).status).toBe(400);
+  // Any page in a browser on this machine could ask as well.
+  const order = { method: "POST", body: JSON.stringify({ subject: "alice" }) };
+  const foreign = await fetch(`${standins}/_token`, {
+    ...order,
+    headers: { Origin: "https://page.example" },
+  });
+  expect(foreign.status).toBe(403);
+  expect((await fetch(`${standins}/_token`, { method: "POST", body: "{}" })).status).toBe(400);
 
-    expect(facts).toMatchObject({
-      siteUrl: site,
-      realProviders: Object.keys(operators).map(() => "sentiment model"),
-      variables: { CHAIN_RPC_URL: chain, LLM_ENDPOINT: `${standins}/llm` },
-      set: expect.arrayContaining(["WALLET_ENCRYPTION_KEY", ...Object.keys(operators)]),
-    });
-    expect(JSON.stringify(facts)).not.toContain("xai-of-the-operator");
-    expect(Object.keys(facts.variables)).not.toContain("WALLET_ENCRYPTION_KEY");
-    expect(Object.keys(facts.variables)).not.toContain("MESSENGER_WEBHOOK_SECRET");
-  },
-);
+  expect(facts).toMatchObject({
+    siteUrl: site,
+    realProviders: ["sentiment model"],
+    variables: { CHAIN_RPC_URL: chain, LLM_ENDPOINT: `${standins}/llm` },
+    set: expect.arrayContaining(["WALLET_ENCRYPTION_KEY", "SENTIMENT_API_KEY"]),
+  });
+  expect(JSON.stringify(facts)).not.toContain("xai-of-the-operator");
+  expect(Object.keys(facts.variables)).not.toContain("WALLET_ENCRYPTION_KEY");
+  expect(Object.keys(facts.variables)).not.toContain("MESSENGER_WEBHOOK_SECRET");
+});
 
 test("without a running stack it is of the kept keys, and without those it makes none", async () => {
   const LOCAL_STATE_DIR = await temporaryDirectory();
