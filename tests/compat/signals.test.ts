@@ -1,7 +1,20 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { createApp, type App } from "../support/app";
-import { buy, DAY, EIGHT, hold, issued, marketAt, MINUTE, sell, track, wait, test } from "../signals/support";
+import { createApp } from "../support/app";
+import {
+  buy,
+  DAY,
+  decided,
+  EIGHT,
+  hold,
+  issued,
+  marketAt,
+  MINUTE,
+  sell,
+  track,
+  wait,
+  test,
+} from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 
 /** What earlier clients read: they take every number for one, and would break on `null`, text or nothing. */
@@ -16,14 +29,6 @@ const SIGNAL = {
   status: "PENDING",
   reasoning: "Up.",
 };
-
-/** BTC wins 1 %, ETH loses 1 %. */
-async function decided(app: App): Promise<void> {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
-}
 
 describe("GET /signals/latest", () => {
   test("is a bare map of both tokens, or of the one asked for", async ({ app }) => {

@@ -1,12 +1,10 @@
 import { describe, expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { linksAfter } from "../../convex/signals/record/chain";
-import type { ChainHead, ShadowEvent } from "../../convex/signals/record/events";
 import { problemsOfRecord, problemsOfShadows } from "../../scripts/verifySignals";
 import { createApp, type App } from "../support/app";
 import { keepHouse } from "../support/housekeeping";
 import { armIn, armsSay, askArms, CHALLENGER, CHAMPION, labOf, trackShadows } from "./support";
-import { recordOf } from "../signals/record";
+import { rechained, recordOf } from "../signals/record";
 import * as given from "../signals/support";
 import { test } from "../signals/support";
 
@@ -36,18 +34,6 @@ async function twoDays(app: App): Promise<void> {
     if (hour < 48) await app.advance(start + 8 * HOUR - Date.now());
     await trackShadows(app);
   }
-}
-
-/** The same events with right hashes, as somebody would make them who rewrites them. */
-function rehashed(events: readonly ShadowEvent[]): { events: ShadowEvent[]; head: ChainHead | null } {
-  let head: ChainHead | null = null;
-  const linked: ShadowEvent[] = [];
-  for (const event of events) {
-    const links = linksAfter(head, event);
-    linked.push({ ...event, ...links });
-    head = { sequence: links.sequence, hash: links.hash };
-  }
-  return { events: linked, head };
 }
 
 describe("the chain of shadow signals", () => {
@@ -96,13 +82,13 @@ describe("the chain of shadow signals", () => {
     if (lost?.kind !== "closed") throw new Error("There is a loss");
     Object.assign(lost.content, { status: "EXPIRED", exitPrice: 100, pnlPercent: 0 });
     expect(problemsOfShadows(changed, main).join()).toContain("its content is not what was hashed");
-    const rewritten = { ...changed, ...rehashed(changed.events) };
+    const rewritten = { ...changed, ...rechained(changed.events) };
     const found = problemsOfShadows(rewritten, main).join("\n");
     expect(found).toContain(
       `Event 1 of the record fixed their event ${lab.head?.sequence}, which has another hash now`,
     );
     expect(found).toMatch(/the figures shown for claude-haiku-4.5@signal-\d do not follow from its events/);
-    const cut = { ...lab, ...rehashed(lab.events.filter(({ kind }) => kind !== "missed")) };
+    const cut = { ...lab, ...rechained(lab.events.filter(({ kind }) => kind !== "missed")) };
     expect(problemsOfShadows(cut, []).join()).toContain("do not follow from its events");
   });
 

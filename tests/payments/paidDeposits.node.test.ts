@@ -21,6 +21,7 @@ import {
   versionTwo,
   test,
 } from "./paying";
+import { balanceOf } from "./depositSupport";
 
 /** One transfer never buys a report and credits. */
 
@@ -33,11 +34,6 @@ async function sent(app: WalletApp, userId: string, amount: bigint): Promise<str
 }
 
 const webhook = (app: WalletApp, txHash: string) => app.post("/indexer/deposit", { txHash });
-
-async function balanceOf(app: WalletApp, userId: string): Promise<number> {
-  const rows = await app.rows("creditBalances");
-  return rows.find((row) => row.userId === userId)?.balance ?? 0;
-}
 
 describe("a transfer that reaches the deposit webhook", () => {
   test("first pays the report out of the credits it has brought", async ({ app }) => {

@@ -10,6 +10,7 @@ import { chain, useChain } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
 import {
+  aged,
   authorize,
   base64,
   buy,
@@ -150,13 +151,7 @@ describe("what the chain shows of a payment", () => {
     const named = versionTwo(await authorize(await payer(chain)));
     expect((await buy(app, anonymous)).status).toBe(200);
     expect((await buy(app, named, { userId: "alice" })).status).toBe(200);
-    await app.t.run(async (ctx) => {
-      for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
-        if (report === undefined) throw new Error("Both are delivered");
-        const generatedAt = report.generatedAt - 301_000;
-        await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
-      }
-    });
+    await aged(app, 301_000);
     const { status, body } = await buy(app, anonymous);
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
     expect((await buy(app, named, { userId: "alice" })).status).toBe(200);

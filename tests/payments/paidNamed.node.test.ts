@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { chain, usdcOf, useChain } from "../support/chain";
-import type { WalletApp } from "../support/walletApp";
 import {
+  aged,
   authorize,
   buy,
   headerOf,
@@ -21,17 +21,6 @@ useChain();
 
 const NAME = "pay_7d5d747be160e280504c099d984bcfe0";
 const BTC = { token: "BTC" };
-
-/** Time goes by for the report. */
-async function aged(app: WalletApp, ms: number): Promise<void> {
-  await app.t.run(async (ctx) => {
-    for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
-      if (report === undefined) throw new Error("It is delivered");
-      const generatedAt = report.generatedAt - ms;
-      await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
-    }
-  });
-}
 
 describe("a purchase under a name of its payer's", () => {
   test("is the same one under another signature: the dollar moves once, also where it was the payer's last", async ({

@@ -6,6 +6,7 @@ import { proofText } from "../../convex/payments/reports/proofs";
 import { send } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
+  aged,
   authorize,
   base64,
   buy,
@@ -218,13 +219,7 @@ describe("a transaction's hash", () => {
   test("is not worth anything after an hour of replays", async ({ app }) => {
     const hash = await transfer(chain, await payer(chain));
     await buyWith(app, hash);
-    await app.t.run(async (ctx) => {
-      for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
-        if (report === undefined) throw new Error("No report");
-        const generatedAt = report.generatedAt - 3_700_000;
-        await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
-      }
-    });
+    await aged(app, 3_700_000);
     const { status, body } = await buyWith(app, hash);
     expect([status, body.reason]).toEqual([402, "payment_already_used"]);
   });

@@ -109,3 +109,14 @@ export function headerOf(answer: { headers: Headers }, name: string): unknown {
 /** How often the gateway was asked to write a report. */
 export const writings = (app: WalletApp) =>
   app.standins.sent("llm").filter(({ schema }) => schema === "research_result").length;
+
+/** Time goes by for the reports that were delivered. */
+export async function aged(app: WalletApp, ms: number): Promise<void> {
+  await app.t.run(async (ctx) => {
+    for (const { _id, report } of await ctx.db.query("paymentClaims").collect()) {
+      if (report === undefined) throw new Error("It is delivered");
+      const generatedAt = report.generatedAt - ms;
+      await ctx.db.patch("paymentClaims", _id, { report: { ...report, generatedAt } });
+    }
+  });
+}

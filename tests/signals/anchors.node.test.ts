@@ -10,7 +10,7 @@ import { anchorFindings, chainReader } from "../../scripts/verifySignals";
 import { chain, test, useChain } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
-import { anchorsShape, rechained, recordOf, relinked } from "./record";
+import { anchorsShape, rechained, recordOf } from "./record";
 import { buy } from "./support";
 
 /** Anchors on a chain: sent once a day by the machine, read back by whoever checks the record. */
@@ -178,12 +178,14 @@ test("what people proposed is anchored with the head of their chain, and cannot 
 
   // Told otherwise, with right hashes, and the record's event made to fit.
   const later = new Date(Date.now() + 3_600_000).toISOString();
-  const events = relinked(
-    people.events.map((one) =>
-      one.kind === "issued" ? { ...one, content: { ...one.content, generatedAt: later } } : one,
+  const retold = {
+    ...people,
+    ...rechained(
+      people.events.map((one) =>
+        one.kind === "issued" ? { ...one, content: { ...one.content, generatedAt: later } } : one,
+      ),
     ),
-  );
-  const retold = { ...people, events, head: events.at(-1) ?? null };
+  };
   const untouched = await anchorFindings({ ...shown, people: retold }, [other.address], reader);
   expect(untouched.problems.join()).toMatch(/issued arm-.*tells .* and was anchored before that/);
   const fitting = rechained(

@@ -6,18 +6,10 @@ import { closeApp, createApp, type App } from "../support/app";
 import * as given from "./support";
 import { test } from "./support";
 
-const { buy, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
+const { buy, decided, hold, DAY, EIGHT, HOUR, MINUTE, issued, track, wait } = given;
 const ALICE = "alice-6f1c0a9e2b";
 
 const reviews = (app: App) => app.standins.sent("llm").filter(({ schema }) => schema === "signal_review");
-
-/** BTC won, ETH lost. */
-async function decided(app: App): Promise<void> {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
-}
 
 const SIGNAL = {
   id: expect.stringMatching(/^(?:BTC|ETH)-2026-01-05$/),

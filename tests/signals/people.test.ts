@@ -6,7 +6,7 @@ import { personEvent, type PersonEvent } from "../../convex/signals/record/event
 import { verify } from "../../scripts/verifySignals";
 import type { App } from "../support/app";
 import { browserOf } from "../web/support";
-import { recordOf, relinked } from "./record";
+import { rechained, recordOf } from "./record";
 import { DAY, events, HOUR, marketAt, MINUTE, test, wait, work } from "./support";
 
 /** Arms of signed-in users: what they propose is measured, ended, counted and chained as the service's own, and stays. */
@@ -59,7 +59,7 @@ async function verified(app: App, arm: string): Promise<void> {
   const prettier = parts.map((part) => ({ ...part, averageAfterCostsPercent: 9 }));
   expect(await problems(told, stats, prettier)).toContain(`statistics shown for ${arm}`);
   // A chain that was made anew fits itself, and not the record that holds its head.
-  const without = (...kinds: string[]) => relinked(told.filter(({ kind }) => !kinds.includes(kind)));
+  const without = (...kinds: string[]) => rechained(told.filter(({ kind }) => !kinds.includes(kind))).events;
   expect(await problems(without("closed", "compared"), stats)).toContain("never closed and compared");
   expect(await problems(without("begun"), stats)).toContain("no event began its arm");
   expect(await problems(without("begun"), stats)).toContain("holds another hash");
@@ -67,7 +67,7 @@ async function verified(app: App, arm: string): Promise<void> {
     const end = { status: "LOSS" as const, exitPrice: 99, pnlPercent: -1 };
     return one.kind === "closed" ? { ...one, content: { ...one.content, ...end } } : one;
   });
-  expect(await problems(relinked(lost), stats)).toContain("do not follow from its events");
+  expect(await problems(rechained(lost).events, stats)).toContain("do not follow from its events");
 }
 
 describe("a proposal", () => {

@@ -9,15 +9,12 @@ import { rechained, recordOf, type SignalRecord } from "./record";
 import * as given from "./support";
 import { test } from "./support";
 
-const { buy, sell, hold, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait } = given;
+const { buy, decided, sell, hold, DAY, EIGHT, HOUR, issued, track, wait } = given;
 
 /** Four days: a BUY won by BTC and lost by ETH, a SELL that expired, none, a HOLD still open. */
 async function threeDays(): Promise<SignalRecord> {
   const app = createApp({ now: EIGHT });
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
+  await decided(app);
   await wait(app, 6 * HOUR);
   await track(app);
   await wait(app, DAY - 6 * HOUR);

@@ -1,13 +1,6 @@
 import * as z from "zod";
-import { linksAfter, type Statement } from "../../convex/signals/record/chain";
-import {
-  anchorShape,
-  chainHead,
-  signalEvent,
-  type ChainHead,
-  type PersonEvent,
-  type SignalEvent,
-} from "../../convex/signals/record/events";
+import { linksAfter } from "../../convex/signals/record/chain";
+import { anchorShape, chainHead, signalEvent, type ChainHead } from "../../convex/signals/record/events";
 import { signalStats } from "../../convex/signals/statistics/shapes";
 import { publicSignal, recordCut } from "../../convex/signals/views/shapes";
 import type { App } from "../support/app";
@@ -37,29 +30,18 @@ export async function recordOf(app: Pick<App, "get">): Promise<SignalRecord> {
   });
 }
 
-/** A chain with right hashes for whatever is said, as somebody would make it who rewrites the record. */
-export function rechained(statements: readonly Statement[]): {
-  events: SignalEvent[];
-  head: ChainHead | null;
-} {
+type Links = ReturnType<typeof linksAfter>;
+
+/** A chain with right hashes for whatever is said, as somebody would make it who rewrites it. */
+export function rechained<Told extends Parameters<typeof linksAfter>[1]>(
+  statements: readonly Told[],
+): { events: (Told & Links)[]; head: ChainHead | null } {
   let head: ChainHead | null = null;
-  const events: SignalEvent[] = [];
+  const events: (Told & Links)[] = [];
   for (const statement of statements) {
     const links = linksAfter(head, statement);
     events.push({ ...statement, ...links });
     head = { sequence: links.sequence, hash: links.hash };
   }
   return { events, head };
-}
-
-/** The same of people's chain. */
-export function relinked(events: readonly PersonEvent[]): PersonEvent[] {
-  let head: ChainHead | null = null;
-  const linked: PersonEvent[] = [];
-  for (const one of events) {
-    const links = linksAfter(head, one);
-    linked.push({ ...one, ...links });
-    head = { sequence: links.sequence, hash: links.hash };
-  }
-  return linked;
 }

@@ -1,19 +1,12 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { createApp, type App } from "../support/app";
-import { buy, EIGHT, HOUR, issued, marketAt, MINUTE, test, track, wait } from "./support";
+import { buy, decided, EIGHT, HOUR, issued, test, track, wait } from "./support";
 
 /** What a model writes about the signals: results are the record's, and every other figure is left out or marked. */
 
 const BOAST =
   "9 of 10 trades beat chance, and readers made $500,000. The desk won 1 and lost 1. Profit of 12 % is certain.";
-
-async function decided(app: App): Promise<void> {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
-}
 
 describe("a day's review", () => {
   const review = async (app: App, content: string) => {

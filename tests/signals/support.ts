@@ -135,6 +135,14 @@ export async function issued(app: App, proposal: object | string): Promise<void>
   app.standins.clear("llm");
 }
 
+/** Both tokens' BUY at 100; half an hour later BTC has won 1 %, and ETH has lost 1 %. */
+export async function decided(app: App): Promise<void> {
+  await issued(app, buy);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, { BTC: 101, ETH: 99 });
+  await track(app);
+}
+
 /** The events of the record, in order. */
 export async function events(app: App): Promise<SignalEvent[]> {
   return (await app.rows("signalEvents")).flatMap((row) => (row.desk === "daily" ? [row.event] : []));

@@ -5,7 +5,7 @@ import { loseScheduled } from "../support/leases";
 import * as given from "./support";
 import { test } from "./support";
 
-const { buy, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = given;
+const { buy, decided, DAY, EIGHT, HOUR, MINUTE, issued, marketAt, track, wait, work } = given;
 
 /** Monday 08:00 to Sunday 23:55. */
 const TO_SUNDAY = 6 * DAY + 15 * HOUR + 55 * MINUTE;
@@ -17,10 +17,7 @@ async function recapWeek(app: App): Promise<void> {
 
 /** Monday: BTC wins, ETH loses. Tuesday: both expire at +0.5 %. */
 async function week(app: App): Promise<void> {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
+  await decided(app);
   await wait(app, 6 * HOUR);
   await track(app);
   await wait(app, DAY - 6.5 * HOUR);
