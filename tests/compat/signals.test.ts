@@ -211,8 +211,10 @@ describe("GET /whales/latest", () => {
     }
     const shown = z.array(z.object({ description: z.string() }));
     const { body } = await app.get("/whales/latest?hours=24");
-    const sums = shown.parse(body.alerts).map(({ description }) => /\$\d+M/.exec(description)?.[0]);
-    expect(sums).toEqual(["$90M", "$40M", "$7M", "$6M", "$5M", "$3M", "$2M"]);
+    const sums = shown
+      .parse(body.alerts)
+      .map(({ description }) => Number(/\d+/.exec(description)?.[0]) / 1e6);
+    expect(sums).toEqual([90, 40, 7, 6, 5, 3, 2]);
   });
 });
 
