@@ -82,6 +82,22 @@ describe("the daily job", () => {
     expect([asked(app).length, app.cards().length]).toEqual([2, 1]);
   });
 
+  test("has its day counted once, when all of it has ended, however often it runs", async ({ app }) => {
+    await issued(app, buy);
+    expect(await app.rows("openDays")).toMatchObject([{ arm: "daily", slot: EIGHT - 8 * HOUR }]);
+    await given.wait(app, 30 * MINUTE);
+    marketAt(app, { BTC: 101, ETH: 101 });
+    await given.track(app);
+    await given.wait(app, 6 * HOUR);
+    await given.track(app);
+    expect(await app.rows("openDays")).toEqual([]);
+    await issue(app);
+    await given.track(app);
+    expect(await app.rows("openDays")).toEqual([]);
+    const { stats } = (await app.get("/mcp/signals/history")).body;
+    expect(stats).toMatchObject({ edge: { days: 1, trades: 2 } });
+  });
+
   test("missed for days issues today's alone, and nothing before today's 08:00", async ({ app }) => {
     await issue(app);
     await given.wait(app, 3 * DAY - 7 * HOUR);

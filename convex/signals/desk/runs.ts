@@ -45,7 +45,6 @@ export const openDay = cron("issue the day's signals", async (ctx) => {
   const now = Date.now();
   if (!isIssueTime(now)) return;
   await tellMissedDays(ctx, slotAt("daily", now));
-  await noteDay(ctx, DAILY, slotAt("daily", now));
   await open(ctx, { desk: "daily", arm: DAILY }, now);
 });
 
@@ -75,10 +74,8 @@ async function tellMissedDays(ctx: MutationCtx, today: number): Promise<void> {
  */
 export const openHour = cron("ask the shadow arms", async (ctx) => {
   for (const one of armsToAsk()) {
-    if (await rememberArm(ctx, one)) {
-      await noteDay(ctx, LAB, slotAt("daily", Date.now()));
-      await open(ctx, { desk: "lab", arm: one.arm }, Date.now());
-    } else log.error("signals.too many shadow arms", { arm: one.arm });
+    if (await rememberArm(ctx, one)) await open(ctx, { desk: "lab", arm: one.arm }, Date.now());
+    else log.error("signals.too many shadow arms", { arm: one.arm });
   }
 });
 
@@ -109,6 +106,8 @@ async function open(
     if ((await findRun(ctx, place)) !== null) continue;
     const begun = { state: "writing" as const, attempt: 1, announced: false };
     const runId = await ctx.db.insert("signalRuns", { ...place, ...begun });
+    // With a new run alone: a day that is counted already is not counted again.
+    await noteDay(ctx, desk === "lab" ? LAB : arm, slotAt("daily", now));
     const told = telling(internal.signals.desk.runs.failed, { runId });
     const terms = { place: { lane: "service" as const, owner, request: false }, until: slot + slotMs };
     await openWork(ctx, internal.signals.desk.desk.write, { runId }, { ...terms, attempts, told });

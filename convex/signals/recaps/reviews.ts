@@ -32,26 +32,15 @@ export const ofDay = internalQuery({
 export const begin = internalMutation({
   args: { day: v.string(), caller: vCaller },
   returns: vTicket,
-  handler: async (ctx, { day, caller }): Promise<Ticket> =>
-    beginInLane(
-      ctx,
-      { key: refreshKey(day), restMs: REST_MS, caller },
-      internal.signals.recaps.desk.reviewDay,
-      {
-        day,
-      },
-    ),
+  handler: async (ctx, { day, caller }): Promise<Ticket> => {
+    const about = { key: `signals review:${day}`, restMs: REST_MS, caller };
+    return beginInLane(ctx, about, internal.signals.recaps.desk.reviewDay, { day });
+  },
 });
 
 /** Keeps a review that was written. */
 export const store = change(
-  {
-    of: vResultOf,
-    day: v.string(),
-    outcomes: v.string(),
-    review: v.string(),
-    model: v.string(),
-  },
+  { of: vResultOf, day: v.string(), outcomes: v.string(), review: v.string(), model: v.string() },
   async (ctx, { of, day, outcomes, review, model }) => {
     if (!(await finishInLane(ctx, of))) return;
     const written = { day, outcomes, review, model, writtenAt: Date.now() };
@@ -60,7 +49,3 @@ export const store = change(
     else await ctx.db.replace("signalReviews", row._id, written);
   },
 );
-
-function refreshKey(day: string): string {
-  return `signals review:${day}`;
-}

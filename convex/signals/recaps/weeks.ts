@@ -30,13 +30,8 @@ export const openDue = cron("recap the week's signals", async (ctx) => {
   const existing = await getOneFrom(ctx.db, "weeklyRecaps", "by_week", week);
   if (existing !== null) return;
   const figures = await figuresOf(ctx, week);
-  const recapId = await ctx.db.insert("weeklyRecaps", {
-    week,
-    state: "writing",
-    attempt: 1,
-    openedAt: now,
-    ...figures,
-  });
+  const opened = { week, state: "writing" as const, attempt: 1, openedAt: now };
+  const recapId = await ctx.db.insert("weeklyRecaps", { ...opened, ...figures });
   if (hasSignals(figures)) {
     const told = telling(internal.signals.recaps.weeks.failed, { recapId });
     const place = { lane: "service" as const, owner: "weekly recaps", request: false };
@@ -82,20 +77,13 @@ async function finish(
   recapId: Id<"weeklyRecaps">,
   written: { review: string; model: string } | null,
 ): Promise<void> {
-  const review = written?.review ?? null;
-  await ctx.db.patch("weeklyRecaps", recapId, {
-    state: "done",
-    generatedAt: Date.now(),
-    review,
-    ...(written === null ? {} : { model: written.model }),
-  });
+  const done = { state: "done" as const, generatedAt: Date.now(), review: null };
+  await ctx.db.patch("weeklyRecaps", recapId, { ...done, ...written });
   const recap = await ctx.db.get("weeklyRecaps", recapId);
   if (recap === null) throw new Error("The row was just written");
   const whole = statisticsOf(await totalsOf(ctx, DAILY, "ALL"));
-  const paragraphs = weekCard(recap.week, figuresIn(recap), {
-    ...{ review, whole },
-    head: await publishedHead(ctx),
-  });
+  const about = { review: written?.review ?? null, whole, head: await publishedHead(ctx) };
+  const paragraphs = weekCard(recap.week, figuresIn(recap), about);
   const picture = await pictureOfWeek(recap.week);
   await enqueueServiceCard(ctx, { kind: "weekly recap", paragraphs, picture });
 }

@@ -1,5 +1,5 @@
 import { defineTable } from "convex/server";
-import { v, type Infer } from "convex/values";
+import { v, type Infer, type ObjectType } from "convex/values";
 import { ofUser, waiting, type RecordsOf } from "../../lib/records/records";
 import { vPriceSource } from "../../prices/tables";
 import { pairFields, totalsFields, vCalibrated, vKeptArms } from "../statistics/kept";
@@ -47,8 +47,7 @@ const slotFields = {
   slot: v.number(),
   token: vLabToken,
 };
-const vSlot = v.object(slotFields);
-export type Slot = Infer<typeof vSlot>;
+export type Slot = ObjectType<typeof slotFields>;
 
 /** What becomes of a signal from its issue on. */
 const courseFields = {

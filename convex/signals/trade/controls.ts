@@ -10,7 +10,7 @@ import { pnlPercent, positionOf, type Ending, type Levels, type Position } from 
  */
 
 export const ARMS = ["model", "coin", "momentum", "alwaysLong"] as const;
-export type Arm = (typeof ARMS)[number];
+type Arm = (typeof ARMS)[number];
 
 export type Side = "BUY" | "SELL";
 

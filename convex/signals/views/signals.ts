@@ -72,7 +72,7 @@ function net(pnl: number | null, costBps: number): number | null {
 }
 
 export const ARM_NAMES = ["coin", "momentum", "alwaysLong", "buyAndHold"] as const;
-export type ArmName = (typeof ARM_NAMES)[number];
+type ArmName = (typeof ARM_NAMES)[number];
 
 /** What a record comes to as a whole: sums of results after costs. */
 type Whole = {
