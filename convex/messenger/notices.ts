@@ -5,6 +5,7 @@ import { isSet, optional } from "../lib/env";
 import { NOBODY } from "../lib/records/ids";
 import { mayActAs, permitNow } from "../users/access";
 import { formerAccount, levelOf } from "../users/levels";
+import { ownerOf } from "../users/model";
 import { configOf, enqueueCard, linkedChat, type Card } from "./model";
 import { formerPlaces } from "./places";
 
@@ -61,11 +62,16 @@ export async function tellEverywhere(
 ): Promise<boolean> {
   const config = await configOf(ctx, card.userId);
   const linked = await linkedChat(ctx, card.userId);
-  const former = await formerPlaces(ctx, card.userId);
+  // They stay after a claim, for its notice is still on its way.
+  const isOwned = (await ownerOf(ctx, card.userId)) !== null;
+  const former = isOwned ? [] : await formerPlaces(ctx, card.userId);
   const account = await formerAccount(ctx, card.userId, Date.now());
   const isHere = (chatId: string | undefined, token: string | undefined) =>
     config?.chatId === chatId && config?.sealedBotToken === token;
-  if (config?.chatId !== undefined) await enqueueCard(ctx, { ...card, chatId: config.chatId });
+  if (config?.chatId !== undefined) {
+    const place = former.find(({ chatId, sealedBotToken }) => isHere(chatId, sealedBotToken))?._id;
+    await enqueueCard(ctx, { ...card, chatId: config.chatId, place });
+  }
   if (linked !== null && !isHere(linked, undefined))
     await enqueueCard(ctx, { ...card, buttons, chatId: linked, bot: "default" });
   if (account !== null && account !== linked && !isHere(account, undefined))

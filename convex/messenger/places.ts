@@ -81,7 +81,8 @@ function leastOf(places: readonly Config[]): Config | undefined {
     .toSorted((a, b) => heldOf(a) - heldOf(b) || b._creationTime - a._creationTime)[0];
 }
 
-/** Forgets them, because the userId has an owner now. */
-export async function dropPlaces(ctx: MutationCtx, userId: string): Promise<void> {
-  for (const { _id } of await formerPlaces(ctx, userId)) await ctx.db.delete("messengerConfigs", _id);
+/** Before a claim ends the settings of a userId: a chat with a bot of its own hears of the claim by that bot. */
+export async function keepPlace(ctx: MutationCtx, userId: string): Promise<void> {
+  const row = await configOf(ctx, userId);
+  if (row?.chatId !== undefined && row.sealedBotToken !== undefined) await remember(ctx, row);
 }

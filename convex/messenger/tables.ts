@@ -3,6 +3,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { literals } from "../lib/literals";
+import { NOBODY } from "../lib/records/ids";
 import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
@@ -212,8 +213,8 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
       days: 30,
       why: "strangers could fill the disk with unused settings; a signed-in user's are kept until they clear them",
       aged: older("updatedAt"),
-      // The user may have signed in since, or received money.
-      stranger: ({ userId }) => userId,
+      // The user may have signed in since, or received money. Earlier settings are nobody's.
+      stranger: ({ userId, replacedAt }) => (replacedAt === undefined ? userId : NOBODY),
     },
     ownedBy: {
       ...{ rows: ofUser("by_userId_and_replacedAt"), section: "messengerSettings" },

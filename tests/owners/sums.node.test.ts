@@ -137,6 +137,32 @@ test("a chat that an id had before hears of its owner, whether its claim waits o
   expect((await cards(app, 5)).at(-1)?.text).toContain("Your account id has an owner now");
 });
 
+test("chats with bots of their own hear of the owner by these, the one that is set and one of before", async ({
+  app,
+}) => {
+  const bots = ["111111", "222222"].map((number) => `${number}:${"a".repeat(30)}`);
+  const name = (chat: number, messengerBotToken: string | undefined) =>
+    app.post("/user/messenger", { userId: "alice", messengerChatId: String(chat), messengerBotToken });
+  await name(5, bots[0]);
+  await name(6, bots[1]);
+  const { browser } = await owner(app);
+  await browserOf(app, "person-7").action(api.account.claims.claimUserId, { userId: "alice" });
+  const told = (chat: number) =>
+    app.standins
+      .sent("messenger")
+      .filter(({ chatId, text }) => chatId === String(chat) && text.includes("has an owner now"))
+      .map(({ botToken }) => botToken);
+  await app.settle();
+  expect([told(5), told(6)]).toEqual([[bots[0]], [bots[1]]]);
+  // Nothing later is theirs to know.
+  const mine = browserOf(app, "person-7");
+  await mine.mutation(api.account.levels.set, { level: "closed" });
+  const sent = (await cards(app, 5)).length + (await cards(app, 6)).length;
+  await mine.mutation(api.account.freezes.freeze, {});
+  expect((await cards(app, 5)).length + (await cards(app, 6)).length).toBe(sent);
+  expect(await browser.query(api.account.freezes.mine, {})).toBeNull();
+});
+
 describe("who has the chat and the userId", () => {
   test("moves what the owner's limits allow, 2,000 USD a day, and raises nothing", async ({ app }) => {
     const { userId } = await owner(app, RICH);

@@ -10,6 +10,7 @@ import { changeRules } from "../../users/levels";
 import { userOfAccount } from "../../messenger/model";
 import { tellEverywhere } from "../../messenger/notices";
 import { linkOwner } from "../../messenger/owners";
+import { keepPlace } from "../../messenger/places";
 import { accountOfLogin, findUser, ownerOf, userOfToken } from "../../users/model";
 import { accountNamed, keepName } from "../../users/names";
 import { walletOf } from "../../wallets/model";
@@ -98,6 +99,7 @@ export async function bind(
   keep: readonly Leftover[],
 ): Promise<Infer<typeof vLeftovers>> {
   const found = await leftoversOf(ctx, userId);
+  await keepPlace(ctx, userId);
   await tellEverywhere(ctx, {
     ...{ userId, kind: "claim" },
     paragraphs: [

@@ -3,7 +3,6 @@ import { internal } from "../../_generated/api";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { alertsOf, findAlert, switchOff } from "../../alerts/model";
 import { configOf, saveConfig } from "../../messenger/model";
-import { dropPlaces } from "../../messenger/places";
 import { webhooksOf } from "../../messenger/webhooks/events";
 import { endWebhook } from "../../messenger/webhooks/rows";
 import { activeShiftsOf } from "../../research/model";
@@ -52,7 +51,6 @@ export async function endLeftovers(
     ...(goes("chat") ? { chatId: null } : {}),
     ...(goes("bot") ? { sealedBotToken: null } : {}),
   });
-  await dropPlaces(ctx, userId);
   if (goes("webhooks")) {
     for (const { _id } of await webhooksOf(ctx, userId)) await endWebhook(ctx, userId, _id);
   }
