@@ -17,14 +17,14 @@ const vNext = v.union(v.number(), v.null());
 
 /** The events that a user's webhooks ask for, from a time on (epoch ms), oldest first. */
 export const read = internalQuery({
-  args: { userId: v.string(), since: v.number() },
+  args: { userId: v.string(), since: v.number(), now: v.number() },
   returns: v.object({
     events: v.array(v.object({ id: v.string(), type: vEventType, timestamp: v.number(), data: v.string() })),
     next: vNext,
   }),
-  handler: async (ctx, { userId, since }) => {
+  handler: async (ctx, { userId, since, now }) => {
     const types = (await webhooksOf(ctx, userId)).flatMap(({ events }) => events);
-    const { events, next } = await eventsSince(ctx, { userId, since, most: PAGE, types });
+    const { events, next } = await eventsSince(ctx, { userId, since, now, most: PAGE, types });
     return {
       events: events.map(({ _id, type, at: timestamp, data }) => {
         return { id: messageIdOf(_id), type, timestamp, data };
@@ -45,10 +45,11 @@ export const resend = internalMutation({
   handler: async (ctx, { userId, webhookId, wanted }) => {
     const webhook = await ownWebhook(ctx, userId, webhookId);
     if (webhook.state === "ended") throw new AppError("conflict", "This webhook has ended: add it again");
+    const told = { now: Date.now(), most: MOST_WAITING, types: webhook.events };
     const found =
       typeof wanted === "string"
         ? { events: [await ownEvent(ctx, userId, wanted)], next: null }
-        : await eventsSince(ctx, { userId, since: wanted, most: MOST_WAITING, types: webhook.events });
+        : await eventsSince(ctx, { userId, since: wanted, ...told });
     for (const { _id } of found.events) await post(ctx, webhook, _id);
     return { count: found.events.length, next: found.next };
   },
@@ -77,11 +78,12 @@ async function eventsSince(
   {
     userId,
     since,
+    now,
     most,
     types,
-  }: { userId: string; since: number; most: number; types: readonly EventType[] },
+  }: { userId: string; since: number; now: number; most: number; types: readonly EventType[] },
 ): Promise<{ events: Doc<"webhookEvents">[]; next: number | null }> {
-  const from = Math.max(since, replayedSince(Date.now()));
+  const from = Math.max(since, replayedSince(now));
   const of = (whose: string) =>
     ctx.db
       .query("webhookEvents")
