@@ -181,7 +181,9 @@ async function restoreLink(ctx: MutationCtx, userId: string, now: number): Promi
   });
   await recordAudit(ctx, { actor: userId, action: "link restored", subject });
   if (present?.confirmedAt === undefined) return;
-  const paragraphs = [[{ bold: "🔐 This chat is not linked any more: the account of before was frozen" }]];
+  const paragraphs = [
+    [{ bold: "🔐 This chat is not linked any more: the account that it was linked to was frozen" }],
+  ];
   await enqueueCard(ctx, {
     ...{ userId, chatId: present.messengerId, bot: "default" },
     ...{ kind: "change of chat", paragraphs },

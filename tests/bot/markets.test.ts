@@ -246,7 +246,7 @@ describe("prices", () => {
     );
     for (const words of ["btc", "Bitcoin?", "$ETH", "shiba inu"])
       expect((await say(app, words))[0]).toMatch(/^<b>(?:BTC|ETH|SHIB) \$/);
-    expect((await say(app, "/price nocoin"))[0]).toContain("I know no price of that");
+    expect((await say(app, "/price nocoin"))[0]).toContain("I have no price of that");
     const [welcome] = await say(app, "/start");
     expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
     const buttons = app.cards().at(-1)?.keyboard?.flat() ?? [];

@@ -39,11 +39,14 @@ async function knownPrice(ctx: QueryCtx, token: string, facts: readonly Fact[]):
   const change = sample === null ? null : await lastObservation(ctx, `change:${token}:24`, now);
   const fact = (kind: "price" | "change24h") =>
     facts.find((one) => one.subject === token && one.kind === kind && now - one.observedAt < OLDEST_MS);
-  const [listed, listedChange] = [fact("price"), fact("change24h")?.value];
-  const changed = typeof listedChange === "number" ? listedChange : null;
+  const [listed, listedChange] = [fact("price"), fact("change24h")];
+  const changed = typeof listedChange?.value === "number" ? listedChange.value : null;
   if (sample !== null && sample.observedAt >= (listed?.observedAt ?? 0)) {
     const { value: priceUsd, observedAt, source } = sample;
-    return { token, priceUsd, change: change?.value ?? changed, observedAt, source: sourceName(source) };
+    // The list knows the price of exactly a day ago; what is sampled may know that of an hour before.
+    const isListed = now - (listedChange?.observedAt ?? 0) < 2 * FRESH_MS;
+    const moved = isListed ? changed : (change?.value ?? changed);
+    return { token, priceUsd, change: moved, observedAt, source: sourceName(source) };
   }
   if (typeof listed?.value !== "number") return null;
   const { value: priceUsd, observedAt, source } = listed;
@@ -127,7 +130,7 @@ export const priceCommand: Command = {
   run: async (ctx: MutationCtx, request: Request) => {
     const coin = request.argument === "" ? "BTC" : request.argument;
     const unknown = reply(
-      "I know no price of that: ",
+      "I have no price of that. Try ",
       { command: "price" },
       " SOL. I follow the 100 largest coins.",
     );
