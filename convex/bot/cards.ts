@@ -9,7 +9,7 @@ import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";
 import type { Signal } from "../signals/record/tables";
 import type { SignalStats } from "../signals/statistics/shapes";
-import { ending, headLine, recordLines, calibratedWords } from "../signals/views/cards";
+import { calibratedWords, ending, headLine, recordLines, SIDE_MARKS } from "../signals/views/cards";
 import { signalId } from "../signals/trade/calendar";
 import type { vHolding } from "../wallets/tables";
 
@@ -101,8 +101,6 @@ export function linkedCard({
   ];
 }
 
-const SIDES = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
-
 /** The newest signals in short: the call, where it stands, what it risks for what, and why. @param site The deployment's address. */
 export function latestShortCard(signals: readonly Signal[], site: string): Paragraph[] {
   return signals.map((signal): Paragraph => {
@@ -113,7 +111,7 @@ export function latestShortCard(signals: readonly Signal[], site: string): Parag
         ? "No position"
         : `Target ${away(tp1)} · stop ${away(sl)} · reward to risk ${(Math.abs(tp1 - entry) / Math.abs(entry - sl)).toFixed(1)}`;
     return [
-      { bold: `${SIDES[signal.signal]} ${token} ${signal.signal}` },
+      { bold: `${SIDE_MARKS[signal.signal]} ${token} ${signal.signal}` },
       ` · confidence ${confidence}%, ${calibratedWords(signal)}`,
       `\nEntry ${dollars(entry)} · ${ending(signal)} · ${dateTime(generatedAt)}`,
       `\n${levels}\n“${firstSentence(signal.reasoning)}” `,

@@ -10,7 +10,7 @@ import type { Caller } from "../../lib/limits/callers";
 import { sha256Hex } from "../../lib/security/digests";
 import { isChatUser } from "../../messenger/model";
 import { notice } from "../cards";
-import type { Step, Work } from "../tables";
+import type { Step } from "../tables";
 import { answerOf, type Workers } from "./work";
 
 /** What the bot is asked of alerts. */
@@ -20,21 +20,15 @@ export const alertWorkers: Workers<"alert" | "why" | "prices"> = {
     await sampleCoins(ctx, tokens);
     return { kind: "respond", text };
   },
-  alert: (ctx, { work }) => alerted(ctx, work),
+  /** However the words were sent. The same again is the same proposal, so a try that was cut off does no harm. */
+  alert: async (ctx, { work: { userId, text } }) => {
+    const caller = callerOf(userId);
+    await charge(ctx, "alert", caller);
+    return shown(await answerWords(ctx, { caller, userId, text }));
+  },
   why: async (ctx, { work: { userId, alertId } }) =>
     answerOf(whyCard(await reasonsFor(ctx, { userId, alertId }))),
 };
-
-/** What comes of an alert's words, however they were sent. The same again is the same proposal, so a try that was cut off does no harm. */
-async function alerted(
-  ctx: ActionCtx,
-  { userId, text }: Extract<Work, { kind: "alert" }>,
-): Promise<Extract<Step, { kind: "answer" }>> {
-  const caller = callerOf(userId);
-  await charge(ctx, "alert", caller);
-  const answered = await answerWords(ctx, { caller, userId, text });
-  return shown(answered);
-}
 
 function callerOf(userId: string): Caller {
   return isChatUser(userId)

@@ -1,32 +1,30 @@
 import { internal } from "../../_generated/api";
-import type { ActionCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { charge } from "../../lib/limits/charges";
 import { NO_WALLET } from "../../wallets/model";
 import { foundFor } from "../../wallets/orders/execution";
 import { notice } from "../cards";
-import type { Step } from "../tables";
-import { answerOf, type Job, type Workers } from "./work";
+import { answerOf, type Workers } from "./work";
 
 /** An order in the chat, rehearsed and shown: its tap carries it out. For actions. */
 
 /** As the endpoint's, where none is named. */
 const SLIPPAGE_BPS = 100;
 
-export const orderWorkers: Workers<"order"> = { order: orderStep };
-
-async function orderStep(ctx: ActionCtx, { jobId, sender, work }: Job<"order">): Promise<Step> {
-  const { userId, order } = work;
-  await charge(ctx, "transfer", { userId, address: null });
-  const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
-  if (wallet === null) throw new AppError("not_found", NO_WALLET);
-  const { walletId, address } = wallet;
-  const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
-  const asked = { userId, walletId, address, request, caller: { address: null }, asked: "chat" as const };
-  const { wish, found } = await foundFor(ctx, asked);
-  const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
-    ...{ userId, messengerId: sender.messengerId, wish, found },
-    key: `chat_${jobId}`,
-  });
-  return card === null ? answerOf(notice("It was shown already.")) : { kind: "answer", ...card };
-}
+export const orderWorkers: Workers<"order"> = {
+  order: async (ctx, { jobId, sender, work }) => {
+    const { userId, order } = work;
+    await charge(ctx, "transfer", { userId, address: null });
+    const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
+    if (wallet === null) throw new AppError("not_found", NO_WALLET);
+    const { walletId, address } = wallet;
+    const request = order.kind === "send" ? order : { ...order, slippageBps: SLIPPAGE_BPS };
+    const asked = { userId, walletId, address, request, caller: { address: null }, asked: "chat" as const };
+    const { wish, found } = await foundFor(ctx, asked);
+    const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
+      ...{ userId, messengerId: sender.messengerId, wish, found },
+      key: `chat_${jobId}`,
+    });
+    return card === null ? answerOf(notice("It was shown already.")) : { kind: "answer", ...card };
+  },
+};

@@ -18,7 +18,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
   const sums = points.map(({ sumPercent }) => sumPercent);
   const arms = points.flatMap(({ controls }) => ARM_NAMES.map((arm) => controls[arm]));
   const [last, lastPoint] = [sums.at(-1) ?? 0, points.at(-1)];
-  const x = timeOf(points, END);
+  const x = timeOf(points);
   const y = scaleLinear()
     .domain(spread([0, ...sums, ...arms]))
     .range([BOTTOM, 30]);
@@ -43,7 +43,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
           class="path main"
           d="${course(({ sumPercent }) => sumPercent)}"
         />`,
-      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(4))))}${dot(END, y(last), last >= 0 ? "up" : "down")}${namesBeside(ends, { ...PAGE, apart: APART })}${timeMarksOf(points, END)}`,
+      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(4))))}${dot(END, y(last), last >= 0 ? "up" : "down")}${namesBeside(ends, { ...PAGE, apart: APART })}${timeMarksOf(points)}`,
     },
   );
 }
@@ -51,7 +51,7 @@ export function equityChart(points: readonly EquityPoint[]): Html {
 /** How far the sum is below its highest. At least one trade. */
 export function drawdownChart(points: readonly EquityPoint[]): Html {
   const falls = points.map(({ fallPercent }) => -fallPercent);
-  const x = timeOf(points, END);
+  const x = timeOf(points);
   const deepest = Math.min(...falls);
   const y = scaleLinear()
     .domain([Math.min(deepest * 1.1, -0.1), 0])
@@ -71,7 +71,7 @@ export function drawdownChart(points: readonly EquityPoint[]): Html {
     },
     {
       plot: html`<path class="fill down" d="${fall}" /><path class="path down" d="${course}" />`,
-      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(2))), 2)}${timeMarksOf(points, END)}`,
+      marks: html`${scaleLines(y, (value) => signed(value, tickDigits(y.ticks(2))), 2)}${timeMarksOf(points)}`,
     },
   );
 }
@@ -82,12 +82,12 @@ function spanOf(points: readonly EquityPoint[]): [number, number] {
   return [from, to === from ? from + 1 : to];
 }
 
-function timeOf(points: readonly EquityPoint[], end: number) {
-  return scaleUtc().domain(spanOf(points)).range([BEGIN, end]);
+function timeOf(points: readonly EquityPoint[]) {
+  return scaleUtc().domain(spanOf(points)).range([BEGIN, END]);
 }
 
-function timeMarksOf(points: readonly EquityPoint[], end: number): Html[] {
-  return timeMarks(...spanOf(points), [BEGIN, end]);
+function timeMarksOf(points: readonly EquityPoint[]): Html[] {
+  return timeMarks(...spanOf(points), [BEGIN, END]);
 }
 
 /** As many places as tell neighbouring marks apart. */

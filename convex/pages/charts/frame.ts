@@ -204,11 +204,6 @@ export function namesBeside(
   );
 }
 
-/** Where names stand beside what is at these heights: within the chart and apart. */
-export function nameHeights(heights: readonly number[], { apart: least, bottom }: Canvas): number[] {
-  return apart(heights, least, [least / 2, bottom]);
-}
-
 /** The least and the greatest, with 8 % of their distance on both sides. */
 export function spread(values: readonly number[]): [number, number] {
   const [least, most] = [Math.min(...values), Math.max(...values)];
@@ -217,15 +212,11 @@ export function spread(values: readonly number[]): [number, number] {
 }
 
 /**
- * Heights of words that stand in one column, in the order given: moved apart where they would overlap, and never out of the
- * column. @param least Between two of them. @param column From where to where their middles may stand; where it is too short
- * for all of them, they share it.
+ * Where names stand beside what is at these heights, in the order given: moved apart where they would overlap, and never out of
+ * the chart. Where it is too short for all of them, they share it.
  */
-export function apart(
-  heights: readonly number[],
-  least: number,
-  [top, bottom]: readonly [number, number],
-): number[] {
+export function nameHeights(heights: readonly number[], { apart: least, bottom }: Canvas): number[] {
+  const top = least / 2;
   const order = heights.map((_, index) => index).toSorted((a, b) => (heights[a] ?? 0) - (heights[b] ?? 0));
   const step = Math.min(least, (bottom - top) / Math.max(1, order.length - 1));
   const placed = [...heights];

@@ -16,7 +16,7 @@ import { signalId } from "../trade/calendar";
 
 /** The messenger's cards of signals. */
 
-const MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
+export const SIDE_MARKS = { BUY: "🟢", SELL: "🔴", HOLD: "🟡" } as const;
 const ENDINGS = { PENDING: "⏳ open", WIN: "✅ won", LOSS: "❌ lost", EXPIRED: "⌛ expired" } as const;
 
 /** The day's new signals. */
@@ -56,7 +56,7 @@ export function recapCard(
       ? ["No signals were issued."]
       : signals.flatMap((signal, index): Span[] => [
           index === 0 ? "" : "\n",
-          `${MARKS[signal.signal]} `,
+          `${SIDE_MARKS[signal.signal]} `,
           { bold: `${signal.token} ${signal.signal}` },
           ` at ${dollars(signal.entry)} · ${ending(signal)}`,
         ]),
@@ -113,7 +113,7 @@ type WholeRecord = Pick<SignalStats, "summary" | "edge">;
 
 function levelLines(signal: Signal): Span[] {
   const { entry, tp1, tp2, sl, price } = signal;
-  const title = `${MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
+  const title = `${SIDE_MARKS[signal.signal]} ${signal.token} ${signal.signal}`;
   const from = (level: number) => `${dollars(level)} (${signed((level / entry - 1) * 100)})`;
   const levels =
     tp1 === null || tp2 === null || sl === null
@@ -157,7 +157,7 @@ function standingLines(standing: Standing): Span[] {
 function weekSignal(one: WeekSignal | null | undefined): string {
   if (one === null || one === undefined) return "—";
   const result = weekResult(one);
-  return `${MARKS[one.signal]} ${ENDINGS[one.status]}${result === null ? "" : ` ${signed(result)}`}`;
+  return `${SIDE_MARKS[one.signal]} ${ENDINGS[one.status]}${result === null ? "" : ` ${signed(result)}`}`;
 }
 
 function weekResult({ pnlPercent, costBps = 0 }: WeekSignal): number | null {
