@@ -9,7 +9,7 @@ import { portfolioOf } from "../../wallets/holdings";
 import { ensureWallet } from "../../wallets/model";
 import { linkedCard, notice, portfolioCard } from "../cards";
 import { connectAccount } from "../links";
-import type { Sender, Step } from "../tables";
+import type { Sender } from "../tables";
 import { answerOf, type Workers } from "./work";
 
 /** What the bot is asked of a user's account and wallet. */
@@ -19,7 +19,19 @@ export const accountWorkers: Workers<"connect" | "portfolio"> = {
     ...answerOf(await connect(ctx, sender, codeHash)),
     ...(then === "" ? {} : { buttons: [[{ text: `Go on: /${then}`, command: then }]] }),
   }),
-  portfolio: (ctx, { work }) => portfolio(ctx, work.userId),
+  portfolio: async (ctx, { work: { userId } }) => {
+    const owned = { userId, kind: "custody" as const };
+    const { address } = await ensureWallet(ctx, owned);
+    const held = await portfolioOf(ctx, address);
+    const holdings = held.balances
+      .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
+      .toSorted((a, b) => b.valueUsd - a.valueUsd);
+    const card = answerOf(portfolioCard({ address, ...held }));
+    if (holdings.length === 0) return card;
+    const handle = await createFunctionHandle(internal.pictures.desk.portfolio);
+    const subject = JSON.stringify({ at: Date.now(), totalUsd: held.totalValueUsd, holdings });
+    return { ...card, picture: { handle, subject } };
+  },
 };
 
 async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promise<readonly Paragraph[]> {
@@ -33,18 +45,4 @@ async function connect(ctx: ActionCtx, sender: Sender, codeHash: string): Promis
     if (failureOf(error)?.code !== "rate_limited") throw error;
     return notice("Too many codes were tried. Wait a minute, then try again.");
   }
-}
-
-async function portfolio(ctx: ActionCtx, userId: string): Promise<Step> {
-  const owned = { userId, kind: "custody" as const };
-  const { address } = await ensureWallet(ctx, owned);
-  const held = await portfolioOf(ctx, address);
-  const holdings = held.balances
-    .flatMap(({ token, valueUsd }) => (valueUsd === null || valueUsd === 0 ? [] : [{ token, valueUsd }]))
-    .toSorted((a, b) => b.valueUsd - a.valueUsd);
-  const card = answerOf(portfolioCard({ address, ...held }));
-  if (holdings.length === 0) return card;
-  const handle = await createFunctionHandle(internal.pictures.desk.portfolio);
-  const subject = JSON.stringify({ at: Date.now(), totalUsd: held.totalValueUsd, holdings });
-  return { ...card, picture: { handle, subject } };
 }

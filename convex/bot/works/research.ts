@@ -1,49 +1,37 @@
 import { internal } from "../../_generated/api";
-import type { ActionCtx } from "../../_generated/server";
 import { required, siteUrl } from "../../lib/env";
-import type { Caller } from "../../lib/limits/callers";
 import { failureOfAttempt } from "../../lib/refreshes";
 import { MINUTE } from "../../lib/time";
 import { focusOf } from "../../market/listing";
 import { snapshotCard } from "../../research/reports/cards";
 import { researchButtons } from "../commands/research";
-import type { Step, Work } from "../tables";
 import { answerOf, type Workers } from "./work";
 
 /** Research that the bot is asked for. */
 
-export const researchWorkers: Workers<"research"> = {
-  research: (ctx, { sender, userId, work }) =>
-    research(ctx, work, {
-      userId: userId ?? `messenger:${sender.messengerId}`,
-      address: null,
-      signedIn: userId !== undefined,
-    }),
-};
-
 /** On-demand results are good for this long. */
 const FRESH_MS = 15 * MINUTE;
 
-/** The stored result while it is fresh; else it is made, which is looked after from time to time. */
-async function research(
-  ctx: ActionCtx,
-  { focus: asked, ticket }: Extract<Work, { kind: "research" }>,
-  caller: Caller,
-): Promise<Step> {
-  if (ticket !== undefined) {
-    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
-    if (outcome.state === "running") return { kind: "wait", ticket };
-    if (outcome.state === "failed") throw failureOfAttempt(outcome);
-  }
-  const focus = await focusOf(ctx, asked === "" ? undefined : asked, caller);
-  const stored = await ctx.runQuery(internal.research.results.current, { focus });
-  if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
-    const { result, fetchedAt } = stored;
-    const token = focus === "" ? null : focus;
-    const card = answerOf(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
-    return { ...card, buttons: researchButtons(focus) };
-  }
-  required("LLM_GATEWAY_API_KEY");
-  const begun = await ctx.runMutation(internal.research.results.begin, { focus, caller });
-  return { kind: "wait", ticket: begun };
-}
+export const researchWorkers: Workers<"research"> = {
+  /** The stored result while it is fresh; else it is made, which is looked after from time to time. */
+  research: async (ctx, { sender, userId, work: { focus: asked, ticket } }) => {
+    const whose = userId ?? `messenger:${sender.messengerId}`;
+    const caller = { userId: whose, address: null, signedIn: userId !== undefined };
+    if (ticket !== undefined) {
+      const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
+      if (outcome.state === "running") return { kind: "wait", ticket };
+      if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    }
+    const focus = await focusOf(ctx, asked === "" ? undefined : asked, caller);
+    const stored = await ctx.runQuery(internal.research.results.current, { focus });
+    if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
+      const { result, fetchedAt } = stored;
+      const token = focus === "" ? null : focus;
+      const card = answerOf(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
+      return { ...card, buttons: researchButtons(focus) };
+    }
+    required("LLM_GATEWAY_API_KEY");
+    const begun = await ctx.runMutation(internal.research.results.begin, { focus, caller });
+    return { kind: "wait", ticket: begun };
+  },
+};
