@@ -33,6 +33,19 @@ const LISTS_KNOWN_TO: Readonly<Record<string, readonly string[]>> = {
   "ops/backlog": ["schema"],
   "ops/housekeeping": ["schema"],
 };
+/**
+ * The platform makes every call's modules anew, the local host keeps them: what a call leaves in one may serve that call, or
+ * save it the same work again. Nothing else is kept in a module.
+ */
+const KEPT_IN_MODULES: Readonly<Record<string, string>> = {
+  "lib/answers/schema": "a schema, made once of each shape",
+  "lib/env": "settings as they were read, by their text",
+  "lib/limits/charges": "what was counted, by the request's caller",
+  "lib/outside/notes": "what an action's providers cost, until its next mutation stores it",
+  "lib/security/seals": "keys as they were derived, by their text",
+  "lib/text/locales": "formats of numbers, by language",
+  "providers/models/structure": "what an action was told of gateways, by its context",
+};
 /** Calls of a room that knows the caller's: what is below has something to tell that nobody above has asked for. */
 const UPWARD: Readonly<Record<string, string>> = {
   // A new link credits what came from the address before.
@@ -86,6 +99,14 @@ function resolve(from: string, target: string): string {
     else if (part !== ".") parts.push(part);
   }
   return parts.join("/");
+}
+
+/** Whether a module has something of its own that its functions can change. */
+function keepsState({ source }: Module): boolean {
+  return (
+    /^(?:export )?(?:let|var) /m.test(source) ||
+    /^(?:export )?const \w+[^=\n]* = (?:new (?:Map|Set|WeakMap|WeakSet)\b.*\(\)|\[\]|\{\});$/m.test(source)
+  );
 }
 
 /** What a module knows that does not stand below it. */
@@ -182,6 +203,18 @@ describe("the house", () => {
     expect(registersBoth(moduleOf("market/planted.ts", planted.replace("internalQuery", "action")))).toBe(
       false,
     );
+  });
+
+  test("a module keeps nothing from one call to the next but what the next can do without", () => {
+    const keeping = modules.filter(keepsState).map(({ path }) => path);
+    expect(keeping.sort()).toEqual(Object.keys(KEPT_IN_MODULES));
+    for (const planted of [
+      "let last: number | null = null;",
+      "export const seen = new Map<string, Set<string>>();",
+      "const waiting: string[] = [];",
+    ])
+      expect([planted, keepsState(moduleOf("market/planted.ts", planted))]).toEqual([planted, true]);
+    expect(keepsState(moduleOf("market/planted.ts", 'const KINDS = new Set(["a"]);'))).toBe(false);
   });
 
   test("the comment above each table names every file that writes it, or the folder of that file", () => {

@@ -23,7 +23,7 @@ const MB = 1e6;
 const EMPTY = /^\/\/ \S*node_modules\/convex\/dist\/esm\/index\.js$/m;
 const MODEL_MS = 20_000;
 const IDLE_HOURS = 24;
-/** The median of so many evaluations is a module's time. */
+/** The median of so many evaluations, each held against an empty module's, is a module's multiple. */
 const TIMED = 7;
 /** An empty module's ms on a quiet core, by which goals in ms are multiples of it: the least that was measured. */
 const QUIET_MS = 4.2;
@@ -43,7 +43,7 @@ export async function run(progress: Progress): Promise<Table> {
   const bundle = await writeBundle(ROOT, `${ROOT}/.local/benchBundle`);
   const definitions = await readDefinitions(ROOT);
   const { transactions, entries } = await checkBundle(bundle.modules, definitions);
-  const clock = await createStopwatch([...bundle.modules, ...definitions.modules]);
+  const clock = createStopwatch([...bundle.modules, ...definitions.modules]);
   const http = entries.find(({ path }) => path === "http.js")?.total ?? NaN;
   const warm = await warmCalls(clock, progress);
   const shift = await aShift(progress);
@@ -94,7 +94,7 @@ export async function run(progress: Progress): Promise<Table> {
     inputs: [
       "Calls and bytes of documents (without indexes) as the host bills them: 24 idle hours with blocks every two seconds,",
       "and what a shift of eight hours adds to as many idle ones. Code: on the exact bundle, with all imports.",
-      `Times: the processor's, of each function's module evaluated alone, as multiples of Convex's own code (${figure(clock.emptyMs, 1)} ms here,`,
+      `Times: the processor's, of each function's module evaluated alone, as multiples of Convex's own code (${figure(clock.emptyMs(), 1)} ms here,`,
       `${QUIET_MS} on a quiet core); of a request, http.js with what its handler loads, and each function that it calls.`,
     ],
     columns: ["", "measured", "goal", "holds"],
@@ -113,28 +113,37 @@ export async function run(progress: Progress): Promise<Table> {
   };
 }
 
-type Stopwatch = ((path: string, ...later: readonly string[]) => Promise<number>) & { emptyMs: number };
+type Stopwatch = ((path: string, ...later: readonly string[]) => Promise<number>) & { emptyMs: () => number };
 
 /** Tells a module's time alone, with what it imports later, in multiples of an empty one's. */
-async function createStopwatch(modules: readonly BundledModule[]): Promise<Stopwatch> {
+function createStopwatch(modules: readonly BundledModule[]): Stopwatch {
   const convex = modules.find(({ source }) => EMPTY.test(source));
   if (convex === undefined) throw new Error("The bundle has none of Convex's own code");
   const empty = { path: "empty.js", source: `import "./${convex.path}";` };
   const all = [...modules, empty];
+  const times: number[] = [];
+  /** Beside an empty one each time: a machine that is busier for a while is so for both. */
   const timed = async (path: string, ...later: readonly string[]) => {
-    const times: number[] = [];
-    for (let i = 0; i < TIMED; i++) times.push(await timeAlone(all, path, ...later));
-    return times.sort((a, b) => a - b)[Math.floor(TIMED / 2)] ?? NaN;
+    const multiples: number[] = [];
+    for (let i = 0; i < TIMED; i++) {
+      const alone = await timeAlone(all, empty.path);
+      times.push(alone);
+      multiples.push((await timeAlone(all, path, ...later)) / alone);
+    }
+    return median(multiples);
   };
-  const emptyMs = await timed(empty.path);
   const known = new Map<string, number>();
   const multiple = async (path: string, ...later: readonly string[]) => {
     const name = [path, ...later].join(" ");
-    const found = known.get(name) ?? (await timed(path, ...later)) / emptyMs;
+    const found = known.get(name) ?? (await timed(path, ...later));
     known.set(name, found);
     return found;
   };
-  return Object.assign(multiple, { emptyMs });
+  return Object.assign(multiple, { emptyMs: () => median(times) });
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 }
 
 async function warmCalls(clock: Stopwatch, progress: Progress): Promise<Row[]> {

@@ -1,5 +1,6 @@
 import { outer, seededRandom } from "./globals";
 import type { Work } from "./execution";
+import { WriteRate } from "./limits";
 import { deferred, Lock } from "./locks";
 import type { Database } from "./tables";
 import { Transaction, type Change, type ReadSet } from "./transaction";
@@ -59,6 +60,7 @@ export class Commits {
   /** Seeded, as all that a run of transactions depends on. */
   readonly #chance: () => number;
   #kept: { sequence: number; changes: Change[] }[] = [];
+  readonly #writeRate = new WriteRate();
   #sequence = 0;
   #lastTime = 0n;
 
@@ -108,14 +110,23 @@ export class Commits {
     }
   }
 
-  /** Null for a conflict; without contention the next run, which nothing can overlap, comes at once. */
-  async #tried<T, R>({ run, finish, name }: Mutation<T, R>, since: number): Promise<{ result: R } | null> {
+  /** Null for a conflict, or where there is no room to write now; without contention the next run, which nothing can overlap, comes at once. */
+  async #tried<T, R>(
+    { run, finish, isPatient, name }: Mutation<T, R>,
+    since: number,
+  ): Promise<{ result: R } | null> {
     for (let before = since; ; before = this.#sequence) {
       const transaction = this.#begin();
       const outcome = await outcomeOf(() => run(transaction));
       const conflict = this.#conflict(before, transaction.reads);
       if (conflict === null) {
         const result = finish(outcome, transaction);
+        const { bytesWritten } = transaction.meter.used;
+        // Without contention all that happens at one simulated moment would count as one second's.
+        if (this.options.contention !== null && !this.#writeRate.takes(bytesWritten, outer.now())) {
+          if (isPatient) return null;
+          throw new Error("TooManyWritesInTimePeriod: Too many writes within a second (limit: 4 MiB)");
+        }
         this.#commit(transaction);
         return { result };
       }

@@ -24,6 +24,24 @@ const PROBLEMS: Record<Measure, string> = {
   scheduledFunctionArgsBytes: "Scheduled function arguments too large in a single function execution",
 };
 
+/** What the deployment may write. */
+const WRITE_RATE = 4 * MiB;
+const SECOND = 1_000;
+
+/** Counts what is written within a second. */
+export class WriteRate {
+  #since = 0;
+  #bytes = 0;
+
+  /** @returns Whether there was room for so many more. One that begins a second is never too large for it. */
+  takes(bytes: number, now: number): boolean {
+    if (now - this.#since >= SECOND || now < this.#since) [this.#since, this.#bytes] = [now, 0];
+    if (this.#bytes > 0 && this.#bytes + bytes > WRITE_RATE) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+}
+
 export class Meter {
   /** Of these the bytes of system tables, which the platform bills nobody for. */
   readonly unbilled = { bytesRead: 0, bytesWritten: 0 };

@@ -265,6 +265,29 @@ test("of mutations, so many run at once as the class allows; who waits five seco
   expect(lost[0]).toContain("Too many concurrent requests: the deployment's mutations are all in use");
 });
 
+test("within a second the deployment writes so much; what is beyond is refused by the platform's code, or waits", async () => {
+  const host = createHost({ parts: await loadParts(small), contention: { durationMs: () => 100 } });
+  const t = createClient(host);
+  expect(await t.query(list, {})).toEqual([]);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const text = "x".repeat(900_000);
+  const crowd = Promise.allSettled(Array.from({ length: 6 }, () => t.mutation(add, { text })));
+  await vi.advanceTimersByTimeAsync(150);
+  const lost = (await crowd).flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : []));
+  expect(lost).toHaveLength(2);
+  expect(lost[0]).toContain("TooManyWritesInTimePeriod");
+  // What was scheduled comes when there is room.
+  await vi.advanceTimersByTimeAsync(1_000);
+  const later = Promise.all(Array.from({ length: 4 }, () => t.mutation(addLater, { text, ms: 0 })));
+  await vi.advanceTimersByTimeAsync(400);
+  const soon = await t.query(list, {});
+  expect(soon.length).toBeLessThan(4 + 4);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await later;
+  expect(await t.query(list, {})).toHaveLength(4 + 4);
+});
+
 test("an accelerated stack's time flies for the application and for nobody else", async () => {
   const stack = await startStack({ ...quiet, speed: 3_000 });
   try {
