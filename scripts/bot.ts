@@ -97,7 +97,12 @@ async function converse(lines: Interface, answers: Answers, options: Options): P
   lines.prompt();
   const watching = watch();
   for await (const line of lines) {
-    if (line.trim() !== "") await say(line, answers, options);
+    // A button that is gone, or an update that was refused, is no end of the chat.
+    if (line.trim() !== "")
+      await say(line, answers, options).catch((error: unknown) => {
+        if (!(error instanceof ChatError)) throw error;
+        console.log(dim(error.message));
+      });
     lines.prompt();
   }
   open = false;
