@@ -75,9 +75,9 @@ export function readAnswer(response: string): ReadAnswer {
 
 /** The agent's words, which say whose figures they have. */
 function attributed(description: string): string {
-  const [, words = "", end = ""] = /^(.*?)([.!]*)$/s.exec(description) ?? [];
-  const figures = figuresIn(without(description, foundIn(description, NAMES)), ".");
-  return figures.length === 0 ? description : `${words} (a model's figures)${end}`;
+  if (figuresIn(without(description, foundIn(description, NAMES)), ".").length === 0) return description;
+  const end = /[.!]$/.test(description) ? description.slice(-1) : "";
+  return `${description.slice(0, description.length - end.length)} (a model's figures)${end}`;
 }
 
 /** What an alert may lack. It does not fall with one that is no text. */
