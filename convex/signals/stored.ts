@@ -22,13 +22,17 @@ const vCircumstances = v.object({
 
 const vShadowSlot = v.object({ arm: v.string(), token: literals("BTC", "ETH", "SOL"), hour: v.string() });
 
-const vIssue = v.object({
+const vLevels = v.object({
   signal: literals("BUY", "SELL", "HOLD"),
   entry: v.number(),
   tp1: v.union(v.number(), v.null()),
   tp2: v.union(v.number(), v.null()),
   sl: v.union(v.number(), v.null()),
   confidence: v.number(),
+});
+
+const vIssue = v.object({
+  ...vLevels.fields,
   calibratedConfidence: v.number(),
   calibrationMethod: literals("shrinkage", "offset", "platt", "isotonic"),
   calibrationOutcomes: v.number(),
@@ -69,15 +73,7 @@ const vCompared = v.object({
   decidedBy: v.union(literals("candle", "sample", "price"), v.null()),
 });
 
-export const vProposal = v.object({
-  signal: literals("BUY", "SELL", "HOLD"),
-  entry: v.number(),
-  tp1: v.union(v.number(), v.null()),
-  tp2: v.union(v.number(), v.null()),
-  sl: v.union(v.number(), v.null()),
-  confidence: v.number(),
-  reasoning: v.string(),
-});
+export const vProposal = v.object({ ...vLevels.fields, reasoning: v.string() });
 
 export const vPromoted = v.object({
   arm: v.string(),

@@ -27,8 +27,8 @@ export const circumstances = {
   gapMinutes: z.int().nonnegative(),
 };
 
-/** In every event of an issue: what was proposed, what outcomes before it made of its confidence, and at which price. */
-export const issue = {
+/** What was proposed. */
+export const levels = {
   signal: z.enum(["BUY", "SELL", "HOLD"]),
   /** The measured price at issue. */
   entry: z.number(),
@@ -36,6 +36,11 @@ export const issue = {
   tp2: z.number().nullable(),
   sl: z.number().nullable(),
   confidence: z.number(),
+};
+
+/** In every event of an issue, with what outcomes before it made of its confidence, and who measured its price. */
+export const issue = {
+  ...levels,
   calibratedConfidence: z.number(),
   calibrationMethod: z.enum(["shrinkage", "offset", "platt", "isotonic"]),
   /** Outcomes that the calibration was learned from. */

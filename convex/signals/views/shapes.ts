@@ -6,8 +6,8 @@ import { TOKENS } from "../trade/rules";
 /** What callers see of a signal. */
 
 const side = z.enum(["BUY", "SELL"]);
-const percentOrNull = z.number().nullable();
-const control = z.object({ signal: side, pnlPercent: percentOrNull, afterCostsPercent: percentOrNull });
+const numberOrNull = z.number().nullable();
+const control = z.object({ signal: side, pnlPercent: numberOrNull, afterCostsPercent: numberOrNull });
 
 export const publicSignal = z.object({
   id: z
@@ -19,21 +19,18 @@ export const publicSignal = z.object({
   timeframe: z.literal("1h"),
   signal: z.enum(["BUY", "SELL", "HOLD"]),
   entry: z.number().describe("USD: the measured price at issue"),
-  tp1: z.number().nullable().describe("USD; null for HOLD"),
-  tp2: z.number().nullable().describe("USD; null for HOLD"),
-  sl: z.number().nullable().describe("USD; null for HOLD"),
+  tp1: numberOrNull.describe("USD; null for HOLD"),
+  tp2: numberOrNull.describe("USD; null for HOLD"),
+  sl: numberOrNull.describe("USD; null for HOLD"),
   confidence: z.number().describe("0 to 100, as the model stated it"),
-  calibratedConfidence: z
-    .number()
-    .nullable()
-    .describe(
-      "0 to 100: what outcomes before this signal make of it; never changed afterwards. null: fewer than 30, no record yet",
-    ),
-  chancePercent: percentOrNull.describe(
+  calibratedConfidence: numberOrNull.describe(
+    "0 to 100: what outcomes before this signal make of it; never changed afterwards. null: fewer than 30, no record yet",
+  ),
+  chancePercent: numberOrNull.describe(
     "The score of a price without direction between sl (0) and tp1 (100): risk / (risk + reward); null for HOLD",
   ),
   costPercent: z.number().describe("What getting in and out costs"),
-  breakEvenPercent: percentOrNull.describe(
+  breakEvenPercent: numberOrNull.describe(
     "The mean score at which such trades earn their costs: chancePercent and the costs' share of the way from sl to tp1",
   ),
   reasoning: z.string(),
@@ -51,16 +48,14 @@ export const publicSignal = z.object({
       "One-minute candles, stored 5-minute samples, or a look at the live price; null when nothing told",
     ),
   gapMinutes: z.number().describe("Minutes of its path so far that no candle covers"),
-  exitPrice: z
-    .number()
-    .nullable()
+  exitPrice: numberOrNull
     .optional()
     .describe("USD: the level touched, or the price at expiry; null when nobody knew one"),
-  pnlPercent: percentOrNull
+  pnlPercent: numberOrNull
     .optional()
     .describe("Before costs, signed by direction, 1.5 is 1.5 %; null for HOLD and without an exit price"),
-  afterCostsPercent: percentOrNull.optional(),
-  excessPoints: percentOrNull
+  afterCostsPercent: numberOrNull.optional(),
+  excessPoints: numberOrNull
     .optional()
     .describe("Its score minus its chance, in points; one signal proves nothing. null for HOLD"),
   controls: z
@@ -91,7 +86,7 @@ export const recordCut = signalStats
       .describe(
         "BUY or SELL; calm, usual or wild: the price moved by less than 35, less than 65 or more percent a year when the signal was issued; of the daily signals also a model and its prompt",
       ),
-    averageAfterCostsPercent: percentOrNull,
+    averageAfterCostsPercent: numberOrNull,
   });
 export type RecordCut = z.output<typeof recordCut>;
 
