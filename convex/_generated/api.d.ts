@@ -214,6 +214,7 @@ import type * as market_lists from "../market/lists.js";
 import type * as market_model from "../market/model.js";
 import type * as market_prices from "../market/prices.js";
 import type * as market_prompts from "../market/prompts.js";
+import type * as market_recent from "../market/recent.js";
 import type * as market_samples from "../market/samples.js";
 import type * as market_shapes from "../market/shapes.js";
 import type * as market_snapshots from "../market/snapshots.js";
@@ -808,6 +809,7 @@ declare const fullApi: ApiFromModules<{
   "market/model": typeof market_model;
   "market/prices": typeof market_prices;
   "market/prompts": typeof market_prompts;
+  "market/recent": typeof market_recent;
   "market/samples": typeof market_samples;
   "market/shapes": typeof market_shapes;
   "market/snapshots": typeof market_snapshots;

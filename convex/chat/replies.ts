@@ -13,7 +13,7 @@ import type { Caller } from "../lib/limits/callers";
 import { ownWords } from "../lib/text/prose";
 import { counted } from "../lib/outside/providerCalls";
 import { HOUR, iso, MINUTE, roundedNow } from "../lib/time";
-import { recentMarket } from "../market/desk";
+import { recentMarket } from "../market/recent";
 import { complete, type Message } from "../providers/models/gateway";
 import { ANSWER_TOKENS, isAgent, systemPrompt } from "./agents";
 import { portfolioOf, type Context } from "./context";

@@ -8,7 +8,6 @@ import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
-import { awaitRefresh } from "../lib/refreshes";
 import { vTurn } from "../lib/renewals";
 import { iso, MINUTE, roundedNow, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
@@ -29,28 +28,8 @@ import { describeMarket, describeObserved, describeSizes, signed } from "./model
 import { snapshotQuestion, tokenQuestion, type TokenAnswer } from "./prompts";
 import type { TokenFigures } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
-import type { readBack } from "./bodies";
 
 /** Calls to sources and models: for the market, and for answers to questions about tokens. */
-
-/**
- * The whole market's snapshot, however old; one older than `freshMs` is first renewed, for `waitMs` at most. For
- * actions.
- * @param forService Whether the service pays for it.
- * @throws AppError `upstream` if the gateway was asked and failed; `rate_limited` if too many requests wait.
- */
-export async function recentMarket(
-  ctx: ActionCtx,
-  { freshMs, waitMs, forService }: { freshMs: number; waitMs: number; forService: boolean },
-): Promise<ReturnType<typeof readBack> | null> {
-  const read = () => ctx.runQuery(internal.market.snapshots.current, { focus: "" });
-  const stored = await read();
-  if (stored !== null && Date.now() - stored.fetchedAt <= freshMs) return stored;
-  const begun = { focus: "", caller: { address: null }, forService };
-  const ticket = await ctx.runMutation(internal.market.snapshots.begin, begun);
-  await awaitRefresh(ctx, ticket, AbortSignal.timeout(waitMs));
-  return read();
-}
 
 export type AskedMarket = {
   figures: MarketFigures;

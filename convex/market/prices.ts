@@ -9,7 +9,8 @@ import { MINUTE } from "../lib/time";
 import { bestPrice } from "../prices/live";
 import { findPrices } from "../prices/sources";
 import { PRICED_TOKENS, vPrice, vPricedToken, type Price, type PricedToken } from "../prices/tables";
-import { NO_MODEL, recentMarket } from "./desk";
+import { NO_MODEL } from "./desk";
+import { recentMarket } from "./recent";
 
 /** Prices that fall back on the model's market data if no source has them: for display, never for limits. */
 
