@@ -1,6 +1,6 @@
 import { SLOT_RULES } from "../evidence/text/sources";
 
-/** The named agents and what each is told it is. */
+/** The named agents and their prompts. */
 
 const RULES =
   `Use the facts below when they help and say as of when they are; never invent prices. ${SLOT_RULES} A figure of your own ` +
@@ -27,13 +27,13 @@ export const ANSWER_TOKENS = 1_000;
 
 export const DEFAULT_AGENT: AgentId = "primary-default";
 
-/** What earlier clients call some of them. */
+/** Names of some of them in earlier clients. */
 const EARLIER_NAMES: Readonly<Record<string, AgentId | undefined>> = {
   "noel-default": "primary-default",
   "coingecko-default": "marketdata-default",
 };
 
-/** The agent of a name, its earlier ones included; `null` when there is none. */
+/** The agent of a name, including earlier names; `null` if there is none. */
 export function agentNamed(id: string): AgentId | null {
   if (isAgent(id)) return id;
   return Object.hasOwn(EARLIER_NAMES, id) ? (EARLIER_NAMES[id] ?? null) : null;
@@ -43,7 +43,7 @@ export function isAgent(id: string): id is AgentId {
   return Object.hasOwn(PROMPTS, id);
 }
 
-/** An agent's system prompt with the live context it answers from; parts that are `null` go without saying. */
+/** An agent's system prompt with its live context; parts that are `null` are left out. */
 export function systemPrompt(
   agent: AgentId,
   nowIso: string,

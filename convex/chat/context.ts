@@ -13,9 +13,9 @@ import { TOKENS } from "../signals/trade/rules";
 import type { Signal } from "../signals/record/tables";
 import { latestAlerts } from "../whales/model";
 
-/** What an answer is grounded in: the market, today's signals, the last whales, and what is the user's own. */
+/** The context of an answer: the market, today's signals, the last whales, and the user's own data. */
 
-/** A signal older than this is yesterday's news. */
+/** Older signals are left out. */
 const SIGNALS_WITHIN_MS = 24 * HOUR;
 const WHALES_WITHIN_MS = 6 * HOUR;
 const WHALES = 6;
@@ -28,7 +28,7 @@ const vContext = v.object({
 });
 export type Context = Infer<typeof vContext> & { portfolio: string | null };
 
-/** What is stored at `now` (epoch ms), each part as lines for the prompt; `null` where there is nothing. */
+/** What is stored at `now` (epoch ms), each part as lines for the prompt; `null` if there is nothing. */
 export const stored = internalQuery({
   args: { userId: v.union(v.string(), v.null()), now: v.number() },
   returns: vContext,
@@ -54,7 +54,7 @@ export const stored = internalQuery({
   },
 });
 
-/** What a user's custody wallet holds, in a line; `null` without a wallet, or when the chain does not answer in time. */
+/** The holdings of a user's custody wallet, in a line; `null` without a wallet, or if the chain does not answer in time. */
 export async function portfolioOf(ctx: ActionCtx, userId: string): Promise<string | null> {
   const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
   if (wallet === null) return null;

@@ -5,7 +5,7 @@ import { worker } from "../lib/work/desk";
 import { answer } from "./replies";
 import { vTurn } from "./turns";
 
-/** Asks the agent for a run that a user has paid for. */
+/** Answers a run that a user has paid for. */
 export const answerRun = worker(
   {
     runId: v.id("agentRuns"),

@@ -13,7 +13,7 @@ import { settle } from "../evidence/text/settlement";
 import type { Fact, Kind } from "../evidence/tables";
 import type { Context } from "./context";
 
-/** What an answer may state: numbered facts and this service's own words; every other figure is marked as the model's. Pure. */
+/** What an answer may state: numbered facts and this service's own data; every other figure is marked as the model's. Pure. */
 
 const KINDS: readonly Kind[] = [
   "price",
@@ -28,10 +28,10 @@ const KINDS: readonly Kind[] = [
 const OF_THE_MARKET: readonly Kind[] = ["rising", "stablecoinSupply", "stablecoinWeek"];
 const SEARCHED = 5;
 const HEADLINES = 5;
-/** Coins that a question names, beside the majors. */
+/** How many coins of a question are covered, besides the majors. */
 const NAMED = 4;
 
-/** The facts an answer to this question may cite, and what else it is told, line by line. */
+/** The facts that an answer to this question may cite, and the rest of its context, line by line. */
 export function citable(
   question: string,
   facts: readonly Fact[],
@@ -70,7 +70,7 @@ export type Grounded = {
   checked: { figures: number; cited: number; unproven: number };
 };
 
-/** The answer with its figures printed from facts and its sources named; a figure that no fact has is marked `[model]`. */
+/** The answer with its figures printed from facts and its sources named; a figure that is in no fact is marked `[model]`. */
 export function groundAnswer(text: string, ledger: Ledger): Grounded {
   const kept: number[] = [];
   const { text: told, figures, leftovers } = settle(text, ledger, { kept, left: "mark" });

@@ -26,7 +26,7 @@ const chat: MountedEndpoint = endpoint({
   path: "/mcp/chat",
   summary: "Chat with a named agent, with live market context.",
   description:
-    "Nothing of the conversation is kept: send earlier turns along in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key gets a fixed security message and reaches no model.",
+    "The conversation is not stored: send earlier turns in `messages`, of which the last 24,000 characters are used. Answers within 28 seconds. Each figure is a cited fact's, or its sentence ends with `[model]`. A request for a private key gets a fixed security message and reaches no model.",
   needs: ["LLM_GATEWAY_API_KEY"],
   limit: "chat",
   access: "shown",
@@ -77,7 +77,7 @@ const chat: MountedEndpoint = endpoint({
     checked: z.object({
       figures: z.int().describe("Figures that the answer states"),
       cited: z.int().describe("Facts that it cites"),
-      unproven: z.int().describe("Figures that no cited fact says; their sentences end with `[model]`"),
+      unproven: z.int().describe("Figures that are in no cited fact; their sentences end with `[model]`"),
     }),
   }),
   handler: async (ctx, { question, agentId: asked, messages = [], userId }, { caller }) => {

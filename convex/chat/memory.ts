@@ -6,15 +6,15 @@ import { DAY } from "../lib/time";
 import { exchangesOf, recordRun, startedWith } from "../runs/model";
 import { lastTurns, vTurn, type Turn } from "./turns";
 
-/** What an agent remembers of a user: the exchanges of the last day, kept among the user's runs. */
+/** What an agent remembers of a user: the exchanges of the last day, stored as the user's runs. */
 
 const REMEMBERED_MS = DAY;
 const EXCHANGES = 6;
-/** Part of the price of every run, so that less is passed on than a client may send. */
+/** It is part of the price of every run, so it is shorter than the history that a client may send. */
 const REMEMBERED_CHARS = 8_000;
 const TITLE_LENGTH = 80;
 
-/** The turns an agent continues from, oldest first. A refusal to show a key is none. */
+/** The turns that an agent continues from, oldest first, without refusals to show a key. */
 export async function rememberedTurns(
   ctx: QueryCtx,
   userId: string,
@@ -38,7 +38,7 @@ export const turns = internalQuery({
   handler: (ctx, { userId, agentId, now }) => rememberedTurns(ctx, userId, agentId, now),
 });
 
-/** Keeps an exchange that was not a run of the web application, once per key: it cost no credits. */
+/** Stores an exchange outside the web application, once per key; it cost no credits. */
 export const keep = change(
   {
     userId: v.string(),
@@ -65,7 +65,7 @@ export const keep = change(
   },
 );
 
-/** The beginning of a question, no character cut in two. */
+/** The beginning of a question, without cutting a character. */
 export function titleOf(question: string): string {
   if (question.length <= TITLE_LENGTH) return question;
   return `${question.slice(0, TITLE_LENGTH - 1).replace(/\p{Surrogate}$/u, "")}…`;

@@ -20,10 +20,10 @@ import { portfolioOf, type Context } from "./context";
 import { citable, groundAnswer, type Grounded } from "./grounding";
 import type { vTurn } from "./turns";
 
-/** Chat takes figures this young as they are; older ones are refreshed while the caller waits a moment. */
+/** Chat uses market figures of this age; older ones are refreshed while the caller waits a moment. */
 const MARKET_FRESH_MS = 5 * MINUTE;
 const NEWS_FRESH_MS = 15 * MINUTE;
-/** Older facts say nothing of the present. */
+/** Older facts say nothing about the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
 
 export type Question = {
@@ -32,9 +32,9 @@ export type Question = {
   /** Earlier turns, oldest first. */
   messages: readonly Infer<typeof vTurn>[];
   caller: Caller;
-  /** Whether the user's own research may be told: the caller is taken for that user. */
+  /** Whether the answer may use the user's own research: the caller counts as that user. */
   personal: boolean;
-  /** Whether what their wallet holds may be told too: the caller has proven to be that user. */
+  /** Whether it may also use their wallet's holdings: the caller has proved to be that user. */
   proven: boolean;
 };
 export type Reply = Grounded & { model: string; tokensUsed: number };
@@ -66,14 +66,14 @@ export const answer = counted(
       ...messages,
       { role: "user", content: question },
     ];
-    // What the context took is taken off the model's time: the caller's deadline is one.
+    // The time for the context is taken off the model's: the caller has one deadline.
     const taken = Math.round(performance.now() - startedAt);
     const timeoutMs = Math.max(1, deadlines.llmInteractive - taken);
     const purse = purseOf(ctx, payerOf(caller));
     const prompt = { messages: turns, maxTokens: ANSWER_TOKENS, timeoutMs, attempts: 1, purse };
     const completion = await complete(prompt);
     const { text, model, tokensUsed } = completion;
-    // What the prompt says besides is others' words: a headline makes no link known.
+    // Other people's words in the prompt do not make a link trustworthy, for example a headline's.
     const given = [question, ...messages.map(({ content }) => content), portfolio ?? ""].join("\n");
     const ledger = ledgerOf(sources, Date.now(), { names: namesOf(facts), asked: question });
     const grounded = groundAnswer(ownWords(text, given).trim(), ledger);
@@ -81,16 +81,16 @@ export const answer = counted(
   },
 );
 
-/** Headlines that are at most a quarter of an hour old, where they come within the wait. */
+/** Refreshes headlines to at most a quarter of an hour, if that finishes within the wait. */
 async function freshenNews(ctx: ActionCtx): Promise<void> {
   const wait = { freshMs: NEWS_FRESH_MS, waitMs: deadlines.chatContext };
   await gather(ctx, [{ collector: "news", subject: "" }], wait);
 }
 
-/** Refreshes the market when it has aged, and waits for it a moment. Chat continues without it, whatever happens. */
+/** Refreshes the market if it is old, and waits a moment. Chat continues without it, whatever happens. */
 async function freshenMarket(ctx: ActionCtx): Promise<void> {
   try {
-    // The clock bounds it, however many ask: it is the service's own.
+    // The service pays: the cost is bounded by the clock, not by the number of callers.
     const wait = { freshMs: MARKET_FRESH_MS, waitMs: deadlines.chatContext, forService: true };
     await recentMarket(ctx, wait);
   } catch (error) {

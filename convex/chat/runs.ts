@@ -19,15 +19,15 @@ import { rememberedTurns, titleOf } from "./memory";
 
 const MAX_QUESTION = 8_000;
 const MAX_KEY = 200;
-/** Rules, figures and what is the user's own, which stand before every question. */
+/** The part of every prompt before the question: rules, figures and the user's own data. */
 const CONTEXT_TOKENS = 2_500;
-/** Few languages need more than one token for two characters; what a question needs beyond that is settled after. */
+/** Few languages need more than one token for two characters; the rest is settled afterwards. */
 const CHARS_PER_TOKEN = 2;
 
 /**
- * Starts a run: its credits are reserved, the run is recorded and the work is scheduled in one transaction. Watch it with
- * `runs/app:one`. A request for a private key is answered at once and costs nothing.
- * @throws AppError `payment_required` when the balance does not cover the estimate; `not_found` for an unknown agent;
+ * Starts a run: reserves its credits, records the run and schedules the work in one transaction. Watch it with
+ * `runs/app:one`. A request for a private key is answered immediately and costs nothing.
+ * @throws AppError `payment_required` if the balance does not cover the estimate; `not_found` for an unknown agent;
  * `invalid_request`, `rate_limited`, `not_configured`.
  */
 export const start = mutation({

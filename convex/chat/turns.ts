@@ -1,6 +1,6 @@
 import { v, type Infer } from "convex/values";
 
-/** The earlier turns of a conversation, as far as a model is told them. Pure. */
+/** The earlier turns of a conversation that a model gets. Pure. */
 
 export const vTurn = v.object({
   role: v.union(v.literal("user"), v.literal("assistant")),
@@ -8,10 +8,10 @@ export const vTurn = v.object({
 });
 export type Turn = Infer<typeof vTurn>;
 
-/** So much of a conversation is passed on, in characters. */
+/** How much of a conversation is passed on, in characters. */
 const HISTORY_CHARS = 24_000;
 
-/** The last turns that fit, oldest first; of one that is too long by itself, its end. */
+/** The last turns that fit, oldest first; if a single turn is too long, its end. */
 export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[] {
   let room = limit;
   const kept: Turn[] = [];
@@ -27,7 +27,7 @@ export function lastTurns(turns: readonly Turn[], limit = HISTORY_CHARS): Turn[]
   return kept;
 }
 
-/** The last characters of a text, none of them cut in two. */
+/** The last characters of a text, without cutting one. */
 function endOf(text: string, length: number): string {
   return text.slice(-length).replace(/^\p{Surrogate}/u, "");
 }

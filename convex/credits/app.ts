@@ -8,9 +8,9 @@ import { standingOf } from "./model";
 import { creditsPerUsdc } from "./rates";
 import { creditTables, vGameResult } from "./tables";
 
-/** Credits as the web application shows them. Every function is about the signed-in user alone. */
+/** Credits in the web application. Every function concerns only the signed-in user. */
 
-/** The balance in whole credits, what is owed, and what a USDC buys. Zeros before the first sign-in. */
+/** The balance in whole credits, the debt, and the credits per USDC. Zeros before the first sign-in. */
 export const balance = query({
   args: {},
   returns: v.object({ balance: v.number(), owed: v.number(), creditsPerUsdc: v.number() }),
@@ -28,7 +28,7 @@ export const history = ownRows(
     db.query("creditTransactions").withIndex("by_userId_and_sequence", (q) => q.eq("userId", userId)),
 );
 
-/** Opens an arcade game, and says what it may earn. Its result counts once, until `expiresAt` (epoch ms). */
+/** Opens an arcade game, and returns what it may earn. Its result counts once, until `expiresAt` (epoch ms). */
 export const openGame = mutation({
   args: {},
   returns: vGame,

@@ -8,32 +8,32 @@ import { dayOf, HOUR, SECOND } from "../lib/time";
 import { creditDeposit } from "./model";
 import type { vGameResult } from "./tables";
 
-/** Arcade games: the server opens a session, one result ends it, and what the result earns is a deposit. */
+/** Arcade games: the server opens a session, one result ends it, and its earnings are a deposit. */
 
 const MAX_LEVEL = 50;
-/** What a day of playing is worth at most: five USDC. */
+/** The most that games earn in a day: five USDC. */
 const DAILY_CAP = 500;
-/** Nobody gets from one level to the next faster. */
+/** The shortest time of a level. */
 const LEVEL_MS = 15 * SECOND;
 const CREDITS_PER_LEVEL = 100;
 const SESSION_MS = 2 * HOUR;
 
-/** What a player should know before they play. */
+/** What a player should know before playing. */
 export const vGame = v.object({
   sessionId: v.id("gameSessions"),
   /** Epoch ms. */
   expiresAt: v.number(),
-  /** Of any game. */
+  /** The highest level of any game. */
   maxLevel: v.number(),
-  /** No level takes less: after so many seconds level 2 is the highest that counts, after twice as many level 3. */
+  /** The shortest time per level: after so many seconds level 2 is the highest that counts, after twice as many level 3. */
   secondsPerLevel: v.number(),
   creditsPerLevel: v.number(),
-  /** What games may still earn until the end of the UTC day. */
+  /** What games can still earn until the end of the UTC day. */
   creditsLeftToday: v.number(),
   dailyCap: v.number(),
 });
 
-/** Opens a session, good for one result within two hours. */
+/** Opens a session for one result within two hours. */
 export async function openSession(ctx: MutationCtx, userId: string): Promise<Infer<typeof vGame>> {
   const openedAt = Date.now();
   const expiresAt = openedAt + SESSION_MS;
@@ -51,8 +51,8 @@ export async function openSession(ctx: MutationCtx, userId: string): Promise<Inf
 
 /**
  * Takes a session's result; repeating it returns the first one.
- * @throws AppError `invalid_request` for a level that is no whole number from 0 to 50, or reached too fast; `not_found` for a session that is
- * not this user's; `conflict` for one that expired or ended with another level.
+ * @throws AppError `invalid_request` for a level that is not a whole number from 0 to 50, or was reached too fast;
+ * `not_found` for a session of another user; `conflict` for one that expired or ended with another level.
  */
 export async function finishSession(
   ctx: MutationCtx,
@@ -93,7 +93,7 @@ export async function finishSession(
   return result;
 }
 
-/** How much of an amount the user's day still allows; counted. */
+/** The part of an amount that the user's day still allows; it is counted. */
 async function takeFromDay(ctx: MutationCtx, userId: string, amount: number, now: number): Promise<number> {
   const row = await dayOfPlay(ctx, userId, now);
   const before = row?.credited ?? 0;
@@ -103,7 +103,7 @@ async function takeFromDay(ctx: MutationCtx, userId: string, amount: number, now
   return allowed;
 }
 
-/** What a user's games were credited with on the UTC day of a moment; `null` for nothing. */
+/** What a user's games earned on the UTC day of a moment; `null` if nothing. */
 async function dayOfPlay(ctx: MutationCtx, userId: string, at: number): Promise<Doc<"gameDays"> | null> {
   return rowsByBoth(ctx.db.query("gameDays"), "userId", userId, "day", dayOf(at)).unique();
 }

@@ -5,8 +5,8 @@ import { AppError } from "../lib/errors";
 import type { Standing } from "./tables";
 
 /**
- * The ledger. Each function is one step of the caller's transaction: it appends rows and moves the balance with them, so
- * that the sum of a user's rows is the balance at every moment. A key is written once: repeating a step changes nothing.
+ * The ledger. Each function is one step of the caller's transaction: it appends rows and changes the balance with them,
+ * so that the sum of a user's rows is always the balance. A key is written once: repeating a step changes nothing.
  * Amounts are whole credits.
  */
 
@@ -17,7 +17,7 @@ type Entry = Pick<
 
 export type Deposit = { userId: string; amount: number; key: string; source: "usdc" | "arcade" };
 export type Deduction = Pick<Entry, "userId" | "amount" | "key" | "agentId" | "model" | "tokensUsed"> & {
-  /** What it is spent on. */
+  /** What the credits are spent on. */
   source: "agent_run" | "report";
 };
 
@@ -26,16 +26,16 @@ export async function hasLedger(ctx: QueryCtx, userId: string): Promise<boolean>
   return (await balanceRow(ctx, userId)) !== null;
 }
 
-/** A user's balance; all zeros for one whom the ledger does not know. */
+/** A user's balance; all zeros for a user without rows. */
 export async function standingOf(ctx: QueryCtx, userId: string): Promise<Standing> {
   const row = await balanceRow(ctx, userId);
   return { balance: row?.balance ?? 0, owed: row?.owed ?? 0, transactions: row?.transactions ?? 0 };
 }
 
 /**
- * Credits a deposit, once per key; what the user owes is taken from it at once, as a row of its own. Zero credits (a
+ * Credits a deposit, once per key; the user's debt is taken from it immediately, as a row of its own. Zero credits (a
  * transfer below the smallest credit) leave no row. A reversed deposit is not credited again under the same key.
- * @returns The standing behind it, and whether this call credited it.
+ * @returns The balance afterwards, and whether this call credited it.
  */
 export async function creditDeposit(
   ctx: MutationCtx,
@@ -48,21 +48,21 @@ export async function creditDeposit(
   return { ...(await bringIn(ctx, { ...deposit, type: "deposit" })), credited: true };
 }
 
-/** Whether there is a row under a key, whosever. */
+/** Whether any user has a row under a key. */
 export async function isWritten(ctx: QueryCtx, key: string): Promise<boolean> {
   return (await entryWith(ctx, key)) !== null;
 }
 
-/** Whose ledger a deposit was credited to; `null` when there is none under this key. */
+/** The user to whom a deposit was credited; `null` if there is none under this key. */
 export async function depositor(ctx: QueryCtx, key: string): Promise<string | null> {
   const row = await entryWith(ctx, key);
   return row?.type === "deposit" ? row.userId : null;
 }
 
 /**
- * Takes a deposit back, once: what is there now, and the rest from whatever comes in later.
- * @param key The deposit's.
- * @returns What was taken now and what is owed for it; zeros when there is no such deposit or it was reversed before.
+ * Reverses a deposit, once: takes what is there now, and the rest from later income.
+ * @param key The deposit's key.
+ * @returns What was taken and what is owed; zeros if there is no such deposit or it was reversed before.
  */
 export async function reverseDeposit(
   ctx: MutationCtx,
@@ -80,10 +80,7 @@ export async function reverseDeposit(
   return { taken, owed: amount - taken };
 }
 
-/**
- * Spends credits, once per key.
- * @throws AppError `payment_required` when the balance does not cover it; nothing is taken then.
- */
+/** Spends credits, once per key. @throws AppError `payment_required` if the balance does not cover it; nothing is taken then. */
 export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<Standing> {
   const { userId, amount, key } = deduction;
   if ((await findEntry(ctx, key, { userId, type: "deduction" })) !== null) return standingOf(ctx, userId);
@@ -94,14 +91,14 @@ export async function deduct(ctx: MutationCtx, deduction: Deduction): Promise<St
   return append(ctx, { ...deduction, type: "deduction" });
 }
 
-/** Gives credits of a deduction back, once per key; what the user owes is taken from them as from a deposit. */
+/** Refunds credits of a deduction, once per key; the user's debt is taken from them as from a deposit. */
 export async function refund(ctx: MutationCtx, given: Deduction): Promise<Standing> {
   const { userId, key } = given;
   if ((await findEntry(ctx, key, { userId, type: "refund" })) !== null) return standingOf(ctx, userId);
   return bringIn(ctx, { ...given, type: "refund" });
 }
 
-/** Adds credits and takes from them what is owed. */
+/** Adds credits and takes the debt from them. */
 async function bringIn(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   const { userId, amount, key } = entry;
   const standing = await append(ctx, entry);
@@ -109,7 +106,7 @@ async function bringIn(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   return netted === 0 ? standing : payOwed(ctx, { userId, key: `${key}:owed`, amount: netted });
 }
 
-/** One deduction against the debt. */
+/** One deduction for the debt. */
 async function payOwed(
   ctx: MutationCtx,
   payment: Pick<Entry, "userId" | "key" | "amount">,
@@ -117,10 +114,10 @@ async function payOwed(
   return append(ctx, { ...payment, type: "deduction", source: "reversal" });
 }
 
-/** Appends one row and moves the balance with it. */
+/** Appends one row and changes the balance with it. */
 async function append(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   const { userId, type, amount, source } = entry;
-  // A row that moves nothing is there for what it tells of a run.
+  // A row with zero credits records the usage of a run.
   const least = entry.tokensUsed === undefined ? 1 : 0;
   if (!Number.isSafeInteger(amount) || amount < least)
     throw new Error("Credits must be a positive whole number");
@@ -153,7 +150,7 @@ async function keepStanding(ctx: MutationCtx, userId: string, standing: Standing
   else await ctx.db.replace("creditBalances", row._id, { userId, ...standing });
 }
 
-/** The row under a key, which must be the same step of the same user. */
+/** The row under a key, which must be from the same step of the same user. */
 async function findEntry(
   ctx: QueryCtx,
   key: string,

@@ -18,7 +18,7 @@ export function creditsFor(amountUsdc: bigint): number {
   return Number(credits);
 }
 
-/** What a run of so many tokens costs: 1 credit per started TOKENS_PER_CREDIT tokens, at least 1. */
+/** The cost of a run: 1 credit per started TOKENS_PER_CREDIT tokens, at least 1. */
 export function creditsForTokens(tokens: number): number {
   return Math.max(1, Math.ceil(tokens / Number(setting("TOKENS_PER_CREDIT"))));
 }

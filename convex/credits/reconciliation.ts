@@ -12,8 +12,8 @@ import { vStanding, type Standing } from "./tables";
 const PAGE = 1_000;
 
 /**
- * Where the recomputation stands: the arguments of its next step, so that it continues after a restart. A user is held
- * against the standing read when their turn began: rows appended since then are not looked at.
+ * The state of the recomputation: the arguments of its next step, so that it continues after a restart. A user is
+ * compared with the balance at the start of their turn: later rows are not read.
  */
 const vCursor = v.object({
   userId: v.string(),
@@ -26,8 +26,8 @@ const vCursor = v.object({
 type Cursor = Infer<typeof vCursor>;
 
 /**
- * Recomputes every balance from the ledger's rows, page by page, and records where one differs. It corrects nothing: a
- * difference is a fault for a person to understand. `after` is the last user done, `open` the one it is in the middle of.
+ * Recomputes every balance from the ledger's rows, page by page, and records differences. It corrects nothing: a person
+ * has to understand a difference. `after` is the last finished user, `open` the current one.
  */
 export const run = change(
   { after: v.optional(v.string()), open: v.optional(vCursor) },
@@ -54,7 +54,7 @@ export const run = change(
   },
 );
 
-/** The first user after `after` who has a balance or a row: one without the other is a difference too. */
+/** The first user after `after` with a balance or a row: one without the other is also a difference. */
 async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {
   const balance = await ctx.db
     .query("creditBalances")
@@ -72,7 +72,7 @@ async function nextUser(ctx: QueryCtx, after: string): Promise<Cursor | null> {
 /** Adds up to `limit` more rows to the cursor's sums. @returns How many rows it read. */
 async function sumRows(ctx: QueryCtx, cursor: Cursor, limit: number): Promise<number> {
   const { userId, stored } = cursor;
-  // Without a balance row every row of the ledger is one too many, and one is enough to say so.
+  // Without a balance row every row of the ledger is too many, and one is enough to report it.
   const end = Math.max(stored.transactions, 1);
   const rows = await ctx.db
     .query("creditTransactions")
@@ -88,11 +88,11 @@ async function sumRows(ctx: QueryCtx, cursor: Cursor, limit: number): Promise<nu
   return rows.length;
 }
 
-/** Records a difference between what was stored and what the rows come to. */
+/** Records a difference between the stored balance and the sum of the rows. */
 async function compare(ctx: MutationCtx, cursor: Cursor): Promise<void> {
   const { userId, stored } = cursor;
   const reversed = await reversedCredits(ctx, userId);
-  // What is owed can be told only while nothing has moved since the user's turn began.
+  // The debt can only be checked if nothing has changed since the user's turn began.
   const now = await standingOf(ctx, userId);
   const unchanged = now.transactions === stored.transactions && now.owed === stored.owed;
   const computed: Standing = {
@@ -117,7 +117,7 @@ async function reversedCredits(ctx: QueryCtx, userId: string): Promise<number> {
   return reversals.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-/** The order of the database's indexes: UTF-8 bytes, which is the order of code points. */
+/** The order of the database's indexes: UTF-8 bytes, which equals the order of code points. */
 function byCodePoints(a: string, b: string): number {
   const [left, right] = [Array.from(a), Array.from(b)];
   for (let i = 0; i < Math.min(left.length, right.length); i++) {

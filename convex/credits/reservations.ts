@@ -5,8 +5,8 @@ import { deduct, refund, standingOf } from "./model";
 import { creditsForTokens } from "./rates";
 
 /**
- * Credits around an agent run: `reserve` takes the estimate before the model is asked, `settle` makes it the real cost,
- * `release` gives all of it back. Each is a step of the caller's transaction; a run is reserved once and ends once.
+ * Credits of an agent run: `reserve` takes the estimate before the model is asked, `settle` replaces it by the real
+ * cost, `release` returns all of it. Each is a step of the caller's transaction; a run is reserved once and ends once.
  */
 
 const SOURCE = { source: "agent_run" } as const;
@@ -14,9 +14,9 @@ const SOURCE = { source: "agent_run" } as const;
 type Run = { runId: string; userId: string; agentId: string };
 
 /**
- * Sets credits aside for a run.
+ * Reserves credits for a run.
  * @param estimate The most it should cost, in credits.
- * @throws AppError `payment_required` when the balance does not cover it.
+ * @throws AppError `payment_required` if the balance does not cover it.
  */
 export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Promise<void> {
   if ((await getOneFrom(ctx.db, "creditReservations", "by_runId", run.runId)) !== null) return;
@@ -26,9 +26,9 @@ export async function reserve(ctx: MutationCtx, run: Run, estimate: number): Pro
 }
 
 /**
- * Ends a run that answered: what it did not use comes back; what it used beyond the estimate is taken as far as the
- * balance goes, and up to half of the estimate more.
- * @returns What the run cost the user, in credits.
+ * Ends a run that answered: unused credits are returned; usage beyond the estimate is taken as far as the balance goes,
+ * up to half of the estimate more.
+ * @returns The run's cost to the user, in credits.
  */
 export async function settle(
   ctx: MutationCtx,
@@ -51,21 +51,21 @@ export async function settle(
     });
   } else if (price > amount) {
     const { balance } = await standingOf(ctx, userId);
-    // A gateway that reports what cannot be true must not take all that a user has.
+    // A gateway that reports an impossible usage must not take everything a user has.
     const more = Math.min(balance, price - amount, Math.ceil(amount / 2));
     cost = amount + more;
     if (more > 0)
       await deduct(ctx, { ...SOURCE, userId, agentId, amount: more, key: `run:${runId}:more`, ...used });
   }
   if (price >= amount && cost === amount) {
-    // Nothing moves, and yet the ledger says what was used.
+    // Nothing moves, but the ledger records the usage.
     await deduct(ctx, { ...SOURCE, userId, agentId, amount: 0, key: `run:${runId}:used`, ...used });
   }
   await ctx.db.patch("creditReservations", reservation._id, { state: "settled", cost });
   return cost;
 }
 
-/** Ends a run that failed: all of it comes back. */
+/** Ends a run that failed: all of it is returned. */
 export async function release(ctx: MutationCtx, runId: string): Promise<void> {
   const reservation = await required(ctx, runId);
   if (reservation.state !== "held") return;

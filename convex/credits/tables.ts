@@ -10,7 +10,7 @@ const vCreditSource = v.union(
   v.literal("agent_run"),
   /** A paid report bought with a transfer that had been credited before. */
   v.literal("report"),
-  /** A deposit taken back, at once or from what came in later. */
+  /** A reversed deposit, taken immediately or from later income. */
   v.literal("reversal"),
 );
 
@@ -18,17 +18,17 @@ export const vGameResult = v.object({
   levelReached: v.number(),
   /** levelReached x 100. */
   creditsEarned: v.number(),
-  /** What of it the ledger was given: less than earned once the day's cap is reached. */
+  /** The credited part: less than earned once the day's cap is reached. */
   credited: v.number(),
-  /** Why that is less, where it is. */
+  /** Why that is less, if it is. */
   less: v.optional(v.string()),
 });
 
-/** How a user stands by the ledger. */
+/** A user's balance in the ledger. */
 export const vStanding = v.object({
   /** Whole credits, never below zero. */
   balance: v.number(),
-  /** Credits of reversed deposits that were already spent; taken from whatever comes in next. */
+  /** Credits of reversed deposits that were already spent; taken from later income. */
   owed: v.number(),
   /** How many rows of the ledger this sums up. */
   transactions: v.number(),
@@ -43,13 +43,13 @@ export const creditTables = {
   creditTransactions: defineTable({
     userId: v.string(),
     type: vTransactionType,
-    /** Whole credits, positive; 0 where a run cost its estimate and only its model and tokens are told. */
+    /** Whole credits, positive; 0 if a run cost exactly its estimate and only its model and tokens are recorded. */
     amount: v.number(),
     model: v.optional(v.string()),
     tokensUsed: v.optional(v.number()),
     agentId: v.optional(v.string()),
     source: vCreditSource,
-    /** What this row was written for, once: `run:<id>:reserve`, a deposit's transfer, … */
+    /** The unique purpose of this row: `run:<id>:reserve`, a deposit's transfer, … */
     key: v.string(),
     /** Counts the user's rows from 1. */
     sequence: v.number(),
@@ -87,7 +87,7 @@ export const creditTables = {
     agentId: v.string(),
     amount: v.number(),
     state: v.union(v.literal("held"), v.literal("settled"), v.literal("refunded")),
-    /** What the run cost in the end; absent while held. */
+    /** The final cost of the run; absent while held. */
     cost: v.optional(v.number()),
   })
     .index("by_runId", ["runId"])
@@ -97,7 +97,7 @@ export const creditTables = {
   creditDiscrepancies: defineTable({
     userId: v.string(),
     foundAt: v.number(),
-    /** What the balance row said, and what the ledger's rows come to. */
+    /** The stored balance, and the sum of the ledger's rows. */
     stored: vStanding,
     computed: vStanding,
   }).index("by_foundAt", ["foundAt"]),
@@ -111,7 +111,7 @@ export const creditTables = {
     result: v.optional(vGameResult.extend({ finishedAt: v.number() })),
   }).index("by_userId", ["userId", "openedAt"]),
 
-  /** What a user's games were credited with on a UTC day, for the daily cap. Written by `credits/games`. Dies after 90 days. */
+  /** What a user's games earned on a UTC day, for the daily cap. Written by `credits/games`. Dies after 90 days. */
   gameDays: defineTable({
     userId: v.string(),
     /** `2026-01-31` */
@@ -135,7 +135,7 @@ export const creditRecords: RecordsOf<typeof creditTables> = {
     ownedBy: {
       rows: ofUser("by_userId_and_state"),
       section: "reservations",
-      // Those that have ended, as `held` is the first by name; the ledger's rows tell what they came to.
+      // Only ended ones, since `held` is the first by name; the ledger's rows have their outcome.
       onDeletion: {
         only: (rows, userId) =>
           rows.withIndex("by_userId_and_state", (q) => q.eq("userId", userId).gt("state", "held")),

@@ -9,16 +9,16 @@ import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
 import { factsIn, sheetsOf } from "./sayings";
 import { vClaim, vFact, vWanted, type Claim, type Fact, type Wanted } from "./tables";
 
-/** Who collects what, and what came of it. */
+/** Collections of facts: who collects them, and their outcomes. */
 
 /** Longer than the longest deadline of a collector. */
 const LEASE_MS = 2 * MINUTE;
-/** After a failure a source is left alone for this long. */
+/** How long a source is left alone after a failure. */
 const REST_MS = MINUTE;
 
 export const vStanding = v.object({ facts: v.array(vFact), absent: v.array(vWanted) });
 
-/** What of these has to be waited for: what now is the caller's to collect (or is collected behind), and what others are at. */
+/** What has to be waited for: collections that are now the caller's, and those of others. */
 export const claim = internalMutation({
   args: { wanted: v.array(vWanted), freshMs: v.number(), behind: v.boolean() },
   returns: v.object({ mine: v.array(vClaim), others: v.array(vClaim) }),
@@ -26,7 +26,7 @@ export const claim = internalMutation({
     const now = Date.now();
     const claims: { mine: Claim[]; others: Claim[] } = { mine: [], others: [] };
     for (const one of wanted) {
-      // The facts themselves are long: where their refresh tells when they were collected, they are not read for that.
+      // The facts themselves are long: they are not read if their refresh shows when they were collected.
       const key = refreshKey(one);
       const found = await findRefresh(ctx, key);
       const at = found?.doneAt ?? (await latestOf(ctx, one))?.collectedAt ?? 0;
@@ -43,11 +43,11 @@ export const claim = internalMutation({
   },
 });
 
-/** What came of a claim: facts, or why there are none. */
+/** The outcome of a claim: facts, or why there are none. */
 const vOutcome = v.object({ claim: vClaim, said: v.union(v.array(vFact), v.string()) });
 export type Outcome = Infer<typeof vOutcome>;
 
-/** Ends the claims of collections that have come together. */
+/** Ends the claims of collections that were finished together. */
 export const store = change({ outcomes: v.array(vOutcome) }, async (ctx, { outcomes }) => {
   for (const { claim, said } of outcomes) {
     if (typeof said === "string") await finishRefresh(ctx, refreshKey(claim), claim.attempt, said);
@@ -61,14 +61,14 @@ async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Pro
   if (before === null) return;
   const now = Date.now();
   const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: sheetsOf(facts) };
-  // Those of an earlier half hour stay, and are not read to be told from this one's.
+  // Facts of an earlier half hour stay, and are not read to distinguish them.
   const isFirst = before.doneAt !== undefined && slotOf(before.doneAt) < row.slot;
   const stored = isFirst ? null : await latestOf(ctx, one);
   if (stored === null || stored.slot !== row.slot) await ctx.db.insert("facts", row);
   else await ctx.db.replace("facts", stored._id, row);
 }
 
-/** The facts of these collections as they stand, or stood, `at` a moment (epoch ms), and what had none of the `withinMs` before. */
+/** The facts of these collections as of `at` (epoch ms), and the collections without facts in the `withinMs` before. */
 export const latest = internalQuery({
   args: { wanted: v.array(vWanted), withinMs: v.number(), at: v.number() },
   returns: vStanding,

@@ -18,7 +18,7 @@ import { LISTS } from "./model";
 import { COIN_NAMES, isMajor } from "../lib/money/tokens";
 import type { Collector, Fact, Wanted } from "./tables";
 
-/** The collectors of facts: each asks one source and says in facts what it said. */
+/** The collectors of facts: each asks one source and converts its answer to facts. */
 
 type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
@@ -35,11 +35,11 @@ const COLLECTIONS: Record<Collector, Collection> = {
   base: collectBase,
 };
 
-/** How long a turn may have to be waited for: the longest queue of a source that is asked seldom, and of the others. */
+/** The longest wait for a turn: at a source with rare turns, and at the others. */
 const LONG_QUEUE_MS = 50 * SECOND;
 const QUEUE_MS = 25 * SECOND;
 
-/** How long a collector may take, the wait for its turn included; in ms. */
+/** How long a collector may take, including the wait for its turn; in ms. */
 export function deadlineOf(collector: Collector): number {
   return collector === "news" ? deadlines.news + LONG_QUEUE_MS : deadlines.publicData + QUEUE_MS;
 }
@@ -49,7 +49,7 @@ export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fa
   return COLLECTIONS[collector](ctx, subject);
 }
 
-/** What one source says of a subject, when and where, as facts. */
+/** A source's figures about a subject, as facts. */
 function said(
   source: keyof typeof SOURCE_NAMES,
   { subject, observedAt, url }: Pick<Fact, "subject" | "observedAt" | "url">,
@@ -58,7 +58,7 @@ function said(
   return factsOf({ subject, observedAt, source: SOURCE_NAMES[source], url }, told);
 }
 
-/** So many of the largest coins have facts of their own. */
+/** How many of the largest coins have facts of their own. */
 const LISTED = 50;
 
 async function collectMarkets(ctx: Asking): Promise<Fact[]> {
@@ -88,7 +88,7 @@ async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
   return said(source, { subject, observedAt, url }, { lastTrade, dayChange, dayHigh, dayLow, dayVolume });
 }
 
-/** The last trades of a token where an exchange lists it, and nothing where none does. */
+/** The last trades of a token if an exchange lists it, otherwise nothing. */
 async function collectListing(ctx: Asking, subject: string): Promise<Fact[]> {
   try {
     return await collectDay(ctx, subject);
@@ -109,7 +109,7 @@ async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
 }
 
 const CANDLE_HOURS = 48;
-/** Hours without a trade are missing; with fewer than this there is no range to speak of. */
+/** Hours without a trade are missing; with fewer than this there is no meaningful range. */
 const FEWEST_HOURS = 40;
 
 async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
@@ -125,7 +125,7 @@ async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
   return said(source, { subject, observedAt: to, url }, { high48h, low48h });
 }
 
-/** Perpetual markets that reports may speak of: the largest. */
+/** The largest perpetual markets, which reports may mention. */
 const PERPETUALS = 60;
 
 async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
@@ -156,7 +156,7 @@ async function collectNews(ctx: Asking, subject: string): Promise<Fact[]> {
   );
 }
 
-/** What the news call a coin, first the name that they are searched for; none for the whole market. */
+/** A coin's names in the news, first the one to search for; none for the whole market. */
 async function newsNames(ctx: Asking, subject: string): Promise<string[]> {
   if (subject === "") return [];
   if (isMajor(subject)) return [...COIN_NAMES[subject], subject];

@@ -16,22 +16,25 @@ import { keyOf, refreshKey } from "./model";
 import { vClaim, type Claim, type Fact, type Missing, type Wanted } from "./tables";
 
 /**
- * Collections of facts, each made by one of those who need it while the others wait: by collector and subject, as
- * `lib/refreshes` does it. Whoever asks collects itself, within an action of its own.
+ * Collects facts; of the callers who need a collection, one makes it while the others wait, by collector and subject
+ * (`lib/refreshes`). Callers collect in their own action.
  */
 
-/** `waitMs`: for somebody who waits no longer; the collections go on behind. `turnOf`: whose turns it takes, the service's own without one. */
+/**
+ * `waitMs`: for a caller with limited time; the collections continue in the background. `turnOf`: whose turns at the
+ * sources it takes; by default the service's.
+ */
 type Gathering = { freshMs: number; waitMs?: number; turnOf?: string | undefined };
 
-/** A collection under way, up to when it has come and up to when it is stored. */
+/** A running collection: its facts, and their storage. */
 type Collection = { facts: Promise<Fact[]>; stored: Promise<unknown> };
 
-/** Collections under way: those of the caller's own by their key, and what cannot be collected in the end, and why. */
+/** Running collections: the caller's own by key, and those that finally failed, with the reason. */
 export type Gathered = { own: ReadonlyMap<string, Collection>; missing: Promise<Missing[]> };
 
 /**
- * Sees to it that facts of these collections are at most `freshMs` old; what nobody is collecting, the caller does. Never
- * throws for a source's sake.
+ * Makes sure that the facts of these collections are at most `freshMs` old; the caller collects what nobody else is
+ * collecting. Never throws for a source's failure.
  * @returns What could not be collected, and why.
  */
 export async function gather(
@@ -42,7 +45,7 @@ export async function gather(
   return (await beginGathering(ctx, wanted, gathering)).missing;
 }
 
-/** `gather`, for a caller who needs some of it before all has come. */
+/** `gather`, for a caller who needs some of it before all is collected. */
 export async function beginGathering(
   ctx: ActionCtx,
   wanted: readonly Wanted[],
@@ -78,16 +81,16 @@ async function missingOf(works: { one: Wanted; work: Promise<unknown> }[]): Prom
   return missing.flat();
 }
 
-/** Collects for somebody who does not wait until the end. */
+/** Collects for a caller who does not wait until the end. */
 export const run = providerAction({ claims: v.array(vClaim) }, async (ctx, { claims }) => {
   const own = collectAll(ctx, claims);
   await missingOf(claims.map((one) => ({ one, work: own.get(keyOf(one))?.stored ?? Promise.resolve() })));
 });
 
-/** What comes within this of one another is stored together. */
+/** Collections that end within this time of one another are stored together. */
 const STORED_TOGETHER_MS = 100;
 
-/** Collects all of these side by side; each is stored when it has come. */
+/** Makes all of these collections in parallel; each is stored when it is finished. */
 function collectAll(ctx: Asking, claims: readonly Claim[]): Map<string, Collection> {
   const asking = { ...ctx, waitTurn: turnsOf(ctx) };
   const store = together(async (outcomes: Outcome[]) => {

@@ -1,13 +1,13 @@
-/** What facts are of, and in what they are measured. */
+/** Kinds of facts, and their units. */
 
 /** What a fact may be measured in. */
 export const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
 export type Unit = (typeof UNITS)[number];
 
 /**
- * The table of wording. Each kind: how it is called in full; its unit (± where its sign is a direction and shown, the time
- * over which it is measured, a number that its name has); how a citation calls it where the prose does not; and its family,
- * within which figures can be subtracted.
+ * The wording of each kind: its full name; its unit (± if its sign is a direction and shown, the time over which it is
+ * measured, a number in its name); its name in a citation, if the prose does not say it; and its family, within which
+ * figures can be subtracted.
  */
 export const KINDS = {
   name: "name | text | name | words",
@@ -76,7 +76,7 @@ export function unitOf(kind: keyof typeof KINDS): Unit {
   return UNITS.find((unit) => measured.split(" ")[0] === unit) ?? "text";
 }
 
-/** What each collector brings, as readers know it. */
+/** The collections, by their names for readers. */
 export const COLLECTIONS = {
   markets: "the table of coins",
   trending: "the most searched coins",

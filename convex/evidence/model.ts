@@ -5,15 +5,15 @@ import type { Collector, Wanted } from "./tables";
 
 const SLOT_MS = 30 * MINUTE;
 
-/** The half hour a moment is in, by its beginning; epoch ms. */
+/** The start of a moment's half hour; epoch ms. */
 export const slotOf = (at: number): number => Math.floor(at / SLOT_MS) * SLOT_MS;
 
 export const keyOf = ({ collector, subject }: Wanted): string => `${collector}:${subject}`;
 
-/** Under which `lib/refreshes` knows a collection. */
+/** The key of a collection in `lib/refreshes`. */
 export const refreshKey = (wanted: Wanted): string => `evidence:${keyOf(wanted)}`;
 
-/** What a source does not tell anew before this is not asked for again, however young it is wanted; the others every minute. */
+/** How long a source's facts cannot change, so that it is not asked again earlier; the others every minute. */
 const GOOD_FOR_MS: Partial<Record<Collector, number>> = {
   ...{ trending: 5 * MINUTE, listing: HOUR, stablecoins: HOUR, news: 15 * MINUTE },
 };

@@ -3,7 +3,7 @@ import { namesIn } from "../lib/records/records";
 import { KINDS, unitOf } from "./kinds";
 import type { Fact, Kind, Saying, Sheet } from "./tables";
 
-/** Facts as rows keep them, and as everything else knows them. */
+/** Facts in their stored and in their usual form. */
 
 type Row = Pick<Doc<"facts">, "facts">;
 
@@ -17,7 +17,7 @@ export function factsIn(row: Row): Fact[] {
   );
 }
 
-/** What a row tells of a subject; `null` where it does not. */
+/** A row's facts about a subject; `null` if it has none. */
 export function toldIn(
   row: Row,
   subject: string,
@@ -50,7 +50,7 @@ function lineOf({ source, url, ends, observedAt, told }: Sheet, subject: string,
   };
 }
 
-/** Facts as rows keep them: what a source said stands together, a tenth as long as fact by fact. */
+/** Facts in their stored form: grouped by source, a tenth as long as one by one. */
 export function sheetsOf(facts: readonly Fact[]): Sheet[] {
   const bySource: [Saying, ...Saying[]][] = [];
   for (const saying of sayingsOf(facts)) {

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
-/** What a text whose figures are facts' comes with. Times are epoch ms; callers see them written out. */
+/** What accompanies a text whose figures come from facts. Times are epoch ms; callers see them written out. */
 
 export const citedSource = z.object({
-  id: z.int().describe("As the texts cite it"),
-  name: z.string().describe("Who says it; a language model is called one, and is unverified"),
-  url: z.string().nullable().describe("Where anybody can see the like"),
+  id: z.int().describe("Its number in the texts' citations"),
+  name: z.string().describe("The source; a language model is named as one, and is unverified"),
+  url: z.string().nullable().describe("A public address of the same data"),
   observedAt: z.number(),
   says: z.string(),
 });

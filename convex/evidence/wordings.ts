@@ -3,7 +3,7 @@ import { namesIn } from "../lib/records/records";
 import { KINDS, unitOf, type Unit } from "./kinds";
 import type { Fact, Kind } from "./tables";
 
-/** How a fact is worded: for the writer of a text, for its figures and for its readers alike. Pure. */
+/** The wording of facts, for writers, figures and readers alike. Pure. */
 
 export type Wording = {
   /** In full, as in `BTC price change over 24 hours`. */
@@ -11,10 +11,10 @@ export type Wording = {
   unit: Unit;
   tag: string;
   family: string;
-  /** Over how many hours it is measured; `null` for what is so at a moment. */
+  /** Over how many hours it is measured; `null` for a value at a moment. */
   hours: number | null;
   isSigned: boolean;
-  /** A number that its own label has, as prose repeats it: "of the 50 largest", "within 1 %". */
+  /** A number in its own label, as prose repeats it: "of the 50 largest", "within 1 %". */
   aside: { value: number; unit: "none" | "percent" } | null;
 };
 
@@ -37,7 +37,7 @@ export function wordingOf(kind: Kind): Wording {
   return WORDINGS.get(kind) ?? wordingIn(kind);
 }
 
-/** What a source says at once, kind by kind, as facts; `null` is what it does not say. */
+/** A source's figures, kind by kind, as facts; `null` for what it does not say. */
 export function factsOf(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url">,
   told: Partial<Record<Kind, Fact["value"] | null>>,
@@ -56,12 +56,12 @@ export function sayingOf(fact: Pick<Fact, "subject" | "kind" | "value" | "unit">
   return `${whose} ${wordingOf(kind).label}: ${told}`;
 }
 
-/** How many digits of a small number count, and what is written behind it. */
+/** The significant digits of a small number, and what follows it. */
 const SAID: Partial<Record<Unit, readonly [digits: number, behind: string]>> = {
   ...{ USD: [6, " USD"], percent: [4, " %"], bps: [3, " bps"], gwei: [4, " gwei"] },
 };
 
-/** A number with its unit, in as many places as matter: two from 100 up, with thousands apart. */
+/** A number with its unit, with as many decimals as matter: two from 100 up, with thousands separators. */
 export function amountOf(value: number, unit: Fact["unit"]): string {
   const [digits, behind] = SAID[unit] ?? [6, ""];
   const size = Math.abs(value);

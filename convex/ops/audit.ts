@@ -6,7 +6,7 @@ import { pseudonym } from "../lib/security/pseudonyms";
 import { optional, required } from "../lib/env";
 import { iso } from "../lib/time";
 
-/** So many lines a page. */
+/** How many lines a page has. */
 const PAGE = 500;
 
 const vLine = v.object({
@@ -15,14 +15,14 @@ const vLine = v.object({
   /** "operator", or a user's pseudonym: `usr_…`, the one under which others see their reports. */
   actor: v.string(),
   action: v.string(),
-  /** The wallet, transaction, key or claim id it was done to. */
+  /** The id of the wallet, transaction, key or claim. */
   subject: v.string(),
   detail: v.optional(v.string()),
 });
 
 /**
- * One page of the audit trail, oldest first, for the operator to export: `npm run audit`. A `userId` is its owner's
- * credential, so users are told by their pseudonyms.
+ * One page of the audit trail, oldest first, for the operator's export: `npm run audit`. A `userId` is its owner's
+ * credential, so users appear under their pseudonyms.
  * @param cursor Where the last page ended; `null` for the first.
  */
 export const page = internalQuery({

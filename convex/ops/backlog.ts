@@ -4,17 +4,17 @@ import { tablesOf, type Facts } from "../lib/records/records";
 import { SECOND } from "../lib/time";
 import { records } from "../schema";
 
-/** What waits to be done, for the operator. */
+/** Waiting work, for the operator. */
 
 /** Cards are counted up to here. */
 const COUNTED = 100;
-/** Unfinished work of a kind: the oldest is looked for among so many, those that are looked after first. */
+/** How many rows of unfinished work are searched for the oldest, in order of their next check. */
 const LOOKED_AT = 20;
-/** Pieces of work that are listed, of each state. */
+/** How many pieces of work of each state are listed. */
 const LISTED = 100;
 const STATES = ["running", "waiting", "resting"] as const;
 
-/** Cards that are neither delivered nor given up: how many (100 means that or more), and the age of the oldest in seconds. */
+/** Cards that are neither delivered nor given up: their number (100 means 100 or more), and the age of the oldest in seconds. */
 export async function backlog(
   ctx: QueryCtx,
   now: number,
@@ -34,10 +34,7 @@ export async function backlog(
   };
 }
 
-/**
- * The age in seconds of the oldest unfinished piece of work of each kind that the tables' records name. `null`: nothing
- * waits.
- */
+/** The age in seconds of the oldest unfinished piece of work of each kind in the tables' records; `null` if nothing waits. */
 export async function oldestWork(ctx: QueryCtx, now: number): Promise<Record<string, number | null>> {
   const ages = await Promise.all(tablesOf(records).map((table) => oldestOf(ctx, table, now)));
   return Object.fromEntries(ages.flat());
@@ -57,7 +54,7 @@ async function oldestOf<Table extends TableNames>(
   );
 }
 
-/** How many pieces of work are in each state, and how many of them have failed before: 100 means that or more. */
+/** How many pieces of work are in each state, and how many of them have failed before (100 means 100 or more). */
 export async function workCounts(
   ctx: QueryCtx,
 ): Promise<Record<(typeof STATES)[number] | "failing", number>> {

@@ -5,7 +5,7 @@ import { log } from "../lib/log";
 import { dateTime, dayOf } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 
-/** Telling the operator in time that the day's budget comes to its end. */
+/** Warns the operator in time that the day's budget is running out. */
 
 const NAMES: Record<Billed, string> = {
   llm: "LLM gateway",
@@ -34,7 +34,7 @@ export const watch = cron("watch the budget", async (ctx) => {
       [{ bold: "Today's budget is nearly used up" }],
       [lines.join("\n")],
       [
-        `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, shifts that have begun and paid reports go on. DAILY_BUDGET_USD sets the amount.`,
+        `Callers whose share is used up are refused until ${dateTime(resetsAt)}. Signals, alerts, running shifts and paid reports continue. DAILY_BUDGET_USD sets the amount.`,
       ],
     ],
   });

@@ -11,11 +11,12 @@ import { MINUTE } from "../lib/time";
 import { noteHour } from "./uptime";
 
 /**
- * One look a minute at what is due, of every domain: a row says itself when it is, and an index finds the first. What is
- * due is taken up in a transaction of its own, so that no domain's trouble is another's; where nothing is, nothing is read.
+ * Once a minute, finds due work of every domain: a row holds the time at which it is due, and an index finds the first.
+ * Due work runs in a transaction of its own, so that a failure stays within its domain; if nothing is due, nothing is
+ * read.
  */
 
-/** @returns Epoch ms since when something is due; null where nothing is. */
+/** @returns Epoch ms since when something is due; null if nothing is. */
 type Look = (ctx: QueryCtx, now: number) => Promise<number | null>;
 type Due = { since: Look; takeUp: FunctionReference<"mutation", "internal"> };
 
@@ -50,15 +51,15 @@ const DUE: Record<string, Due> = {
   work: { since: workSince, takeUp: internal.lib.work.turns.resumeLost },
 };
 
-/** What has been due for so long is not being done. */
+/** Work that has been due for longer is not being done. */
 const OVERDUE_MS = 15 * MINUTE;
-/** What is begun every so many minutes, in this very transaction: a call of its own would be as many again. */
+/** Started every few minutes, in this transaction: separate calls would double their number. */
 const BEGUN = [
   { every: 2, begin: internal.whales.chain.cursor.begin },
   { every: 5, begin: internal.market.samples.takeDue },
 ];
 
-/** For the cron, every minute. It counts as having run only where nothing has been left undone: health tells of that. */
+/** For the cron, every minute. It counts as having run only if nothing is overdue, so that health reports the rest. */
 export const takeUp = change({}, async (ctx) => {
   const now = Date.now();
   const overdue: string[] = [];
@@ -74,7 +75,7 @@ export const takeUp = change({}, async (ctx) => {
   else log.error("due.overdue", { what: overdue.join(", ") });
 });
 
-/** @returns Why what did not begin. */
+/** @returns Why something did not start. */
 async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
   const failures: string[] = [];
   for (const { every, begin } of BEGUN) {
@@ -88,7 +89,7 @@ async function beginTimely(ctx: MutationCtx, now: number): Promise<string[]> {
   return failures;
 }
 
-/** What somebody watches is compared every minute. */
+/** Watched subjects are compared every minute. */
 async function alertsSince({ db }: QueryCtx, now: number): Promise<number | null> {
   const watched = await db
     .query("alerts")
@@ -108,7 +109,7 @@ async function postsSince({ db }: QueryCtx, now: number): Promise<number | null>
   return null;
 }
 
-/** What was lost with its server, and what waits: whoever is to give it a place may have been lost. */
+/** Lost work, and waiting work: the job that should have given it a place may have been lost. */
 async function workSince(ctx: QueryCtx, now: number): Promise<number | null> {
   const { db } = ctx;
   const lost = await lostSince(ctx, now);

@@ -13,14 +13,14 @@ import { vOwnChecks } from "./stored";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
-/** Work resumes within minutes: what has waited longer needs a person. */
+/** Work resumes within minutes: after a longer wait a person is needed. */
 const LATE_MS = 30 * MINUTE;
-/** How long the operator sees a swap that fell short. */
+/** How long the operator sees a swap that bought too little. */
 const TOLD_FOR_MS = 7 * DAY;
 const SHORT_SWAP =
   'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';
 
-/** So many calls say something about a provider. */
+/** Fewer calls say nothing about a provider. */
 const MANY_CALLS = 10;
 const BAD_RATE = 0.5;
 
@@ -30,15 +30,17 @@ const COUNTED_LINKS = 100;
 type Checks = Infer<typeof vOwnChecks>;
 
 /**
- * How the service's own work goes, and why somebody should look (no reason: all is well), at `now` (epoch ms); ages in seconds. Reads by index and within bounds: 25 crons,
- * 100 cards, 20 rows of each kind of work, 100 waiting jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 120 sums of what they cost, 24 of what strangers have taken. Usually fewer than 100 documents in all.
+ * The state of the service's own work, and reasons why somebody should look (none if all is well), at `now` (epoch ms);
+ * ages in seconds. Reads by index and within bounds: 25 crons, 100 cards, 20 rows of each kind of work, 100 waiting
+ * jobs of each lane, 100 pieces of work of each state, 100 links, 800 counts of providers' calls, 120 sums of their
+ * costs, 24 of strangers' pools. Usually fewer than 100 documents in all.
  */
 export const read = internalQuery({
   args: { now: v.number() },
   returns: v.object({ reasons: v.array(v.string()), checks: vOwnChecks }),
   handler: async (ctx, { now }) => {
     const spent = await spentToday(ctx, now);
-    // Nobody has shown that these are the account's own: made over HTTP, without the operator's secret.
+    // Links over HTTP without the operator's secret: nobody has shown that the accounts agreed.
     const unconfirmed = await rowsBy(ctx.db.query("messengerLinks"), "confirmedAt", undefined).take(
       COUNTED_LINKS,
     );
@@ -82,7 +84,7 @@ async function cronAges(ctx: QueryCtx, now: number): Promise<Checks["crons"]> {
   );
 }
 
-/** What many share and is nearly used up, and whose it is: a class of callers, never one of them. */
+/** Common resources that are nearly used up, and by which class of callers; never by a single one. */
 async function scarce(ctx: QueryCtx, used: readonly Used[], now: number): Promise<string[]> {
   const percent = (part: number) => `${Math.round(part * 100)} %`;
   const reasons = used

@@ -11,10 +11,13 @@ import { DAY } from "../lib/time";
 import { records } from "../schema";
 import { ownerOf } from "../users/model";
 
-/** So many rows are looked at per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
+/** How many rows are read per transaction: with the largest, an observation of some 20 kB, a quarter of its limit. */
 const BATCH = 200;
 
-/** Looks at one batch of rows that are old at `now` (epoch ms). @returns How many went, and where to go on; `null` at the end. */
+/**
+ * Processes one batch of rows that are old at `now` (epoch ms).
+ * @returns How many were deleted, and where to continue; `null` at the end.
+ */
 type Sweep = (
   ctx: MutationCtx,
   now: number,
@@ -52,15 +55,15 @@ async function isStrangers(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await ownerOf(ctx, userId)) === null && !(await hasLedger(ctx, userId));
 }
 
-/** Every range of rows that goes, by its place in the list: a table's name, and which of its ranges. */
+/** Every range of rows to delete, by its place in the list: a table's name, and the range's index. */
 const steps = tablesOf(records).flatMap((table) =>
   sweepsOf(table).map((sweepOf, index) => ({ name: `${table} ${index}`, sweep: sweepOf })),
 );
 
-/** A limit is whole again long before. One that is not begins anew, which who uses it up all day gains once a night. */
+/** Every limit is full again long before. One that is not is reset once a night. */
 const COUNTS_KEPT_MS = 2 * DAY;
 
-/** Deletes what has aged, as the tables' records say, and what the rate limiter has counted. */
+/** Deletes old rows, as the tables' records say, and old counts of the rate limiter. */
 export const run = change({}, async (ctx) => {
   await ctx.runMutation(components.rateLimiter.lib.clearAll, { before: Date.now() - COUNTS_KEPT_MS });
   await ctx.scheduler.runAfter(0, internal.ops.housekeeping.step, {
@@ -72,22 +75,22 @@ export const run = change({}, async (ctx) => {
 });
 
 /**
- * One batch of one step, then schedules what follows: one transaction at a time, however much there is. Running it twice
- * deletes nothing twice.
+ * Runs one batch of one step, and schedules the next: one transaction at a time, however much there is. Running it
+ * twice deletes nothing twice.
  */
 export const step = change(
   {
     name: v.string(),
-    /** What is old is told from this moment, epoch ms: the same one for all batches of a run. */
+    /** The moment from which ages are counted, epoch ms: the same for all batches of a run. */
     startedAt: v.number(),
     cursor: v.union(v.string(), v.null()),
-    /** So many rows went in this step so far. */
+    /** How many rows this step has deleted so far. */
     deleted: v.number(),
   },
   async (ctx, { name, startedAt, cursor, deleted }) => {
     const at = steps.findIndex((one) => one.name === name);
     const current = steps[at];
-    // The list was changed by a deployment in the middle of a run: the next one does all of it.
+    // A deployment changed the list during a run: the next run does all of it.
     if (current === undefined) return;
     const batch = await current.sweep(ctx, startedAt, cursor);
     const sum = deleted + batch.deleted;

@@ -1,12 +1,16 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 
-/** HTML as text, with everything that is not markup escaped. And what all pages have. */
+/** HTML as text, with everything that is not markup escaped; and the common parts of all pages. */
 
 export const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M2 12l4-5 3 3 5-7' fill='none' stroke='%230a6a5f' stroke-width='2'/%3E%3C/svg%3E";
 
-/** Nothing is loaded from anywhere, and nothing runs. @param style The page's, letter by letter. @param forms Where they may lead. */
+/**
+ * Nothing is loaded from elsewhere, and no script runs.
+ * @param style The page's exact style.
+ * @param forms Where its forms may lead.
+ */
 export function pageHeaders(style: string, forms: "'self'" | "'none'") {
   return {
     "Cache-Control": "public, max-age=60",

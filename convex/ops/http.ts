@@ -15,16 +15,16 @@ const REQUIRED = [
   "WALLET_ENCRYPTION_KEY",
   "SWAP_API_KEY",
 ] as const satisfies readonly Variable[];
-/** What the operator may want to know is set; only whether it is, never what it is. */
+/** Settings that the operator may want to check; only whether they are set, never their values. */
 const CHECKED = [...REQUIRED, "MESSENGER_BOT_TOKEN", "AGENT_API_URL"] as const;
 
-/** Answers within this many ms are one and the same, so that a monitor that asks often costs little. */
+/** Answers within this many ms are the same, so that frequent monitoring costs little. */
 const GRAIN_MS = 10 * SECOND;
 
 const health: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/health",
-  summary: "Whether the service answers, and how its own work goes.",
+  summary: "Whether the service answers, and the state of its own work.",
   description:
     "Always 200 while the service answers at all. `degraded` means that somebody should look, and `reasons` says why: a variable is missing, a cron has missed two turns, work has waited for 30 minutes, most calls of a provider fail, or a shared part of the budget is nearly used up. `caller` is by whom limits are counted. Figures are up to 10 seconds old.",
   example: {
@@ -41,7 +41,7 @@ const health: MountedEndpoint = endpoint({
   },
 });
 
-/** Asked again within the grain, it is the platform's query cache that answers. */
+/** Repeated within the grain, it is answered by the platform's query cache. */
 export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   const now = Date.now();
   const configured = Object.fromEntries(CHECKED.map((name) => [name, isConfigured(name)]));
@@ -59,7 +59,7 @@ export async function readHealth(ctx: ActionCtx): Promise<ServiceHealth> {
   };
 }
 
-/** What users see of it, with how the last 90 days went. */
+/** The part of it that users see, with the last 90 days. */
 export async function readStatus(ctx: ActionCtx) {
   const now = Date.now();
   const { checks, time } = await readHealth(ctx);
@@ -67,7 +67,7 @@ export async function readStatus(ctx: ActionCtx) {
   return { time, troubles: troublesIn(checks), uptime };
 }
 
-/** The agent API needs no setting beside its own gateway, and beside another one an address. */
+/** The agent API needs no setting with its own gateway, and an address with another one. */
 function isConfigured(name: Variable): boolean {
   if (name !== "AGENT_API_URL") return isSet(name);
   try {

@@ -1,4 +1,4 @@
-/** The colours and typefaces of everything the service shows as HTML, in both colour schemes, and what all pages look like. */
+/** The colours, typefaces and common styles of everything that the service shows as HTML, in both colour schemes. */
 
 const LIGHT = {
   ...{ paper: "#fbfaf7", raised: "#ffffff", ink: "#1f2430", soft: "#5a6272", line: "#e4e1da" },

@@ -4,7 +4,7 @@ import { VERSION } from "./version";
 
 const age = z.number().nonnegative().nullable();
 
-/** How the service's own work goes. */
+/** The state of the service's own work. */
 export const ownChecks = z.object({
   crons: z
     .record(z.string(), age)
@@ -50,12 +50,12 @@ export const ownChecks = z.object({
         z.string(),
         z.object({
           limitUsd: z.number().describe("The day's budget"),
-          spentUsd: z.number().describe("Calls and what they cost; a stage of a shift counts when it begins"),
+          spentUsd: z.number().describe("Cost of calls; a stage of a shift counts when it begins"),
           leftUsd: z.number(),
           by: z
             .record(z.string(), z.number())
             .describe(
-              "USD by whose money it was: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `lab`: shadow signals, a tenth at most; `shift`: what begun shifts really cost",
+              "USD by payer: `service`, `paid` reports, `signedIn` and `anonymous` callers, who may spend two fifths each; `lab`: shadow signals, a tenth at most; `shift`: what begun shifts really cost",
             ),
         }),
       ),
@@ -63,7 +63,7 @@ export const ownChecks = z.object({
     .describe("What the providers that bill have cost on this UTC day, and what is left"),
 });
 
-/** How the service is, without who asks. */
+/** The service's health, without the caller's part. */
 export const serviceHealth = z.object({
   status: z.enum(["ok", "degraded"]),
   version: z.string(),

@@ -5,8 +5,8 @@ import { vTrouble } from "./troubles";
 
 export const opsTables = {
   /**
-   * How each hour of a day went. Written by `ops/uptime` when the next hour begins; dies after 90 days, as far back as
-   * `/status` looks. An hour that is not there was not served.
+   * The state of each hour of a day. Written by `ops/uptime` when the next hour begins; dies after 90 days, which
+   * `/status` covers. Missing hours were not served.
    */
   serviceDays: defineTable({
     /** Epoch ms of its beginning, UTC. */

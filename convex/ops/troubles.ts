@@ -2,20 +2,20 @@ import { literals } from "../lib/literals";
 import type { Infer } from "convex/values";
 import { HOUR, SECOND } from "../lib/time";
 
-/** What can be wrong, as users notice it. Pure. */
+/** Possible problems, as users notice them. Pure. */
 
 export const TROUBLES = ["down", "late", "answers", "wallets", "payments", "messages"] as const;
 export const vTrouble = literals(...TROUBLES);
 export type Trouble = Infer<typeof vTrouble>;
 
-/** What of the health tells. */
+/** The parts of the health that it uses. */
 type Signs = {
   outbox: { oldestSeconds: number | null };
   pending: Readonly<Record<string, number | null>>;
   providers: Readonly<Record<string, { calls: number; errorRate: number }>>;
 };
 
-/** So many calls say something, and so large a part of failures is a trouble. */
+/** Fewer calls say nothing; a problem needs this share of failures. */
 const MANY_CALLS = 10;
 const BAD_RATE = 0.5;
 const LATE_MS = HOUR / 2;
@@ -27,7 +27,7 @@ const ASKED: readonly [Trouble, readonly string[]][] = [
   ["messages", ["messenger"]],
 ];
 
-/** What does not work, by what was seen within the hour. */
+/** Current problems, from the last hour. */
 export function troublesIn({ outbox, pending, providers }: Signs): Trouble[] {
   const isLate = (seconds: number | null) => (seconds ?? 0) * SECOND > LATE_MS;
   const isFailing = (name: string) => {

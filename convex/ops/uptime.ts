@@ -6,18 +6,18 @@ import type { CronName } from "../lib/cronRuns";
 import { DAY, HOUR, MINUTE } from "../lib/time";
 import { troublesIn, vTrouble, type Trouble } from "./troubles";
 
-/** How each hour of the last 90 days went. */
+/** The state of each hour of the last 90 days. */
 
 const DAYS = 90;
 
-/** The job that runs every minute: by it an hour was served. */
+/** The job that runs every minute: if it ran, the hour was served. */
 const PULSE: CronName = "take up what is due";
-/** Without a pulse for so long, nothing was served. */
+/** Without a pulse for this long, nothing was served. */
 const SILENCE_MS = 10 * MINUTE;
 
 const beginOf = (ms: number, length: number) => Math.floor(ms / length) * length;
 
-/** Writes down how the hour of the last pulse went, once another has begun. To be called before the pulse is noted. */
+/** Stores the state of the hour of the last pulse, once another has begun. To be called before the pulse is recorded. */
 export async function noteHour(ctx: MutationCtx, now: number): Promise<void> {
   const last = await getOneFrom(ctx.db, "cronRuns", "by_name", PULSE);
   if (last === null || beginOf(last.ranAt, HOUR) === beginOf(now, HOUR)) return;
@@ -26,7 +26,7 @@ export async function noteHour(ctx: MutationCtx, now: number): Promise<void> {
   const row = await getOneFrom(ctx.db, "serviceDays", "by_day", day);
   if (row?.hours.some((one) => one.hour === hour) === true) return;
   const silent: Trouble[] = now - last.ranAt > SILENCE_MS ? ["down"] : [];
-  // Looked at in a call of its own: once an hour, and what it takes is not loaded for every pulse.
+  // In a call of its own: it runs once an hour, and its data need not be loaded for every pulse.
   const { checks }: { checks: Parameters<typeof troublesIn>[0] } = await ctx.runQuery(
     internal.ops.health.read,
     { now },
@@ -39,9 +39,9 @@ export async function noteHour(ctx: MutationCtx, now: number): Promise<void> {
 const vUptime = v.object({
   /** Epoch ms: the first hour that is known; `null` before there is one. */
   since: v.union(v.number(), v.null()),
-  /** Of the hours since then that were served, 0 to 100. */
+  /** The served share of the hours since then, 0 to 100. */
   percent: v.union(v.number(), v.null()),
-  /** By UTC day, oldest first: an hour each, `.` well, `~` with a trouble, `x` not served, a space for not known. */
+  /** By UTC day, oldest first, one character per hour: `.` good, `~` with a problem, `x` not served, a space for unknown. */
   days: v.array(v.object({ day: v.number(), hours: v.string() })),
   /** Newest first; `to` is where the first good hour begins. */
   incidents: v.array(v.object({ code: vTrouble, from: v.number(), to: v.number() })),

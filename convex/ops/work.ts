@@ -5,15 +5,15 @@ import { SECOND } from "../lib/time";
 import { workTables } from "../lib/work/tables";
 import { oldestWork, openWork } from "./backlog";
 
-/** All open work of the house, for the operator. */
+/** All open leased work, for the operator. */
 
 const vOpen = workTables.work.validator
   .pick("run", "subject", "lane", "state", "attempt", "failures", "trouble", "at")
   .extend({ openSeconds: v.number() });
 
 /**
- * Every piece of leased work, those that ran longest first, and the age in seconds of the oldest of what waits in the rooms'
- * own tables. No arguments, which may be somebody's words.
+ * Every piece of leased work, longest running first, and the age in seconds of the oldest waiting row in the rooms' own
+ * tables. Without arguments, which may contain somebody's words.
  */
 export const list = internalQuery({
   args: { now: v.number() },

@@ -9,15 +9,15 @@ import { askTicker, QUOTED, TICKERS } from "../providers/data/tickers";
 import { askFeeds } from "./sources";
 import type { QuoteSource } from "./tables";
 
-/** Where the sources of prices are asked, all of them at once. */
+/** Asks all sources of prices in parallel. */
 
-/** What asking takes besides the sources' own deadline. */
+/** How long asking takes in addition to the sources' own deadline. */
 const MARGIN_MS = 2 * SECOND;
 
 /**
- * What the sources within reach say, at most 60 s old, most trusted first: the feeds, Coinbase, Binance, CoinGecko. Empty
- * when none is; the caller continues without it. One caller asks them, and the others wait for it. Never throws for a source's
- * sake. For actions that go on without whoever asked for them.
+ * The prices of all reachable sources, at most 60 s old, most trusted first: the feeds, Coinbase, Binance, CoinGecko.
+ * Empty if none can be reached; the caller continues without them. One caller asks them, and the others wait for it.
+ * Never throws for a source's failure. For actions that run on without their callers.
  */
 export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
   const begun = await ctx.runMutation(internal.prices.quotes.begin, {});
@@ -31,14 +31,14 @@ export async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
   return (await ctx.runQuery(internal.prices.quotes.board, { now: Date.now() })) ?? [];
 }
 
-/** Asks every source at once, and leaves out those that do not answer in time. */
+/** Asks every source in parallel, and leaves out those that do not answer in time. */
 async function askAll(): Promise<QuoteSource[]> {
   const end = AbortSignal.timeout(deadlines.grounding);
   const asked = (["chainlink", ...TICKERS] as const).map(async (name): Promise<QuoteSource[]> => {
     try {
       const asking =
         name === "chainlink" ? askFeeds(deadlines.grounding) : askTicker(name, QUOTED, deadlines.grounding);
-      // One that keeps no deadline of its own must not cost what the others said.
+      // A source without a deadline of its own must not delay the others' answers.
       const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
       const known = QUOTED.flatMap((symbol) => {
         const quote = quotes[symbol];

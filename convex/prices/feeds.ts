@@ -1,6 +1,6 @@
 /**
- * Chainlink price feeds on Base: what counts as a live price. Pure; the chain is read by `providers/chain/client`.
- * Addresses and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
+ * Chainlink price feeds on Base: when a price is live. Pure; the chain is read by `providers/chain/client`. Addresses
+ * and heartbeats: Chainlink's feed directory (docs.chain.link/data-feeds).
  */
 
 export const FEEDS = {
@@ -18,17 +18,17 @@ export const SEQUENCER_FEED = "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433";
 /** All USD feeds of this list answer with 8 decimals. */
 export const FEED_DECIMALS = 8;
 
-/** Updates may land a little after the heartbeat. */
+/** Updates may arrive slightly after the heartbeat. */
 const HEARTBEAT_MARGIN_SECONDS = 120;
 /** Clocks may differ a little. */
 const SKEW_SECONDS = 60;
-/** After the sequencer came back, prices are trusted only when everybody had time to act on them. */
+/** After the sequencer has come back, prices are trusted only when everybody has had time to act on them. */
 const SEQUENCER_GRACE_SECONDS = 3_600;
 
 /** A feed's latest round: the answer with 8 decimals, and when it was written (epoch seconds). */
 export type Round = { answer: bigint; updatedAt: bigint };
 
-/** The price in USD with 8 decimals, or `null` when the round is stale, from the future, or no price at all. */
+/** The price in USD with 8 decimals, or `null` if the round is stale, from the future, or not a price. */
 export function livePrice(feed: FeedName, round: Round | null, nowMs: number): bigint | null {
   if (round === null || round.answer <= 0n || round.updatedAt <= 0n) return null;
   const age = Math.floor(nowMs / 1000) - Number(round.updatedAt);
@@ -50,8 +50,8 @@ export function feedAddresses(feeds: readonly FeedName[]) {
 type Status = Round & { startedAt: bigint };
 
 /**
- * Live prices in USD with 8 decimals, from rounds in the order of `feedAddresses`. A feed that is stale has none, and while
- * the sequencer is not to be trusted none has.
+ * Live prices in USD with 8 decimals, from rounds in the order of `feedAddresses`. A stale feed has none, and while the
+ * sequencer cannot be trusted no feed has.
  */
 export function livePrices<Feed extends FeedName>(
   feeds: readonly Feed[],

@@ -4,7 +4,7 @@ import { HOUR, MINUTE } from "../lib/time";
 import { newestSample, priceOf, recentHourlyCloses } from "./model";
 import { PRICED_TOKENS, vClose, vPrice, vPricedToken, vPriceSource } from "./tables";
 
-/** Prices as the service itself has seen them. */
+/** The service's own price history. */
 
 /** The newest price of each token that has one. */
 export const newest = internalQuery({
@@ -26,16 +26,16 @@ export const closes = internalQuery({
   }),
 });
 
-/** Points of a path are this far apart at least. */
+/** The shortest distance between points of a path. */
 const PATH_STEP_MS = 5 * MINUTE;
-/** Samples are a minute apart at least. */
+/** The most samples of a path, which are at least a minute apart. */
 const PATH_SAMPLES = 600;
 
 const vPoint = v.object({ at: v.number(), priceUsd: v.number(), source: vPriceSource });
 
 /**
- * The path of a token's price between two moments (epoch ms, at most ten hours apart), oldest first: the last sample of
- * each five minutes, and before the first sample that is still kept the closes of the hours.
+ * The path of a token's price between two times (epoch ms, at most ten hours apart), oldest first: the last sample of
+ * each five minutes, and before the first kept sample the hourly closes.
  */
 export const path = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },

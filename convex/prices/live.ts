@@ -5,9 +5,8 @@ import { findPrices } from "./sources";
 import type { Price, PricedToken } from "./tables";
 
 /**
- * The live price of a token in USD by feeds and tickers alone, for those who have no use for the model's word, which is
- * neither asked for nor taken.
- * @throws AppError `upstream` naming what failed when none of them answers.
+ * The live price of a token in USD from feeds and tickers only, for callers that cannot use the model's.
+ * @throws AppError `upstream` naming what failed if none of them answers.
  */
 export async function measuredPrice(ctx: ActionCtx, token: PricedToken): Promise<Price> {
   const { price, failures } = await bestPrice(ctx, token, { model: false });
@@ -17,9 +16,9 @@ export async function measuredPrice(ctx: ActionCtx, token: PricedToken): Promise
 }
 
 /**
- * A price that its source saw since a moment (epoch ms), for entering a trade: a feed's where it is young enough, which it
- * is seldom (feeds are written every 20 minutes while they move little), else a ticker's.
- * @throws AppError `upstream` naming what failed when none of them answers.
+ * A price that its source saw since a moment (epoch ms), for entering a trade: the feed's if it is recent enough, which
+ * is rare (feeds are written every 20 minutes while they move little), otherwise a ticker's.
+ * @throws AppError `upstream` naming what failed if none of them answers.
  */
 export async function tradablePrice(
   ctx: ActionCtx,
@@ -34,13 +33,14 @@ export async function tradablePrice(
     throw new AppError("upstream", `No source gives a current price of ${token}: ${failures.join("; ")}`);
   }
   await ctx.runMutation(internal.prices.samples.store, best);
-  // A sample that was young enough for other uses may stand in the way of this one's being stored.
+  // A sample that is recent enough for other uses may prevent this one from being stored.
   return { ...best, takenAt: Date.now() };
 }
 
 /**
- * The young sample, else a new one from feeds and tickers; `null`, and why, when none of them tells the price.
- * @param model Whether a young sample may be the model's word.
+ * The recent sample, otherwise a new one from feeds and tickers; `null`, with the reason, if none of them has the
+ * price.
+ * @param model Whether a recent sample may be the model's.
  */
 export async function bestPrice(
   ctx: ActionCtx,

@@ -3,7 +3,7 @@ import type { QueryCtx } from "../_generated/server";
 import { MINUTE } from "../lib/time";
 import type { HourlyClose, Price, PricedToken } from "./tables";
 
-/** A sample this young serves whoever asks. */
+/** How long a sample is reused. */
 const REUSED_FOR_MS = MINUTE;
 
 /** A token's newest sample, however old. */
@@ -15,7 +15,7 @@ export async function newestSample(ctx: QueryCtx, token: string): Promise<Doc<"p
     .first();
 }
 
-/** The newest sample where it still serves at `now` (epoch ms). */
+/** The newest sample if it can still be reused at `now` (epoch ms). */
 export async function youngSample(
   ctx: QueryCtx,
   token: string,
@@ -25,14 +25,14 @@ export async function youngSample(
   return newest !== null && now - newest.takenAt <= REUSED_FOR_MS ? newest : null;
 }
 
-/** A row without what the database adds. */
+/** A row without the database's own fields. */
 export function priceOf({ token, priceUsd, source, observedAt, takenAt }: Doc<"priceSamples">): Price {
   return { token, priceUsd, source, observedAt, takenAt };
 }
 
 /**
- * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours in which no sample was taken
- * are missing, so neighbours may be more than an hour apart.
+ * The closes of the latest hours that had ended by `before` (epoch ms), newest last. Hours without a sample are
+ * missing, so neighbours may be more than an hour apart.
  */
 export async function recentHourlyCloses(
   ctx: QueryCtx,

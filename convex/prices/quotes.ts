@@ -6,7 +6,7 @@ import { vTicket } from "../lib/tables";
 import { MINUTE, SECOND } from "../lib/time";
 import { vQuoteSource } from "./tables";
 
-/** What all sources of prices say at one time, asked together and shared by everyone who needs it. */
+/** Quotes of all price sources at one time, fetched together and shared by all callers. */
 
 const FRESH_MS = MINUTE;
 const KEY = "prices:quotes";
@@ -14,7 +14,7 @@ const LEASE_MS = 30 * SECOND;
 
 const vBoard = v.union(v.array(vQuoteSource), v.null());
 
-/** The stored quotes where they are young enough at `now` (epoch ms), else `null`. */
+/** The stored quotes if they are recent enough at `now` (epoch ms), otherwise `null`. */
 export const board = internalQuery({
   args: { now: v.number() },
   returns: vBoard,
@@ -26,7 +26,7 @@ async function youngBoard(ctx: QueryCtx, now: number): Promise<Infer<typeof vBoa
   return row !== null && now - row.askedAt <= FRESH_MS ? row.sources : null;
 }
 
-/** The stored quotes where they are young, else whose attempt at new ones it is: with `isNew`, the caller's own. */
+/** The stored quotes if they are recent, otherwise the attempt at new ones: with `isNew`, the caller's own. */
 export const begin = internalMutation({
   args: {},
   returns: v.union(v.object({ young: v.array(vQuoteSource) }), vTicket),

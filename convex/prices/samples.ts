@@ -9,7 +9,7 @@ import { PRICED_TOKENS, vPrice, vPricedToken, vPriceSource, type Price } from ".
 
 const vSample = { token: v.string(), priceUsd: v.number(), source: vPriceSource, observedAt: v.number() };
 
-/** The newest sample of a token where it is young enough to serve at `now` (epoch ms), else `null`. */
+/** The newest sample of a token if it can be reused at `now` (epoch ms), otherwise `null`. */
 export const young = internalQuery({
   args: { token: vPricedToken, now: v.number() },
   returns: v.union(vPrice, v.null()),
@@ -19,7 +19,7 @@ export const young = internalQuery({
   },
 });
 
-/** When a token's oldest sample that is kept was taken, epoch ms; `null` where none is. */
+/** The time of a token's oldest kept sample, epoch ms; `null` if there is none. */
 export const first = internalQuery({
   args: { token: v.string() },
   returns: v.union(v.number(), v.null()),
@@ -33,7 +33,7 @@ function oldest(ctx: QueryCtx, token: string) {
     .first();
 }
 
-/** What feeds and tickers observed in [from, to], epoch ms, oldest first; at most 400 samples: one a minute is the most. */
+/** Samples of feeds and tickers in [from, to], epoch ms, oldest first; at most 400 (there is at most one per minute). */
 export const between = internalQuery({
   args: { token: vPricedToken, from: v.number(), to: v.number() },
   returns: v.array(vPrice),
@@ -55,7 +55,7 @@ export const between = internalQuery({
 });
 
 /**
- * Stores a sample and its hour's close. Two that race, and a tick that runs twice, leave one: a young sample is not
+ * Stores a sample and its hour's close. Two concurrent samples, and a repeated tick, leave one: a recent sample is not
  * followed by another, unless it came from the model and the new one does not.
  * @returns The sample that counts.
  */
@@ -65,7 +65,7 @@ export const store = internalMutation({
   handler: keep,
 });
 
-/** Those of several tokens together, and how their sources answered. */
+/** Stores the samples of several tokens, and how their sources answered. */
 export const storeAll = change(
   { samples: v.array(v.object(vSample)), noted: vNoted },
   async (ctx, { samples, noted }) => {
@@ -74,10 +74,7 @@ export const storeAll = change(
   },
 );
 
-/**
- * Stores what a coin's price was at times before the first sample of it, so that the days before somebody asked for it are
- * known too. Where samples are, they stay alone.
- */
+/** Stores a coin's prices from before its first sample, so that earlier days are known too. Existing samples take precedence. */
 export const storeEarlier = change(
   {
     token: v.string(),
@@ -104,7 +101,7 @@ async function keep(ctx: MutationCtx, sample: Omit<Price, "takenAt">): Promise<P
   return price;
 }
 
-/** The model's word never takes the place of a better source's. */
+/** The model's price never replaces a better source's. */
 async function closeHour(
   ctx: MutationCtx,
   { token: sampled, priceUsd, source, takenAt }: Price,

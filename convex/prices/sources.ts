@@ -16,8 +16,8 @@ import type { PricedToken } from "./tables";
 /** The sources of live prices, most trusted first. */
 
 /**
- * What the chain's price feeds say, in one call: the prices that are live.
- * @throws AppError `upstream` when the chain cannot be asked, its sequencer is not up, or no feed is live.
+ * Live prices from the chain's price feeds, in one call.
+ * @throws AppError `upstream` if the chain cannot be reached, its sequencer is not up, or no feed is live.
  */
 export async function askFeeds(timeoutMs: number): Promise<Quotes> {
   const quotes = await readFeeds(["BTC", "ETH"], timeoutMs);
@@ -27,7 +27,7 @@ export async function askFeeds(timeoutMs: number): Promise<Quotes> {
 
 /**
  * The live prices of some feeds, in one call.
- * @throws AppError `upstream` when the chain cannot be asked, or its sequencer is not up.
+ * @throws AppError `upstream` if the chain cannot be reached, or its sequencer is not up.
  */
 export async function readFeeds<Feed extends FeedName>(
   feeds: readonly Feed[],
@@ -60,9 +60,9 @@ export type Found = {
 };
 
 /**
- * Prices from the first source that knows each: the feeds, then one ticker after the other for what is still missing.
- * @param observedSince Epoch ms: what a source saw before counts as not known.
- * @returns What was found, and why each source that was asked could not tell all.
+ * Prices from the first source that knows each: the feeds, then one ticker after the other for the rest.
+ * @param observedSince Epoch ms: older observations do not count.
+ * @returns The prices, and why each source that was asked had not all of them.
  */
 export async function findPrices(
   tokens: readonly PricedToken[],
@@ -93,8 +93,8 @@ export async function findPrices(
 }
 
 /**
- * A coin's price from the first ticker that has seen it since a moment (epoch ms); nothing of it is stored.
- * @throws AppError `upstream` naming what failed when none has.
+ * A coin's price from the first ticker that has seen it since a moment (epoch ms); it is not stored.
+ * @throws AppError `upstream` naming what failed if none has.
  */
 export async function findTicked(
   coin: Quoted,

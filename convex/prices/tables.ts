@@ -2,12 +2,12 @@ import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
 import { older, type RecordsOf } from "../lib/records/records";
 
-/** The tokens whose prices the service always keeps; those of other coins are kept while somebody waits for them. */
+/** The tokens whose prices are always recorded; other coins' prices are recorded while somebody needs them. */
 export const vPricedToken = v.union(v.literal("BTC"), v.literal("ETH"));
 export type PricedToken = Infer<typeof vPricedToken>;
 export const PRICED_TOKENS = ["BTC", "ETH"] as const satisfies readonly PricedToken[];
 
-/** `llm`: the model's market data, when nothing better answered. Never used for limits, never fires an alert. */
+/** `llm`: the model's market data, if no better source answered. Never used for limits, never fires an alert. */
 export const vPriceSource = v.union(
   v.literal("chainlink"),
   v.literal("coinbase"),
@@ -38,7 +38,7 @@ export const vClose = v.object({
 });
 export type HourlyClose = Infer<typeof vClose>;
 
-/** What one source said when all were asked together. */
+/** One source's quotes from a common request. */
 export const vQuoteSource = v.object({
   name: v.union(v.literal("chainlink"), v.literal("coinbase"), v.literal("binance"), v.literal("coingecko")),
   quotes: v.array(
@@ -46,7 +46,7 @@ export const vQuoteSource = v.object({
       symbol: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
       /** USD. */
       usd: v.number(),
-      /** Percent over 24 hours; `null` where the source does not say. */
+      /** Percent over 24 hours; `null` if the source does not say. */
       change24h: v.union(v.number(), v.null()),
       /** Epoch ms. */
       observedAt: v.number(),
@@ -57,9 +57,8 @@ export type QuoteSource = Infer<typeof vQuoteSource>;
 
 export const priceTables = {
   /**
-   * Live prices as they were taken: one per token and tick of five minutes, and those that somebody asked for in
-   * between; never two within a minute. Of a coin that somebody first asks for, the closes of the hours before. Written by
-   * `prices/samples`. Dies after 15 days.
+   * Live prices: one per token and tick of five minutes, and those requested in between; never two within a minute. For
+   * a newly requested coin also the closes of the hours before. Written by `prices/samples`. Dies after 15 days.
    */
   priceSamples: defineTable(vPrice)
     .index("by_token_and_takenAt", ["token", "takenAt"])
@@ -71,7 +70,7 @@ export const priceTables = {
    */
   hourlyCloses: defineTable({
     token: vPricedToken,
-    /** Epoch ms: the full hour that ends it. Samples taken in the 60 minutes before count, this moment's does not. */
+    /** Epoch ms: the full hour that ends it. It includes the samples of the 60 minutes before, not one at this moment. */
     hourEndsAt: v.number(),
     priceUsd: v.number(),
     source: vPriceSource,
@@ -80,8 +79,8 @@ export const priceTables = {
   }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
 
   /**
-   * What every source within reach said when all were last asked together: one row, most trusted source first. Written
-   * by `prices/quotes`; replaced at each refresh, kept.
+   * The last common quotes of all reachable sources: one row, most trusted source first. Written by `prices/quotes`;
+   * replaced at each refresh, kept.
    */
   quoteBoards: defineTable({ askedAt: v.number(), sources: v.array(vQuoteSource) }),
 };
@@ -90,7 +89,7 @@ export const priceRecords: RecordsOf<typeof priceTables> = {
   priceSamples: {
     keep: {
       days: 15,
-      why: "a week, and the week before it, that changes within it are told from",
+      why: "a week, and the week before it for comparison",
       aged: older("takenAt"),
     },
   },

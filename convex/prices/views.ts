@@ -8,7 +8,7 @@ import type { HourlyClose, PricedToken } from "./tables";
 
 const source = z
   .enum(["chainlink", "coinbase", "binance", "coingecko", "llm"])
-  .describe("Who says so: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");
+  .describe("The source: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");
 
 export const pricePoint = z.object({ at: z.iso.datetime(), priceUsd: z.number(), source });
 export type PricePoint = z.output<typeof pricePoint>;
@@ -20,7 +20,7 @@ const tokenPrice = z.object({
   change24hPercent: z
     .number()
     .nullable()
-    .describe("Against the close of the hour that ended a day ago; null where there is none"),
+    .describe("Against the close of the hour that ended a day ago; null if there is none"),
   closes: z.array(pricePoint).describe("The last price of each hour, oldest first; `at` is the hour's end"),
 });
 
@@ -36,7 +36,7 @@ const CHANGE_HOURS = 25;
 /** The newest prices, and the closes of the last `hours`. */
 export async function readPrices(ctx: ActionCtx, hours: number): Promise<ShownPrices> {
   const now = Date.now();
-  // By the whole hour, so that a query's answer serves everybody until the next close.
+  // Rounded to the whole hour, so that a query's answer serves everybody until the next close.
   const before = Math.floor(now / HOUR) * HOUR;
   const [newest, closes] = await Promise.all([
     ctx.runQuery(internal.prices.history.newest, {}),

@@ -6,7 +6,7 @@ import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { runTables } from "./tables";
 
-/** Agent runs as the web application shows them. */
+/** Agent runs in the web application. */
 
 const vRun = runTables.agentRuns.validator
   .omit("userId", "idempotencyKey")

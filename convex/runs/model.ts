@@ -3,7 +3,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { rowsByBoth } from "../lib/records/rows";
 
-/** Runs looked at for a conversation: reports of research shifts are among them. */
+/** How many runs are searched for a conversation: reports of research shifts are among them. */
 const LOOK_AT = 30;
 
 /** Records one run of an agent: a finished one, or one that has just begun. */
@@ -35,7 +35,7 @@ export async function startedWith(
   return rowsByBoth(ctx.db.query("agentRuns"), "userId", userId, "idempotencyKey", idempotencyKey).unique();
 }
 
-/** What a user and an agent have said to each other of late, oldest first: runs that were answered since `since` (epoch ms). */
+/** The recent exchanges of a user and an agent, oldest first: runs that were answered since `since` (epoch ms). */
 export async function exchangesOf(
   ctx: QueryCtx,
   { userId, agentId, since, limit }: { userId: string; agentId: string; since: number; limit: number },

@@ -15,7 +15,7 @@ export const runTables = {
     /** What the run was for, for example "Final report on BTC". */
     title: v.string(),
     status: vRunStatus,
-    /** The one that answered; absent before and without an answer. */
+    /** The model that answered; absent before and without an answer. */
     model: v.optional(v.string()),
     /** Prompt and answer together, as the gateway counted them. */
     tokensUsed: v.optional(v.number()),
@@ -24,7 +24,7 @@ export const runTables = {
     finishedAt: v.optional(v.number()),
     /** Why it failed. */
     error: v.optional(v.string()),
-    /** Of a run the user started: what they asked, what they were told, and what it cost in credits. */
+    /** For a run that the user started: the question, the answer, and the cost in credits. */
     question: v.optional(v.string()),
     answer: v.optional(v.string()),
     credits: v.optional(v.number()),

@@ -14,11 +14,11 @@ import { authorById, authorsOf } from "./model";
 import { openProof } from "./proofs";
 import { socialTables } from "./tables";
 
-/** Social trading as the web application shows and sets it. Every function is about the signed-in user alone. */
+/** Social trading in the web application. Every function concerns only the signed-in user. */
 
 const { mentions: mentionRows, socialAuthors } = socialTables;
 const vAuthor = socialAuthors.validator.pick("authorId", "handle", "enabled", "linkedAt");
-/** Epoch ms; it counts from `countsFrom` on. */
+/** Epoch ms; the address counts from `countsFrom`. */
 const vRecipient = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
 const vMention = mentionRows.validator.pick(
   "tweetId",
@@ -37,9 +37,9 @@ const vLimits = v.object({
 });
 
 /**
- * Makes the code that proves an account of the social network: posted by that account in a mention of the service's
- * account within 15 minutes, once. It takes the place of an earlier code.
- * @throws AppError `invalid_request` for what is no handle; `conflict` with 5 accounts linked.
+ * Creates the code that proves an account of the social network: the account has to post it once in a mention of the
+ * service's account within 15 minutes. It replaces an earlier code.
+ * @throws AppError `invalid_request` if it is not a handle; `conflict` with 5 accounts linked.
  */
 export const startProof = mutation({
   args: { handle: v.string() },
@@ -56,7 +56,7 @@ export const startProof = mutation({
   },
 });
 
-/** The accounts the user has proved, what their mentions may move and where they may send to. Times in epoch ms. */
+/** The accounts that the user has proved, the limits of their mentions and their recipients. Times in epoch ms. */
 export const settings = query({
   args: {},
   returns: v.object({
@@ -85,7 +85,7 @@ export const setTrading = mutation({
   },
 });
 
-/** Unlinks an account: its mentions are a stranger's from now on. @throws AppError `not_found` */
+/** Unlinks an account: from now on its mentions are a stranger's. @throws AppError `not_found` */
 export const unlink = mutation({
   args: { authorId: v.string() },
   returns: v.null(),
@@ -103,8 +103,8 @@ async function ownAuthor(ctx: MutationCtx, authorId: string): Promise<Doc<"socia
 }
 
 /**
- * Sets what one mention and one UTC day of mentions may move, in USD.
- * @throws AppError `invalid_request` above the service's own limits (100 and 300 USD), or for what is no amount.
+ * Sets the limits of one mention and of one UTC day of mentions, in USD.
+ * @throws AppError `invalid_request` above the service's own limits (100 and 300 USD), or if it is not an amount.
  */
 export const setLimits = mutation({
   args: vLimits.fields,

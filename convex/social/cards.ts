@@ -9,9 +9,9 @@ import type { MentionStatus } from "./tables";
 const EXPLORER = "https://basescan.org/tx/";
 
 const TITLES: Record<Exclude<MentionStatus, "pending">, string> = {
-  processed: "✅ Your mention was carried out",
-  failed: "⚠️ Your mention could not be carried out",
-  ignored: "ℹ️ Your mention was not carried out",
+  processed: "✅ Your mention was executed",
+  failed: "⚠️ Your mention could not be executed",
+  ignored: "ℹ️ Your mention was not executed",
 };
 
 export function mentionCard(

@@ -16,7 +16,7 @@ import type { vOutcome } from "./mentions";
 import { intentQuestion } from "./posts/prompts";
 import type { Intent } from "./tables";
 
-/** One try of one mention: the model reads it, the guards judge, prices are asked for, one mutation opens the trade. */
+/** One attempt at one mention: the model reads it, the guards check it, prices are fetched, one mutation opens the trade. */
 
 export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one) => {
   const work = await ctx.runMutation(internal.social.mentions.begin, one);
@@ -28,7 +28,7 @@ export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one)
     const prices = await pricesOf(ctx, wanted);
     const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
     if (transactionId === null) return "over";
-    // The trade ends without this as well; its author hears of it sooner with somebody looking.
+    // The trade ends without this as well; its author only hears of it sooner if somebody waits.
     await settle(ctx, transactionId, deadlines.transaction);
   } catch (error) {
     const failure = failureOf(error);
@@ -43,7 +43,7 @@ export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one)
   }
 });
 
-/** A limit of the service's is the order's fault; what may be gone soon is tried again. */
+/** A limit of the service is the order's fault; failures that may pass soon are tried again. */
 function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
   if (code === "invalid_request") return "ignored";
   return code === undefined || code === "upstream" ? "retry" : "failed";
@@ -59,7 +59,7 @@ async function readIntent(
   return value;
 }
 
-/** @throws AppError `upstream` when the chain does not answer, or has no live price. */
+/** @throws AppError `upstream` if the chain does not answer, or has no live price. */
 async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const { fromToken, toToken } = wanted;
   const price = async (token: Symbol): Promise<string> => {

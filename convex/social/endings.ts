@@ -6,10 +6,10 @@ import { mentionCard } from "./cards";
 import { giveBack } from "./limits";
 import type { MentionStatus } from "./tables";
 
-/** `said`: the reason in words of its author, where they are others. */
+/** `said`: the reason in words for its author, if they differ. */
 export type Ending = { status: Exclude<MentionStatus, "pending">; reason?: string; said?: string };
 
-/** Ends a pending mention and tells its author's user, if there is one. A second ending changes nothing. */
+/** Ends a pending mention and notifies its author's user, if there is one. A second ending changes nothing. */
 export async function endMention(
   ctx: MutationCtx,
   mentionId: Id<"mentions">,

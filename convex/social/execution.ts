@@ -22,14 +22,14 @@ import { authorById } from "./model";
 import { countsBought, sumOf, type Prices } from "./posts/orders";
 import { vIntent } from "./stored";
 
-/** From what the model read to an open trade: what may not be carried out ends here, with its reason. */
+/** From the model's reading to an open trade: a mention that may not be executed ends here, with its reason. */
 
 const SLIPPAGE_BPS = 100;
 
-/** Names one try; a word from an earlier one changes nothing. */
+/** Identifies one attempt; results of an earlier one change nothing. */
 export const vTry = { mentionId: v.id("mentions"), job: vJob };
 
-/** The mention of a try; `null` when another one has taken its place, or it has ended. */
+/** The mention of an attempt; `null` if another attempt has replaced it, or the mention has ended. */
 export async function underWayAt(
   ctx: QueryCtx,
   { mentionId, job }: { mentionId: Id<"mentions">; job: Job },
@@ -37,14 +37,14 @@ export async function underWayAt(
   return (await underWay(ctx, job)) === null ? null : ctx.db.get("mentions", mentionId);
 }
 
-/** Which live prices a command needs, and the wallet it would spend. */
+/** The live prices that a command needs, and the wallet it would spend. */
 export const vWanted = v.object({
   fromToken: vSymbol,
   /** `null` unless its price is needed. */
   toToken: v.union(vSymbol, v.null()),
 });
 
-/** Keeps what the model read, and judges it. @returns `null` when there is nothing to carry out. */
+/** Stores the model's reading, and checks it. @returns `null` if there is nothing to execute. */
 export const interpret = internalMutation({
   args: { ...vTry, intent: vIntent },
   returns: v.union(vWanted, v.null()),
@@ -61,9 +61,9 @@ export const interpret = internalMutation({
 });
 
 /**
- * Opens the trade: whether it may be, its share of the limits, its transaction and the link between the two rows are
- * decided in this one transaction.
- * @returns `null` when the trade may not be.
+ * Opens the trade: permission, limits, transaction and the link between the two rows are decided in this one
+ * transaction.
+ * @returns `null` if the trade is not allowed.
  */
 export const execute = internalMutation({
   args: {
@@ -85,7 +85,7 @@ export const execute = internalMutation({
 
 type Agreed = { userId: string; command: Command; wallet: Doc<"wallets"> };
 
-/** The command that model, text and user agree on. Where they do not, the mention ends, and this is `null`. */
+/** The command that model, text and user agree on. Otherwise the mention ends, and this is `null`. */
 async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed | null> {
   const now = Date.now();
   const end = async (status: "ignored" | "failed", reason: string): Promise<null> => {
@@ -101,7 +101,7 @@ async function agreedOn(ctx: MutationCtx, row: Doc<"mentions">): Promise<Agreed 
   const verdict = judge(row.text, row.intent, Number(setting("SOCIAL_TRADE_CONFIDENCE")));
   if (verdict.kind === "refused") {
     const { reason, unreadable } = verdict;
-    // Nobody can say what trade it wants; that stays on record as a trade of unknown action.
+    // It is unclear which trade it wants; that is recorded as a trade of unknown action.
     if (unreadable) {
       const tradeId = await recordUnreadable(ctx, { userId, mentionId: row._id, error: reason, now });
       await ctx.db.patch("mentions", row._id, { tradeId });
@@ -168,7 +168,7 @@ function requestOf({ fromToken, toToken, recipient }: Command, amount: bigint): 
   return { kind: "send", token: fromToken, toAddress, amount: digits };
 }
 
-/** @throws AppError `conflict` when the user's own HTTP call has used the mention's key before. */
+/** @throws AppError `conflict` if the user's own HTTP call has used the mention's key before. */
 async function tradeFor(
   ctx: MutationCtx,
   transactionId: Id<"transactions">,

@@ -19,11 +19,11 @@ const challenge: MountedEndpoint = endpoint({
     output: { response_token: "sha256=yIknZS6DxwZ4dCvIgqoBZAqWPXbTHmQfRQEDp1hOwk8=" },
   },
   input: z.object({
-    // The key that signs answers is the one that signs deliveries: nothing that could be a delivery is ever signed.
+    // The same key signs answers and deliveries: a text that could be a delivery is never signed.
     crc_token: z
       .string("must be a string")
       .regex(/^[A-Za-z0-9_+/=.-]{1,512}$/, "must be 1 to 512 letters, digits and _+/=.-")
-      .describe("What the network asks to be signed, as it is."),
+      .describe("The text that the network wants signed."),
   }),
   returns: z.object({
     response_token: z.string().describe("`sha256=` and the HMAC-SHA256 of it under the secret, in base64"),
@@ -36,7 +36,7 @@ const mention: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: PATH,
   summary:
-    "Webhook of the social network: mentions of the service's account, each stored once; trade commands of linked authors are carried out in the background.",
+    "Webhook of the social network: mentions of the service's account, each stored once; trade commands of linked authors are executed in the background.",
   description:
     "Answers as soon as the mentions are stored. Each then ends as `processed`, `failed` when its trade did not work, or `ignored` with a reason, and the author is told in the messenger. A repeated delivery changes nothing.",
   needs: ["SOCIAL_WEBHOOK_SECRET"],
@@ -54,7 +54,7 @@ const mention: MountedEndpoint = endpoint({
   returns: z.object({
     success: z.boolean(),
     accepted: z.int().describe("Mentions that are new."),
-    ignored: z.int().describe("Repeats, and posts that are no mention by somebody else."),
+    ignored: z.int().describe("Repeats, and posts that are not mentions by others."),
   }),
   handler: async (ctx, { posts, dropped }) => {
     const accepted: number = await ctx.runMutation(internal.social.mentions.receive, { posts });
@@ -62,7 +62,7 @@ const mention: MountedEndpoint = endpoint({
   },
 });
 
-/** @throws AppError `not_configured` without a secret; `unauthorized` when the request is not signed with it. */
+/** @throws AppError `not_configured` without a secret; `unauthorized` if the request is not signed with it. */
 function requireSignature({ header }: RequestHead, body: string): void {
   const secret = required("SOCIAL_WEBHOOK_SECRET");
   if (isSigned(header("x-twitter-webhooks-signature"), body, secret)) return;

@@ -6,15 +6,15 @@ import { rowsByBoth } from "../lib/records/rows";
 import { DAY, iso } from "../lib/time";
 
 /**
- * What mentions may move of a user's money: per trade, and in 24 hours. A user may lower it and never raise it. Counted by
- * the UTC hour: an hour counts until all of it is a day ago.
+ * Limits of mentions on a user's money: per trade, and in 24 hours. A user can lower them, not raise them. Counted by
+ * UTC hour: an hour counts until all of it is a day ago.
  */
 
-/** USD. A post is a weak word for a trade: anybody who gets hold of the account can write one. */
+/** USD. A post is a weak authorisation for a trade: anybody who takes over the account can write one. */
 export const MAX_TRADE_USD = "100";
 export const MAX_DAY_USD = "300";
 
-/** Rows that two days can have, whole days of earlier versions among them. */
+/** The most rows of two days, including whole days of earlier versions. */
 const HOURS = 30;
 
 type Limits = { perTrade: bigint; perDay: bigint };
@@ -41,9 +41,10 @@ function lower(most: bigint, chosen: string | undefined): bigint {
 export type Share = { day: string; microUsd: string };
 
 /**
- * Counts a trade against its user's limits, in the mutation that opens it: mentions that race cannot pass together.
+ * Counts a trade against its user's limits, in the mutation that opens it, so that concurrent mentions cannot pass
+ * together.
  * @param value Micro-USD.
- * @returns The share that was counted, or why the trade may not be.
+ * @returns The counted share, or why the trade is refused.
  */
 export async function takeShare(
   ctx: MutationCtx,
@@ -73,7 +74,7 @@ export async function takeShare(
   return { kind: "taken", share: { day: hour, microUsd: value.toString() } };
 }
 
-/** Gives back what a trade that moved nothing had counted. */
+/** Gives back the share of a trade that moved nothing. */
 export async function giveBack(ctx: MutationCtx, userId: string, share: Share): Promise<void> {
   const row = await rowOf(ctx, userId, share.day);
   if (row === null) return;

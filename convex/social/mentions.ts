@@ -20,15 +20,15 @@ import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
-/** Before the second try, the third, and the last. */
+/** The pauses before the second, the third and the last attempt. */
 const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
-/** How often a mention is tried. */
+/** The most attempts at a mention. */
 const TRIES = PAUSES_MS.length + 1;
-/** An order that waited longer is not what its author wants any more. */
+/** Its author no longer wants an order that has waited longer. */
 const PATIENCE_MS = 15 * MINUTE;
-/** A post that took longer to come here, or comes again, is no order. */
+/** A post that arrives later than this, or is repeated later, is not an order. */
 const LATEST_MS = 15 * MINUTE;
-/** When the network's ids begin: they carry the ms since then above their 22 lowest bits. */
+/** The epoch of the network's ids: they carry the ms since then above their 22 lowest bits. */
 const FIRST_ID_AT = 1_288_834_974_657n;
 
 const vPost = socialTables.mentions.validator.pick(
@@ -40,7 +40,7 @@ const vPost = socialTables.mentions.validator.pick(
   "objection",
 );
 
-/** Stores the posts that are new, and sees that somebody looks at each. @returns How many were new. */
+/** Stores the new posts, and schedules the judgement of each. @returns How many were new. */
 export const receive = internalMutation({
   args: { posts: v.array(vPost) },
   returns: v.number(),
@@ -61,14 +61,14 @@ export const receive = internalMutation({
   },
 });
 
-/** Decides what needs no model, and has the rest carried out. */
+/** Decides what needs no model, and starts the work for the rest. */
 export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
   await open(ctx, internal.social.desk.carryOut, { mentionId }, { subject: mentionId });
 });
 
-/** What a try starts from; `null` when another one has taken its place, or there is nothing to carry out any more. */
+/** The input of an attempt; `null` if another one has replaced it, or there is nothing to execute any more. */
 export const begin = internalMutation({
   args: vTry,
   returns: v.union(
@@ -83,7 +83,7 @@ export const begin = internalMutation({
   },
 });
 
-/** Ends a mention that is nothing to carry out. @param attempt The try that would begin, from 1. */
+/** Ends a mention that has nothing to execute. @param attempt The attempt that would begin, from 1. */
 async function isEnded(ctx: MutationCtx, row: Doc<"mentions">, attempt: number): Promise<boolean> {
   const { _id: mentionId } = row;
   const now = Date.now();
@@ -121,7 +121,7 @@ async function objectionTo(
   if (row.objection !== undefined) return { status: "ignored" as const, reason: row.objection };
   const written = row.postedAt ?? Number((BigInt(row.tweetId) >> 22n) + FIRST_ID_AT);
   if (written < row.receivedAt - LATEST_MS) {
-    return { status: "ignored" as const, reason: "The post is too old to be carried out" };
+    return { status: "ignored" as const, reason: "The post is too old to be executed" };
   }
   // Timestamps have whole seconds.
   if (written < author.linkedAt - (author.linkedAt % SECOND)) {
@@ -129,7 +129,7 @@ async function objectionTo(
   }
   if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
   if (now - row.receivedAt > PATIENCE_MS || attempt > TRIES) {
-    return { status: "failed" as const, reason: "It could not be carried out in time: nothing was moved" };
+    return { status: "failed" as const, reason: "It could not be executed in time: nothing was moved" };
   }
   return attempt === 1 && (await isTooMany(ctx, author.userId))
     ? { status: "ignored" as const, reason: "Too many mentions in a short time" }
@@ -159,10 +159,10 @@ export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { ment
   await endMention(ctx, mentionId, ending, Date.now());
 });
 
-/** What becomes of a mention after a try that failed. */
+/** What happens to a mention after a failed attempt. */
 export const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.literal("ignored"));
 
-/** After a try that failed: another one later, or the end. */
+/** After a failed attempt: another one later, or the end. */
 export const postpone = change(
   { ...vTry, reason: v.string(), said: v.string(), outcome: vOutcome },
   async (ctx, { mentionId, job, reason, said, outcome }) => {

@@ -9,15 +9,15 @@ import { ownerOf } from "../users/model";
 import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
 /**
- * Proving that an account of the network is the user's: a code, posted once by that account in a mention. A posted code
- * is public, so it counts only from the handle it was made for; what is kept is the account's id.
+ * Proofs that an account of the network is the user's: the account posts a code once in a mention. A posted code is
+ * public, so it only counts from the handle it was made for; the account's id is stored.
  */
 
 const CODE_MS = 15 * MINUTE;
 
 const CODE = /(?<![A-Za-z0-9])[A-Z2-9]{4}-[A-Z2-9]{4}-[A-Z2-9]{4}(?![A-Za-z0-9-])/gi;
 
-/** Opens a proof for a handle; it takes the place of the user's earlier one. */
+/** Opens a proof for a handle; it replaces the user's earlier one. */
 export async function openProof(
   ctx: MutationCtx,
   userId: string,
@@ -36,9 +36,9 @@ export async function openProof(
 }
 
 /**
- * Links a mention's author when the mention carries the code of an open proof for the author's handle, and uses the
- * code up. An account that was linked to somebody else goes over: who can post for it has it now.
- * @returns Whose account it is now and which other user had it, or `null` when the mention proves nothing.
+ * Links a mention's author if the mention contains the code of an open proof for the author's handle, and uses up the
+ * code. An account that was linked to another user moves: whoever can post for it owns it now.
+ * @returns The account's user and the other user who had it, or `null` if the mention proves nothing.
  */
 export async function redeemProof(
   ctx: MutationCtx,
@@ -52,7 +52,7 @@ export async function redeemProof(
     if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
     await ctx.db.delete("socialProofs", proof._id);
     const { userId } = proof;
-    // The user may have claimed another userId since, and then this one is nobody's.
+    // The user may have claimed another userId since; then this one belongs to nobody.
     if ((await ownerOf(ctx, userId)) === null) continue;
     return { userId, earlier: await link(ctx, { authorId, handle, userId }, now) };
   }

@@ -4,18 +4,18 @@ import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/rec
 import { vIntent } from "./stored";
 
 const vMentionStatus = v.union(
-  /** Received; nobody has decided yet, or its trade is under way. */
+  /** Received; undecided, or its trade is open. */
   v.literal("pending"),
   /** Its trade is confirmed. */
   v.literal("processed"),
-  /** Its trade was to be carried out and could not be. */
+  /** Its trade should have been executed, but could not be. */
   v.literal("failed"),
-  /** Nothing was to be carried out. */
+  /** There was nothing to execute. */
   v.literal("ignored"),
 );
 
 export type MentionStatus = Infer<typeof vMentionStatus>;
-/** What the model read in a mention. Never believed without the text's own word (`commands.ts`). */
+/** The model's reading of a mention. Never trusted unless the text itself agrees (`commands.ts`). */
 export type Intent = Infer<typeof vIntent>;
 
 export const socialTables = {
@@ -27,19 +27,19 @@ export const socialTables = {
   mentions: defineTable({
     tweetId: v.string(),
     authorId: v.string(),
-    /** As it was then; handles are given up and taken by others. */
+    /** At that time; handles are given up and taken by others. */
     authorHandle: v.optional(v.string()),
-    /** The author's own text, HTML entities decoded; quoted and retweeted posts are no part of it. */
+    /** The author's own text, HTML entities decoded, without quoted and retweeted posts. */
     text: v.string(),
-    /** What the network says, epoch ms. */
+    /** The network's time, epoch ms. */
     postedAt: v.optional(v.number()),
     receivedAt: v.number(),
-    /** Why it can be no order, as the payload shows (`payloads.ts`). */
+    /** Why it cannot be an order, by the payload (`payloads.ts`). */
     objection: v.optional(v.string()),
     status: vMentionStatus,
     /** Why it failed or was ignored. */
     reason: v.optional(v.string()),
-    /** Whose account the author had proved to be theirs. */
+    /** The user who had proved to own the author's account. */
     userId: v.optional(v.string()),
     /** On rows of earlier versions. */
     attempt: v.optional(v.number()),
@@ -57,9 +57,9 @@ export const socialTables = {
 
   /** Accounts of the network whose posts may move a user's money. Written by `social/proofs` and `social/app`. */
   socialAuthors: defineTable({
-    /** The network's own id of the account, which nobody else ever gets. */
+    /** The network's own id of the account, which is never reused. */
     authorId: v.string(),
-    /** When it was proved; for showing. */
+    /** At the time of the proof; for display. */
     handle: v.string(),
     userId: v.string(),
     /** Switched on by the user; off until then. */
@@ -81,7 +81,7 @@ export const socialTables = {
     .index("by_codeHash", ["codeHash"])
     .index("by_expiresAt", ["expiresAt"]),
 
-  /** What a user's mentions may move, where it is less than the service's limits. Written by `social/app`. */
+  /** A user's own limits of mentions, if they are lower than the service's. Written by `social/app`. */
   socialLimits: defineTable({
     userId: v.string(),
     /** Micro-USD, digits. */
@@ -103,7 +103,7 @@ export const socialTables = {
 };
 
 export const socialRecords: RecordsOf<typeof socialTables> = {
-  // The links go first on deletion, so that no mention moves anything any more.
+  // On deletion the links are deleted first, so that no mention moves anything any more.
   socialAuthors: {
     keep: "a user's proof, until they end it",
     ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", inUse: "any", onDeletion: "go" },
@@ -137,7 +137,7 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
     ownedBy: {
       rows: ofUser("by_userId_and_day"),
       section: "socialDays",
-      // What was moved on a day stays, as trades do.
+      // The sums of past days stay, as trades do.
       onDeletion: "stay",
     },
   },

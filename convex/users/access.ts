@@ -14,19 +14,16 @@ import { ownerOf, requireUser } from "./model";
 import { nameOf } from "./names";
 import { vScope } from "./tables";
 
-/**
- * Who may do what for a `userId`: a credential of the caller's, the account's level, and the verdict on both. Nothing else
- * decides that.
- */
+/** Who may do what for a `userId`, from the caller's credential and the account's level. Nothing else decides that. */
 
 /**
- * What a level decides on. `swap` and `send`: move funds. `delivery`: says who is sent what is the user's. `holdings`: shows
- * what the wallets hold. `shifts`: starts and stops research.
+ * Acts that a level decides about. `swap` and `send`: move funds. `delivery`: sets where the user's cards go.
+ * `holdings`: shows what the wallets hold. `shifts`: starts and stops research.
  */
 const vDeed = literals("swap", "send", "delivery", "holdings", "shifts");
 export type Deed = Infer<typeof vDeed>;
 
-/** What a key needs for a deed; no key says where an owner's cards go. */
+/** The scope that a key needs for an act; no key may set where an owner's cards go. */
 const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
   ...{ swap: "trade", send: "withdraw", delivery: null },
   ...{ holdings: "read", shifts: "research" },
@@ -35,29 +32,29 @@ const SCOPE: Record<Deed, Infer<typeof vScope> | null> = {
 type Allowed<By> = {
   kind: "allowed";
   by: By;
-  /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` where the level bounds nothing. */
+  /** Micro-USD that orders by `userId` alone may move in 24 hours; `null` if the level sets no limit. */
   cap: bigint | null;
-  /** By which key, and what that may move in 24 hours (micro-USD; `null`: as its owner's limits say). */
+  /** The key that was used, and its limit in 24 hours (micro-USD; `null`: only its owner's limits). */
   key?: { id: string; name: string; daily: bigint | null };
 };
-/** `asks`: the owner's tap in their chat decides, where there is one to ask; without it a refusal. */
+/** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
 type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; message: string };
 type Verdict = Allowed<Credential> | Refused;
 export type Permit = Allowed<Credential | "approval" | "chat">;
 
-/** What somebody is allowed who has shown to be the owner in another way than by a token: their post, their chat. */
+/** The permit of somebody who has proved to be the owner without a token: by their post, or in their chat. */
 export const OWNER: Permit = { kind: "allowed", by: "owner", cap: null };
 
-/** What the owner has approved by a tap in their chat, whoever asked for it. */
+/** The permit of an order that the owner has approved by a tap in their chat, whoever asked for it. */
 export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
 
 /**
- * What is begun in the owner's chat: whoever has that has both the order and its tap, so it is no approval of what others
- * ask for, and moves little (`wallets/limits/policies`).
+ * The permit of an order from the owner's chat. Anybody who has the chat can both order and tap, so this is no approval
+ * of others' orders, and moves little (`wallets/limits/policies`).
  */
 export const CHAT: Permit = { kind: "allowed", by: "chat", cap: null };
 
-/** What a caller has shown about a `userId`. */
+/** What a caller has proved about a `userId`. */
 type Shown = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };
 
 function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, deed: Deed): Verdict {
@@ -70,7 +67,7 @@ function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, 
   return { kind: "allowed", by: "key", cap: null, key: { id, name, daily } };
 }
 
-/** The verdict on a deed. Pure. */
+/** The verdict on an act. Pure. */
 function verdictOf(
   by: Exclude<Credential, "key">,
   { level, capMicroUsd, blockedUntil }: Standing,
@@ -89,11 +86,11 @@ function verdictOf(
   return { ...allowed, cap: deed === "delivery" ? null : BigInt(capMicroUsd ?? 0) };
 }
 
-/** How an owner shows to be one. */
+/** How owners prove who they are. */
 export const TOKEN = "the owner's token (Authorization: Bearer <token>)";
 const BLOCKED = "The owner has blocked orders and delivery settings by userId alone";
 const CLOSED = `This userId has an owner, and its level is closed: this needs ${TOKEN}`;
-/** The ways out that there are: an id that could be guessed cannot be `open`. */
+/** The ways to get access: an id that could be guessed cannot be `open`. */
 function guarded(isWeak: boolean): string {
   const owner = `This userId has an owner, and its level is guarded: orders and delivery settings need ${TOKEN}, or a tap in the owner's chat, which has to be linked with the service's bot`;
   if (isWeak) return owner;
@@ -101,10 +98,9 @@ function guarded(isWeak: boolean): string {
 }
 
 /**
- * What the caller has shown about a `userId`. That of nobody is its own credential, and then the Authorization header is
- * not looked at.
- * @throws AppError `unauthorized` with a token that is not valid; `forbidden` with another user's: neither falls back to
- * the id.
+ * What the caller has proved about a `userId`. An id without an owner is its own credential, and then the Authorization
+ * header is ignored.
+ * @throws AppError `unauthorized` with an invalid token; `forbidden` with another user's: neither falls back to the id.
  */
 async function credentialOf(
   ctx: QueryCtx,
@@ -127,7 +123,7 @@ async function credentialOf(
   return { by: "owner" };
 }
 
-/** What a caller shows of who they are, for an endpoint that asks for more than that. */
+/** What a caller has proved, for an endpoint that only asks for that. */
 export async function credentialShown(
   ctx: ActionCtx,
   { userId }: { userId?: string | undefined },
@@ -142,7 +138,7 @@ function keyArg(keyHash: string | undefined): { keyHash?: string } {
   return keyHash === undefined ? {} : { keyHash };
 }
 
-/** A key shows when it was used last. */
+/** Records that a key was used. */
 export async function noted(
   ctx: ActionCtx,
   by: Credential,
@@ -158,7 +154,7 @@ export const shown = internalQuery({
   handler: async (ctx, asked) => shownBy(ctx, await ownerOf(ctx, asked.userId), asked),
 });
 
-/** The same in a query, of an id whose owner is known. @throws AppError as `keyOf`. */
+/** The same in a query, for an id with a known owner. @throws AppError as `keyOf`. */
 export async function shownBy(
   ctx: QueryCtx,
   owner: Doc<"users"> | null,
@@ -174,8 +170,8 @@ export async function shownBy(
 }
 
 /**
- * Lets the caller go on with a deed, in the transaction that decides: a `userId` that was claimed, or whose level was
- * changed, since the caller was let in is judged by what holds now.
+ * Permits an act, in the transaction that decides. If a `userId` was claimed, or its level changed, after the caller
+ * was let in, the present state counts.
  * @throws AppError `unauthorized`, `forbidden`
  */
 export async function permitNow(
@@ -190,7 +186,7 @@ export async function permitNow(
   return verdict;
 }
 
-/** The verdict itself, for what tells a refusal and is none. @throws AppError as `credentialOf`. */
+/** The verdict itself, for callers that report a refusal rather than throw it. @throws AppError as `credentialOf`. */
 export async function verdictNow(
   ctx: QueryCtx,
   userId: string,
@@ -203,7 +199,7 @@ export async function verdictNow(
   return verdictOf(shown.by, await levelOf(ctx, userId, now), deed, isGuessable(await nameOf(ctx, userId)));
 }
 
-/** The same for actions. @returns What the caller has shown. */
+/** The same for actions. @returns What the caller has proved. */
 export async function assertMay(
   ctx: ActionCtx,
   userId: string,
@@ -222,8 +218,8 @@ export const may = internalQuery({
 });
 
 /**
- * Whether naming a `userId` shows anything about the caller: nobody's does, since only its user knows it; a signed-in
- * user's does with that user's token alone. The caller's transaction is the one that decides.
+ * Whether naming a `userId` identifies the caller. For an id without an owner it does, since only its user knows it; a
+ * signed-in user's id needs that user's token. To be called in the transaction that decides.
  */
 export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promise<boolean> {
   if (userId === undefined) return false;
@@ -241,8 +237,9 @@ export const mine = internalQuery({
 });
 
 /**
- * Puts a new `userId` in the place of the caller's, for one that has leaked. From then on the old one is nobody's, for good:
- * whatever names it is 404. Everything that the account has stays, its keys too; what waits for the owner's approval is void.
+ * Replaces the caller's `userId`, if it has leaked. From then on the old one belongs to nobody, for good: requests that
+ * name it get 404. The account keeps everything, including its keys; questions that wait for the owner's approval
+ * become void.
  * @throws AppError `unauthorized`, `not_found` before their first sign-in, `rate_limited`.
  */
 export const replaceUserId = mutation({

@@ -13,14 +13,14 @@ import { iso, MINUTE } from "../lib/time";
 import { addressesOf, linkOf, MAX_ADDRESSES, requireUser } from "./model";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 
-/** Proving that an address is the user's: a challenge, signed with the address's key (`users/linking`), once. */
+/** Proves that an address is the user's: a challenge, signed once with the address's key (`users/linking`). */
 
 const CHALLENGE_MS = 10 * MINUTE;
 
 type Challenge = Pick<Doc<"addressNonces">, "userId" | "nonce" | "expiresAt">;
 
 /**
- * What is signed, by EIP-191 (`personal_sign`): for which site, which chain and which account, and until when. It names no
+ * The text to sign, by EIP-191 (`personal_sign`): it names the site, the chain, the account and the expiry, and no
  * credential.
  * @param address Checksummed.
  */
@@ -38,8 +38,8 @@ function challengeText(address: string, { userId, nonce, expiresAt }: Challenge)
 }
 
 /**
- * Opens a challenge for an address; it takes the place of an earlier one and is good for 10 minutes and one link.
- * @throws AppError `invalid_request` for what is no address.
+ * Opens a challenge for an address; it replaces an earlier one and is valid for 10 minutes and one link.
+ * @throws AppError `invalid_request` if it is not an address.
  */
 export const challenge = mutation({
   args: { address: v.string() },
@@ -61,7 +61,7 @@ export const challenge = mutation({
   },
 });
 
-/** The text the caller has to sign, and the checksummed address with whose key; `null` without an open challenge. */
+/** The text that the caller has to sign, and the checksummed address whose key has to sign it; `null` without an open challenge. */
 export const openChallenge = internalQuery({
   args: {},
   returns: v.union(v.object({ address: v.string(), message: v.string(), nonce: v.string() }), v.null()),
@@ -75,9 +75,9 @@ export const openChallenge = internalQuery({
 });
 
 /**
- * Links the address whose challenge with this nonce was signed, and uses the nonce up. Who can sign for an address now has
- * it: another user who had linked it loses it, and keeps what was credited until then.
- * @throws AppError `invalid_request` when the challenge is gone or expired; `conflict` when the user has too many.
+ * Links the address whose challenge with this nonce was signed, and uses up the nonce. Whoever can sign for an address
+ * owns it now: another user who had linked it loses it, and keeps what was credited until then.
+ * @throws AppError `invalid_request` if the challenge is gone or expired; `conflict` if the user has too many.
  */
 export const link = internalMutation({
   args: { nonce: v.string() },
@@ -99,13 +99,13 @@ export const link = internalMutation({
     const link = { address, userId, linkedAt: Date.now() };
     if (before === null) await ctx.db.insert("linkedAddresses", link);
     else await ctx.db.replace("linkedAddresses", before._id, link);
-    // What came from it before is the user's too.
+    // Earlier deposits from it belong to the user too.
     await ctx.scheduler.runAfter(0, internal.payments.deposits.owners.creditAddress, { address });
     return { address };
   },
 });
 
-/** Unlinks an address of the caller's; deposits from it are nobody's again. @throws AppError `not_found` */
+/** Unlinks an address of the caller's; later deposits from it belong to nobody. @throws AppError `not_found` */
 export const unlink = mutation({
   args: { address: v.string() },
   returns: v.null(),

@@ -6,12 +6,12 @@ import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { HOUR } from "../lib/time";
 
-/** Keys that owners give to programs: what a key opens, and when it was used. */
+/** Keys that owners give to programs: their scopes, and their last use. */
 
-/** Shows when a key was used last, as exactly as this. */
+/** The precision of a key's last use. */
 const USE_NOTED_MS = HOUR;
 
-/** A key that is good. @throws AppError `unauthorized` for one that is unknown, revoked or expired. */
+/** A valid key. @throws AppError `unauthorized` for one that is unknown, revoked or expired. */
 export async function goodKey(ctx: QueryCtx, keyHash: string, now: number): Promise<Doc<"apiKeys">> {
   const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
   if (row === null || row.revokedAt !== undefined || (row.expiresAt ?? Infinity) <= now)
@@ -31,7 +31,7 @@ export async function keyOf(
   return row;
 }
 
-/** Notes that a key is in use. */
+/** Records that a key is in use. */
 export const touch = change({ keyHash: v.string() }, async (ctx, { keyHash }) => {
   const row = await getOneFrom(ctx.db, "apiKeys", "by_keyHash", keyHash);
   const now = Date.now();

@@ -7,30 +7,30 @@ import { isGuessable } from "../lib/records/ids";
 import { nameOf } from "./names";
 import type { vSetting } from "./tables";
 
-/** How far an account goes with whoever names its `userId` and proves nothing else. Plain functions. */
+/** What callers may do who only name a `userId`. Plain functions. */
 
 export type LevelSetting = Infer<typeof vSetting>;
-/** What holds, and until when the owner has blocked orders by `userId` alone (epoch ms). */
+/** The current setting, and until when the owner has blocked orders by `userId` alone (epoch ms). */
 export type Standing = LevelSetting & { blockedUntil: number | null };
 export type Level = LevelSetting["level"];
 
-/** What an owner who has set nothing has. */
+/** The setting of an owner who has set nothing. */
 const DEFAULT: LevelSetting = { level: "guarded" };
 
-/** What whatever moves in an owner's name is bound to. Sums in micro-USD. */
+/** Limits of all orders in an owner's name. Sums in micro-USD. */
 export type OwnLimits = {
   /** Of one order. */
   most: bigint;
   /** In any 24 hours. */
   daily: bigint;
-  /** How much of `daily` swaps may lose by their terms in any 24 hours, in basis points. */
+  /** How much of `daily` swaps may lose by their terms in 24 hours, in basis points. */
   lossBps: bigint;
 };
 
-/** 1,000 USD an order, 2,000 USD in 24 hours, and a twentieth of that for what swaps may lose. */
+/** 1,000 USD per order, 2,000 USD in 24 hours, and a twentieth of that for losses of swaps. */
 const DEFAULT_LIMITS: OwnLimits = { most: 1_000_000_000n, daily: 2_000_000_000n, lossBps: 500n };
 
-/** The limits that a setting holds; an owner who has set none has the service's own. */
+/** The limits of a setting; without any, the service's defaults. */
 export function limitsIn({ mostMicroUsd, dailyMicroUsd, lossBps }: LevelSetting): OwnLimits {
   return {
     most: mostMicroUsd === undefined ? DEFAULT_LIMITS.most : BigInt(mostMicroUsd),
@@ -43,21 +43,21 @@ export async function levelRowOf(ctx: QueryCtx, userId: string): Promise<Doc<"ac
   return getOneFrom(ctx.db, "accountLevels", "by_userId", userId);
 }
 
-/** What is set at `now`: a change that waited holds from its time on, with nobody having to carry it out. */
+/** The setting at `now`: a pending change applies from its time on, without further action. */
 export function settingAt(row: Doc<"accountLevels"> | null, now: number): LevelSetting {
   if (row === null) return DEFAULT;
   return row.next !== undefined && row.next.dueAt <= now ? row.next.setting : row.setting;
 }
 
-/** Why `open` is not for this account; `null` where it may be. */
+/** Why the account cannot be `open`; `null` if it can. */
 export async function openRefusal(ctx: QueryCtx, userId: string, isLinked: boolean): Promise<string | null> {
   if (isGuessable(await nameOf(ctx, userId))) return "This userId could be guessed: its level cannot be open";
   if (isLinked && !isSet("MESSENGER_CONNECT_SECRET"))
-    return "A messenger account is linked, and whoever knows that account can learn the userId: the level cannot be open";
+    return "A messenger account is linked, and anybody who knows that account can learn the userId: the level cannot be open";
   return null;
 }
 
-/** What holds at `now`: `open` counts as `guarded` where it is not for this account any more. */
+/** The level at `now`: `open` counts as `guarded` if the account cannot be open any more. */
 export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promise<Standing> {
   const row = await levelRowOf(ctx, userId);
   const setting = settingAt(row, now);
@@ -67,7 +67,7 @@ export async function levelOf(ctx: QueryCtx, userId: string, now: number): Promi
   return { ...(setting.level === "open" && !isOpen ? guarded : setting), blockedUntil };
 }
 
-/** What of an owner's rules every permission to sign depends on. */
+/** The owner's rules that every permission to sign depends on. */
 export type Rules = {
   /** Counts their changes. */
   version: number;
@@ -79,13 +79,13 @@ export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
   return { version: row?.version ?? 0, isFrozen: row?.frozenAt !== undefined };
 }
 
-/** The messenger account that was linked before, while it still has a say (`messenger/links`). */
+/** The formerly linked messenger account, while it still has a say (`messenger/links`). */
 export async function formerAccount(ctx: QueryCtx, userId: string, now: number): Promise<string | null> {
   const former = (await levelRowOf(ctx, userId))?.formerLink;
   return former !== undefined && former.until > now ? former.messengerId : null;
 }
 
-/** Makes void what the rules of before have allowed and nobody has signed yet. */
+/** Voids permissions under the earlier rules that nobody has signed yet. */
 export async function changeRules(
   ctx: MutationCtx,
   userId: string,
@@ -97,7 +97,7 @@ export async function changeRules(
   await ctx.db.patch("accountLevels", id, { ...changes, version: (row?.version ?? 0) + 1 });
 }
 
-/** What is `undefined` ends. */
+/** `undefined` removes a field. */
 type RuleChanges = Partial<Pick<Doc<"accountLevels">, "setting" | "linked" | "setAt" | "calledOffAt">> & {
   [Field in "next" | "frozenAt" | "blockedUntil" | "formerLink"]?: Doc<"accountLevels">[Field] | undefined;
 };

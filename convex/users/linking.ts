@@ -8,8 +8,8 @@ import { charge } from "../lib/limits/charges";
 /**
  * Links the address of the caller's open challenge.
  * @param args.signature EIP-191 signature of the challenge's message by the address's key, 0x and hex digits.
- * @throws AppError `invalid_request` without an open challenge or for a signature that is not the address's; `conflict`
- * when the user has too many addresses.
+ * @throws AppError `invalid_request` without an open challenge or for another address's signature; `conflict` if the
+ * user has too many addresses.
  */
 export const linkAddress = action({
   args: { signature: v.string() },
@@ -29,6 +29,6 @@ export const linkAddress = action({
 /** Recovers the signer; contract accounts cannot sign here. */
 async function isSignedBy(address: string, message: string, signature: string): Promise<boolean> {
   if (!isAddress(address) || !isHex(signature)) return false;
-  // viem throws for bytes that are no signature at all.
+  // viem throws for bytes that are not a signature.
   return verifyMessage({ address, message, signature }).catch(() => false);
 }

@@ -17,10 +17,10 @@ type Pages<Row> = {
 };
 
 /**
- * A function of the web application: the user's rows, newest first.
- * @param vShown What is shown of a row; its other fields are left out.
- * @param rows The user's.
- * @param named Gives a row's fields the names that they are shown under.
+ * A query of the web application: the user's rows, newest first.
+ * @param vShown The fields that are shown; others are left out.
+ * @param rows The user's rows.
+ * @param named Renames a row's fields for display.
  */
 export function ownRows<Row extends object, Shown extends Record<string, Value | undefined>>(
   vShown: VObject<Shown, PropertyValidators>,

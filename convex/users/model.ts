@@ -11,7 +11,7 @@ export async function findUser(ctx: QueryCtx): Promise<Doc<"users"> | null> {
   return userOfToken(ctx, (await requireIdentity(ctx)).tokenIdentifier);
 }
 
-/** The row of a login, as its tokens name it, or `null`. */
+/** The row of a login, by the identifier in its tokens, or `null`. */
 export async function userOfToken(ctx: QueryCtx, tokenIdentifier: string): Promise<Doc<"users"> | null> {
   return getOneFrom(ctx.db, "users", "by_tokenIdentifier", tokenIdentifier);
 }
@@ -24,7 +24,7 @@ export async function requireUser(ctx: QueryCtx): Promise<Doc<"users">> {
   return user;
 }
 
-/** Of the login of whoever owns an id by a messenger account alone: no identity provider's tokens name such a one. */
+/** The prefix of logins of owners with only a messenger account: no identity provider's tokens use it. */
 const MESSENGER = "messenger|";
 
 export function messengerLogin(messengerId: string): string {
@@ -36,12 +36,12 @@ export function accountOfLogin(tokenIdentifier: string): string | null {
   return tokenIdentifier.startsWith(MESSENGER) ? tokenIdentifier.slice(MESSENGER.length) : null;
 }
 
-/** The signed-in user who owns a `userId`, or `null` when it is nobody's. */
+/** The signed-in owner of a `userId`, or `null` if it has none. */
 export async function ownerOf(ctx: QueryCtx, userId: string): Promise<Doc<"users"> | null> {
   return getOneFrom(ctx.db, "users", "by_userId", userId);
 }
 
-/** Who proved an address to be theirs (any case), or `null`. */
+/** The user who proved to own an address (any case), or `null`. */
 export async function linkedUser(ctx: QueryCtx, address: string): Promise<string | null> {
   return (await linkOf(ctx, address))?.userId ?? null;
 }
@@ -63,7 +63,7 @@ export async function addressesOf(
   return rows.map(({ address, linkedAt }) => ({ address, linkedAt }));
 }
 
-/** A `userId` nobody has: 128 random bits. */
+/** A new `userId`: 128 random bits. */
 export function newUserId(): string {
   return `usr_${bytesToHex(crypto.getRandomValues(new Uint8Array(16)))}`;
 }

@@ -6,13 +6,13 @@ import { addressesOf, findUser, newUserId } from "./model";
 import { nameOf } from "./names";
 import { userTables } from "./tables";
 
-/** The signed-in user as such. */
+/** The signed-in user's own profile. */
 
 const vMe = userTables.users.validator.pick("userId", "claimed", "createdAt").extend({
   addresses: v.array(userTables.linkedAddresses.validator.pick("address", "linkedAt")),
 });
 
-/** Who the caller is here; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
+/** The caller's profile; `null` before their first sign-in. Linked addresses are lower-case, times in epoch ms. */
 export const me = query({
   args: {},
   returns: v.union(vMe, v.null()),

@@ -5,12 +5,12 @@ import { ofUser, older, type RecordsOf } from "../lib/records/records";
 
 export const vLevel = literals("closed", "guarded", "open");
 
-/** A level, and what may be moved (`users/levels`). Sums are digits, micro-USD. */
+/** A level and its limits (`users/levels`). Sums are digits, micro-USD. */
 export const vSetting = v.object({
   level: vLevel,
-  /** With `open`: by `userId` alone in any 24 hours. */
+  /** With `open`: the limit of orders by `userId` alone in 24 hours. */
   capMicroUsd: v.optional(v.string()),
-  /** By one order, and in any 24 hours, whoever orders it. */
+  /** The limits of one order, and of 24 hours, whoever orders. */
   mostMicroUsd: v.optional(v.string()),
   dailyMicroUsd: v.optional(v.string()),
   /** How much of that swaps may lose by their terms, in basis points. */
@@ -18,7 +18,7 @@ export const vSetting = v.object({
 });
 
 /**
- * What a key opens. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends; `record`:
+ * A key's scopes. `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends; `record`:
  * proposes signals to the owner's arms.
  */
 export const vScope = literals("read", "research", "trade", "withdraw", "record");
@@ -32,9 +32,9 @@ export const userTables = {
   users: defineTable({
     /** The identity provider's issuer and subject. */
     tokenIdentifier: v.string(),
-    /** What the HTTP endpoints and the messenger know the user by. */
+    /** The id by which the HTTP endpoints and the messenger know the user. */
     userId: v.string(),
-    /** The userId is one the user brought along, not one made at sign-in: it cannot change any more. */
+    /** The user brought the userId along; it was not made at sign-in, and cannot change any more. */
     claimed: v.boolean(),
     createdAt: v.number(),
   })
@@ -48,18 +48,21 @@ export const userTables = {
   accountLevels: defineTable({
     userId: v.string(),
     setting: vSetting,
-    /** What loosens it, and from when on that holds (epoch ms); what holds already has taken its place at the next change. */
+    /**
+     * A pending change that loosens the rules, and when it starts to apply (epoch ms); the next change makes an applied
+     * one permanent.
+     */
     next: v.optional(v.object({ setting: vSetting, dueAt: v.number() })),
     setAt: v.number(),
-    /** A messenger account was linked when the level was set, or has been since. */
+    /** Whether a messenger account was linked when the level was set, or has been since. */
     linked: v.boolean(),
-    /** How often the rules have changed: what was allowed under others, and is not signed, is void. */
+    /** How often the rules have changed: unsigned permissions under earlier rules are void. */
     version: v.optional(v.number()),
     /** Epoch ms: since when nothing is signed for the account. */
     frozenAt: v.optional(v.number()),
-    /** Epoch ms: the last freeze, which called off what was still to loosen the rules. */
+    /** Epoch ms: the last freeze, which cancelled pending changes that would loosen the rules. */
     calledOffAt: v.optional(v.number()),
-    /** The messenger account that was linked before the present one, and until when it has a say (`messenger/links`). */
+    /** The formerly linked messenger account, and until when it has a say (`messenger/links`). */
     formerLink: v.optional(v.object({ messengerId: v.string(), until: v.number() })),
     /** Epoch ms: until then orders and delivery settings by `userId` alone are refused without asking. */
     blockedUntil: v.optional(v.number()),
@@ -68,8 +71,8 @@ export const userTables = {
     .index("by_formerLink", ["formerLink.messengerId"]),
 
   /**
-   * Keys that owners give to programs. Written by `account/keys` and, for its last use, `users/keys`. Kept: they say by whose
-   * word something was signed.
+   * Keys that owners give to programs. Written by `account/keys` and, for its last use, `users/keys`. Kept: they say
+   * who ordered a signature.
    */
   apiKeys: defineTable({
     userId: v.string(),
@@ -77,7 +80,7 @@ export const userTables = {
     keyHash: v.string(),
     name: v.string(),
     scopes: v.array(vScope),
-    /** What it may move in any 24 hours: digits, micro-USD. */
+    /** Its limit in 24 hours: digits, micro-USD. */
     dailyMicroUsd: v.optional(v.string()),
     createdAt: v.number(),
     expiresAt: v.optional(v.number()),
@@ -96,7 +99,7 @@ export const userTables = {
     /** The account. */
     userId: v.string(),
     name: v.string(),
-    /** Epoch ms, once another has taken its place. */
+    /** Epoch ms at which another id replaced it. */
     replacedAt: v.optional(v.number()),
   })
     .index("by_name", ["name"])
@@ -131,7 +134,7 @@ export const userRecords: RecordsOf<typeof userTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "levels", onDeletion: "stay" },
   },
   apiKeys: {
-    keep: "by whose word something was signed",
+    keep: "who ordered a signature",
     ownedBy: {
       rows: ofUser("by_userId_and_revokedAt"),
       section: "apiKeys",
@@ -141,7 +144,7 @@ export const userRecords: RecordsOf<typeof userTables> = {
     withheld: ["keyHash"],
   },
   userNames: {
-    keep: "none is ever anybody's again",
+    keep: "no id is ever used again",
     ownedBy: {
       rows: ofUser("by_userId_and_replacedAt"),
       section: "userIds",

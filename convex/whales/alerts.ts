@@ -15,7 +15,7 @@ export const since = internalQuery({
   },
 });
 
-/** Queues a card of the last hours' alerts for a user's messenger; `null` when it is not. */
+/** Queues a card of the last hours' alerts for a user's messenger; `null` if it is not queued. */
 export const send = internalMutation({
   args: { userId: v.string(), hours: v.number(), since: v.number() },
   returns: v.union(v.id("messages"), v.null()),
@@ -33,9 +33,9 @@ export const send = internalMutation({
 const OF_ONE_BLOCK = 500;
 
 /**
- * A page of the measured alerts, by their blocks, the latest first.
- * @param before Alerts in blocks below this one; every block where it is left out. Of one block all are on one page.
- * @returns `next`: what `before` is for the next page; `null` behind the last.
+ * A page of the measured alerts, by block, the latest first.
+ * @param before Only alerts in blocks below this one; by default all. The alerts of one block are on one page.
+ * @returns `next`: `before` of the next page; `null` after the last.
  */
 export const page = internalQuery({
   args: { before: v.optional(v.number()), limit: v.number() },

@@ -21,17 +21,17 @@ const MOVED: Record<AlertType, string> = {
 };
 const MARKS: Record<Direction, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
-/** The largest are shown, of all kinds together; what is beyond is counted. */
+/** The largest are shown, of all kinds together; the rest is counted. */
 const SHOWN = 30;
 
-/** @param alerts In any order; each block shows its largest first, and a kind without any has none. */
+/** @param alerts In any order; each block shows its largest first, and empty kinds are left out. */
 export function alertCard(card: {
-  /** Of which time they are. */
+  /** Their period, in words. */
   window: string;
   /** Epoch ms. */
   at: number;
   alerts: readonly Shown[];
-  /** Which of them, from 1: where they come on pages. */
+  /** The page and its number, from 1, for paged answers. */
   page?: { number: number; size: number };
 }): Paragraph[] {
   const { window, at, alerts } = card;
@@ -54,7 +54,7 @@ export function lastHours(hours: number): string {
   return `Last ${hours === 1 ? "hour" : `${hours} hours`}`;
 }
 
-/** For a card that tells what none before it has. @param since Epoch ms. */
+/** For a card with news since the card before. @param since Epoch ms. */
 export function newSince(since: number): string {
   return `New since ${iso(since).slice(11, 16)} UTC`;
 }
@@ -69,7 +69,7 @@ export function newsOf({ token, amount, alertType }: Pick<Shown, "token" | "amou
   return `${token}: ${bigUsd(amount)} ${MOVED[alertType]}`;
 }
 
-/** What a description adds to that; `null` for one that says the sum again. */
+/** The additional information in a description; `null` for one that only repeats the sum. */
 export function addedBy({ description }: Pick<Shown, "description">): string | null {
   return /\$ ?\d/.test(description) ? null : description;
 }

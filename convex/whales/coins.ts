@@ -1,21 +1,21 @@
 import type { FeedName } from "../prices/feeds";
 import { TOKENS } from "../wallets/tokens";
 
-/** What is measured on Base, and how an amount of it becomes a figure. */
+/** The coins that are measured on Base, and how amounts become figures. */
 
 export const CHAIN = "base";
 
-/** From so much on a movement is an alert, whoever tells it. USD. */
+/** Movements from this value on are alerts, from any source. USD. */
 export const FLOOR_USD = 1_000_000;
 
 export type Coin = {
   /** As people write it. */
   name: string;
-  /** Of its contract, in lower case; `null` for the chain's own coin. */
+  /** The address of its contract, in lower case; `null` for the chain's own coin. */
   address: string | null;
   decimals: number;
   feed: FeedName;
-  /** Says nothing of a market's direction, wherever it moves. */
+  /** Its movements say nothing about a market's direction. */
   isStable: boolean;
 };
 
@@ -30,7 +30,7 @@ export const COINS = {
   USDC: known("USDC", true),
   USDT: known("USDT", true),
   DAI: known("DAI", true),
-  /** Redeemable for a bitcoin each, and valued so. Address: etherscan.io and Chainlink's CCIP directory. */
+  /** Redeemable for one bitcoin each, and valued as one. Address: etherscan.io and Chainlink's CCIP directory. */
   CBBTC: {
     name: "cbBTC",
     address: "0xcbb7c0000ab88b473b1f5afd9ef808440eed33bf",
@@ -54,7 +54,7 @@ const BY_ADDRESS: ReadonlyMap<string, CoinSymbol> = new Map(
 
 export const CONTRACTS: readonly string[] = [...BY_ADDRESS.keys()];
 
-/** Which coin a contract is; `null` for one that is not measured. */
+/** The coin of a contract; `null` for one that is not measured. */
 export function coinAt(address: string): CoinSymbol | null {
   return BY_ADDRESS.get(address) ?? null;
 }

@@ -6,10 +6,10 @@ import { COINS, isCoin } from "./coins";
 import { latestAlerts } from "./model";
 
 const SHOWN = 3;
-/** Looked at for the largest. */
+/** How many are searched for the largest. */
 const LOOK_AT = 200;
 
-/** The part of a user's daily digest that is about measured movements. */
+/** The part of a user's daily digest about measured movements. */
 export async function whalesDigest(ctx: QueryCtx, now: number): Promise<Paragraph> {
   const largest = (await latestAlerts(ctx, now - DAY, LOOK_AT))
     .filter(({ movement }) => movement !== undefined)

@@ -33,7 +33,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   description:
     "From two sources, which `source` tells apart. Measured: the service reads Base itself for transfers from 1,000,000 USD on, from and to labelled addresses of exchanges. Agent-reported: once an hour a language model is asked for large moves on any chain; one on Base is looked up there, and `verified` tells whether it agrees.",
   errors: {
-    rate_limited: "With `userId`: too many cards were asked for.",
+    rate_limited: "With `userId`: too many cards were requested.",
     not_configured: "No alert was ever stored, and LLM_GATEWAY_API_KEY is not configured.",
   },
   example: {
@@ -47,7 +47,7 @@ const whaleAlerts: MountedEndpoint = endpoint({
   },
   input: z.object({
     hours,
-    userId: optionalUserId.describe("Whose messenger gets the card; omit for none."),
+    userId: optionalUserId.describe("The user whose messenger gets the card; omit for none."),
   }),
   returns: z.object({
     hours: z.number(),
@@ -80,23 +80,23 @@ const measured: MountedEndpoint = endpoint({
   summary:
     "Every measured whale alert, the latest block first, in pages. `npm run verify-whales` checks them.",
   description:
-    "What the service has read on Base of each: transaction, place in it, block, addresses with their labels' sources, quantity and price. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
+    "What the service has read about each on Base: transaction, place in it, block, addresses with their labels' sources, quantity and price. An alert whose block the chain has dropped is not shown until another block holds the transaction.",
   example: {
     input: { limit: 1 },
     output: { count: 1, alerts: [measuredExample], next: 40_412_812 },
   },
   input: z.object({
     before: absentWhenEmpty(wholeNumber(0, Number.MAX_SAFE_INTEGER)).describe(
-      "Only alerts in blocks below this one; an answer's `next` leads to the page after it.",
+      "Only alerts in blocks below this one; use an answer's `next` for the following page.",
     ),
     limit: wholeNumberOr(100, 1, 500).describe(
-      "1 to 500, default 100; the alerts of one block are never parted",
+      "1 to 500, default 100; the alerts of one block are never split",
     ),
   }),
   returns: z.object({
     count: z.int(),
     alerts: z.array(publicAlertShape),
-    next: z.int().nullable().describe("What `before` is for the next page; null after the last"),
+    next: z.int().nullable().describe("`before` for the next page; null after the last"),
   }),
   handler: async (ctx, { before, limit }) => {
     const args = { limit, ...(before === undefined ? {} : { before }) };

@@ -5,9 +5,9 @@ import type { QueryCtx } from "../_generated/server";
 import { vPublicAlert } from "./stored";
 import { rowsBy } from "../lib/records/rows";
 
-/** The alerts that are shown, whoever told them. */
+/** The alerts that are shown, from both sources. */
 
-/** The most alerts one answer of the service holds, the newest ones. */
+/** The most alerts in one answer of the service; the newest ones. */
 const MAX_LISTED = 500;
 
 /** Alerts since a moment (epoch ms), newest first. */
@@ -23,13 +23,13 @@ export async function latestAlerts(
     .take(limit);
 }
 
-/** An alert as callers see it: nothing but what its validator names. */
+/** An alert as callers see it: only the fields of its validator. */
 export function publicAlert(alert: Doc<"whaleAlerts">): Infer<typeof vPublicAlert> {
   const source = alert.movement === undefined ? "agent-reported" : "measured";
   return parse(vPublicAlert, { ...alert, source });
 }
 
-/** Whether any look for whales has come to its end, or the chain is being read: before that, no alert says nothing. */
+/** Whether any question about whales has ended, or the chain is being read: before that, the absence of alerts means nothing. */
 export async function hasLooked(ctx: QueryCtx): Promise<boolean> {
   const cursor = await ctx.db.query("whaleCursors").first();
   if (cursor?.at !== undefined) return true;

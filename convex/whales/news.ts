@@ -11,9 +11,9 @@ import { enqueueServiceCard } from "../messenger/notices";
 import { alertCard, newSince } from "./cards";
 import { publicAlert } from "./model";
 
-/** The hourly cards: of what was measured, and of what the agent tells. */
+/** The hourly cards: of measured alerts, and of the agent's. */
 
-/** Alerts of a card that are looked at; more wait for the next one. */
+/** How many alerts of a card are read; more wait for the next one. */
 const MOST = 200;
 
 /** Whether an alert is large enough for the service's chat: all are stored, and `/alerts` has each user's own level. */
@@ -22,8 +22,8 @@ function isNews({ amount }: Doc<"whaleAlerts">): boolean {
 }
 
 /**
- * Queues a card of alerts; none when there are none.
- * @param subject What the alerts are found by once it is delivered: their watch, or the hour of the card.
+ * Queues a card of alerts, unless there are none.
+ * @param subject Identifies the alerts after the delivery: their watch, or the hour of the card.
  */
 export async function tell(
   ctx: MutationCtx,
@@ -33,7 +33,7 @@ export async function tell(
   const news = alerts.filter(isNews);
   if (news.length === 0) return;
   const now = Date.now();
-  // Cards come hourly, and each tells what was not known to the one before.
+  // Cards come hourly, and each contains what was unknown to the one before.
   const since = Math.min(now - HOUR, ...news.map(({ detectedAt }) => detectedAt));
   const handle: string = await createFunctionHandle(internal.whales.news.delivered);
   await enqueueServiceCard(ctx, {
@@ -43,7 +43,7 @@ export async function tell(
   });
 }
 
-/** Queues a card of the measured alerts that none has told yet. */
+/** Queues a card of the measured alerts that were in no card yet. */
 export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void> {
   const rows = await rowsBy(ctx.db.query("whaleAlerts"), "cardHour", 0).take(MOST);
   for (const { _id } of rows) await ctx.db.patch("whaleAlerts", _id, { cardHour: hour });
@@ -51,7 +51,7 @@ export async function tellMeasured(ctx: MutationCtx, hour: number): Promise<void
   await tell(ctx, alerts, String(hour));
 }
 
-/** The outbox's word about a card. */
+/** The outbox's result for a card. */
 export const delivered = change(
   { subject: v.string(), sent: v.boolean(), error: v.optional(v.string()) },
   async (ctx, { subject, sent }) => {

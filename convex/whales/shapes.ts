@@ -3,29 +3,31 @@ import { EXAMPLE_ADDRESS, EXAMPLE_TX } from "../lib/http/examples";
 import { absentWhenEmpty, numberFrom } from "../lib/http/input";
 import { ALERT_TYPES, DIRECTIONS } from "./kinds";
 
-/** What alerts consist of. */
+/** The parts of alerts. */
 
 const end = z.object({
   address: z.string().describe("In lower case"),
   label: z
-    .object({ exchange: z.string(), source: z.string().describe("Where the label was learnt") })
+    .object({ exchange: z.string(), source: z.string().describe("The source of the label") })
     .optional()
-    .describe("Whose address it is; absent for one that the service has no label for"),
+    .describe("The owner of the address; absent without a label"),
 });
 
-/** What the service itself has read of a movement on Base. */
+/** What the service itself has read about a movement on Base. */
 export const movement = z.object({
   from: end,
   to: end,
   quantity: z.string().describe("In the coin's smallest unit"),
   position: z
     .int()
-    .describe("Of its log among the transaction's, from 0; -1 for ether that the transaction itself carried"),
+    .describe(
+      "Index of its log in the transaction, from 0; -1 for ether that the transaction itself carried",
+    ),
   blockNumber: z.int(),
   blockHash: z.string(),
   price: z
     .object({ usd: z.number(), source: z.string(), observedAt: z.number().describe("Epoch milliseconds") })
-    .describe("What it was valued with"),
+    .describe("The price that it was valued with"),
 });
 
 /** An alert as callers see it. */
@@ -38,7 +40,7 @@ export const publicAlertShape = z.object({
   source: z
     .enum(["measured", "agent-reported"])
     .describe("Measured: the service read it on Base itself. Agent-reported: a language model says so."),
-  chain: z.string().optional().describe("Such as base or ethereum; absent where the agent named none"),
+  chain: z.string().optional().describe("Such as base or ethereum; absent if the agent named none"),
   occurredAt: z
     .number()
     .optional()
@@ -51,13 +53,13 @@ export const publicAlertShape = z.object({
     .describe(
       "The service has read the transaction on Base: it succeeded, when the alert says, and moved the token and the amount that the alert names.",
     ),
-  movement: movement.optional().describe("Of a measured one: what was read of it"),
+  movement: movement.optional().describe("For a measured alert: what was read about it"),
 });
 export type PublicAlert = z.output<typeof publicAlertShape>;
 
 const [MIN_HOURS, MAX_HOURS] = [0.1, 168];
 
-/** The window of whale alerts, where it may be left out. @param otherwise What it is then, in hours. */
+/** The window of whale alerts, optional. @param otherwise The default, in hours. */
 export function hoursOr(otherwise: number) {
   return absentWhenEmpty(numberFrom(MIN_HOURS, MAX_HOURS))
     .transform((given) => given ?? otherwise)

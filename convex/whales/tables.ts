@@ -5,10 +5,10 @@ import { waiting, type RecordsOf } from "../lib/records/records";
 import type { ALERT_TYPES, DIRECTIONS } from "./kinds";
 import { vMovement, vPublicAlert } from "./stored";
 
-/** What is told of one movement, by whomever. */
+/** An alert, from either source. */
 export const vReported = vPublicAlert.omit("source", "detectedAt", "messengerSent", "verified", "movement");
 
-/** One that the service has measured, as it is stored. */
+/** An alert that the service has measured, as it is stored. */
 export const vMeasured = vReported.extend({
   txHash: v.string(),
   occurredAt: v.number(),
@@ -22,13 +22,13 @@ export type Reported = Infer<typeof vReported>;
 export type AlertType = (typeof ALERT_TYPES)[number];
 export type Direction = (typeof DIRECTIONS)[number];
 
-/** The states of a look for whales that has not ended, as its table explains them. */
+/** The states of an unfinished watch, as its table explains them. */
 const OPEN = ["claimed", "prompting", "polling"] as const;
 
 export const whaleTables = {
   /**
-   * One look for whales per hour: its prompt, its job, what came of them. Written by `whales/agent`; kept as the
-   * record of what was asked and why an hour has no alerts.
+   * One question about whales per hour: its prompt, its job, its result. Written by `whales/agent`; kept as the record
+   * of what was asked and why an hour has no alerts.
    */
   whaleWatches: defineTable({
     /** Epoch ms of the hour's start; one row per hour. */
@@ -43,14 +43,14 @@ export const whaleTables = {
     leaseUntil: v.optional(v.number()),
     jobId: v.optional(v.string()),
     acceptedAt: v.optional(v.number()),
-    /** How often the agent was asked after the job. */
+    /** How often the job was polled. */
     polls: v.number(),
     endedAt: v.optional(v.number()),
     /** For the operator: why it failed, or why an answer brought nothing. */
     note: v.optional(v.string()),
     /** The agent API takes no prompts before this moment. */
     pausedUntil: v.optional(v.number()),
-    /** Of the alerts in the answer: how many were new, known already, and unusable. */
+    /** How many alerts of the answer were new, already known, and unusable. */
     counts: v.optional(v.object({ stored: v.number(), merged: v.number(), dropped: v.number() })),
   })
     .index("by_hour", ["hour"])
@@ -64,20 +64,20 @@ export const whaleTables = {
   whaleAlerts: defineTable({
     ...vReported.fields,
     detectedAt: v.number(),
-    /** The watch that brought it first; none for a measured one. */
+    /** The watch that first brought it; absent for a measured one. */
     watchId: v.optional(v.id("whaleWatches")),
     messengerSent: v.boolean(),
-    /** The service has read on the chain what the alert says. */
+    /** Whether the service has found the alert's statements on the chain. */
     verified: v.boolean(),
-    /** How often the chain was asked about an agent's, and when it is next; `NEVER` when it is not. */
+    /** How often the chain was asked about an agent's alert, and when next; `NEVER` if not again. */
     checks: v.number(),
     checkAt: v.number(),
     movement: v.optional(vMovement),
     /** Of the movement. */
     blockNumber: v.optional(v.number()),
-    /** Epoch ms: since then its block is none of the chain's, and the alert is not shown. */
+    /** Epoch ms since which its block is no longer on the chain, and the alert is not shown. */
     withdrawnAt: v.optional(v.number()),
-    /** Of a measured one: the hour (epoch ms) whose card told it; 0 as long as none has. */
+    /** For a measured one: the hour (epoch ms) of its card; 0 while there is none. */
     cardHour: v.optional(v.number()),
   })
     .index("by_withdrawnAt", ["withdrawnAt", "detectedAt"])
@@ -89,8 +89,8 @@ export const whaleTables = {
     .index("by_checkAt", ["checkAt"]),
 
   /**
-   * How far Base has been read for whales: one row. Written by `whales/chain/cursor`; kept, so that no block is left out after
-   * an outage and none is told twice.
+   * How far Base has been read for whales: one row. Written by `whales/chain/cursor`; kept, so that no block is left
+   * out after an outage and none is reported twice.
    */
   whaleCursors: defineTable({
     /** On rows of earlier versions. */
@@ -102,13 +102,13 @@ export const whaleTables = {
     trail: v.optional(v.array(vBlockPlace)),
     /** Blocks to ask for at once. */
     span: v.number(),
-    /** As many as the node was last seen to refuse, less one, and since when (epoch ms). */
+    /** One less than the number of blocks that the node last refused, and since when (epoch ms). */
     ceiling: v.optional(v.object({ span: v.number(), since: v.number() })),
   }),
 
   /**
-   * The last block of each reading of some hours: where to go back to when the chain has dropped some. Written by
-   * `whales/chain/cursor`, read on a reorganisation alone; a reading takes away the oldest.
+   * The last block of each reading of some hours: places to go back to when the chain has dropped blocks. Written by
+   * `whales/chain/cursor`, only read after a reorganisation; each reading deletes the oldest.
    */
   whalePlaces: defineTable(vBlockPlace).index("by_number", ["number"]),
 };

@@ -4,7 +4,7 @@ import type { FeedName } from "../prices/feeds";
 import { readFeeds } from "../prices/sources";
 import { COINS, type CoinSymbol } from "./coins";
 
-/** What coins are worth, by the price feeds on Base. */
+/** Values of coins, by the price feeds on Base. */
 
 export type Price = { usd: number; source: string; observedAt: number };
 export type Prices = Readonly<Record<FeedName, Price>>;
@@ -13,8 +13,8 @@ const NAMES = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly 
 
 /**
  * The feeds' live prices, in one call.
- * @throws AppError `upstream` when the chain cannot be asked or one of the feeds tells no live price: what cannot be
- * valued now is valued later.
+ * @throws AppError `upstream` if the chain cannot be reached or one of the feeds has no live price: movements that
+ * cannot be valued now are valued later.
  */
 export async function feedPrices(): Promise<Prices> {
   const quotes = await readFeeds(NAMES, deadlines.price);

@@ -142,7 +142,7 @@ describe("a mention", () => {
     });
     expect(app.cards().at(-1)).toMatchObject({
       chatId: "77",
-      text: expect.stringMatching(/not carried out[\s\S]*by @\u2060alice[\s\S]*switched off/),
+      text: expect.stringMatching(/not executed[\s\S]*by @\u2060alice[\s\S]*switched off/),
     });
     await browser.mutation(api.social.app.setTrading, { authorId: ALICE.id, enabled: true });
     await browser.mutation(api.social.app.unlink, { authorId: ALICE.id });

@@ -129,7 +129,7 @@ describe("hostile mentions of a linked author", () => {
       ]);
       expect(row?.tradeId).toBe(trades[0]?._id);
     }
-    expect(app.cards().at(-1)?.text).toContain("Your mention was not carried out");
+    expect(app.cards().at(-1)?.text).toContain("Your mention was not executed");
   });
 
   test("are obeyed by the stand-in model as well, and refused all the same", async ({ app }) => {
@@ -197,7 +197,7 @@ describe("a model's answer", () => {
     });
     expect(app.standins.sent("llm")).toHaveLength(8);
     expect(await app.rows("trades")).toEqual([]);
-    expect(app.cards().at(-1)?.text).toMatch(/could not be carried out[\s\S]*does not answer just now/);
+    expect(app.cards().at(-1)?.text).toMatch(/could not be executed[\s\S]*does not answer just now/);
   });
 
   test("that asks for no trade leaves one of unknown action, and the user is told", async () => {
@@ -267,7 +267,7 @@ describe("trouble", () => {
     await app.pass(2 * MINUTE);
     expect((await app.rows("mentions")).at(-1)).toMatchObject({
       status: "failed",
-      reason: "It could not be carried out in time: nothing was moved",
+      reason: "It could not be executed in time: nothing was moved",
     });
   });
 

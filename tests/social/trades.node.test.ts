@@ -45,7 +45,7 @@ describe("a linked author's mention", () => {
     expect((after.DAI ?? 0n) > (before.DAI ?? 0n)).toBe(true);
     const card = app.standins.sent("messenger").at(-1);
     expect(card).toMatchObject({ chatId: "77" });
-    expect(card?.text).toMatch(/was carried out[\s\S]*buy[\s\S]*USDC → DAI[\s\S]*basescan/);
+    expect(card?.text).toMatch(/was executed[\s\S]*buy[\s\S]*USDC → DAI[\s\S]*basescan/);
     expect((await app.rows("socialDays"))[0]?.microUsd).toMatch(/^(?:10000000|9999999)$/);
   });
 
@@ -163,9 +163,7 @@ describe("limits", () => {
     });
     expect(trade).toMatchObject({ status: "failed", userId });
     expect((await app.rows("socialDays")).map(({ microUsd }) => microUsd)).toEqual(["0"]);
-    expect(app.standins.sent("messenger").at(-1)?.text).toMatch(
-      /could not be carried out[\s\S]*Insufficient/,
-    );
+    expect(app.standins.sent("messenger").at(-1)?.text).toMatch(/could not be executed[\s\S]*Insufficient/);
   });
 
   test("of the whole service hold as well", async () => {

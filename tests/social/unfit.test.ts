@@ -76,7 +76,7 @@ test.each([
 });
 
 describe("an old post", () => {
-  const tooOld = { status: "ignored", reason: "The post is too old to be carried out" };
+  const tooOld = { status: "ignored", reason: "The post is too old to be executed" };
 
   test("is no order, by its date or by its id", async () => {
     const { app, told } = await world();

@@ -6,14 +6,14 @@ import { isPlace, ofFact, operated, sums, type Operation, type Printed } from ".
 import { wordingOf, type Wording } from "../wordings";
 
 /**
- * What a writer's own figure is, by the facts that it may be of: the figure of one of them, or what one operation makes of
- * two. It is printed from the facts, so that it cannot be another than theirs. Pure.
+ * Matches a writer's own figure with the facts that it may come from: one fact's figure, or the result of one operation
+ * on two. The figure is then printed from the facts, so that it cannot differ from them. Pure.
  */
 
-/** `said`: a bound that stays because it is true; the bracket says how much it is. */
+/** `said`: a bound that stays because it is true; the bracket shows the exact figure. */
 export type Adopted = Printed & { said?: number };
 
-/** What a figure may be of: its sentence's facts, the nearest first, and what else these are compared with. */
+/** The facts that a figure may come from: its sentence's, nearest first, and others for comparison. */
 export type Choice = Record<"facts" | "others", readonly Source[]> &
   Record<"isSummed" | "isUncited", boolean>;
 
@@ -23,7 +23,7 @@ export function adopted(figure: Figure, choice: Choice): Adopted | null {
   return adoptedFrom(facts, figure) ?? adoptedFrom(comparisons(figure, choice), figure);
 }
 
-/** What a figure may be of what would be printed: its value, or else a bound of it; the first that it fits. */
+/** The printed figure that matches a writer's: by value, otherwise as a bound of it; the first match counts. */
 function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
   const alike = all.filter((made) => isOfKind(figure, made));
   const own = alike.find((made) => isValue(figure, made));
@@ -31,14 +31,14 @@ function adoptedFrom(all: readonly Printed[], figure: Figure): Adopted | null {
   return alike.flatMap((made) => boundOf(figure, made) ?? [])[0] ?? null;
 }
 
-/** More facts than this make some two of them add up to anything. */
+/** With more facts than this, some two of them add up to anything. */
 const MOST_COMPARED = 24;
 
 const COMPARED: Partial<Record<Written, readonly Operation[]>> = {
   ...{ times: ["/"], none: ["/"], percent: ["-", "%", "gap"], money: ["-"], gwei: ["-"], coins: ["-"] },
 };
 
-/** What may be made of the facts in the unit of a figure. */
+/** The comparisons of facts that have the unit of a figure. */
 function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Printed[] {
   if (facts.length > MOST_COMPARED) return [];
   const all = [...new Set([...facts, ...others])];
@@ -50,7 +50,7 @@ function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Pri
   return [...made, ...sums(facts, both)];
 }
 
-/** In what a printed unit may be written. */
+/** The ways to write a printed unit. */
 const WRITTEN: Readonly<Record<Shown, Written>> = {
   ...{ USD: "money", percent: "percent", points: "percent", bps: "percent", times: "times", gwei: "gwei" },
   ...{ coins: "coins", ratio: "coins", place: "place", count: "none", text: "other" },
@@ -62,7 +62,7 @@ const partOf = (shown: Shown, unit: Written): number =>
 const sizeOf = ({ value, unit: shown }: Printed, { unit }: Figure): number =>
   Math.abs(value) * partOf(shown, unit);
 
-/** Whether a figure can be of this fact at all, by its unit and sign. */
+/** Whether a figure can come from this fact at all, by its unit and sign. */
 function isOfKind(
   { unit, ticker, sign }: Figure,
   { value, unit: shown, operation, first }: Printed,
@@ -71,16 +71,16 @@ function isOfKind(
   const isUnit =
     isPart || unit === WRITTEN[shown] || (unit === "none" && (operation === null || shown === "times"));
   const isCoin = ticker === null || shown === "ratio" || first.about?.subject === ticker;
-  // Of a difference only how large it is, is said.
+  // Only the size of a difference is stated.
   const isSigned = sign === 0 || operation === "-" || operation === "gap" || Math.sign(value) === sign;
   return isUnit && isCoin && isSigned;
 }
 
-/** A figure may be this far from the fact, if its last place is coarser still; a level behind a word for bounds only this. */
+/** How far a figure may be from the fact even if its last place is coarser; a level after a word for bounds may only be this far. */
 const MOST_OFF = 0.05;
 const LEVEL_OFF = 0.001;
 
-/** Whether a figure is what would be printed, rounded. A bound that is false of a fact is no rounding of it. */
+/** Whether a figure equals the printed value, rounded. A bound that is false for a fact is not a rounding of it. */
 function isValue(figure: Figure, made: Printed): boolean {
   const size = sizeOf(made, figure);
   const isWhole = made.unit === "count" || made.unit === "place";
@@ -93,16 +93,16 @@ function isValue(figure: Figure, made: Printed): boolean {
 }
 
 const MOST_DIGITS = 3;
-/** How many times a bound what is so may be. */
+/** A value may be at most this many times a bound. */
 const FAR_BOUND = 1.2;
 
-/** How a bound stands to a fact: on its side, on the other, or too far from it to be of it. */
+/** How a bound relates to a fact: true, false, or too far away to be about it. */
 function standing({ bound }: Figure, value: number, size: number): "true" | "false" | "far" {
   if (Math.max(size / value, value / size) > FAR_BOUND) return "far";
   return (bound === "over" ? size > value : size < value) ? "true" : "false";
 }
 
-/** What a bound says of a fact, where that is true and says something: of "over $97k" 97,000. */
+/** The bound that a figure states about a fact, if it is true and meaningful: of "over $97k" 97,000. */
 function boundOf(figure: Figure, made: Printed): Adopted | null {
   const said = figure.readings.find(
     ({ value }) =>
@@ -112,7 +112,7 @@ function boundOf(figure: Figure, made: Printed): Adopted | null {
   return said === undefined ? null : { ...made, said: said.value / partOf(made.unit, figure.unit) };
 }
 
-/** Where nothing says which fact is meant: a bound holds for all that are near, or for none; "12" may be of anything. */
+/** If nothing says which fact is meant, a bound has to hold for all near ones; "12" may come from anything. */
 const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
   (figure.unit === "none" && figure.text.replace(/\D/g, "").length < MOST_DIGITS) ||
   all.some(
@@ -122,11 +122,11 @@ const isDoubtful = (figure: Figure, all: readonly Printed[]): boolean =>
       figure.readings.some(({ value }) => standing(figure, value, sizeOf(made, figure)) === "false"),
   );
 
-/** Some two facts add up to most figures: a plain one is a sum only where a word says so. */
+/** Some two facts add up to most figures: a plain figure is a sum only if a word says so. */
 export const SUMMED =
   /(?<!\p{L})(?:together|combined|in total|totals?|add(?:s|ed)? up|both|zusammen|insgesamt|juntos|en conjunto|ensemble|au total|no total|合计|共|合計)/iu;
 
-/** What stands before, or behind, a number that what a fact is called has. */
+/** What stands before or after a number in a fact's own name. */
 const BESIDE = {
   none: [
     new RegExp(`(?:${OF})\\s?(?:the |los |las |der |den |les |as |os |top |largest |最大的?)*$`, "iu"),
@@ -142,16 +142,16 @@ const AHEAD_BEFORE = new RegExp(
   "iu",
 );
 
-/** Whether a figure is also in the words of a fact that its sentence cites, which the bracket shows. */
+/** Whether a figure is also in the words of a cited fact, which the bracket shows. */
 export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
   return told.some(({ words }) => words !== null && figuresIn(words, ".").some((one) => one.text === text));
 }
 
 /**
- * Whether a figure only repeats a number in what facts are called: "of the 50 largest" of its sentence's, and a time over
- * which anything is measured, for each bracket says its own; or a place, or all of the majors, as a fact has it.
- * @param named What is known of who is named before it.
- * @param shown The facts whose figures stand before it: of fifty coins as many did not rise as are left.
+ * Whether a figure only repeats a number from the names of facts: "of the 50 largest" of its sentence's, a time over
+ * which anything is measured (each bracket has its own), a rank, or all of the majors, as a fact has it.
+ * @param named What is known of the subject before it.
+ * @param shown The facts whose figures are before it: of fifty coins, those that did not rise are the rest.
  */
 export function isAside(
   { unit, text: written, readings: [said], start, end }: Figure,
@@ -167,7 +167,7 @@ export function isAside(
     return AHEAD_BEFORE.test(before) || wordingsOf(known).some(({ hours }) => hours === value);
   if (unit !== "none" && unit !== "percent") return false;
   const [front, back] = BESIDE[unit];
-  // A table's head is of any of the facts.
+  // A table's head may be about any of the facts.
   const all = wordingsOf(told.length === 0 && text.startsWith("|") ? known : told);
   const isCalled = all.some(({ aside }) => aside?.value === value && aside.unit === unit);
   if (isCalled && (front.test(before) || back.test(after))) return true;

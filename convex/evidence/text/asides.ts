@@ -3,9 +3,9 @@ import { LOCALES } from "../../lib/text/locales";
 import { escaped } from "../../lib/money/names";
 import { plain } from "../../lib/text/sentences";
 
-/** Digits that state no figure: names, the date, what is quoted. Pure. */
+/** Digits that are not figures: in names, dates and quotations. Pure. */
 
-/** None of the names has a unit behind it. */
+/** No name is followed by a unit. */
 const NO_UNIT =
   "(?![\\w.,]*\\d|\\s*(?:%|percent|bps|USD|\\$|x\\b|×|k\\b|million|billion|thousand|[MBKT]\\b))(?!\\w)";
 /** L2, Q3, C98, v4, ERC-20; not an amount written against its currency. */
@@ -19,8 +19,8 @@ export const NAMES = new RegExp(
 );
 
 /**
- * How digits are written that state no figure: those of names, and of the days and times of these moments (epoch ms); any
- * other date is a figure that no fact has.
+ * Patterns of digits that are not figures: those of names, and of the dates and times of these moments (epoch ms); any
+ * other date is a figure without a fact.
  * @param asked The question that a text answers, which it may quote.
  */
 export function freeDigits(moments: readonly number[], asked: string): RegExp[] {
@@ -36,7 +36,7 @@ export function freeDigits(moments: readonly number[], asked: string): RegExp[] 
   return [new RegExp(dated, "giu"), NAMES];
 }
 
-/** What the languages served call a month, in full and short. */
+/** Names of a month in the supported languages, in full and short. */
 const MONTHS = lazy(() =>
   LOCALES.flatMap((locale) =>
     (["long", "short"] as const).map((month) => new Intl.DateTimeFormat(locale, { month, timeZone: "UTC" })),

@@ -8,35 +8,35 @@ import type { Mention } from "../../lib/money/names";
 import { ofFact, type Operation, type Printed } from "./slots";
 
 /**
- * How figures, citations and facts are told in a text. In the bracket behind a figure stands of what it is and over what
- * time, always, and whose it is where the prose does not: a sentence that uses a figure wrongly shows it. Pure.
+ * Prints figures, citations and facts in a text. The bracket after a figure always says what it is and over what time,
+ * and whose it is unless the prose says so: a sentence that uses a figure wrongly shows it. Pure.
  */
 
 export type How = {
-  /** The facts counted so far, by the order of their numbers: new ones are added. */
+  /** The facts counted so far, in the order of their numbers; new ones are added. */
   kept?: number[];
-  /** A summary or title: without brackets, what has to be said in parentheses. */
+  /** A summary or title: without brackets; necessary additions are in parentheses. */
   isBare?: boolean;
-  /** The language of what the text belongs to; without one its own words tell. */
+  /** The language of the surrounding text; by default it is recognised. */
   locale?: Locale;
-  /** A text without citations: any fact of who was named last may be a figure's. */
+  /** A text without citations: a figure may come from any fact of the subject named last. */
   isUncited?: boolean;
-  /** A sentence says something of a fact, by its number, and nothing that is refused. */
+  /** A sentence may only state something about a fact, by its number, and nothing that matches `refused`. */
   bound?: { refused: RegExp };
-  /** What becomes of a figure that no fact has: its sentence gives way to facts, or the figure is marked as a model's. */
+  /** What happens to a figure without a fact: its sentence is replaced by facts, or the figure is marked as a model's. */
   left?: "facts" | "mark";
 };
 
-/** How a text is told, in what language, and which facts were told in this paragraph. */
+/** How a text is printed, in which language, and which facts were shown in this paragraph. */
 export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string> };
 
 /** A figure in its place. */
 export type Item = Place & Adopted;
 
-/** A figure as it is told, and its part of the bracket behind. */
+/** A printed figure, and its part of the bracket after it. */
 export type Told = { amount: string; sources: readonly Source[]; label: string };
 
-/** A sentence around a figure: what is read already out of the way, whom it names, and where the figure before ends. */
+/** The sentence around a figure: what was read is blanked out; its names; and the end of the figure before. */
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
 export function toldOf(made: Item, around: Around, desk: Desk): Told {
@@ -67,7 +67,7 @@ function amountOf(made: Printed, { locale }: Desk, sign?: "none"): string {
   return amountIn(locale, made.value, made.unit, { ticker, sign: sign ?? own });
 }
 
-/** Whether a figure has a direction, which its sign or a word says. */
+/** Whether a figure has a direction, shown by its sign or a word. */
 function isDirected({ first: { about }, operation, unit }: Printed): boolean {
   if (operation !== null || about === null) return false;
   return wordingOf(about.kind).isSigned || (about.since !== null && unit === "percent");
@@ -79,7 +79,7 @@ const DIRECTION = new RegExp(
 );
 const TURNED = words(NOT);
 
-/** Whether words right before a figure say its direction (above 0) or the other; 0 where none do, or something may turn them round. */
+/** Whether words right before a figure state its direction (above 0) or the opposite; 0 if none do, or something may reverse them. */
 export function direction(made: Item, text: string): number {
   const before = text.slice(Math.max(0, made.start - 50), made.start);
   const found = isDirected(made) ? DIRECTION.exec(before) : null;
@@ -87,10 +87,10 @@ export function direction(made: Item, text: string): number {
   return found[1] === undefined ? -made.value : made.value;
 }
 
-/** Whether all names since the figure before (else of the sentence) are its subject's, and none unknown stands between. */
+/** Whether all names since the previous figure (or in the sentence) are its subject's, without an unknown one in between. */
 function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Around, { locale }: Desk) {
   if (about === null || about.subject === "market") return true;
-  // Without capitals an unknown name cannot be seen.
+  // Without capitals an unknown name cannot be recognised.
   if (locale === "zh" || locale === "ja") return false;
   const before = mentions.filter(({ end }) => end <= start);
   const near = before.filter((one) => one.start >= from);
@@ -100,7 +100,7 @@ function isNamed({ first: { about }, start }: Item, { text, mentions, from }: Ar
   return last !== undefined && isAlone && !/(?<![\p{L}\p{N}])\p{Lu}/u.test(text.slice(last.end, start));
 }
 
-/** Whether a fact is called by its own name right before its figure, or in a text without brackets by its tag's words. */
+/** Whether a fact is named right before its figure, or in a text without brackets by its tag's words. */
 function isWritten({ first, start }: Item, { text, from }: Around, { isBare }: Desk): boolean {
   if (text.slice(0, start).endsWith(`${first.says.split(": ")[0] ?? ""}: `)) return true;
   const clause = ` ${text.slice(from, start + 30).toLowerCase()}`;
@@ -108,12 +108,12 @@ function isWritten({ first, start }: Item, { text, from }: Around, { isBare }: D
   return isBare === true && clause.search(TURNED) === -1 && tag.every((word) => clause.includes(` ${word}`));
 }
 
-/** What stands between the names of what an operation is made of. */
+/** The sign between the names in an operation's label. */
 const SIGNS: Readonly<Record<Operation, string>> = {
   ...{ "-": " over ", gap: " over ", "/": " to ", "%": " of ", "+": " + " },
 };
 
-/** Of what a figure is; "" where the text says it. */
+/** What a figure is; "" if the text says so. */
 function labelOf(made: Item, around: Around, desk: Desk): string {
   const { sides, first, operation, value } = made;
   if (isWritten(made, around, desk)) return "";
@@ -128,7 +128,7 @@ function labelOf(made: Item, around: Around, desk: Desk): string {
 /** A fact in a bracket of its own: `BTC 24 h`. */
 const shortOf = (source: Source): string => joined(" ", subjectOf(source), tagOf(source));
 
-/** Whose figure it is; "" for the whole market's. */
+/** The subject of a figure; "" for the whole market. */
 function subjectOf({ about }: Source): string {
   return about === null || about.subject === "market" ? "" : about.subject;
 }
@@ -143,7 +143,7 @@ function tagOf({ about, unit }: Source): string {
   return joined(" ", what, unit === "percent" ? "since" : "at", SINCE[about.since]);
 }
 
-/** A citation without a figure of its own shows its fact, unless the sentence repeats its words. */
+/** A citation without a figure shows its fact, unless the sentence repeats its words. */
 export function citedIn(source: Source, sentence: string, desk: Desk): Told {
   const told = { amount: "", sources: [source] };
   if (desk.isBare === true) return { ...told, label: "" };
@@ -154,11 +154,11 @@ export function citedIn(source: Source, sentence: string, desk: Desk): Told {
   return { ...told, label: joined(": ", isModels(source) ? "model" : "", quote) };
 }
 
-/** How many words a bracket holds, and a quotation in the text. */
+/** The most words of a quotation in a bracket, and in the text. */
 const BRACKET_WORDS = 12;
 const QUOTED_WORDS = 24;
 
-/** The first words of a fact, no figure cut in two. */
+/** The first words of a fact, without cutting a figure. */
 function quoteIn(source: Source, { locale }: Desk, form = SCRIPTS[locale].quote, most = QUOTED_WORDS) {
   const bare = (source.words ?? source.says).replace(/[[\]{}\n]/g, " ");
   const all = bare.trim().split(/\s+/);
@@ -167,7 +167,10 @@ function quoteIn(source: Source, { locale }: Desk, form = SCRIPTS[locale].quote,
   return form.replace("#", () => [...few, ...(all.length > most ? ["…"] : [])].join(" "));
 }
 
-/** One bracket for the figures before it, in their order: `[1: 24 h; 2, 3: now]`. What its paragraph was told of a fact already is its number alone. */
+/**
+ * One bracket for the figures before it, in order: `[1: 24 h; 2, 3: now]`. A fact that was shown in the paragraph is
+ * only its number.
+ */
 export function bracketOf(all: readonly Told[], desk: Desk): string {
   const parts: { ids: number[]; label: string }[] = [];
   const here = new Set<string>();
@@ -193,7 +196,7 @@ function numberOf({ id }: Source, { kept }: Desk): number {
   return kept.indexOf(id) + 1;
 }
 
-/** Facts in code's words, in the place of a sentence that could not stay. */
+/** Facts in code's words, in place of a sentence that could not stay. */
 export function inFacts(sources: readonly Source[], desk: Desk): string {
   if (desk.isUncited === true || desk.isBare === true) return "";
   const said = [...new Set(sources)].map((source) => {

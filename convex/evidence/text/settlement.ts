@@ -19,17 +19,17 @@ import { linesOf, plain } from "../../lib/text/sentences";
 import { piecesIn, printed, type Piece } from "./slots";
 
 /**
- * From a writer's text to one that its readers can check: slots and adopted figures are printed from facts, citations are
- * counted, and a sentence with a figure that no fact has gives way to the facts that it cites. Pure.
+ * Turns a writer's text into one that its readers can check: slots and adopted figures are printed from facts,
+ * citations are numbered, and a sentence with a figure that is in no fact is replaced by the facts that it cites. Pure.
  */
 
 export type Settled = {
   text: string;
-  /** Figures printed from facts, or held against one. */
+  /** Figures printed from facts, or checked against one. */
   figures: number;
-  /** Figures that no fact has, each by its place, and why. */
+  /** Figures that are in no fact, each with its place and the reason. */
   leftovers: string[];
-  /** Sentences that gave way to their facts, or went. */
+  /** Sentences that were replaced by their facts, or removed. */
   removed: number;
   sentences: number;
 };
@@ -66,10 +66,10 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   return settled;
 }
 
-/** What is left over of a sentence; `instead` is shown where the sentence stays. */
+/** A leftover of a sentence; `instead` is shown if the sentence stays. */
 type Left = Place & { why: string; instead?: string };
 type Read = {
-  /** The sentence with slots and citations out of the way, and names with digits. */
+  /** The sentence with slots, citations and names with digits blanked out. */
   open: string;
   pieces: readonly Piece[];
   mentions: readonly Mention[];
@@ -78,10 +78,10 @@ type Read = {
   items: Item[];
   left: Left[];
 };
-/** What stands before a sentence: who was named last ("" where nobody was), and the facts that its paragraph cites. */
+/** The context of a sentence: the subject named last ("" if none), and the facts that its paragraph cites. */
 type Context = { named: string; before: readonly Source[] };
 
-/** A sentence longer than this is not read: it goes, whatever it says. */
+/** A longer sentence is not read but removed. */
 const MOST_CHARS = 1_500;
 
 function readSentence(sentence: string, context: Context, desk: Desk): Read {
@@ -107,12 +107,12 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   return read;
 }
 
-/** Whether a sentence says what a text may: anything, or something of a fact by its number. */
+/** Whether a sentence states what the text may state: anything, or something about a fact by its number. */
 function isBound({ pieces, open }: Read, { bound }: How): boolean {
   return bound === undefined || (pieces.length > 0 && !bound.refused.test(open));
 }
 
-/** What a slot asks for, and what a citation cites that is no fact. */
+/** Reads a slot, or a citation of something that is not a fact. */
 function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void {
   const { start, end, sides, isSlot } = piece;
   const made = isSlot ? printed(piece, facts) : null;
@@ -122,7 +122,7 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
   left.push(...missing.map((id) => ({ start, end, why: `f${id} is no fact` })));
 }
 
-/** The figures of the writer's own: adopted, no figures at all, or left over. */
+/** The writer's own figures: adopted, not figures at all, or left over. */
 function readFigures(rest: string, read: Read, { named, before }: Context, desk: Desk): void {
   const { items, left, told, mentions } = read;
   const figures = figuresIn(rest, SCRIPTS[desk.locale].point);
@@ -150,14 +150,14 @@ function readFigures(rest: string, read: Read, { named, before }: Context, desk:
   }
 }
 
-/** The facts of the citation behind a figure, and then the others. */
+/** The facts of the citation after a figure, and then the others. */
 function inOrder(facts: readonly Source[], { end }: Figure, { pieces }: Read): Source[] {
   const behind = pieces.find(({ isSlot, start }) => !isSlot && start >= end)?.sides.flat() ?? [];
   const isBehind = ({ id }: Source) => behind.includes(id);
   return [...new Set([...facts.filter(isBehind), ...facts])];
 }
 
-/** A change's line says what it is from and to, and a count's how much of all it is: the facts that have these. */
+/** The facts at both ends of a change, and the total of a count. */
 function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): Source[] {
   if (change?.kind === "rising") return known.filter(({ about }) => about?.kind === "risingShare");
   if (change === null || change.since === null || of !== "percent") return [];
@@ -167,7 +167,7 @@ function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): 
   });
 }
 
-/** What a sentence may compare its facts with, besides: the same of the coins that it names, and the prices of its own. */
+/** Further facts to compare a sentence's with: the same kinds of the coins that it names, and the prices of its own. */
 function comparedIn({ mentions, told }: Read, known: readonly Source[]): Source[] {
   const names = mentions.map(({ subject }) => subject);
   return known.filter(({ about }) => {
@@ -192,10 +192,10 @@ function whyNot({ text }: Figure, near: readonly Source[]): string {
   return near.length === 0 ? `“${text}” cites no fact` : `“${text}” is no cited fact's (${said.join("; ")})`;
 }
 
-/** A part of a sentence that code tells: a figure, a citation of facts that it does not show, or a mark. */
+/** A part of a sentence that code prints: a figure, a citation of facts without a figure, or a mark. */
 type Part = Place & ({ figure: Told } | { cited: readonly Source[] } | { mark: string });
 
-/** A sentence with its figures and citations as readers see them: a bracket is behind each, or behind the last that share one. */
+/** A sentence with its figures and citations as readers see them: each is followed by a bracket, or shares one with the next. */
 function toldIn(sentence: string, read: Read, desk: Desk): string {
   const parts = partsOf(sentence, read, desk);
   const sharing: Told[] = [];
@@ -221,7 +221,7 @@ function toldIn(sentence: string, read: Read, desk: Desk): string {
   return (rest + sentence.slice(at)).replace(/ {1,3}([.,;:!?。，])/g, "$1");
 }
 
-/** Its parts in their order, so that facts are counted in it. */
+/** Its parts in order, so that facts are numbered in it. */
 function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read, desk: Desk): Part[] {
   const text = without(open, items);
   const shown = new Set(items.flatMap(({ sides }) => sides.flat().map(({ id }) => id)));
@@ -242,7 +242,7 @@ function partsOf(sentence: string, { items, left, pieces, mentions, open }: Read
   return [...figures, ...marks, ...citations].sort((a, b) => a.start - b.start || a.end - b.end);
 }
 
-/** Whether two figures share a bracket: what is said of both is the same, or hardly a word stands between. */
+/** Whether two figures share a bracket: their labels are equal, or hardly a word is between them. */
 function isJoined(between: string, one: Told, next: Told): boolean {
   const words = between.replaceAll(BLANK, "");
   if (one.label === next.label) return /^[^|;；]{1,60}$/u.test(words);
@@ -252,7 +252,7 @@ function isJoined(between: string, one: Told, next: Told): boolean {
 
 const MOST_LISTED = 40;
 
-/** What is left over, in words for the writer; `null` where nothing is. */
+/** The leftovers, in words for the writer; `null` if there are none. */
 export function leftoverProblem(leftovers: readonly string[]): string | null {
   if (leftovers.length === 0) return null;
   const listed = leftovers.slice(0, MOST_LISTED).join("; ");

@@ -4,9 +4,9 @@ import { foundIn, type Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
 import { SCALES, UNITS } from "../../lib/text/languages";
 
-/** Slots and citations in a sentence, and what one typed operation makes of facts. Pure. */
+/** Slots and citations in a sentence, and the results of typed operations on facts. Pure. */
 
-/** What is written beside a slot though the slot prints it: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
+/** What writers add to a slot although the slot prints it: `{f2}%`, `${f1}`, `{f4} billion`. A hyphen may be a range's. */
 const BEFORE = "(?:(?<![\\p{L}\\d}\\]])(?:US)?[+±~≈#$€£-]{1,3})?";
 const MARKS = [...SCALES, ...UNITS.filter(({ unit }) => unit !== "hours")].map(({ list }) => list).join("|");
 const BEHIND = `(?:\\s?(?:${MARKS})(?!\\p{Script=Latin}))*`;
@@ -17,10 +17,10 @@ const CITATION = /\[\s*f?\d+(?:\s*[,;+]\s*f?\d+)*\s*\](?:[\s,;]{0,3}\[\s*f\d+(?:
 const SUM = "[fF]?\\d{1,4}(?:\\+[fF]?\\d{1,4})*";
 const EXPRESSION = new RegExp(`^(${SUM})(?:([-−–/÷%])(${SUM}))?$`);
 
-/** `gap`: how far the first is from the second, in percent of that; no slot asks for it. */
+/** `gap`: the distance between the first and the second, in percent of the second; no slot asks for it. */
 export type Operation = "-" | "/" | "%" | "+" | "gap";
 
-/** What stands on either side of an operation's sign; without one all is on one. */
+/** The facts on either side of an operation's sign; without a sign all are on one side. */
 type Sides<One> = readonly (readonly One[])[];
 
 /** A slot, or a citation, by the numbers of its facts. */
@@ -49,7 +49,7 @@ function askedIn(inner: string): Pick<Piece, "sides" | "operation"> {
   return { sides: [left], operation: left.length > 1 ? "+" : null };
 }
 
-/** A figure that code may print: a fact's own, or what an operation makes of several. */
+/** A figure that code may print: a fact's own, or the result of an operation. */
 export type Printed = {
   sides: Sides<Source>;
   first: Source;
@@ -58,7 +58,7 @@ export type Printed = {
   unit: Shown;
 };
 
-/** @returns Why there is no such figure, where there is none. */
+/** @returns The figure, or why there is none. */
 export function printed({ sides, operation }: Piece, facts: ReadonlyMap<number, Source>): Printed | string {
   const missing = sides.flat().find((id) => !facts.has(id));
   if (missing !== undefined) return `f${missing} is no fact`;
@@ -76,7 +76,7 @@ export function ofFact(first: Source): Printed {
   return { sides: [[first]], first, operation: null, value: first.value ?? 0, unit };
 }
 
-/** What one operation makes of facts; `null` where they are of kinds or units that it does not fit. */
+/** The result of one operation on facts; `null` if their kinds or units do not fit it. */
 export function operated(sides: Sides<Source>, operation: Operation): Printed | null {
   const sources = sides.flat();
   const [first] = sources;
@@ -89,21 +89,21 @@ export function operated(sides: Sides<Source>, operation: Operation): Printed | 
   const isPrice = familyOf(first).startsWith("price");
   if (operation === "-") return isOne ? made(a - b, first.unit === "percent" ? "points" : first.unit) : null;
   if (operation === "gap") return isOne && isPrice && b > 0 ? made((100 * (a - b)) / b, "percent") : null;
-  // Amounts of one unit have ratios, of one sign; prices only with prices.
+  // Ratios need amounts of one unit and sign; prices only go with prices.
   const isAmounts = sources.every((one) => one.unit === "USD" && !familyOf(one).startsWith("price"));
   if (b === 0 || a / b <= 0 || !(isOne || isAmounts)) return null;
   if (operation === "/") return made(a / b, "times");
   return first.unit === "percent" ? null : made((100 * a) / b, "percent");
 }
 
-/** What adds up to an amount in words such as "together": some two facts, or all of one kind. */
+/** Sums for words such as "together": of some two facts, or of all of one kind. */
 export function sums(facts: readonly Source[], pairs: readonly (readonly Source[])[]): Printed[] {
   const families = [...new Set(facts.map(familyOf))];
   const alike = families.map((family) => facts.filter((one) => familyOf(one) === family));
   return [...alike, ...pairs].flatMap((some) => operated([some], "+") ?? []);
 }
 
-/** What can be added up: amounts at one moment or over one time; prices, changes and rates cannot. */
+/** Whether facts can be added: amounts at one moment or over one time; not prices, changes or rates. */
 function isSum(sources: readonly Source[]): boolean {
   const isEach = new Set(sources.map(({ says }) => says.split(": ")[0])).size === sources.length;
   const isAmount = /^(?:cap|volume|book|interest|supply|coins):/;
@@ -112,7 +112,7 @@ function isSum(sources: readonly Source[]): boolean {
 
 const isAlike = (sources: readonly Source[]): boolean => new Set(sources.map(familyOf)).size === 1;
 
-/** What of one family is measured alike: over one time, in one unit; coins only with the same coin's. */
+/** Facts that are measured alike: of one family, over one time, in one unit; coins only with the same coin's. */
 function familyOf({ about, unit, id }: Source): string {
   if (about === null) return `words ${id}`;
   const since = unit === "percent" ? (about.since ?? "") : "";

@@ -7,39 +7,39 @@ import { namesOf, type Names } from "../../lib/money/names";
 import type { vCitedSource } from "../stored";
 import type { Fact, Kind } from "../tables";
 
-/** Facts as a writer is given them, by number, and as readers find them again. Pure. */
+/** Facts as a writer is given them, by number, and as readers can find them. Pure. */
 
-/** What a fact is about. */
+/** The subject and kind of a fact. */
 export type About = {
   /** A symbol, or what else: `market`, `Base`. */
   subject: string;
   kind: Kind;
-  /** Where it is of another moment than now: the change since then (percent), or what was so then. */
+  /** If it is about an earlier time: the change since then (percent), or the value then. */
   since: "start" | "report" | null;
 };
 
-/** A fact with the number under which a text cites it, and where it is from. */
+/** A fact with its number in a text's citations, and its origin. */
 export type Source = {
   id: number;
   /** In full: `BTC price: 97,250.50 USD`. */
   says: string;
-  /** What is quoted of it, where it is words alone. */
+  /** Its words, if it has no value. */
   words: string | null;
-  /** `null` for words alone. */
+  /** `null` if it has only words. */
   value: number | null;
   unit: Unit;
   about: About | null;
   /** Epoch ms. */
   observedAt: number;
-  /** The source's name as readers know it. */
+  /** The source's name for readers. */
   name: string;
-  /** `null` where there is no page to look at. */
+  /** `null` without a public page. */
   url: string | null;
 };
 
 export type Uncounted = Omit<Source, "id">;
 
-/** What was observed, as a source to cite. */
+/** A fact as a source to cite. */
 export function sourceOfFact(fact: Fact, since: About["since"] = null): Uncounted {
   const { subject, kind, value, unit, observedAt, source: name, url } = fact;
   const isNumber = typeof value === "number";
@@ -72,26 +72,26 @@ export function citableLine({ id, says, name, observedAt }: Source): string {
 
 const MODEL = "said by a language model";
 
-/** What a source is called that is a model's word alone. */
+/** The name of a source that is only a model's statement. */
 export const modelNamed = (what: string): string => `${what}, ${MODEL}, unverified`;
 
 export function isModels({ name }: Pick<Source, "name">): boolean {
   return name.includes(MODEL) || name === "model";
 }
 
-/** What a text is held against. */
+/** What a text is checked against. */
 export type Ledger = {
   facts: ReadonlyMap<number, Source>;
   names: Names;
   /** The symbol that the text is about; "" for the whole market. */
   focus: string;
-  /** Its own date and those of the facts, as they may be written, and the question that it quotes: they need no fact. */
+  /** Its own date and those of the facts, in all spellings, and the question that it quotes: they need no fact. */
   free: readonly RegExp[];
 };
 
 /**
  * @param now When the text is written, in epoch ms.
- * @param about Whom the text may speak of, and its focus; without them the coins that everybody knows.
+ * @param about The names that the text may mention, and its focus; by default the best-known coins.
  */
 export function ledgerOf(
   sources: readonly Source[],
@@ -105,7 +105,7 @@ export function ledgerOf(
 
 export type CitedSource = Infer<typeof vCitedSource>;
 
-/** The facts that were cited, in the order in which they are counted. */
+/** The cited facts, in the order of their numbers. */
 export function citedOf(kept: readonly number[], { facts }: Ledger): CitedSource[] {
   return kept.flatMap((fact, index) => {
     const source = facts.get(fact);

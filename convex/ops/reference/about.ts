@@ -1,6 +1,6 @@
 import { TITLE } from "../version";
 
-/** The words of the API document that belong to no endpoint. Prose is plain text, with `code` in backticks. */
+/** Texts of the API document that belong to no endpoint. Prose is plain text, with `code` in backticks. */
 
 export const about = {
   info: {

@@ -5,10 +5,10 @@ import { texts } from "./texts";
 /** The reference: one document, for programs and for people, described like any other endpoint. */
 
 const CACHE_HEADERS = {
-  "Cache-Control": "For how long it may be kept.",
+  "Cache-Control": "How long it may be cached.",
   ETag: "Names this version: a caller that has it sends it in `If-None-Match`, and gets 304 without a body.",
   Vary: "It is compressed for callers that accept gzip.",
-  "Content-Encoding": "gzip, where that was accepted.",
+  "Content-Encoding": "gzip, if it was accepted.",
 };
 const unread = () => Promise.reject(new Error("The router sends this text itself: no handler is asked"));
 
@@ -44,7 +44,7 @@ const reference: MountedEndpoint = endpoint({
   ...REFERENCE,
   path: "/docs",
   summary: "This reference, as pages to read.",
-  description: "The same as `/openapi.json`, for people; without scripts. It begins with what there is.",
+  description: "The same as `/openapi.json`, for people; without scripts. It begins with an overview.",
   input: z.object({ q: z.string().max(100).optional().describe("Words to search for: all of them") }),
 });
 
@@ -54,7 +54,7 @@ const part: MountedEndpoint = endpoint({
   summary: "The reference's page on one subject.",
   description: "Each is linked on `/docs`, such as `/docs/market`.",
   errors: { not_found: "There is no such page." },
-  input: z.object({ part: z.string().describe("The subject, as /docs has it") }),
+  input: z.object({ part: z.string().describe("The subject's name on /docs") }),
 });
 
 /** A text that is the same for everybody. */
@@ -65,7 +65,7 @@ function text(
   return endpoint({
     ...described,
     methods: ["GET"],
-    answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "For how long it may be kept." },
+    answerHeaders: isTagged ? CACHE_HEADERS : { "Cache-Control": "How long it may be cached." },
     input: z.object({}),
     returns: z.string(),
     handler: unread,
@@ -83,7 +83,7 @@ const robots = text({
   path: "/robots.txt",
   media: "text/plain",
   summary: "What crawlers may read.",
-  description: "Pages and references; not what is asked by `userId` or costs something.",
+  description: "Pages and references; not endpoints that take a `userId` or cost something.",
 });
 const icon = text({
   path: "/favicon.ico",

@@ -3,29 +3,29 @@ import { AppError } from "../../lib/errors";
 import { parseJson } from "../../lib/text/json";
 import { escaped, prose } from "../html";
 
-/** The reference as pages for people: one to begin with, one for each domain, and what a search finds. */
+/** The reference as pages for people: an overview, one for each domain, and search results. */
 
 const pageShape = z.object({ title: z.string(), html: z.string() });
 
 const bookShape = z.object({
-  /** Before and behind each page; the title is filled in. */
+  /** Before and after each page's content; the title is filled in. */
   head: z.string(),
   foot: z.string(),
   start: pageShape,
-  /** By the domain that each is about. */
+  /** By domain. */
   pages: z.record(z.string(), pageShape),
-  /** What a search looks through. */
+  /** What a search covers. */
   entries: z.array(
     z.object({
       ...{ path: z.string(), href: z.string(), methods: z.string(), summary: z.string() },
-      /** All that is said of it, in lower case. */
+      /** All its text, in lower case. */
       words: z.string(),
     }),
   ),
 });
 export type Book = z.infer<typeof bookShape>;
 
-/** What stands for a page's title. */
+/** Placeholder of a page's title. */
 export const TITLE = "<!--title-->";
 
 const LONGEST_QUERY = 100;
@@ -42,7 +42,7 @@ export function shownPage(written: string, url: string): string {
   return `${head.replace(TITLE, escaped(page.title))}${page.html}${foot}`;
 }
 
-/** Where all words of a query stand. */
+/** Entries that contain all words of a query. */
 function results(entries: Book["entries"], query: string): z.infer<typeof pageShape> {
   const words = query.toLowerCase().split(/\s+/);
   const found = entries.filter((entry) => words.every((word) => entry.words.includes(word))).slice(0, FOUND);

@@ -4,11 +4,11 @@ import { sha256Hex } from "../../lib/security/digests";
 import { ICON } from "../html";
 
 /**
- * The reference as it goes out. Its texts were written with the code, since making them evaluates every endpoint: only a
- * deployment's own address is filled in.
+ * The reference as it is sent. Its texts are generated with the code, because making them evaluates every endpoint:
+ * only a deployment's own address is filled in.
  */
 
-/** What stands for that address in the texts. */
+/** Placeholder of that address in the texts. */
 export const ADDRESS = "https://deployment.invalid";
 
 const CACHED = { "Cache-Control": "public, max-age=60", Vary: "Accept-Encoding" };
@@ -56,13 +56,13 @@ function constant(media: Parameters<typeof respond>[1], text: string): Answering
     Promise.resolve(respond(200, media, text, requestId, { "Cache-Control": "public, max-age=86400" }));
 }
 
-/** What crawlers may read: pages and references, not what is asked by `userId` or costs something. */
+/** What crawlers may read: pages and references, not endpoints that take a `userId` or cost something. */
 function robots(): string {
   const closed = ["/mcp/", "/agent/", "/alerts", "/webhooks", "/user/", "/messenger/"];
   return ["User-agent: *", ...closed.map((path) => `Disallow: ${path}`), "Allow: /", ""].join("\n");
 }
 
-/** Whether a header's list names it, and does not rule it out. */
+/** Whether a header's list names it, and does not exclude it. */
 function names(request: Request, header: string, wanted: string): boolean {
   const list = (request.headers.get(header) ?? "").split(",").map((one) => one.trim());
   const isGood = (one: string) => one.startsWith(`${wanted};`) && !/;\s*q=0(?:\.0*)?$/.test(one);

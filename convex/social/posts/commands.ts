@@ -2,8 +2,8 @@ import { withoutTrailing } from "../../lib/text/strings";
 import type { Symbol } from "../../wallets/tokens";
 
 /**
- * What the author's own words say, read by code alone. A post is a command only when every word of it belongs to one:
- * whoever talks to the model, quotes, asks, doubts or puts conditions uses words that no command has. Pure.
+ * Reads the author's own words by code alone. A post is a command only if every word belongs to one: posts that talk to
+ * the model, quote, ask, doubt or set conditions use words that no command has. Pure.
  */
 
 type Unit = Symbol | "USD";
@@ -13,7 +13,7 @@ export type Command = {
   fromToken: Symbol;
   /** `null` for a send. */
   toToken: Symbol | null;
-  /** Exact decimal in its one spelling (`1000.5`), in `unit`. */
+  /** Exact decimal in its canonical form (`1000.5`), in `unit`. */
   amount: string;
   unit: Unit;
   /** As written, 0x and 40 hex digits; `null` for a swap of any kind. */
@@ -22,7 +22,7 @@ export type Command = {
 
 export type Reading = { kind: "command"; command: Command } | { kind: "none"; reason: string };
 
-/** A command takes a few words; a post this long is none. */
+/** A command takes a few words; a longer post is not one. */
 const MAX_LENGTH = 1_000;
 
 const ACTIONS = new Map<string, Command["action"]>([
@@ -53,7 +53,7 @@ const DOLLARS = new Set(["usd", "dollar", "dollars", "buck", "bucks", "$"]);
 
 const JOINING = new Set(["of", "for", "to", "into", "with", "from", "using", "in"]);
 
-/** Say nothing about a trade, and change nothing about one. */
+/** Words that say nothing about a trade and change nothing about one. */
 const COURTESIES = new Set(
   "please pls plz hey hi hello gm thanks thank thx ty some the now worth token tokens".split(" "),
 );
@@ -63,19 +63,19 @@ const NUMBER = /^(\$?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(\$?)([a-
 const HANDLE = /^@\w{1,30}$/;
 /** The network appends its own links to posts with pictures and quotes. */
 const OWN_LINK = /^https?:\/\/t\.co\/\w+$/i;
-/** The few that nobody takes for a question, a refusal or a joke. */
+/** Pictograms that nobody takes for a question, a refusal or a joke. */
 const PICTOGRAM = /^(?:[\u{1f64f}\u{1f44d}\u{1f680}\u{1f60a}]\p{Emoji_Modifier}?\ufe0f?)+$/u;
 
-/** Words that change nothing right after their verb; elsewhere they turn a sentence round. */
+/** Words that change nothing right after their verb; elsewhere they reverse a sentence. */
 const BEHIND_VERB = new Map<string, readonly string[]>([
   ["me", ["do:buy"]],
   ["my", ["do:sell", "do:swap", "do:send"]],
 ]);
 
-/** Reads a post; the reason for which it is no command is for its author. */
+/** Reads a post; if it is not a command, the reason is meant for its author. */
 export function readCommand(text: string): Reading {
   if (text.length > MAX_LENGTH) return none("The post is too long for a trade command");
-  // A raised, circled or broken number would become another one, and an ellipsis says that something is missing.
+  // A raised, circled or broken number would become another one, and an ellipsis means that something is missing.
   if (/\p{No}/u.test(text)) return none("The post has a number that is not a plain one");
   const plain = text.normalize("NFKC");
   if (plain.includes("..")) return none("The post does not end where its text does");
@@ -98,7 +98,7 @@ function none(reason: string): Reading {
   return { kind: "none", reason };
 }
 
-/** A word in the grammar's spelling, `""` for one that says nothing, `null` for one that no command has. */
+/** A word in the grammar's spelling, `""` for a meaningless one, `null` for one that no command has. */
 function wordOf(raw: string): string | null {
   const bare = withoutTrailing(raw, ".,!;:");
   if (bare === "" || HANDLE.test(bare) || OWN_LINK.test(bare) || PICTOGRAM.test(bare)) return "";
@@ -114,7 +114,7 @@ function wordOf(raw: string): string | null {
   return amountWords(word);
 }
 
-/** `$1,000.50`, `10`, `10usdc`, `10$`: the amount, and its unit where one is part of the word. */
+/** `$1,000.50`, `10`, `10usdc`, `10$`: the amount, and its unit if it is part of the word. */
 function amountWords(word: string): string | null {
   const parts = NUMBER.exec(word);
   if (parts === null) return null;
@@ -127,7 +127,7 @@ function amountWords(word: string): string | null {
   return unit + named === "" ? `amount:${amount}` : `amount:${amount} token:${unit || named}`;
 }
 
-/** A decimal in its one spelling, without idle zeros; `null` for zero and for what is no plain decimal. */
+/** A decimal in its canonical form, without idle zeros; `null` for zero and for anything but a plain decimal. */
 export function canonicalAmount(text: string): string | null {
   const parts = /^(\d*)(?:\.(\d*))?$/.exec(text);
   if (parts === null) return null;
@@ -144,11 +144,11 @@ const STABLE_AMOUNT = amountOf("USDC|USDT|DAI");
 const PAYING = String.raw`(?: (?:with|using|from|for) token:(?<from>ETH|USDC|USDT|DAI|WETH))?`;
 const token = (name: string) => String.raw`token:(?<${name}>ETH|USDC|USDT|DAI|WETH)`;
 
-/** Every sentence that is a command. A token behind the amount's unit is what the amount is of. */
+/** The sentences of commands. A token after the amount's unit is the token of the amount. */
 const SENTENCES: Record<Command["action"], readonly RegExp[]> = {
   buy: [
     sentence(`do:buy ${AMOUNT}(?: (?:of|into) ${token("to")})?${PAYING}`),
-    // Without `of`, only dollars and what stands for them are sure to be the price.
+    // Without `of`, only dollars and their equivalents are certain to be the price.
     sentence(`do:buy ${USD_AMOUNT} (?:in )?${token("to")}${PAYING}`),
     sentence(String.raw`do:buy ${STABLE_AMOUNT} token:(?<to>ETH|WETH)${PAYING}`),
     sentence(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
@@ -187,7 +187,7 @@ function commandOf(action: Command["action"], found: Record<string, string | und
   const [from, to] = [tokenOf(found.from), tokenOf(found.to)];
   const sides = sidesOf(action, coin, from, to);
   if (sides === null) return none("The post does not say which token is given and which is taken");
-  // An amount is of what is given, or of what is bought; of anything else it would need a second price.
+  // An amount is of the given or of the bought token; any other would need a second price.
   const sound = coin === null || coin === sides.fromToken || (action === "buy" && coin === sides.toToken);
   if (!sound || sides.fromToken === sides.toToken) {
     return none("The post's tokens and amount do not fit together");

@@ -1,17 +1,14 @@
 import { canonicalAmount, readCommand, type Command } from "./commands";
 import type { Intent } from "../tables";
 
-/**
- * Whether what the model read is what the author wrote. The model proposes; the author's own words decide, read by
- * code. Pure.
- */
+/** Whether the model's reading is what the author wrote. The model proposes; the author's own words decide, read by code. Pure. */
 
 export type Verdict =
   | { kind: "agreed"; command: Command }
-  /** `unreadable`: nobody can say which trade was meant. */
+  /** `unreadable`: it is unclear which trade was meant. */
   | { kind: "refused"; reason: string; unreadable: boolean };
 
-/** @param threshold The confidence that must be passed; reaching it is not enough. */
+/** @param threshold The confidence must exceed this; reaching it is not enough. */
 export function judge(text: string, intent: Intent, threshold: number): Verdict {
   if (intent.action === "unknown") return refused("The post asks for no trade", true);
   if (!(intent.confidence > threshold))
@@ -29,7 +26,7 @@ function refused(reason: string, unreadable: boolean): Verdict {
   return { kind: "refused", reason, unreadable };
 }
 
-/** Names the first thing the model did not take from the author's words. */
+/** Names the first difference between the model's reading and the author's words. */
 function difference(command: Command, intent: Intent): string | null {
   if (intent.action !== command.action) return "action";
   if (intent.amount === null || canonicalAmount(intent.amount) !== command.amount) return "amount";

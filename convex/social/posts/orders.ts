@@ -8,18 +8,18 @@ import type { Command } from "./commands";
 export type Prices = { from: bigint; to: bigint | null };
 
 export type Sum = {
-  /** Of `fromToken`, in its smallest unit; rounded down. */
+  /** In `fromToken`'s smallest unit; rounded down. */
   amount: bigint;
-  /** What that is worth in micro-USD. */
+  /** Its value in micro-USD. */
   value: bigint;
 };
 
-/** Whether the price of what is bought is needed: its amount is what the author named. */
+/** Whether the bought token's price is needed, because the author named its amount. */
 export function countsBought({ unit, fromToken, toToken }: Command): boolean {
   return unit !== fromToken && unit === toToken;
 }
 
-/** @returns What is given away, or `null` when the amount has more digits than its token, or is less than one unit. */
+/** @returns The given amount, or `null` if it has more digits than its token, or is less than one unit. */
 export function sumOf(command: Command, prices: Prices): Sum | null {
   const one = 10n ** BigInt(TOKENS[command.fromToken].decimals);
   const amount = given(command, prices, one);
@@ -36,7 +36,7 @@ function given(command: Command, prices: Prices, one: bigint): bigint | null {
   return (bought * prices.to * one) / 10n ** BigInt(TOKENS[unit].decimals) / prices.from;
 }
 
-/** A decimal of whole tokens in the token's smallest unit; `null` when it has more decimals than that. */
+/** A decimal of whole tokens in the token's smallest unit; `null` if it has more decimals than that. */
 function unitsOf(decimal: string, token: Symbol): bigint | null {
   const { decimals } = TOKENS[token];
   if (!hasDecimals(decimal, decimals)) return null;

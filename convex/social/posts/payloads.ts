@@ -4,8 +4,8 @@ import { jsonSchemaOf } from "../../lib/http/jsonSchema";
 import { cut } from "../../lib/text/strings";
 
 /**
- * What the social network says about posts, brought to one form. Three shapes come (developer.x.com): account activity
- * with `tweet_create_events`, activity events with `data.payload`, and a filtered stream's `data` of one post. Pure.
+ * The social network's payloads in one form. There are three shapes (developer.x.com): account activity with
+ * `tweet_create_events`, activity events with `data.payload`, and a filtered stream's `data` of one post. Pure.
  */
 
 /** A post as it is stored. */
@@ -16,14 +16,14 @@ type Post = Pick<
 
 export type Delivery = {
   posts: Post[];
-  /** How many events of the delivery are no mention by somebody else. */
+  /** How many events of the delivery are not mentions by others. */
   dropped: number;
 };
 
 /** The most posts one delivery may carry. */
 const MAX_POSTS = 100;
 
-/** Longer texts are no command, and this much shows that they are too long. */
+/** Longer texts are not commands, and this much shows that they are too long. */
 const MAX_TEXT = 4_000;
 
 const digits = z.string().regex(/^\d{1,25}$/);
@@ -56,7 +56,7 @@ const statementEntities = z
   .transform(({ mentions }) => mentions.map(({ id, username }) => ({ id, handle: username })))
   .catch([]);
 
-/** Where the text begins that the author of a reply wrote: before it stand the accounts of the post replied to. */
+/** Where the text of a reply's author begins: before it are the accounts of the post replied to. */
 const shownRange = z
   .array(z.number())
   .transform(([start]) => start ?? 0)
@@ -94,7 +94,7 @@ function fromTweet(event: unknown, own: string): Post | null {
   const one = parsed.data;
   const { extended_tweet: extended, in_reply_to_user_id_str: repliedTo, user } = one;
   const isReply = repliedTo != null && repliedTo !== own;
-  // A reply to somebody else carries the accounts of what it answers, which its author has not written.
+  // A reply to somebody else contains the accounts of the post it answers, which its author has not written.
   const written = [one, ...(extended == null ? [] : [extended])].flatMap(({ entities, display_text_range }) =>
     entities.filter(({ id, start }) => id === own && !(isReply && (start ?? 0) < display_text_range)),
   );
@@ -116,7 +116,7 @@ const users = z.array(user).catch([]);
 const statement = z.object({
   id: digits,
   text: z.string(),
-  /** The whole of a long post. */
+  /** The full text of a long post. */
   note_tweet: z.object({ text: z.string() }).nullish().catch(null),
   author_id: digits,
   created_at: z.string().optional(),
@@ -125,7 +125,7 @@ const statement = z.object({
   entities: statementEntities,
 });
 
-/** An activity event. Those about anything but a mention are none of ours. */
+/** An activity event. Only mentions matter. */
 const event = z
   .object({
     data: z.object({
@@ -144,7 +144,7 @@ const event = z
     return collect([fromStatement(parsed.data, includes?.users ?? [], own.handle)]);
   });
 
-/** One post of a filtered stream; its rule, not the payload, says that it mentions the account. */
+/** One post of a filtered stream; its rule, not the payload, guarantees that it mentions the account. */
 const streamed = z
   .object({ data: statement, includes: z.object({ users }).nullish().catch(null) })
   .transform(({ data, includes }) => collect([fromStatement(data, includes?.users ?? [])]));
@@ -173,16 +173,16 @@ type Raw = {
   authorHandle: string | undefined;
   text: string | undefined;
   createdAt: string | undefined;
-  /** The service's own handle, where the payload tells it. */
+  /** The service's own handle, if the payload contains it. */
   own: string | undefined;
-  /** What the payload says of the post's versions. */
+  /** The payload's history of the post's versions. */
   history: unknown[];
   isCut: boolean;
 };
 
 function post({ tweetId, authorId, authorHandle, createdAt, ...raw }: Raw): Post | null {
   const text = cut(decoded(raw.text ?? ""), MAX_TEXT);
-  // Where the payload does not say it, the text does.
+  // If the payload does not say so, the text does.
   if (text === "" || /^\s*RT @\w/.test(text)) return null;
   const postedAt = Date.parse(createdAt ?? "");
   const objection = objectionTo(tweetId, text, raw);
@@ -202,18 +202,18 @@ function objectionTo(
   { own, history, isCut }: Pick<Raw, "own" | "history" | "isCut">,
 ) {
   if (isCut) return "The network sent a part of the post only";
-  // Each version has an id of its own, and the first may have been carried out.
+  // Each version has its own id, and the first may have been executed.
   if (history.some((told) => namesAnother(told, tweetId))) return "The post was edited: write a new one";
   const named = new Set(
     Array.from(text.normalize("NFKC").matchAll(/@(\w+)/g), ([, one = ""]) => one.toLowerCase()),
   );
   if (named.size === 0) return "The post does not name the service's account";
-  // Without its own handle the service can only see that one account alone is named: the stream's rule says which.
+  // Without its own handle the service can only see that a single account is named: the stream's rule says which.
   const isOthers = own === undefined ? named.size > 1 : named.size > 1 || !named.has(own.toLowerCase());
   return isOthers ? "The post names another account besides the service's" : null;
 }
 
-/** Whether a history of versions, in whichever form, names an id besides the post's own. What it cannot read does. */
+/** Whether a history of versions, in any form, names another id than the post's own. Unreadable entries count as such. */
 function namesAnother(told: unknown, tweetId: string): boolean {
   if (told === undefined || told === null) return false;
   if (Array.isArray(told)) return told.some((one) => namesAnother(one, tweetId));
@@ -230,7 +230,7 @@ function collect(found: readonly (Post | null)[]): Delivery {
   return { posts, dropped: found.length - posts.length };
 }
 
-/** Once, and the ampersand last: what an author wrote as `&amp;gt;` stays `&gt;`. */
+/** Decoded once, with the ampersand last: an author's `&amp;gt;` becomes `&gt;`. */
 function decoded(text: string): string {
   return text
     .replaceAll("&lt;", "<")

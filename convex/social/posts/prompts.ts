@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Question } from "../../providers/models/structure";
 import { SYMBOLS } from "../../wallets/tokens";
 
-/** How the model is asked what a mention wants, and the strict shape of what comes back. */
+/** The question to the model what a mention wants, and the strict shape of its answer. */
 
 const UNITS = [...SYMBOLS, "USD"] as const;
 const token = z.enum(SYMBOLS).nullable();
@@ -21,7 +21,7 @@ export const intentShape = z.object({
   confidence: z.number().min(0).max(1).describe("0 to 1"),
 });
 
-/** Which line holds the post: one JSON string, so that nothing in it can end it. */
+/** Marks the line with the post: one JSON string, so that nothing in it can end it. */
 const POST_MARK = "Post: ";
 
 export const INTENT_SCHEMA_NAME = "trade_intent";

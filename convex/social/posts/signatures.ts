@@ -1,7 +1,7 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { equalBytes, hmacSha256 } from "../../lib/security/crypto";
 
-/** What the social network signs, and what it wants signed: `sha256=` and the base64 of an HMAC-SHA256. Pure. */
+/** Signatures of the social network, and signatures that it asks for: `sha256=` and the base64 of an HMAC-SHA256. Pure. */
 
 /** The signature of a text under the webhook's secret; also the answer to a challenge (CRC) token. */
 export function signatureOf(secret: string, text: string): string {

@@ -9,19 +9,19 @@ import { end, open, rest, underWay, vJob, wake, workOn } from "../../lib/work/jo
 import { vReported } from "../tables";
 
 /**
- * Asks the chain about the transactions that the agent's alerts name. An alert is `verified` when the transaction says the
- * same: it succeeded, when the alert says, and moved the token and about the amount. A hash of another chain never is.
+ * Asks the chain about the transactions that the agent's alerts name. An alert is `verified` if the transaction agrees:
+ * it succeeded, at the alert's time, and moved the token and about the amount. A hash of another chain never is.
  */
 
-/** How long after each fruitless check the next one is; after the last there is none. */
+/** The pauses after fruitless checks; after the last there is none. */
 const NEXT_CHECK_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE];
 /** Transactions per round trip. */
 const BATCH = 30;
 
-/** The one piece of work that checks them, as long as there is one to be checked. */
+/** The single piece of work that checks them, while there are any to check. */
 const CHECKS = "whale checks";
 
-/** Has what is due checked. */
+/** Starts the due checks. */
 export async function checkWhenDue(ctx: MutationCtx): Promise<void> {
   const work = await workOn(ctx, CHECKS);
   if (work !== null) return wake(ctx, { workId: work._id, attempt: work.attempt });
@@ -34,13 +34,13 @@ async function nextCheckAt(ctx: MutationCtx): Promise<number | null> {
   return next?.checkAt ?? null;
 }
 
-/** What an agent's alert says that the chain can say too. */
+/** The parts of an agent's alert that the chain can confirm. */
 const vChecked = vReported
   .pick("token", "amount", "occurredAt", "txHash")
   .extend({ alertId: v.id("whaleAlerts"), detectedAt: v.number() });
 export type Checked = Infer<typeof vChecked>;
 
-/** Takes due checks, setting the next one of each, and rests until the first of those. */
+/** Takes due checks, schedules the next one of each, and rests until the first of those. */
 export const claim = internalMutation({
   args: { job: vJob },
   returns: v.array(vChecked),
@@ -62,13 +62,13 @@ export const claim = internalMutation({
   },
 });
 
-/** Notes what the chain said. An absent transaction is not among them: it may be mined yet, or on a node that lags. */
+/** Stores the chain's answers. Absent transactions are not among them: they may be mined later, or the node lags. */
 export const settle = change(
   { checked: v.array(v.object({ alertId: v.id("whaleAlerts"), verified: v.boolean() })) },
   async (ctx, { checked }) => {
     for (const { alertId, verified } of checked) {
       const row = await ctx.db.get("whaleAlerts", alertId);
-      // What was measured meanwhile needs nobody's word.
+      // A movement that was measured meanwhile needs no confirmation.
       if (row === null || row.movement !== undefined) continue;
       await ctx.db.patch("whaleAlerts", alertId, { verified, checkAt: NEVER });
     }

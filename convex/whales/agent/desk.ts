@@ -17,17 +17,17 @@ import type { Asked, Look } from "./jobs";
 import { WINDOW_HOURS } from "../kinds";
 import { PROMPT, readAnswer } from "./prompts";
 
-/** What asks the agent, and the chain about what the agent tells. */
+/** Calls to the agent, and to the chain about the agent's alerts. */
 
-/** The agent is asked for so many hours, and may be late. */
+/** The agent is asked about these hours, and may be late. */
 const OLDEST_MS = (WINDOW_HOURS + 1) * HOUR;
-/** The agent's time of a movement and its block's. */
+/** The largest difference between the agent's time of a movement and its block's. */
 const TIME_MS = HOUR;
 /** Clocks may differ a little. */
 const SKEW_MS = 5 * MINUTE;
-/** Of the larger: prices move between the movement, the telling and the check. */
+/** As a share of the larger amount: prices change between the movement, the report and the check. */
 const AMOUNT = 0.1;
-/** Takes one step of an hour's look: sends its prompt, once, or asks after the job that this has become. */
+/** Takes one step of an hour's question: sends its prompt, once, or polls the job that this has started. */
 export const look = worker({ watchId: v.id("whaleWatches") }, async (ctx, one) => {
   const step = await ctx.runMutation(internal.whales.agent.jobs.begin, one);
   if (step === null) return;
@@ -50,7 +50,7 @@ async function prompt(ctx: ActionCtx, one: Look): Promise<void> {
   }
 }
 
-/** Asks after a job once, and goes by what it says. */
+/** Polls a job once, and acts on its state. */
 async function poll(ctx: ActionCtx, one: Look, { jobId, isTooOld }: Asked): Promise<void> {
   const fail = (note: string) => ctx.runMutation(internal.whales.agent.jobs.fail, { ...one, note });
   try {
@@ -85,8 +85,8 @@ const FAILURES = {
 };
 
 /**
- * Asks the chain about a batch of transactions that the agent's alerts name. When it cannot be asked, their next check
- * does.
+ * Asks the chain about a batch of transactions that the agent's alerts name. If it cannot be reached, their next check
+ * asks again.
  */
 export const check = worker({}, async (ctx, { job }) => {
   const due = await ctx.runMutation(internal.whales.agent.checks.claim, { job });
@@ -114,7 +114,7 @@ export const check = worker({}, async (ctx, { job }) => {
   }
 });
 
-/** Whether an agent tells of a transaction what the chain says of it: transaction, age, token and amount have to agree. */
+/** Whether an agent's alert agrees with the chain: transaction, age, token and amount. */
 function agrees(
   { token, amount, occurredAt, detectedAt }: Checked,
   outcome: Outcome,

@@ -10,14 +10,14 @@ import { tell } from "../news";
 import { checkWhenDue } from "./checks";
 import { end, storeAlerts } from "./model";
 
-/** An hour's look, step by step: the one prompt, and the polls of the job that it becomes. */
+/** An hour's question, step by step: its one prompt, and the polls of its job. */
 
 /** A job that runs longer is cancelled; half a minute to two minutes is usual. */
 const GIVE_UP_MS = 5 * MINUTE;
 const FIRST_POLL_MS = 2 * SECOND;
 const SLOWEST_POLL_MS = 20 * SECOND;
 
-/** An attempt at a look. */
+/** An attempt at a step. */
 const vLook = { watchId: v.id("whaleWatches"), job: vJob };
 export type Look = ObjectType<typeof vLook>;
 
@@ -25,8 +25,8 @@ const vAsked = v.object({ kind: v.literal("poll"), jobId: v.string(), isTooOld: 
 export type Asked = Infer<typeof vAsked>;
 
 /**
- * Begins a step; `null` when there is none, or the watch has ended. A prompt whose fate is unknown may have become a job:
- * it is given up, and never sent again.
+ * Begins a step; `null` if there is none, or the watch has ended. A prompt with an unknown outcome may have become a
+ * job: it is given up, and never sent again.
  */
 export const begin = internalMutation({
   args: vLook,
@@ -56,7 +56,7 @@ export const begin = internalMutation({
 
 export const accepted = change({ ...vLook, jobId: v.string() }, async (ctx, { watchId, job, jobId }) => {
   const row = await ctx.db.get("whaleWatches", watchId);
-  // One that was given up meanwhile is taken up again: its job exists after all.
+  // A watch that was given up meanwhile is resumed: its job exists after all.
   if (row === null || row.jobId !== undefined) return;
   const polling = { state: "polling" as const, note: undefined, endedAt: undefined };
   await ctx.db.patch("whaleWatches", watchId, { ...polling, jobId, acceptedAt: Date.now() });
@@ -88,7 +88,7 @@ export const fail = change({ ...vLook, note: v.string() }, async (ctx, { watchId
   if (await endWork(ctx, job)) await end(ctx, watchId, { state: "failed", note });
 });
 
-/** Ends a watch with its alerts: stored, put on a card, and their transactions looked for, in one transaction. */
+/** Ends a watch with its alerts: stores them, queues a card, and schedules the checks of their transactions, in one transaction. */
 export const finish = change(
   {
     ...vLook,

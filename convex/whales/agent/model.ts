@@ -6,25 +6,25 @@ import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
 import { CHAIN } from "../coins";
 import type { Reported } from "../tables";
 
-/** The looks of an hour, and what the agent tells in them, each movement once. */
+/** The watches of an hour, and the alerts that the agent reports, each movement once. */
 
 /** How far back an alert may be the same as a new one. */
 const SAME_WITHIN_MS = 6 * HOUR;
-/** Two tellings of one movement put its worth this close together, as a share of the larger. */
+/** Two reports of one movement differ by at most this share of the larger amount. */
 const SAME_AMOUNT = 0.1;
-/** Alerts of one token and type looked at for a duplicate; more than six hours of full answers hold. */
+/** How many alerts of one token and type are searched for a duplicate; more than six hours of full answers contain. */
 const LOOK_AT = 250;
 
-/** An agent that was asked for the last hours tells no other time; clocks differ a little. */
+/** An agent that was asked about the last hours reports no other time; clocks differ a little. */
 const OLDEST_MS = DAY;
 const SKEW_MS = 5 * MINUTE;
 
 /**
- * Stores what is new and merges what is known. Two alerts are the same movement when, within six hours, they name the
- * same token and the same transaction. Where at most one of them names a transaction, so are two alerts of one answer
- * whose token, type, amount and description are the same, and two of different answers whose token and type are, with
- * amounts within 10 %: the nearest amounts first, and never two alerts of an answer with one that was known. A known
- * alert keeps its first telling and only takes on a transaction it lacked.
+ * Stores new alerts and merges known ones. Two alerts are the same movement if, within six hours, they name the same
+ * token and the same transaction. If at most one of them names a transaction, two alerts of one answer are the same if
+ * token, type, amount and description are equal; two of different answers, if token and type are equal and the amounts
+ * differ by at most 10 %: the nearest amounts are matched first, and never two alerts of an answer with one known
+ * alert. A known alert keeps its first report and only adds a missing transaction.
  */
 export async function storeAlerts(
   ctx: MutationCtx,
@@ -62,7 +62,7 @@ function withoutFalseTime(alert: Reported, now: number): Reported {
   return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
 }
 
-/** Only a transaction that Base may have is looked for. */
+/** When to look for the transaction; only for one that Base may have. */
 function checkAt({ txHash, chain = CHAIN }: Reported, now: number): number {
   return txHash?.startsWith("0x") === true && chain === CHAIN ? now : NEVER;
 }
@@ -93,7 +93,7 @@ function mayShareChain(one: Reported, other: Reported): boolean {
   return one.chain === undefined || other.chain === undefined || one.chain === other.chain;
 }
 
-/** Which of an answer's alerts are known: by transaction first, then by their amounts, the nearest first. */
+/** Which of an answer's alerts are known: by transaction first, then by amount, the nearest first. */
 async function matches(
   ctx: QueryCtx,
   alerts: readonly Reported[],
@@ -149,7 +149,7 @@ async function alike(ctx: QueryCtx, alert: Reported, since: number): Promise<Doc
   );
 }
 
-/** How far two amounts are apart, as a share of the larger. */
+/** The difference between two amounts, as a share of the larger. */
 function apart(one: Reported, other: Reported): number {
   return Math.abs(one.amount - other.amount) / Math.max(one.amount, other.amount);
 }

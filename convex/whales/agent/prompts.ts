@@ -10,14 +10,14 @@ import { FLOOR_USD } from "../coins";
 import { ALERT_TYPES, DIRECTIONS, WINDOW_HOURS } from "../kinds";
 import { vReported, type Reported } from "../tables";
 
-/** What the agent is asked each hour, and how its answer is read. */
+/** The agent's hourly question, and how its answer is read. */
 
 /** Of a longer list the largest are kept. */
 export const MAX_ALERTS = 30;
-/** No transfer is worth more: what claims to be is a slip of units. */
+/** No transfer is worth more; a larger number is a mistake in the unit. */
 const MAX_USD = 1e12;
 
-/** The same every hour: nothing of anybody else's goes into a prompt for an agent that can act. */
+/** The same every hour: a prompt for an agent that can act contains no third party's text. */
 export const PROMPT = [
   `Find the notable whale movements in crypto of the last ${WINDOW_HOURS} hours: large transfers into and out of exchanges, large on-chain transfers, and moves of wallets known as smart money, each worth at least ${FLOOR_USD.toLocaleString("en-US")} USD. Only read; do not trade, transfer or sign anything.`,
   `Answer with a JSON array and nothing else, at most ${MAX_ALERTS} items, largest first, [] when there are none. Each item:`,
@@ -48,13 +48,13 @@ const answerShape = z.union([
 type ReadAnswer = {
   /** Largest first. */
   alerts: Reported[];
-  /** How many items were unusable, or beyond the number that is kept. */
+  /** How many items were unusable, or beyond the maximum. */
   dropped: number;
-  /** Why there is no list at all; `null` when there is one, even an empty one. */
+  /** Why there is no list at all; `null` if there is one, even an empty one. */
   note: string | null;
 };
 
-/** Reads the agent's answer: a list of alerts in whatever prose and fence it stands; each alert is taken or dropped. */
+/** Reads the agent's answer: a list of alerts, with any prose and fence around it; each alert is accepted or dropped. */
 export function readAnswer(response: string): ReadAnswer {
   const list = answerShape.safeParse(extractJson(response));
   if (!list.success) return { alerts: [], dropped: 0, note: "The agent's answer held no list of alerts" };
@@ -73,14 +73,14 @@ export function readAnswer(response: string): ReadAnswer {
   return { alerts, dropped: list.data.length - alerts.length, note: null };
 }
 
-/** The agent's words, which say whose figures they have. */
+/** The agent's words, attributed to it. */
 function attributed(description: string): string {
   if (figuresIn(without(description, foundIn(description, NAMES)), ".").length === 0) return description;
   const end = /[.!]$/.test(description) ? description.slice(-1) : "";
   return `${description.slice(0, description.length - end.length)} (a model's figures)${end}`;
 }
 
-/** What an alert may lack. It does not fall with one that is no text. */
+/** Optional fields of an alert; an alert is not dropped because one of them is malformed. */
 const EXTRAS = ["chain", "occurredAt", "txHash"] as const;
 
 function withTexts(item: unknown): unknown {
@@ -101,13 +101,13 @@ function timeOf(value: string | null): number | undefined {
   return Number.isFinite(at) ? at : undefined;
 }
 
-/** The hash that an alert names, which is looked for on the chain. */
+/** The hash in an alert, which is looked up on the chain. */
 function hashIn(item: unknown): string {
   if (typeof item !== "object" || item === null || !("txHash" in item)) return "";
   return typeof item.txHash === "string" ? item.txHash : "";
 }
 
-/** A transaction's name on some chain, or nothing: an alert does not fall with a malformed one. */
+/** A transaction's hash on some chain, or nothing: an alert is not dropped because it is malformed. */
 function hashOf(value: string | null): string | undefined {
   const hash = value?.trim() ?? "";
   if (HEX_HASH.test(hash)) return hash.toLowerCase();

@@ -8,16 +8,16 @@ import { tellMeasured } from "../news";
 import { end } from "./model";
 
 /**
- * The hourly look for whales. A row claims the hour; one piece of work sends the one prompt the hour ever gets, and asks
- * after its job until that has ended.
+ * The hourly question about whales. A row claims the hour; one piece of work sends the hour's only prompt, and polls
+ * its job until that has ended.
  */
 
 /** A pause ends after a day at the latest, whatever the agent API said. */
 const MAX_PAUSE_MS = DAY;
 
 /**
- * Puts what was measured in the last hour on a card, claims the present hour and schedules its prompt. For the cron;
- * nothing happens when the hour is taken.
+ * Queues a card of the last hour's measured alerts, claims the present hour and schedules its prompt. For the cron;
+ * does nothing if the hour is taken.
  */
 export const begin = cron("look for whales", async (ctx) => {
   const now = Date.now();

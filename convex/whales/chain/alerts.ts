@@ -9,16 +9,16 @@ import { priceIn, type Prices } from "../values";
 import { LABELS } from "./labels";
 import { isLarge, movementsOf, NATIVE, toldOf, worthOf, type Movement, type Transfer } from "./movements";
 
-/** From blocks and logs to alerts. */
+/** Makes alerts from blocks and logs. */
 
 /** Transactions per round trip. */
 const AT_ONCE = 15;
 
 /**
- * The movements worth an alert in blocks that were read, in their order. Transactions that look like one are looked up,
- * which says where in them the transfers stand.
- * @param prices Asked for when something needs a value.
- * @throws AppError `upstream`, also where the node's answers do not fit one another.
+ * The movements worth an alert in blocks that were read, in their order. Candidate transactions are looked up for the
+ * positions of their transfers.
+ * @param prices Called if something needs a value.
+ * @throws AppError `upstream`, also if the node's answers contradict one another.
  */
 export async function alertsIn(
   blocks: readonly Block[],
@@ -73,7 +73,7 @@ export function measuredIn(txHash: Hex, outcome: Outcome, prices: Prices): Measu
   });
 }
 
-/** What one transaction has moved; nothing when it failed. */
+/** The movements of one transaction; none if it failed. */
 function movementsIn({ succeeded, payment, transfers }: Outcome): Movement[] {
   if (!succeeded) return [];
   const tokens = transfers.flatMap(({ token, from, to, amount, position }): Transfer[] => {
@@ -92,7 +92,7 @@ function endOf(address: string): Measured["movement"]["from"] {
   return label === undefined ? { address } : { address, label };
 }
 
-/** Positions here are those in the block, which is enough to tell the transfers of a transaction apart. */
+/** Positions are those in the block here, which is enough to distinguish the transfers of a transaction. */
 function transfersByTransaction(
   blocks: readonly Block[],
   logs: readonly TransferLog[],
@@ -108,7 +108,7 @@ function transfersByTransaction(
   return seen;
 }
 
-/** Blocks and logs come in answers of their own: between them, or between two nodes, the chain may have changed. */
+/** Blocks and logs come in separate answers: between them, or between two nodes, the chain may have changed. */
 function requireFitting(blocks: readonly Block[], logs: readonly TransferLog[]): void {
   const hashes = new Set(blocks.map(({ hash }) => hash));
   const isChain = blocks.every(({ parentHash }, i) => i === 0 || parentHash === blocks[i - 1]?.hash);

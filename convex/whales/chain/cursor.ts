@@ -13,46 +13,46 @@ import { vBlockPlace, vMeasured } from "../tables";
 import { storeMeasured, withdrawAfter } from "./measurements";
 
 /**
- * How far the chain has been read. Whoever moves the cursor says from where: when it is not there any more, another run
- * was faster, and nothing happens.
+ * How far the chain has been read. A run that moves the cursor names its starting place: if the cursor is elsewhere,
+ * another run was faster, and nothing happens.
  */
 
-/** The one run at a time. */
+/** The single run at a time. */
 const RUN = "whales on Base";
-/** Blocks asked for at once: at first, and at most. */
+/** How many blocks to request at once: at first, and at most. */
 const FIRST_SPAN = 30;
 const MOST_SPAN = 100;
-/** A refusal counts for so long: it may have been about what was in those blocks. */
+/** How long a refusal counts: it may have been about the content of those blocks. */
 const CEILING_MS = DAY;
-/** Readings of so many blocks, about five hours, are gone back to. */
+/** How many blocks, about five hours, it can go back. */
 const REACH = 9_000;
-/** The most places of that reach: one a reading, and some more after outages. */
+/** The most places within that reach: one per reading, and some more after outages. */
 const MOST_PLACES = 500;
-/** More go than come. */
+/** More are deleted than added. */
 const FORGOTTEN = 2;
 
 const vReadBlock = v.object({ number: v.number(), hash: v.string(), time: v.number() });
-/** The last block that was read, none before the first run; and how many to ask for at once. */
+/** The last block that was read, absent before the first run; and how many to request at once. */
 const vCursor = v.object({ at: v.union(vReadBlock, v.null()), span: v.number() });
 export type Cursor = Infer<typeof vCursor>;
 type Place = Infer<typeof vBlockPlace>;
 
-/** Starts a run of `measuring` unless one is under way. */
+/** Starts a run of `chain/desk`, unless one is running. */
 export const begin = dueWork(async (ctx) => {
-  // Without an RPC of its own the service reads none: the public one is no place for reading every block.
+  // Without its own RPC the service does not follow the chain: the public one is not meant for reading every block.
   if (!isSet("CHAIN_RPC_URL")) return;
   if ((await workOn(ctx, RUN)) !== null) return;
   await open(ctx, internal.whales.chain.desk.follow, {}, { subject: RUN, attempts: 1 });
 });
 
-/** Where the cursor is. Asked for by the run itself: what its work is given is written down, and read again at its end. */
+/** The cursor's place. The run reads it itself, because its arguments are stored and may be old. */
 export const current = internalQuery({
   args: {},
   returns: vCursor,
   handler: async (ctx) => told(await cursorOf(ctx)),
 });
 
-/** Where the cursor was, oldest first. */
+/** Earlier places of the cursor, oldest first. */
 export const places = internalQuery({
   args: {},
   returns: v.array(vBlockPlace),
@@ -62,7 +62,7 @@ export const places = internalQuery({
   },
 });
 
-/** Puts the cursor on its first block: what comes after it is read. */
+/** Sets the cursor to its first block; reading starts after it. */
 export const start = change({ at: vReadBlock }, async (ctx, { at }) => {
   const row = await cursorOf(ctx);
   if (row?.at !== undefined) return;
@@ -72,14 +72,14 @@ export const start = change({ at: vReadBlock }, async (ctx, { at }) => {
 });
 
 /**
- * Moves the cursor over blocks that were read, and stores what was found in them; where they are the last ones, the run's
- * work ends with it.
- * @returns Where it is then; null where it was not where it was said to be, or the work has ended.
+ * Moves the cursor over blocks that were read, and stores the alerts in them; at the last ones, the run's work ends
+ * with it.
+ * @returns The new place; null if the cursor was not at the expected place, or the work has ended.
  */
 export const advance = internalMutation({
   args: {
     from: vBlockPlace,
-    /** In order, the first being the child of `from`. */
+    /** In order; the first is the child of `from`. */
     blocks: v.array(vReadBlock),
     movements: v.array(vMeasured),
     last: v.optional(v.object({ job: vJob, noted: vNoted })),
@@ -103,7 +103,7 @@ export const advance = internalMutation({
   },
 });
 
-/** Asks for fewer blocks after so many were refused. @returns As `advance`. */
+/** Requests fewer blocks after so many were refused. @returns As `advance`. */
 export const narrow = internalMutation({
   args: { from: vBlockPlace, refused: v.number() },
   returns: v.union(vCursor, v.null()),
@@ -118,8 +118,8 @@ export const narrow = internalMutation({
 });
 
 /**
- * Goes back to a block that the chain still has, and withdraws what was found after it.
- * @returns Whether all of it is done: with many alerts it takes several calls.
+ * Goes back to a block that the chain still has, and withdraws later alerts.
+ * @returns Whether it is finished: with many alerts it takes several calls.
  */
 export const rewind = internalMutation({
   args: { from: vBlockPlace, to: vReadBlock },
@@ -150,13 +150,13 @@ async function cursorAt(ctx: MutationCtx, from: Place): Promise<Doc<"whaleCursor
   return row?.at?.number === from.number && row.at.hash === from.hash ? row : null;
 }
 
-/** Twice as many blocks; below what was refused lately, half the way there. */
+/** Twice as many blocks; below a recent refusal, half of the way there. */
 function widened({ span, ceiling }: Doc<"whaleCursors">, now: number): number {
   if (ceiling === undefined || now - ceiling.since >= CEILING_MS) return Math.min(MOST_SPAN, span * 2);
   return Math.max(span, Math.ceil((span + ceiling.span) / 2));
 }
 
-/** Where a block is, without what else is known of it. */
+/** Only the place of a block. */
 export function placeOf({ number, hash }: Place): Place {
   return { number, hash };
 }

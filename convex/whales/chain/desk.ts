@@ -16,16 +16,16 @@ import { PARTIES } from "./labels";
 import { alertsIn } from "./alerts";
 
 /**
- * Follows Base, block by block, and makes alerts of the large movements of labelled exchanges, and of what is minted and
- * burned. Ether is seen where a transaction itself carries it: what contracts pass on (internal calls), and what the
- * bridge mints, is not.
+ * Follows Base, block by block, and makes alerts of the large movements of labelled exchanges, and of minted and burned
+ * coins. Ether is only seen if a transaction itself carries it, not in internal calls of contracts or when the bridge
+ * mints it.
  */
 
-/** The last blocks are left for the next run: the nodes behind one address do not all have them at once. */
+/** The last blocks are left for the next run: the nodes behind one address do not all have them at the same time. */
 const SETTLING = 3;
-/** Blocks per run: ten minutes of the chain, so that an outage is caught up with ten times as fast as it lasted. */
+/** Blocks per run: ten minutes of the chain, so that an outage is made up ten times as fast as it lasted. */
 const MOST_BLOCKS = 300;
-/** Tries per run, those that were refused for their size included. */
+/** Requests per run, including those that were refused for their size. */
 const MOST_STEPS = 30;
 
 type Place = Infer<typeof vBlockPlace>;
@@ -42,7 +42,7 @@ export const follow = worker({}, async (ctx, { job }) => {
   }
 });
 
-/** @returns Whether the work has ended with what was stored last. */
+/** @returns Whether the work has ended with the last stored blocks. */
 async function readOn(ctx: ActionCtx, job: Job): Promise<boolean> {
   let cursor: Cursor = await ctx.runQuery(internal.whales.chain.cursor.current, {});
   const last = (await readHeight()) - SETTLING;
@@ -91,24 +91,24 @@ async function readOn(ctx: ActionCtx, job: Job): Promise<boolean> {
   return false;
 }
 
-/** What was before the first run is not looked at. */
+/** Blocks before the first run are not read. */
 async function begin(ctx: ActionCtx, last: number): Promise<void> {
   const at = await readPlace(Math.max(0, last));
   if (at !== null) await ctx.runMutation(internal.whales.chain.cursor.start, { at });
 }
 
-/** Whether the chain has another block at a place by now; a node that has none there lags. */
+/** Whether the chain has another block at a place by now; a node without a block there lags. */
 async function isGone({ number, hash }: Place): Promise<boolean> {
   const now = await readPlace(number);
   return now !== null && now.hash !== hash;
 }
 
-/** Goes back to the last place that the chain still has. @returns It. */
+/** Goes back to the last place that the chain still has, and returns it. */
 async function goBack(ctx: ActionCtx, from: Place): Promise<TimedPlace | null> {
   const trail = await ctx.runQuery(internal.whales.chain.cursor.places, {});
   let first = 0;
   let end = trail.length;
-  // The blocks that are gone are the last ones.
+  // The blocks that are gone are the latest ones.
   while (first < end) {
     const middle = Math.floor((first + end) / 2);
     const place = trail[middle];
@@ -117,7 +117,7 @@ async function goBack(ctx: ActionCtx, from: Place): Promise<TimedPlace | null> {
     else end = middle;
   }
   const oldest = trail[0]?.number ?? from.number;
-  // Where no place is known any more, the last that is far enough from the head.
+  // If no known place is left, the last one that is far enough from the head.
   const kept = trail[first - 1]?.number ?? Math.max(0, oldest - MOST_BLOCKS);
   if (first === 0) log.error("whales.trail lost", { block: kept });
   const to = await readPlace(kept);

@@ -1,16 +1,16 @@
 /**
- * Addresses of exchanges on Base, in lower case. Each line says where it was learnt: a stored copy of a public document
- * that names the address as the exchange's on this chain. An exchange whose addresses here no such document names is
- * missing (Coinbase, for one, publishes none), so its flows are not seen.
+ * Addresses of exchanges on Base, in lower case. Each line names its source: a stored copy of a public document that
+ * names the address as the exchange's on this chain. An exchange without such a document is missing (Coinbase, for one,
+ * publishes none), so its flows are not seen.
  */
 
 type Label = {
   exchange: string;
-  /** Where it was learnt. */
+  /** The source of the label. */
   source: string;
 };
 
-/** The lists that these exchanges publish as their proof of reserves, as DefiLlama keeps them, each at one revision. */
+/** The lists that these exchanges publish as their proof of reserves, from DefiLlama's copies, each at one revision. */
 const LISTED = "https://github.com/DefiLlama/DefiLlama-Adapters/blob";
 /** Rows of network "BASE" in Binance's own list (binance.com/en/blog/community/our-commitment-to-transparency-2895840147147652626). */
 const BINANCE = `${LISTED}/b42f973e01c015c50bb1f345b1a26584dd8b3875/projects/binance/config.js`;
@@ -45,8 +45,8 @@ export const LABELS: ReadonlyMap<string, Label> = new Map(
   LINES.map(([address, exchange, source]) => [address, { exchange, source }]),
 );
 
-/** What tokens come from when they are made, and go to when they are destroyed. */
+/** The address that tokens are minted from and burned to. */
 export const ZERO = "0x0000000000000000000000000000000000000000";
 
-/** Every address whose transfers are looked at. */
+/** Every address whose transfers are watched. */
 export const PARTIES: ReadonlySet<string> = new Set([...LABELS.keys(), ZERO]);

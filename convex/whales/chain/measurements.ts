@@ -3,16 +3,16 @@ import { rowsBy } from "../../lib/records/rows";
 import { NEVER } from "../../lib/time";
 import type { Measured } from "../tables";
 
-/** The alerts that were measured on the chain. One movement is one row, whatever blocks its transaction goes through. */
+/** The alerts that were measured on the chain. One movement is one row, whatever blocks contain its transaction. */
 
-/** Alerts of one transaction that are looked at. */
+/** How many alerts of one transaction are read. */
 const OF_ONE = 50;
-/** Alerts withdrawn per transaction of the database's. */
+/** How many alerts are withdrawn per database transaction. */
 const BATCH = 500;
 
 /**
- * Stores movements, each once: by its transaction and its place in it. One that is known keeps its row and takes on the
- * block it is in now. It takes the place of what the agent told of the same transaction and token.
+ * Stores movements, each once: by its transaction and its place in it. A known one keeps its row and gets its present
+ * block. It replaces the agent's alert about the same transaction and token.
  */
 export async function storeMeasured(
   ctx: MutationCtx,
@@ -39,7 +39,7 @@ export async function storeMeasured(
   }
 }
 
-/** Withdraws what was found in blocks after one. A later reading that finds it again takes that back. */
+/** Withdraws alerts of later blocks. A later reading that finds one again restores it. */
 export async function withdrawAfter(
   ctx: MutationCtx,
   blockNumber: number,

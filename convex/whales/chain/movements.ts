@@ -3,7 +3,7 @@ import { COINS, FLOOR_USD, type CoinSymbol } from "../coins";
 import type { AlertType, Direction } from "../tables";
 import { LABELS, ZERO } from "./labels";
 
-/** What the transfers of one transaction come to. Pure: the service and `verify-whales` both go by it. */
+/** Reduces the transfers of one transaction to movements. Pure; used by the service and by `verify-whales`. */
 
 /** Addresses in lower case, the amount in the coin's smallest unit. */
 export type Transfer = {
@@ -11,19 +11,19 @@ export type Transfer = {
   from: string;
   to: string;
   amount: bigint;
-  /** Of its log among the transaction's, from 0: the same in whatever block. `NATIVE` for the transaction's own value. */
+  /** The index of its log in the transaction, from 0: the same in any block. `NATIVE` for the transaction's own value. */
   position: number;
 };
 
 export const NATIVE = -1;
 
-/** One movement, from where it began to where it ended; its position is that of one of its transfers, and no other's. */
+/** One movement, from its origin to its destination; its position is that of one of its transfers, and unique. */
 export type Movement = Transfer;
 
 /**
- * The movements among a transaction's transfers. Only those from or to a labelled exchange, or out of or into nothing,
- * count. Transfers of one coin between the same two ends are one movement; so is what an address gets from one end and
- * hands on to another. What begins and ends at the same exchange is none.
+ * The movements among a transaction's transfers. Only those from or to a labelled exchange, or from or to nothing,
+ * count. Transfers of one coin between the same two ends are one movement; so are those through an address that passes
+ * on what it gets. Movements within one exchange are left out.
  */
 export function movementsOf(transfers: readonly Transfer[]): Movement[] {
   const coins = [...new Set(transfers.map(({ coin }) => coin))];
@@ -39,7 +39,7 @@ function isParty({ from, to }: Transfer): boolean {
   return endOf(from) !== from || endOf(to) !== to;
 }
 
-/** Whose an address is: an exchange has many. */
+/** The owner of an address: an exchange has many. */
 function endOf(address: string): string {
   return address === ZERO ? "nothing" : (LABELS.get(address)?.exchange ?? address);
 }
@@ -56,7 +56,7 @@ function summed(transfers: readonly Transfer[]): Transfer[] {
   return [...byEnds.values()];
 }
 
-/** Joins what comes to an address with what leaves it again, as far as the amounts go. */
+/** Joins incoming and outgoing transfers of an address, as far as the amounts match. */
 function handedOn(transfers: readonly Transfer[]): Transfer[] {
   const left = transfers.map((one) => ({ ...one }));
   const joined: Transfer[] = [];
@@ -66,7 +66,7 @@ function handedOn(transfers: readonly Transfer[]): Transfer[] {
       if (into.to !== out.from || endOf(into.to) !== into.to || amount === 0n) continue;
       into.amount -= amount;
       out.amount -= amount;
-      // The one that is used up gives its position: it moves once, and the other may keep a rest.
+      // The transfer that is used up gives its position: it is used only once, while the other may keep a rest.
       const { position } = out.amount === 0n ? out : into;
       joined.push({ coin: into.coin, from: into.from, to: out.to, amount, position });
     }
@@ -74,7 +74,7 @@ function handedOn(transfers: readonly Transfer[]): Transfer[] {
   return [...joined, ...left.filter(({ amount }) => amount > 0n)];
 }
 
-/** What a movement is worth in whole USD. */
+/** The value of a movement in whole USD. */
 export function worthOf({ coin, amount }: Pick<Movement, "coin" | "amount">, priceUsd: number): number {
   return Math.round(Number(formatUnits(amount, COINS[coin].decimals)) * priceUsd);
 }
@@ -85,7 +85,7 @@ export function isLarge(movement: Pick<Movement, "coin" | "amount">, priceUsd: n
 
 export type Told = { alertType: AlertType; direction: Direction; description: string };
 
-/** How a movement is told. Coins that arrive at an exchange can be sold there; of a stablecoin that says nothing. */
+/** A movement in words. Coins that arrive at an exchange can be sold there; for a stablecoin that means nothing. */
 export function toldOf({ coin, from, to, amount }: Movement): Told {
   const { name, decimals, isStable } = COINS[coin];
   const what = `${grouped(formatUnits(amount, decimals))} ${name}`;
@@ -106,7 +106,7 @@ function short(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-4)}`;
 }
 
-/** `1,234,567.89`: two digits behind the point, cut rather than rounded. */
+/** `1,234,567.89`: two decimals, cut rather than rounded. */
 function grouped(decimal: string): string {
   const [whole = "0", fraction = ""] = decimal.split(".");
   const cut = fraction.slice(0, 2);
