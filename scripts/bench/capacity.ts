@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 
-/** What the platform's plans cost for so many users, from what was measured; `docs/capacity.md` shows it. */
+/** What the platform's plans cost for a number of users, from measurements; `docs/capacity.md` shows it. */
 
 const useShape = z.object({
   ...{ calls: z.number(), readBytes: z.number(), writtenBytes: z.number(), actionMs: z.number() },
 });
 const measuredShape = z.object({ idle: useShape.extend({ hours: z.number() }), shift: useShape });
-/** What so many idle hours, and a shift beyond them, are billed for. */
+/** The bill for a number of idle hours, and for a shift on top. */
 export type Measured = z.infer<typeof measuredShape>;
 type Use = z.infer<typeof useShape>;
 
@@ -20,15 +20,18 @@ const [BEGIN, END] = ["<!-- What it costs: npm run bench -- platform --write -->
 const DAYS = 30;
 const GB = 1e9;
 const HOUR_MS = 3_600_000;
-/** The memory that an action is billed with, in GB. */
+/** The memory that the platform bills for an action, in GB. */
 const ACTION_GB = 1 / 16;
-/** One user in so many starts a shift a day. */
+/** One in so many users starts a shift per day. */
 const USERS_A_SHIFT = 10;
-/** What a user's rows have come to after a year, in GB. */
+/** The size of a user's rows after a year, in GB. */
 const STORED_GB = 0.0009;
 const USERS = [0, 100, 1_000, 100_000];
 
-/** A month's part that a plan includes, and what more costs in USD: a million calls, a GB, a GB-hour; null where there is no more. */
+/**
+ * The monthly amounts that a plan includes, and the price of more in USD: a million calls, a GB, a GB-hour; null if
+ * more is not available.
+ */
 type Plan = {
   name: string;
   usd: number;
@@ -51,7 +54,7 @@ const PLANS: readonly Plan[] = [
   },
 ];
 
-/** What a month of so many users takes: millions of calls, GB of traffic, GB-hours of action compute, GB stored. */
+/** A month's use by so many users: millions of calls, GB of traffic, GB-hours of action compute, GB stored. */
 function monthOf({ idle, shift }: Measured, users: number): Record<Kind, number> {
   const shifts = (DAYS * users) / USERS_A_SHIFT;
   const sum = (of: (use: Use) => number) => (of(idle) * 24 * DAYS) / idle.hours + of(shift) * shifts;
@@ -103,7 +106,7 @@ function tableOf(measured: Measured): string {
   return [line(head), line(rule), ...body.map(line)].join("\n");
 }
 
-/** The page with the table that the kept measurements make. */
+/** The page with the table of the stored measurements. */
 export function withCosts(page: string, measured: Measured): string {
   const [before, rest] = page.split(BEGIN);
   const [, after] = rest?.split(END) ?? [];
@@ -118,7 +121,7 @@ export function keptMeasurements(): Measured {
 
 export const capacityPage = (): string => readFileSync(PAGE, "utf8");
 
-/** Keeps what was measured, and writes the page's table anew. */
+/** Stores the measurements, and updates the page's table. */
 export function keepMeasurements(measured: Measured): void {
   writeFileSync(DATA, `${JSON.stringify(measuredShape.parse(measured), null, 2)}\n`);
   writeFileSync(PAGE, withCosts(capacityPage(), measured));

@@ -8,16 +8,16 @@ import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld, START, type World } from "./world";
 
-/** Mutations that run again, or fail, because others wrote what they had read: with conflicts as the platform has them. */
+/** Mutations that run again, or fail, because others wrote what they had read, with the platform's conflicts. */
 export const question = "How many mutations conflict at 50 requests a second of mixed load?";
 
 const PER_SECOND = 50;
 const SECONDS = 20;
-/** What a mutation takes on the platform, from its first reading to its commit. */
+/** A mutation's duration on the platform, from its first read to its commit. */
 const MEAN_MS = [40];
 const ANSWER_MS = { llm: 3 * SECOND, sentiment: 45 * SECOND, messenger: 300, tickers: 200, chain: 50 };
 const MOST_SHARE = 2;
-/** A caller has an answer by then. */
+/** By then every caller has an answer. */
 const AFTERMATH = 30 * SECOND;
 
 type Counted = {
@@ -26,7 +26,7 @@ type Counted = {
   failures: number;
   by: ReadonlyMap<string, number>;
   requests: number;
-  /** Answers that are no 200, as `kind: status`, and how many. */
+  /** Answers other than 200, as `kind: status`, with their number. */
   refused: ReadonlyMap<string, number>;
 };
 
@@ -89,7 +89,7 @@ async function count(meanMs: number): Promise<Counted> {
     const world = await createWorld({
       chain,
       answerMs: ANSWER_MS,
-      // Of the smallest class's places, 8 for scheduled work are too few for this load.
+      // Of the smallest class's places, the 8 for scheduled work are too few for this load.
       platformClass: "S256",
       durationMs: () => meanMs * (0.5 + chance()),
       variables: { MESSENGER_WEBHOOK_SECRET: WEBHOOK_SECRET },
@@ -130,7 +130,7 @@ async function loaded(
       refused.set(what, (refused.get(what) ?? 0) + 1);
     });
   }
-  // All intervals are counted from the push: they come together.
+  // All intervals count from the push, so they come together.
   for (const { tick, schedule } of crons) if (schedule.type === "interval") at((SECONDS / 2) * SECOND, tick);
   await clock.advance(SECONDS * SECOND + AFTERMATH);
   if (failures.length > 0) throw new AggregateError(failures, "A request or a cron failed");

@@ -15,26 +15,26 @@ import type { Progress } from "./progress";
 import { bitsFrom, signalsUntilFound } from "./signalHistories";
 import { figure, type Table } from "./table";
 
-/** Signals without an edge on prices without a direction of their own: how often a record ever claims one. */
+/** Signals without an edge on prices without a trend: how often a record ever claims one. */
 export const question = "Does a record without an edge ever read better or worse than chance?";
 
 const HISTORIES = 2_000;
 const DAYS = 125;
 
-/** How the signals of a history are given. Shares: 0.01 is 1 %. */
+/** How the signals of a history are made. Shares: 0.01 is 1 %. */
 export type Setting = {
-  /** How far the first target and the stop are from the price. */
+  /** The distances of the first target and the stop from the price. */
   reward: number;
   risk: number;
-  /** Seconds from the full minute to the issue, so long the issue's candle has gone on before. */
+  /** Seconds from the full minute to the issue: how long the issue's candle has run before. */
   answerS: number;
   costBps: number;
-  /** On this share of days candles are missing, a third of them. */
+  /** The share of days on which candles are missing, a third of them. */
   gaps: number;
-  /** A year. */
+  /** Per year. */
   volatility: number;
   drift: number;
-  /** Both tokens are on one side. */
+  /** Whether both tokens are on one side. */
   together: boolean;
 };
 
@@ -107,7 +107,7 @@ export function run(progress: Progress): Promise<Table> {
 
 type Claims = { better: number; betterAfterCosts: number; worse: number };
 
-/** How many histories ever read so. */
+/** How many histories ever made the claim. */
 export function claims(setting: Setting, { histories, seed }: { histories: number; seed: number }): Claims {
   const bits = bitsFrom(seed);
   const read: Claims = { better: 0, betterAfterCosts: 0, worse: 0 };
@@ -129,7 +129,7 @@ export function claims(setting: Setting, { histories, seed }: { histories: numbe
 const SECOND = 1_000;
 const START = Date.UTC(2026, 0, 5, 8);
 const YEAR_S = 365 * 86_400;
-/** Candles after the issue's, in seconds: minutes at first, when levels are near, and longer ones from there on. */
+/** Candles after the issue's, in seconds: minutes at first, while levels are near, and then longer ones. */
 const LENGTHS = [
   ...Array.from({ length: 4 }, () => 60),
   300,
@@ -138,7 +138,7 @@ const LENGTHS = [
   ...Array.from({ length: 18 }, () => 1_200),
 ];
 
-/** How the signals of one day ended, one of each token. */
+/** How the signals of one day ended, one per token. */
 function dayOf(setting: Setting, bits: () => number): (Ending & { position: Position })[] {
   const share = () => (bits() >>> 0) / 2 ** 32;
   const [side, other] = share() < 0.5 ? ([1, -1] as const) : ([-1, 1] as const);
@@ -215,7 +215,7 @@ function joined(before: Stretch, after: Stretch): Stretch {
   };
 }
 
-/** A signal, the candles of it that are to be had, and whether a level lies in them: what comes behind changes nothing. */
+/** A signal, its available candles, and whether a level lies in them: later candles change nothing. */
 type Trade = {
   levels: Levels;
   position: Position;
@@ -224,7 +224,7 @@ type Trade = {
   isOver: boolean;
 };
 
-/** A signal issued between two parts of a minute. @throws Error where the service's rules would not have let it be issued. */
+/** A signal issued between two parts of a minute. @throws Error if the service's rules would have refused it. */
 function tradeOf({ reward, risk, costBps }: Setting, side: 1 | -1, after: Stretch): Trade {
   const entry = after.open;
   const levels = {
@@ -243,12 +243,12 @@ function tradeOf({ reward, risk, costBps }: Setting, side: 1 | -1, after: Stretc
 function follow(trade: Trade, candle: Stretch): void {
   const { sl, tp1 } = trade.position;
   trade.seen.push(candle);
-  // Of the minute of issue not all counts.
+  // Only a part of the minute of issue counts.
   if (candle.from < trade.generatedAt) return;
   trade.isOver = candle.low <= Math.min(sl, tp1) || candle.high >= Math.max(sl, tp1);
 }
 
-/** How it ended, as the service tells it. */
+/** How it ended, by the service's rules. */
 function endOf({ levels, position, generatedAt, seen }: Trade): Ending & { position: Position } {
   const expiresAt = generatedAt + LIFETIME_MS;
   const outcome = outcomeOf(

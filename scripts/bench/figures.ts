@@ -6,7 +6,7 @@ import type { Progress } from "./progress";
 import { isTrue, shownFigures } from "./shownFigures";
 import { figure, type Table } from "./table";
 
-/** What becomes of a writer's sentences: of true ones, of slips, and of figures that were altered. */
+/** What happens to a writer's sentences: true ones, slips, and altered figures. */
 export const question = "Do true reports stay whole, and is a false figure ever shown?";
 
 export function run(progress: Progress): Promise<Table> {
@@ -42,7 +42,7 @@ export function run(progress: Progress): Promise<Table> {
   });
 }
 
-/** `back`: reports that go back to their writer once; `refused`: those of which too little is left. */
+/** `back`: reports that are returned to their writer once; `refused`: those of which too little is left. */
 export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
   const all = texts.map((one) => ({ ...held(one), name: one.name, words: wordsOf(one.text) }));
   const sum = (of: (one: (typeof all)[number]) => number) => all.reduce((whole, one) => whole + of(one), 0);
@@ -60,13 +60,13 @@ export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
 
 type Held = Pick<Report, "text" | "scene" | "point"> & Partial<Altered>;
 
-/** A text as readers get it, with every figure that its bracket does not bear out, and the altered one without any. */
+/** A text as readers get it, with every figure that its bracket does not support, and the altered one if it has no bracket. */
 export function held({ text: told, scene, point, figure: altered }: Held) {
   const numbers: number[] = [];
   const settled = settle(told, scene.ledger, { kept: numbers });
   const cited = numbers.flatMap((id) => scene.ledger.facts.get(id) ?? []);
   const said = altered?.replace(/^\D+/, "") ?? "";
-  // Where another figure of the text is the same by chance, nobody can tell which is shown.
+  // If another figure of the text has the same value, it is unclear which is shown.
   const digits = told.split(said).length === 2 ? said : "";
   const untrue = shownFigures(settled.text, point)
     .filter((one) => (one.ids === null ? one.text === digits : !isTrue(one, cited)))

@@ -7,7 +7,7 @@ import { createMarket } from "../standins/sources/market";
 import { withQuickBlocks } from "./quickBlocks";
 import { createWorld, START, type World } from "./world";
 
-/** What the platform bills for a deployment that nobody uses, with a chain on Base's pace. */
+/** What the platform bills for a deployment that nobody uses, with a chain at Base's pace. */
 
 const ANSWER_MS = { llm: 10_000, sentiment: 45_000, messenger: 1_000, tickers: 200, chain: 50 };
 
@@ -39,7 +39,7 @@ export async function idleDay(hours: number, progress: (what: string) => void): 
   }
 }
 
-/** Each cron at its times; no two begin in the same second, since what they ask the chain would share a batch here. */
+/** Each cron at its times; no two begin in the same second, because their requests to the chain would share a batch here. */
 export function runCrons({ crons, clock }: World): void {
   for (const [index, { schedule, tick }] of crons.entries()) {
     const timetable = scheduleShape.parse(schedule);

@@ -1,8 +1,8 @@
-/** The words of a text, and how many of them stay: what a writer loses to the figures that no fact has. Pure. */
+/** The words of a text, and how many of them remain: what a writer loses because figures are in no fact. Pure. */
 
 const SEGMENTER = new Intl.Segmenter("und", { granularity: "word" });
 
-/** Scales and units stand beside a figure and go with it: code writes its own. */
+/** Scales and units go with their figure: code writes its own. */
 const UNITS =
   /(?<=\p{N}[^\p{L}]{0,3}(?:\p{L}+\.? (?:de )?)?)(?:millions?|billions?|trillion|percent|prozent|usd|mi[ol]\.?|mrd\.?|milliards?(?: de)?|millones(?: de)?|milhões|bilhões|bps|basis points?|cents?|dollars?|dólares|de dollars|de dólares|gwei|bn|美元|[万亿]+(?:美元)?|(?<=\p{N} ?)[km])(?!\p{L})/giu;
 
@@ -21,7 +21,7 @@ export function wordsOf(text: string): string[] {
   );
 }
 
-/** How many of the words stand in the other text, in the same order. */
+/** How many of the words are in the other text, in the same order. */
 export function kept(words: readonly string[], within: readonly string[]): number {
   let row = new Array<number>(within.length + 1).fill(0);
   for (const word of words) {

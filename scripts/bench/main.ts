@@ -19,7 +19,7 @@ const QUESTIONS: Record<string, Bench> = {
   platform,
   edges,
 };
-/** These take minutes, and are asked by name alone. */
+/** These take minutes, and only run by name. */
 const LONG = ["platform", "edges"];
 
 const LIST = Object.entries(QUESTIONS)

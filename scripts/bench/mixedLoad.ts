@@ -7,9 +7,9 @@ import { random } from "../standins/random";
 import type { World } from "./world";
 import * as z from "zod";
 
-/** A mixed load on the application in `world`: what a busy hour's callers ask, from many addresses, as many users. */
+/** A mixed load on the application in `world`: the requests of a busy hour, from many addresses and users. */
 
-/** One request. @returns Its status over HTTP; 200 or 500 of a function of the web application. */
+/** One request. @returns Its status over HTTP; 200 or 500 for a function of the web application. */
 export type Shot = { kind: string; send: () => Promise<number> };
 
 export const WEBHOOK_SECRET = "bench-webhook-secret";
@@ -20,7 +20,7 @@ const SENDERS = 20;
 const ADDRESSES = 60;
 const TOKENS = ["BTC", "ETH", "SOL", "ARB", "LINK", "UNI", "AVAX", "DOGE"];
 const COMMANDS = ["/signals", "/whales", "/help", "/status", "/ask what moves?"];
-/** Of 20 requests. */
+/** Out of 20 requests. */
 const MIX: readonly [number, Kind][] = [
   [8, "market, cached"],
   [2, "chat"],
@@ -44,9 +44,9 @@ type Kind =
 const connected = z.object({ address: hexShape });
 
 /**
- * Prepares the load's people: wallets with money for those who send, a signed-in person with credits for each who uses
- * the web application, and a market that is in the cache.
- * @returns Requests without an end, in an order that the same seed makes alike.
+ * Prepares the load's users: wallets with money for those who send, a signed-in user with credits for each who uses the
+ * web application, and a cached market.
+ * @returns Endless requests, in the same order for the same seed.
  */
 export async function createMixedLoad(
   world: World,
@@ -109,7 +109,7 @@ function sendersOf(world: World, ip: string): Record<Kind, (one: One) => Promise
   };
 }
 
-/** A function of the web application, which answers no status. */
+/** A function of the web application, which returns no status. */
 async function asked(world: World, turn: number, who: number, token: string): Promise<number> {
   const web = browser(world, who);
   const calls = [

@@ -10,7 +10,7 @@ export type Costs = Cost & { byFunction: Record<string, Cost> };
 
 const FREE: Cost = { calls: 0, readBytes: 0, writtenBytes: 0, actionMs: 0 };
 
-/** What a shift adds to as many idle hours. */
+/** What a shift costs on top of as many idle hours. */
 export async function aShift(progress: Progress): Promise<Costs> {
   const shiftHours = async (start: (world: World) => Promise<unknown>) => {
     const world = await createWorld({ answerMs: { llm: 10_000, sentiment: 45_000, messenger: 1_000 } });

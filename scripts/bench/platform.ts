@@ -14,7 +14,7 @@ import type { Progress } from "./progress";
 import { figure, type Table } from "./table";
 import { createWorld } from "./world";
 
-/** What the platform would bill and evaluate: counted in the host, timed on the exact bundle. */
+/** What the platform would bill and evaluate: counted in the host, timed on the real bundle. */
 export const question = "What does the service cost on the platform, and is that within its goals?";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -23,9 +23,9 @@ const MB = 1e6;
 const EMPTY = /^\/\/ \S*node_modules\/convex\/dist\/esm\/index\.js$/m;
 const MODEL_MS = 20_000;
 const IDLE_HOURS = 24;
-/** The median of so many evaluations, each held against an empty module's, is a module's multiple. */
+/** A module's multiple is the median of so many evaluations, each compared with an empty module's. */
 const TIMED = 7;
-/** An empty module's ms on a quiet core, by which goals in ms are multiples of it: the least that was measured. */
+/** An empty module's ms on a quiet core, for goals in ms, which are multiples of it: the lowest measured value. */
 const QUIET_MS = 4.2;
 /** What a request's handler imports when it is called. */
 const LOADED = {
@@ -34,7 +34,7 @@ const LOADED = {
   chat: ["chat/http.js", "chat/agents.js", "lib/security/keyRequests.js", "chat/replies.js"],
 };
 
-/** So many functions are named for their calls, and as many for their traffic. */
+/** How many functions are listed for their calls, and how many for their traffic. */
 const TOLD = 12;
 type Row = { what: string; measured: number; goal: number; digits?: number; unit?: string };
 
@@ -115,7 +115,7 @@ export async function run(progress: Progress): Promise<Table> {
 
 type Stopwatch = ((path: string, ...later: readonly string[]) => Promise<number>) & { emptyMs: () => number };
 
-/** Tells a module's time alone, with what it imports later, in multiples of an empty one's. */
+/** Measures a module's time, with its later imports, in multiples of an empty one's. */
 function createStopwatch(modules: readonly BundledModule[]): Stopwatch {
   const convex = modules.find(({ source }) => EMPTY.test(source));
   if (convex === undefined) throw new Error("The bundle has none of Convex's own code");
@@ -174,7 +174,7 @@ async function warmCalls(clock: Stopwatch, progress: Progress): Promise<Row[]> {
   }
 }
 
-/** The functions that cost most, with both halves of the bill. */
+/** The most expensive functions, with both parts of the bill. */
 function dearest({ byFunction }: Costs): string[] {
   const costs = Object.entries(byFunction);
   const by = (weight: (cost: Cost) => number) =>
@@ -196,7 +196,7 @@ async function idleMinute({ byFunction }: Bill, clock: Stopwatch): Promise<numbe
   return sum / ((24 * HOUR) / MINUTE);
 }
 
-/** What a scheduled call of the model bills in action time, as a multiple of how long the model takes. */
+/** The billed action time of a scheduled model call, as a multiple of the model's own time. */
 async function timesBilled(progress: Progress): Promise<number> {
   progress("a model call");
   const world = await createWorld({ answerMs: { llm: MODEL_MS } });

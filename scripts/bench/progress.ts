@@ -1,4 +1,4 @@
-/** How far a measurement is, for whoever waits for it: a changing line on stderr, where no figure is looked for. */
+/** Shows the progress of a measurement: a changing line on stderr, apart from the figures. */
 export type Progress = (what: string) => void;
 
 /** Overwrites its line on a terminal, and writes one line after another elsewhere. */

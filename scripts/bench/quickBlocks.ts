@@ -1,15 +1,15 @@
 import * as z from "zod";
 
-/** Blocks with nothing in them, one every two seconds of the clock as on Base, before a chain that answers all the rest. */
+/** Adds an empty block every two seconds of the clock, as on Base, to a chain that answers everything else. */
 
 const BLOCK_MS = 2_000;
-/** Above any block of the chain behind. */
+/** Above any block of the real chain. */
 const FIRST = 40_000_000;
 
 const callShape = z.object({ id: z.unknown(), method: z.string(), params: z.array(z.unknown()).default([]) });
 type Call = z.infer<typeof callShape>;
 
-/** @returns A `fetch` that tells of these blocks wherever `url` is asked, and hands everything else to `inner`. */
+/** @returns A `fetch` that answers for these blocks at `url`, and passes everything else to `inner`. */
 export function withQuickBlocks(
   inner: typeof fetch,
   { url, start, now }: { url: string; start: number; now: () => number },

@@ -1,8 +1,8 @@
 import type { Source } from "../../convex/evidence/text/sources";
 
-/** Reads the figures of a settled text again, without the code that printed them: what a careful reader would check. */
+/** Reads the figures of a settled text again, without the code that printed them, as a careful reader would. */
 
-/** `ids`: the numbers of the bracket right behind it, `null` without one; `place`: what one in its last place is worth. */
+/** `ids`: the numbers in the bracket right after it, `null` without one; `place`: the value of one in its last place. */
 type ShownFigure = ReturnType<typeof shownFigures>[number];
 
 const SCALES: readonly [pattern: RegExp, times: number][] = [
@@ -13,7 +13,7 @@ const SCALES: readonly [pattern: RegExp, times: number][] = [
   [/^(?:万|萬)/, 1e4],
 ];
 
-/** Every figure outside quotations and brackets; lengths of time and "of the 50" are none. */
+/** Every figure outside quotations and brackets, except time spans and "of the 50". */
 export function shownFigures(text: string, point: "." | ",") {
   const brackets: { ids: number[]; label: string }[] = [];
   const open = text
@@ -36,7 +36,7 @@ export function shownFigures(text: string, point: "." | ",") {
       const bare = told.replace("−", "-").replace(/\s/g, "");
       const decimal = bare.replaceAll(point === "." ? "," : ".", "").replace(",", ".");
       const place = times / 10 ** (decimal.split(".")[1] ?? "").length;
-      // Between the figure and its bracket stands its unit alone, or figures that share it.
+      // Between a figure and its bracket there are only its unit, or figures that share the bracket.
       const hasUnit =
         /[$]\s?$/.test(open.slice(0, index)) || /^\s?(?:%|\$|pp|Prozentpunkte|×|美元|ドル)/.test(behind);
       const isFollowed =
@@ -53,13 +53,13 @@ export function shownFigures(text: string, point: "." | ",") {
 }
 
 const BRACKET = "\uE123";
-/** Words that say a figure to be no less, or no more, than the truth. */
+/** Words that state a lower, or an upper, bound. */
 const BELOW = /^(?:less than|almost|nearly|under|below|fast|knapp|casi|presque|quase|moins|menos)$/;
 const ABOVE = /^(?:over|above|than|least|exceeds|über|más|plus|mais)$/;
 
 /**
- * Whether a figure is what the facts in its bracket say, or what one operation makes of two of them; one that the bracket
- * corrects, or that stands in quoted words, is.
+ * Whether a figure matches the facts in its bracket, or one operation on two of them; a figure that the bracket
+ * corrects, or in quoted words, does.
  */
 export function isTrue(
   { text, before, value, place, ids, label }: ShownFigure,

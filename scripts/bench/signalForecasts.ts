@@ -2,7 +2,7 @@ import { addOutcome, calibrated, noOutcomes } from "../../convex/signals/statist
 import type { Calibrated } from "../../convex/signals/statistics/kept";
 import { bitsFrom } from "./signalHistories";
 
-/** Forecasters whose word is worth less than it says. */
+/** Forecasters who are overconfident. */
 
 export type Forecast = { confidence: number; isWin: boolean };
 
@@ -10,7 +10,7 @@ export type Forecast = { confidence: number; isWin: boolean };
 export function overconfident({ n, spread, seed }: { n: number; spread: number; seed: number }): Forecast[] {
   const bits = bitsFrom(seed);
   const steps = (2 * spread) / 5 + 1;
-  // The low bits of neighbouring words say something of each other.
+  // The low bits of neighbouring words are correlated.
   const share = () => bits() / 2 ** 32;
   return Array.from({ length: n }, () => ({
     confidence: 75 - spread + 5 * Math.floor(share() * steps),
@@ -18,7 +18,7 @@ export function overconfident({ n, spread, seed }: { n: number; spread: number; 
   }));
 }
 
-/** Each forecast calibrated from those before it alone. */
+/** Each forecast, calibrated only from those before it. */
 export function calibratedInTurn(forecasts: readonly Forecast[], chance = 0.5): Calibrated[] {
   let outcomes = noOutcomes();
   return forecasts.map(({ confidence, isWin }) => {
@@ -28,7 +28,7 @@ export function calibratedInTurn(forecasts: readonly Forecast[], chance = 0.5): 
   });
 }
 
-/** The mean squared error of percents, and of what calibration makes of them, from the 151st on. */
+/** The mean squared error of the stated and of the calibrated percentages, from the 151st on. */
 export function brierAfter150(forecasts: readonly Forecast[]): { stated: number; calibrated: number } {
   const told = calibratedInTurn(forecasts);
   const error = (percent: number, { isWin }: Forecast) => (percent / 100 - (isWin ? 1 : 0)) ** 2;

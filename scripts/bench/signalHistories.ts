@@ -8,7 +8,7 @@ import {
 import { leastExcess } from "../../convex/signals/trade/rules";
 
 /**
- * Histories of signals on a price without direction: a walk of equal steps up and down, on whose steps all levels lie, so
+ * Histories of signals on a price without direction: a walk of equal steps up and down that hits all levels exactly, so
  * that no trade ends beyond its level and the chance of each geometry is exact. Two tokens move together.
  */
 
@@ -30,10 +30,10 @@ const ENTRY = 1_000;
 /** Both sides of one trade, scored against chance. */
 type Scored = { long: number; short: number };
 
-/** One price, and where the trades of both sides that were entered at its start have ended; `null` while they go on. */
+/** One price, and where the trades of both sides that were entered at its start have ended; `null` while they are open. */
 type Walk = { reward: number; risk: number; at: number; long: number | null; short: number | null };
 
-/** A day of both tokens: levels of their own, one time limit, steps of which seven in eight are the same. */
+/** A day of both tokens: separate levels, one time limit, and steps of which seven in eight are the same. */
 function dayOf(bits: () => number): [Scored, Scored] {
   const steps = 24 + (bits() % 72);
   const begin = (): Walk => {
@@ -73,7 +73,7 @@ function scored({ reward, risk, at, long, short }: Walk): Scored {
 }
 
 /**
- * How many signals records with an edge take to read "better than chance", both tokens on one side.
+ * How many signals records with an edge need to read "better than chance", both tokens on one side.
  * @param edge In shares of 1, planted by knowing the better side of both now and then.
  * @returns The median, and the share of records that read so within a number of signals.
  */
@@ -104,10 +104,10 @@ export function signalsUntilFound(
   };
 }
 
-/** So many days tell what knowing the better side is worth. */
+/** How many days are simulated to value knowing the better side. */
 const GAIN_DAYS = 20_000;
 
-/** What always choosing the better side of a trade gains on average: what a share of 1 of knowing would be worth. */
+/** What always choosing the better side of a trade gains on average: the value of always knowing. */
 function gainOfKnowing(bits: () => number): number {
   let gain = 0;
   for (let day = 0; day < GAIN_DAYS; day++) {
@@ -117,7 +117,7 @@ function gainOfKnowing(bits: () => number): number {
 }
 
 /**
- * Looks at each history daily.
+ * Reads each history daily.
  * @param edge In shares of 1: 0.05 is planted by knowing the better side now and then.
  * @returns How many histories ever read "better than chance", and the mean excess of all.
  */

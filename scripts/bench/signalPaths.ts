@@ -3,7 +3,7 @@ import type { Stretch } from "../../convex/signals/trade/kept";
 import { LIFETIME_MS, type Levels } from "../../convex/signals/trade/rules";
 import { bitsFrom } from "./signalHistories";
 
-/** Signals on simulated paths of one price a second, labelled from every price and from one-minute candles. */
+/** Signals on simulated paths of one price per second, labelled from every price and from one-minute candles. */
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -14,7 +14,7 @@ type Ended = { status: "WIN" | "LOSS" | "EXPIRED"; at: number; exit: number };
 export type Labelled = {
   truth: Ended;
   told: Ended;
-  /** Why the candles could not tell, where they could not. */
+  /** Why the candles could not decide, if they could not. */
   dark: "both levels in one candle" | "the minute of issue or expiry" | null;
 };
 
@@ -95,7 +95,7 @@ function darkness(
   return holds(tp1) && holds(sl) ? "both levels in one candle" : null;
 }
 
-/** Labels many paths. @returns What was labelled otherwise than by every price, and whether each such path is a dark one. */
+/** Labels many paths. @returns The labels that differ from those by every price, and whether each such path is a dark one. */
 export function labelPaths({ paths, seed }: { paths: number; seed: number }) {
   const bits = bitsFrom(seed);
   const counts = { WIN: 0, LOSS: 0, EXPIRED: 0 };

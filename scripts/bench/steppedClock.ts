@@ -3,7 +3,7 @@ import { real } from "../real";
 
 type Timer = { due: number; fire: () => void };
 
-/** What Node's own timers can do: its `fetch` asks them to. */
+/** The members of Node's own timers that its `fetch` uses. */
 type Handle = Timer & {
   ref: () => Handle;
   unref: () => Handle;
@@ -11,12 +11,12 @@ type Handle = Timer & {
   refresh: () => Handle;
 };
 
-/** A simulated clock for measurements that count and do not time. */
+/** A simulated clock for measurements that count rather than time. */
 export type SteppedClock = {
   now: () => number;
   /** Calls back `ms` from now. */
   after: (ms: number, work: () => void) => void;
-  /** Keeps time from passing until the answer is called. */
+  /** Stops time until the returned function is called. */
   hold: () => () => void;
   /** Lets `ms` pass. */
   advance: (ms: number) => Promise<void>;
@@ -24,30 +24,31 @@ export type SteppedClock = {
   during: <T>(promise: Promise<T>) => Promise<T>;
   /** Time stops for good. */
   freeze: () => void;
-  /** Sets off what is due at this moment of a frozen clock; nothing later ever comes. */
+  /** Fires everything that is due at this moment of a frozen clock; nothing later ever comes. */
   flush: () => void;
-  /** Puts the process's own globals back. */
+  /** Restores the process's own globals. */
   stop: () => void;
 };
 
-/** Turns of the event loop in which nothing is held before the clock takes it that all has come to rest. */
+/** After so many idle turns of the event loop, everything counts as at rest. */
 const TURNS = 3;
-/** After so many without outside work, who seems busy waits for another's timer: actions share a module's state here. */
+/** After so many turns without outside work, seemingly busy work waits for another's timer: actions share a module's state here. */
 const MOST_TURNS = 20_000;
-/** What is held for longer waits for another process, which needs the processor more than this loop does. */
+/** Work that is held for longer waits for another process, which needs the processor more than this loop does. */
 const MOST_HELD = 50;
 
 /**
- * Replaces the process's `Date`, timeouts and deadlines by simulated ones, which start at `start` (epoch ms). Time stands still
- * while there is work, however long it takes the machine, and then jumps to the next due timer: the same work comes to
- * the same times on any machine. Work that waits for anything but timers has to `hold` the clock, or to show as busy.
+ * Replaces the process's `Date`, timeouts and deadlines by simulated ones, which start at `start` (epoch ms). Time
+ * stands still while there is work, however long the machine takes, and then jumps to the next due timer, so that the
+ * same work has the same times on any machine. Work that waits for anything but timers has to `hold` the clock, or to
+ * show as busy.
  * @param isBusy Whether there is work that waits for no timer.
  */
 export function createSteppedClock(start: number, isBusy: () => boolean = () => false): SteppedClock {
   let now = start;
   let holds = 0;
   let frozen = false;
-  /** In the order they are due. */
+  /** In the order in which they are due. */
   const timers: Timer[] = [];
   const originals = { Date: real.Date, setTimeout: real.setTimeout, clearTimeout: real.clearTimeout };
 
@@ -59,7 +60,7 @@ export function createSteppedClock(start: number, isBusy: () => boolean = () => 
     const wait = Math.max(0, ms);
     const timer: Handle = {
       due: now + wait,
-      // What is set off belongs to whoever asked for it, not to whoever lets time pass.
+      // A fired timer belongs to its creator, not to the code that lets time pass.
       fire: AsyncResource.bind(work),
       ref: () => timer,
       unref: () => timer,

@@ -2,15 +2,15 @@ import { bold, dim } from "../terminal";
 import type { Measured } from "./capacity";
 import type { Progress } from "./progress";
 
-/** What one question came to. */
+/** The answer to one question. */
 export type Table = {
-  /** What was put in: sizes, units, how it was measured. */
+  /** The inputs: sizes, units, how it was measured. */
   inputs: readonly string[];
   columns: readonly string[];
   rows: readonly (readonly string[])[];
-  /** What to make of it, and what was left out. */
+  /** The interpretation, and what was left out. */
   notes: readonly string[];
-  /** What `docs/capacity.md` is made from. */
+  /** The data of `docs/capacity.md`. */
   measured?: Measured;
   /** A further question, answered by the same run. */
   next?: Table & { question: string };
@@ -44,7 +44,7 @@ export function rendered(question: string, { inputs, columns, rows, notes, next 
   ].join("\n");
 }
 
-/** `12,345`; with `digits` behind the point. */
+/** `12,345`, with `digits` decimals. */
 export function figure(value: number, digits = 0): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }

@@ -27,12 +27,12 @@ const PROVIDER_OF: Record<string, Provider> = {
 };
 
 /**
- * The application on a simulated clock, with the stand-ins in its own process: for counting what it does, as fast as
- * the machine can. One at a time. Time passes only where it is told to; crons run only where they are called.
- * @param options.answerMs How long each provider takes to answer, in simulated ms; 0 where none is given.
- * @param options.seed What the simulated market is made from.
+ * The application on a simulated clock, with the stand-ins in its own process, for counting its work as fast as the
+ * machine can. One at a time. Time only passes on command; crons only run when they are called.
+ * @param options.answerMs How long each provider takes to answer, in simulated ms; 0 by default.
+ * @param options.seed The seed of the simulated market.
  * @param options.start Where the clock starts, in epoch ms.
- * @param options.chain A chain on this machine, which mines what it is sent when it is sent.
+ * @param options.chain A chain on this machine, which mines transactions when they are sent.
  * @param options.durationMs How long a mutation takes, in simulated ms; without it, none overlap.
  */
 export async function createWorld(
@@ -48,24 +48,24 @@ export async function createWorld(
 ) {
   const { answerMs = {}, chain, durationMs, platformClass } = options;
   const parts = await loadParts(own);
-  // Loading a module while the application runs would take a time the clock does not see.
+  // Loading a module while the application runs would take time that the clock does not see.
   const loaded = await Promise.all(parts.map(preloaded));
   const clock = createSteppedClock(options.start ?? START, () => host.busy().length > 0);
   const standins = createStandins({ seed: options.seed ?? "bench", now: clock.now });
   const restoreLogs = captureLogs(null, clock.now);
   const restoreVariables = applyVariables({
     ...standins.env(PROVIDERS),
-    // A crowd's day, which is not what is measured here.
+    // The budget of a crowd's day, which is not measured here.
     DAILY_BUDGET_USD: "100000",
     WALLET_ENCRYPTION_KEY: "ab".repeat(32),
-    // The platform sets it; public sources are told by it who asks.
+    // The platform sets it; it is in the user agent for public sources.
     CONVEX_SITE_URL: "http://bench.invalid",
-    // Malformed where there is no chain, so that none is asked: viem loads modules on the way to saying so.
+    // Malformed if there is no chain, so that none is called: viem loads modules before it reports a failure.
     CHAIN_RPC_URL: chain?.url ?? "none",
     LOG_LEVEL: "REPORT",
     ...options.variables,
   });
-  /** By the caller's own timers: the host knows what waits for them. */
+  /** With the caller's own timers: the host knows who waits for them. */
   const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
   globalThis.fetch = async (input, init) => {
     const request = new Request(input, init);
@@ -81,7 +81,7 @@ export async function createWorld(
     if (wait > 0) await pause(wait);
     return held(response);
   };
-  /** The answer, which the application then reads without the clock going on. */
+  /** The answer, which the application then reads without time passing. */
   const held = async (response: Promise<Response>): Promise<Response> => {
     const release = clock.hold();
     try {
@@ -105,7 +105,7 @@ export async function createWorld(
     host,
     clock,
     standins,
-    /** Calls an endpoint. @returns The answer's body. @throws Error when the answer is not a 200. */
+    /** Calls an endpoint. @returns The answer's body. @throws Error unless the status is 200. */
     call: async (method: "GET" | "POST", path: string, body?: object): Promise<unknown> => {
       const init = { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       const client = t.withRequestMetadata({ ip: "127.0.0.1", userAgent: "bench" });
@@ -138,7 +138,7 @@ export async function createWorld(
   };
 }
 
-/** The chain's answer; what it was sent is in a block by then. */
+/** The chain's answer; its transactions are in a block by then. */
 async function mined(
   { miner }: Pick<Chain, "miner">,
   input: RequestInfo | URL,

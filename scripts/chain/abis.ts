@@ -1,6 +1,6 @@
 import { parseAbi } from "viem";
 
-/** What scripts and tests call of the local chain's contracts; the tokens' usual functions are in viem's erc20Abi. */
+/** Functions of the local chain's contracts that scripts and tests call; the tokens' usual functions are in viem's erc20Abi. */
 
 export const faucetAbi = parseAbi(["function mint(address to, uint256 value)"]);
 
@@ -22,7 +22,7 @@ export const settlerAbi = parseAbi([
   "error ConfusedDeputy()",
 ]);
 
-/** The settler's actions: calls of nothing, but encoded as calls. */
+/** The settler's actions, which are never called but encoded as calls. */
 export const actionsAbi = parseAbi([
   "struct TokenPermissions { address token; uint256 amount; }",
   "struct PermitTransferFrom { TokenPermissions permitted; uint256 nonce; uint256 deadline; }",

@@ -1,13 +1,13 @@
 import type { Address } from "viem";
 
-/** Where things are on the local chain: all at the addresses they have on Base, but for the settler and its pool. */
+/** Addresses on the local chain: the same as on Base, except for the settler and its pool. */
 
 export const CHAIN_ID = 8453;
 
-/** The mnemonic of the node's ten accounts, known to everybody: for local use only. */
+/** The public mnemonic of the node's ten accounts: for local use only. */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-/** What swap providers write for ether. */
+/** Swap providers' address for ether. */
 export const NATIVE: Address = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 
 export const TOKENS = {
@@ -26,7 +26,7 @@ export const FEEDS = {
   USDC: "0x7e860098F58bBFC8648a4311b374B1D669a2bc6B",
   USDT: "0xf19d560eB8d2ADf07BD6D13ed03e1D11215721F9",
   DAI: "0x591e79239a7d679378eC8c847e5038150364C78F",
-  /** Tells whether the chain's sequencer is up (answer 0) and since when. */
+  /** Reports whether the chain's sequencer is up (answer 0) and since when. */
   SEQUENCER: "0xBCF85224fc0756B9Fa45aA7892530B47e10b6433",
 } as const satisfies Record<string, Address>;
 export type FeedName = keyof typeof FEEDS;
@@ -34,11 +34,11 @@ export type FeedName = keyof typeof FEEDS;
 export const PERMIT2: Address = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
 
-/** Ours: what swaps are paid from. */
+/** Our own: swaps are paid from it. */
 export const POOL: Address = "0x9001000000000000000000000000000000008453";
 
-/** Ours: carries swaps out. On the real chain such contracts change, so clients take it from the quote. */
+/** Our own: executes swaps. On the real chain such contracts change, so clients take the address from the quote. */
 export const SETTLER: Address = "0x5e77130000000000000000000000000000008453";
 
-/** Where 0x tells on every chain which settler is genuine. */
+/** 0x's registry of its genuine settler, at this address on every chain. */
 export const REGISTRY: Address = "0x00000000000004533Fe15556B1E086BB1A72cEae";

@@ -14,22 +14,22 @@ export class ChainStartError extends Error {}
 
 export type Anvil = {
   url: string;
-  /** Of the process group that ends when the node does. */
+  /** The id of the process group that ends with the node. */
   pid: number;
-  /** Resolves with what there is to say when the node has ended, for whatever reason. */
+  /** Resolves with a message when the node has ended, for whatever reason. */
   exited: Promise<string>;
   /** Ends the node, which saves its state. */
   stop(): Promise<void>;
 };
 
 const HOST = "127.0.0.1";
-/** States kept for calls at past blocks and for reorganisations. More would be written to the user's home, for ever. */
+/** States kept for calls at past blocks and for reorganisations. More would be written to the user's home, and never deleted. */
 const KEPT_STATES = 50;
 
 /**
  * Runs the node given as arguments and ends with it. Its standard input is a pipe from the host: when the host
- * vanishes, even by SIGKILL, the pipe ends, and the node is told to stop and saves. The first argument, when not
- * empty, is the lock: a named pipe that is open as long as the node lives. A file beside it says that the node is ending.
+ * vanishes, even by SIGKILL, the pipe ends, and the node is stopped and saves. The first argument, unless it is empty,
+ * is the lock: a named pipe that is open as long as the node lives. A file beside it means that the node is ending.
  */
 const GUARD = `
 lock=$1; shift
@@ -53,7 +53,7 @@ exit "$status"`;
 /**
  * @param options.port 0 for any free one.
  * @param options.stateFile Where the chain is kept; none to keep nothing.
- * @param options.genesisTime Seconds; for a chain that starts now.
+ * @param options.genesisTime Seconds; for a new chain.
  * @throws PortInUseError, ChainStartError
  */
 export async function startAnvil(options: {
@@ -73,9 +73,9 @@ export async function startAnvil(options: {
   const [command, ...rest] = guarded
     ? ["sh", "-c", GUARD, "sh", stateFile === null ? "" : lockOf(stateFile), anvilBinary(), ...args]
     : [anvilBinary(), ...args];
-  // In a process group of its own, Ctrl-C does not reach the node before the host is done with it.
+  // In a process group of its own, so that Ctrl-C does not reach the node before the host is done with it.
   const child = spawn(command, rest, { stdio: ["pipe", "pipe", "pipe"], detached: guarded });
-  // The node ending first is told by `exited`.
+  // If the node ends first, `exited` reports it.
   child.stdin.on("error", () => undefined);
 
   let errors = "";
@@ -91,7 +91,7 @@ export async function startAnvil(options: {
 
   const actualPort = await new Promise<number>((resolve, reject) => {
     let output = "";
-    // Read for as long as the node lives: it stops for good on a full pipe.
+    // Read for as long as the node lives: a full pipe would stop it for good.
     child.stdout.on("data", (chunk: Buffer) => {
       if (output === "ready") return;
       output += chunk.toString();

@@ -22,7 +22,7 @@ export type ContractName = (typeof CONTRACTS)[number];
 
 const artifactShape = z.object({
   abi: z.array(z.looseObject({ type: z.string(), name: z.string().optional() })),
-  /** The code that makes the contract: takes the constructor's arguments behind it. */
+  /** The contract's creation code, to be followed by the constructor's arguments. */
   init: hexShape,
 });
 export type Artifact = z.infer<typeof artifactShape>;

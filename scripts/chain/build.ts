@@ -16,9 +16,9 @@ import { FINGERPRINT, fingerprintOf } from "./fingerprint";
 
 /**
  * Compiles the local chain's contracts, which takes most of a minute, and renews the committed artifacts: one per
- * contract, and their fingerprint. With `--check` it writes nothing, and fails when they are not what it would write;
- * with a directory and a directory of other sources it compiles those into that.
- * To be run as a process of its own: the compilers leave handlers behind.
+ * contract, and their fingerprint. With `--check` it writes nothing, and fails if they differ from what it would write;
+ * with an output and a source directory it compiles those instead. To be run as a separate process, because the
+ * compilers leave handlers behind.
  */
 
 const committed = path.join(import.meta.dirname, "artifacts");
@@ -70,7 +70,7 @@ async function buildAll(directory: string, sources?: string): Promise<void> {
   await writeFile(path.join(directory, FINGERPRINT), fingerprint);
 }
 
-/** @throws Error when the code is not Uniswap's. */
+/** @throws Error if the code differs from Uniswap's. */
 async function compilePermit2(): Promise<Contract> {
   const contract = contractIn(run(await permit2Compilation()), PERMIT2);
   const { object, immutableReferences } = contract.evm.deployedBytecode;
@@ -95,14 +95,14 @@ function run({ compiler, sources, settings }: Compilation): z.infer<typeof outpu
   return output;
 }
 
-/** The contract that has the name of its file. */
+/** The contract with the name of its file. */
 function contractIn(output: z.infer<typeof outputShape>, file: string): Contract {
   const contract = output.contracts[file]?.[path.parse(file).name];
   if (contract === undefined) throw new Error(`${file} holds no contract of that name`);
   return contract;
 }
 
-/** The artifacts of a folder that are not what the sources compile to. */
+/** The artifacts of a folder that differ from the compiled sources. */
 async function outdated(kept: string, sources?: string): Promise<string[]> {
   const directory = await mkdtemp(path.join(tmpdir(), "artifacts-"));
   try {

@@ -2,21 +2,21 @@ import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-/** What the local chain's contracts are compiled from. */
+/** The inputs for compiling the local chain's contracts. */
 
 const here = import.meta.dirname;
 const require = createRequire(import.meta.url);
 const permit2Root = path.dirname(require.resolve("@uniswap/v4-periphery/package.json"));
 
-/** What a compiler is given. Permit2 and its imports are found from the one package that holds both. */
+/** A compiler's input. Permit2 and its imports are found from the one package that contains both. */
 export type Compilation = {
   compiler: "solc" | "solc-0817";
-  /** By the names the compiler knows them by. */
+  /** By the compiler's names for them. */
   sources: Record<string, { content: string }>;
   settings: Record<string, unknown>;
 };
 
-/** A source file: the name the compiler knows it by, and its place on the disk. */
+/** A source file: the compiler's name for it, and its place on the disk. */
 type Source = { name: string; file: string };
 
 export const PERMIT2 = "lib/permit2/src/Permit2.sol";
@@ -61,7 +61,7 @@ export async function permit2Compilation(): Promise<Compilation> {
   };
 }
 
-/** The runtime code that Uniswap's package holds precompiled, in hex. */
+/** The precompiled runtime code in Uniswap's package, in hex. */
 export async function publishedPermit2(): Promise<string> {
   const text = await readFile(path.join(permit2Root, "lib/permit2/test/utils/DeployPermit2.sol"), "utf8");
   const code = /hex"([0-9a-f]+)"/.exec(text)?.[1];
@@ -70,8 +70,8 @@ export async function publishedPermit2(): Promise<string> {
 }
 
 /**
- * All sources that `roots` need, in the order of their names: with the code generator of Permit2's compiler the layout
- * of the code depends on that order, and on all of them being given up front.
+ * All sources that `roots` need, in the order of their names: the code generator of Permit2's compiler makes the layout
+ * of the code depend on that order, and on having all of them from the start.
  */
 async function withImports(
   roots: Source[],

@@ -12,11 +12,11 @@ const PRICED = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly
 export type Prices = Record<(typeof PRICED)[number], number>;
 
 export type Feeds = {
-  /** Writes the prices of this moment. Needed after a reorganisation, which takes the last ones back. */
+  /** Writes the current prices. Needed after a reorganisation, which reverts the last ones. */
   tick(): Promise<void>;
   /** Writes one feed: prices have 8 decimals, `updatedAt` is in seconds. The next tick overwrites a price. */
   set(name: FeedName, round: { answer: bigint; updatedAt: number }): Promise<void>;
-  /** From when this resolves, feeds change by `tick` and `set` only. */
+  /** After this resolves, feeds only change by `tick` and `set`. */
   pause(): Promise<void>;
   resume(): void;
   stop(): Promise<void>;
@@ -27,7 +27,7 @@ const TICK_MS = 1_000;
 const TICK_SECONDS = 300;
 const SLOT = pad("0x0");
 
-/** Starts with a tick at once. */
+/** Starts with a tick immediately. */
 export function startFeeds(options: {
   rpc: Rpc;
   miner: Miner;
@@ -47,7 +47,7 @@ export function startFeeds(options: {
   };
 
   const write = async () => {
-    // The head's time, not the clock's: on a real chain, too, no round is younger than the block it is read in.
+    // The head's time, not the clock's: on a real chain, too, no round is younger than the block in which it is read.
     const updatedAt = await timeOfHead(rpc);
     const now = prices();
     await rpc.batch(
@@ -107,7 +107,7 @@ function storageWrite(name: FeedName, round: { answer: bigint; updatedAt: number
   return ["anvil_setStorageAt", [FEEDS[name], SLOT, packed(round)]];
 }
 
-/** As the contract lays it out: the time above 192 bits of answer, in two's complement. */
+/** In the contract's layout: the time above 192 bits of answer, in two's complement. */
 function packed({ answer, updatedAt }: { answer: bigint; updatedAt: number }): Hex {
   return toHex((BigInt(updatedAt) << 192n) | BigInt.asUintN(192, answer), { size: 32 });
 }

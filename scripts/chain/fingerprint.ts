@@ -5,7 +5,7 @@ import path from "node:path";
 import * as z from "zod";
 import { ownCompilation, permit2Compilation } from "./compilation";
 
-/** Ties the compiled contracts to their sources, so that it takes no compiler to see that they belong together. */
+/** Ties the compiled contracts to their sources, so that no compiler is needed to check that they match. */
 
 export const FINGERPRINT = "fingerprint.json";
 
@@ -20,7 +20,7 @@ export type Fingerprint = z.infer<typeof fingerprintShape>;
 const packageShape = z.object({ version: z.string() });
 const require = createRequire(import.meta.url);
 
-/** Of the sources as they are now and of the artifacts in `directory`. */
+/** The fingerprint of the present sources and of the artifacts in `directory`. */
 export async function fingerprintOf(directory: string): Promise<Fingerprint> {
   const inputs = [await ownCompilation(), await permit2Compilation()].map((compilation) => {
     const { version } = packageShape.parse(require(`${compilation.compiler}/package.json`));
@@ -31,7 +31,7 @@ export async function fingerprintOf(directory: string): Promise<Fingerprint> {
   return { inputs: sha256(inputs), artifacts: sha256({ names, texts }) };
 }
 
-/** As the build wrote it beside the artifacts. */
+/** The fingerprint that the build wrote beside the artifacts. */
 export async function writtenFingerprint(directory: string): Promise<Fingerprint> {
   return fingerprintShape.parse(JSON.parse(await readFile(path.join(directory, FINGERPRINT), "utf8")));
 }

@@ -10,8 +10,8 @@ import { ChainStateError, dropStateFile, prepareStateFile } from "./stateFile";
 import { gifts, sendAll, type Amounts } from "./transactions";
 
 /**
- * The local chain: a real EVM node with Base's chain id, on which Permit2, the tokens and the price feeds are at the
- * addresses they have on Base. It follows the application's clock and the simulated market.
+ * The local chain: a real EVM node with Base's chain id, on which Permit2, the tokens and the price feeds have their
+ * addresses of Base. It follows the application's clock and the simulated market.
  */
 
 export { ChainStartError } from "./anvil";
@@ -21,14 +21,14 @@ export type { Amounts } from "./transactions";
 
 export type Chain = {
   url: string;
-  /** @throws RpcError for a refusal of the node's. */
+  /** @throws RpcError if the node refuses. */
   rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
   miner: Pick<Miner, "mine" | "look" | "pause" | "resume" | "paused">;
   feeds: Pick<Feeds, "tick" | "set" | "pause" | "resume">;
   /** The node's ten accounts, of `DEV_MNEMONIC`. */
   accounts: readonly Address[];
   addresses: typeof ADDRESSES;
-  /** Gives an account tokens and ether by transactions of the stack's own, and waits until they are mined. */
+  /** Gives an account tokens and ether by transactions of the stack's own account, and waits until they are mined. */
   fund(address: Address, amounts: Amounts): Promise<void>;
   /** Ends the chain and saves it. */
   stop(): Promise<void>;
@@ -48,7 +48,7 @@ export type ChainOptions = {
   port: number;
   /** The application's time, in seconds. */
   clock: () => number;
-  /** Told the time of the last block, in seconds, before the clock dates the next one. */
+  /** Called with the time of the last block, in seconds, before the clock dates the next one. */
   onHead?: (time: number) => void;
   /** How many times faster than real time the clock runs. */
   speed: number;
@@ -65,11 +65,11 @@ const FAUCET = 3;
 
 const ETHER_OF_FAUCET = parseEther("1000000000000");
 const DEVELOPERS_UNITS = "1000000";
-/** What the pool pays from. It holds no ether: that comes from unwrapping. */
+/** The pool's reserves. It holds no ether: that comes from unwrapping. */
 const RESERVE_UNITS = "1000000000";
 const DAY = 86_400;
 
-/** @throws PortInUseError, ChainStartError, or ChainStateError when the kept chain cannot be used. */
+/** @throws PortInUseError, ChainStartError, or ChainStateError if the kept chain cannot be used. */
 export async function startChain(options: ChainOptions): Promise<Chain> {
   const { clock, speed, prices, log, stateFile } = options;
   const { anvil, rpc, accounts } = await startNode(options);
@@ -104,7 +104,7 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
         stopping = true;
         await feeds.stop();
         await miner.stop();
-        // What is pending would be lost: the node does not save it.
+        // Pending transactions would be lost: the node does not save them.
         if (stateFile !== null && !miner.paused()) await miner.mine().catch(() => undefined);
         await anvil.stop();
       },
@@ -151,8 +151,8 @@ async function setUp(rpc: Rpc, accounts: readonly Address[], clock: () => number
   const gift = (to: Address, units: string) => gifts(to, tokenAmounts(units));
   const gave = [...gift(accountAt(accounts, DEVELOPER), DEVELOPERS_UNITS), ...gift(POOL, RESERVE_UNITS)];
   await sendAll(rpc, faucet, gave, mine);
-  // Up since yesterday, or every client would wait out the time it gives a recovered sequencer. Last of all, and
-  // never written again: it also says that the set-up was completed.
+  // Up since yesterday, or every client would wait out the grace period of a recovered sequencer. Written last, and
+  // only once: it also marks the set-up as completed.
   await writeFeed(rpc, "SEQUENCER", { answer: 0n, updatedAt: Math.floor(clock()) - DAY });
   await mine();
 }
@@ -161,7 +161,7 @@ function isSetUp(rpc: Rpc): Promise<boolean> {
   return isWritten(rpc, "SEQUENCER");
 }
 
-/** @throws ChainStateError when the kept chain was made with other contracts. */
+/** @throws ChainStateError if the kept chain was made with other contracts. */
 async function requireFitting(rpc: Rpc, accounts: readonly Address[], stateFile: string): Promise<void> {
   const foreign = await foreignContracts(rpc, accountAt(accounts, FAUCET));
   if (foreign.length === 0) return;

@@ -1,13 +1,13 @@
 import { real } from "../real";
 
 export type Loop = {
-  /** Resolves when the turn under way, if any, is over. */
+  /** Resolves when the current turn, if any, has ended. */
   stop(): Promise<void>;
 };
 
 /**
- * Takes turns until stopped, in real time; each answers how many ms to wait before the next. Of failures in a row the
- * first is logged.
+ * Takes turns until stopped, in real time; each returns how many ms to wait before the next. Of consecutive failures
+ * only the first is logged.
  */
 export function startLoop(options: {
   turn: () => Promise<number>;
@@ -34,7 +34,7 @@ export function startLoop(options: {
   const turns = async () => {
     while (running) {
       const wait = await turn();
-      // Stopping may have come in between, when there was nothing to wake.
+      // It may have been stopped in between, when there was nothing to wake.
       if (running)
         await new Promise<void>((resolve) => {
           const timer = real.setTimeout(resolve, wait);

@@ -10,9 +10,9 @@ import { hexShape, type Rpc } from "./rpc";
 export type Miner = {
   /** Mines one block now, even when paused. */
   mine(): Promise<void>;
-  /** Does at once what the miner would do a moment later: mines a block if anything is pending, unless paused. */
+  /** Does immediately what the miner would do a moment later: mines a block if anything is pending, unless paused. */
   look(): Promise<void>;
-  /** From when this resolves, nothing is mined on its own, and what is sent stays pending. */
+  /** After this resolves, nothing is mined automatically, and sent transactions stay pending. */
   pause(): Promise<void>;
   resume(): void;
   paused(): boolean;
@@ -21,11 +21,11 @@ export type Miner = {
 
 const BUSY_MS = 15;
 const IDLE_MS = 150;
-/** How long after a block the miner looks often. */
+/** How long after a block the miner checks often. */
 const BUSY_FOR_MS = 1_000;
 /** Calls see the time of the head, so an idle chain needs a block now and then. In seconds of real time. */
 const HEARTBEAT_SECONDS = 60;
-/** So many looks without a change mean that queued transactions are stuck. */
+/** After so many checks without a change, queued transactions are stuck. */
 const STUCK_AFTER = 4;
 
 const headShape = z.object({ timestamp: hexShape });
@@ -101,7 +101,7 @@ export function startMiner(options: {
   };
 }
 
-/** Mines one block, never dated before its parent, and answers with its time. */
+/** Mines one block, never dated before its parent, and returns its time. */
 export async function mineBlock(rpc: Rpc, clock: () => number): Promise<number> {
   const timestamp = Math.max(await timeOfHead(rpc), Math.floor(clock()));
   await rpc.call("evm_mine", [{ timestamp }]);
@@ -118,8 +118,8 @@ const poolShape = z.record(z.string(), z.record(z.string(), z.object({ hash: hex
 const poolContentShape = z.object({ pending: poolShape, queued: poolShape });
 
 /**
- * Puts transactions back into the pool that the node took for waiting on an earlier nonce although it had come: that
- * happens when a block is mined while the next transaction is being added, and nothing else frees them.
+ * Puts transactions back into the pool that the node wrongly holds for an earlier nonce: this happens if a block is
+ * mined while the next transaction is being added, and nothing else frees them.
  */
 async function freeStuck(rpc: Rpc): Promise<void> {
   const { pending, queued } = poolContentShape.parse(await rpc.call("txpool_content"));

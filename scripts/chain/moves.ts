@@ -3,9 +3,9 @@ import { MULTICALL3, TOKENS } from "./addresses";
 import type { Chain } from "./index";
 import { hexShape } from "./rpc";
 
-/** Movements of money on the local chain between whichever addresses a test or a bench names. The node signs for them. */
+/** Movements of money on the local chain between any addresses, for tests and benches. The node signs for them. */
 
-/** Bitcoin as Coinbase wraps it on Base. The local chain has it where a test puts it. */
+/** Coinbase's wrapped bitcoin on Base. The local chain only has it if a test places it. */
 const CBBTC: Address = "0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf";
 
 const CONTRACTS = { ...TOKENS, CBBTC } as const;
@@ -18,13 +18,13 @@ type Move = { coin: Coin; from: Address; to: Address; amount: bigint };
 export type Moves = {
   /** Sends each in a transaction of its own, and mines them together. @returns Their hashes, in order. */
   send: (moves: readonly Move[]) => Promise<Hex[]>;
-  /** Moves tokens in one transaction, in order, for owners who have let it; the transaction's sender is one of nobody's. */
+  /** Moves tokens in one transaction, in order, for owners who have allowed it; an unrelated account sends the transaction. */
   together: (moves: readonly (Move & { coin: keyof typeof CONTRACTS })[]) => Promise<Hex>;
-  /** Makes tokens out of nothing, and destroys them: with a Transfer from or to the zero address. */
+  /** Mints tokens, and burns them: with a Transfer from or to the zero address. */
   mint: (coin: "USDC" | "USDT" | "DAI" | "CBBTC", to: Address, amount: bigint) => Promise<Hex>;
-  /** Drops the last blocks, and puts as many empty ones in their place. */
+  /** Drops the last blocks, and replaces them by as many empty ones. */
   drop: (blocks: number) => Promise<void>;
-  /** Mines blocks with nothing in them. */
+  /** Mines empty blocks. */
   mine: (blocks: number) => Promise<void>;
 };
 
@@ -38,7 +38,7 @@ const GAS = toHex(3_000_000);
 const GAS_PRICE = toHex(10n ** 10n);
 /** More ether than is ever moved. */
 const RICH = toHex(10n ** 30n);
-/** Whoever sends transactions for others. */
+/** The sender of others' transactions. */
 const BUNDLER: Address = "0x00000000000000000000000000000000000b0001";
 /** Of the node's accounts, the one that may mint. */
 const FAUCET = 3;
@@ -48,7 +48,7 @@ export async function createMoves(chain: Chain): Promise<Moves> {
   const minter = chain.accounts[FAUCET];
   if (minter === undefined) throw new Error("The node has too few accounts");
   await chain.rpc("anvil_autoImpersonateAccount", [true]);
-  // The code of a token that has no view of decimals of its own that anybody here asks for.
+  // The code of another token: nobody here asks for its decimals.
   await chain.rpc("anvil_setCode", [CBBTC, await chain.rpc("eth_getCode", [TOKENS.USDT, "latest"])]);
 
   const enrich = async (owner: Address, coin: Coin) => {
@@ -133,7 +133,7 @@ export async function createMoves(chain: Chain): Promise<Moves> {
     },
     drop: async (blocks) => {
       await chain.rpc("anvil_reorg", [blocks, []]);
-      // What was written into feeds and tokens since is gone with the blocks.
+      // Later writes to feeds and tokens are gone with the blocks.
       rich.clear();
       await chain.feeds.tick();
     },

@@ -5,7 +5,7 @@ import { readArtifact, type ContractName } from "./artifacts";
 import { hexShape, type Rpc, type RpcCall } from "./rpc";
 import { requireSuccess } from "./transactions";
 
-/** Puts the contracts at their addresses, where no deployment could put them. */
+/** Puts the contracts at their addresses, which no deployment could. */
 
 type Placement = { contract: ContractName; address: Address; args: Hex };
 
@@ -58,7 +58,7 @@ async function initCodes(faucet: Address): Promise<{ address: Address; init: Hex
 }
 
 /**
- * Places all contracts on a chain that has none.
+ * Places all contracts on an empty chain.
  * @param faucet The account that may mint; it must have sent nothing yet.
  * @param mine Mines what has been sent.
  */
@@ -68,11 +68,11 @@ export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Prom
     rpc.batch(contracts.map(({ address }, index): RpcCall => ["anvil_setCode", [address, codes[index]]]));
 
   await setCodes(contracts.map(({ init }) => init));
-  // Called rather than deployed, the constructor runs at the right address, and answers with the contract's code.
+  // When it is called rather than deployed, the constructor runs at the right address, and returns the contract's code.
   const runtimes = codesShape.parse(
     await rpc.batch(contracts.map(({ address }) => ["eth_call", [{ to: address, gas: GAS }, "latest"]])),
   );
-  // Sent to, it also leaves what it stores.
+  // When a transaction calls it, its storage writes remain as well.
   const sent = await rpc.batch(
     contracts.map(({ address }, index) => [
       "eth_sendTransaction",
@@ -84,7 +84,7 @@ export async function placeContracts(rpc: Rpc, faucet: Address, mine: () => Prom
   await setCodes(runtimes);
 }
 
-/** The contracts whose code on the chain is not what the artifacts say: none when the chain fits. */
+/** The contracts whose code on the chain differs from the artifacts; none if the chain fits. */
 export async function foreignContracts(rpc: Rpc, faucet: Address): Promise<Address[]> {
   const contracts = await initCodes(faucet);
   const calls = contracts.flatMap(({ address, init }): RpcCall[] => [

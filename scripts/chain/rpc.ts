@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { loopbackFetch } from "../sockets/loopback";
 
-/** JSON-RPC to the local node, in real time whatever the application's clock does. */
+/** JSON-RPC to the local node, in real time whatever the application's clock shows. */
 
 export type RpcCall = readonly [method: string, params?: readonly unknown[]];
 
 export type Rpc = {
-  /** @throws RpcError for a refusal of the node's. */
+  /** @throws RpcError if the node refuses. */
   call(method: string, params?: readonly unknown[]): Promise<unknown>;
-  /** All in one request; the answers in the order of the calls. @throws RpcError for the first refusal. */
+  /** All in one request; the answers are in the order of the calls. @throws RpcError for the first refusal. */
   batch(calls: readonly RpcCall[]): Promise<unknown[]>;
 };
 
@@ -56,7 +56,7 @@ export function createRpc(url: string): Rpc {
   };
 }
 
-/** The node puts the raw bytes of custom errors into its messages. */
+/** A message without the raw bytes of custom errors that the node puts into it. */
 function printable(message: string): string {
   return message.replaceAll(/[^\x20-\x7e]+/g, "?");
 }

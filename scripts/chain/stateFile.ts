@@ -2,28 +2,28 @@ import { constants } from "node:fs";
 import { access, copyFile, open, readFile, rename, rm } from "node:fs/promises";
 import { real } from "../real";
 
-/** The file a chain is kept in. The node writes it in place when it ends, and refuses to start from half of one. */
+/** The file of a kept chain. The node writes it in place when it ends, and refuses to start from a truncated one. */
 
-/** A kept chain that cannot be used, with what to do about it. */
+/** A kept chain that cannot be used, with a remedy. */
 export class ChainStateError extends Error {}
 
-/** How long a node that is ending may take to save. A busy machine is slow, and a save that is cut short is lost. */
+/** How long an ending node may take to save. A busy machine is slow, and an interrupted save is lost. */
 export const SAVING_MS = 60_000;
 /** A node whose host was killed has this long to notice. */
 const NOTICE_MS = 5_000;
 const LOOK_MS = 25;
 
 /**
- * Makes sure that the node can start from `file`: a node that still has it is waited for, and a damaged one is
- * replaced by the last good copy, else put aside.
- * @returns Whether there is a chain to go on with.
- * @throws ChainStateError when another node keeps its chain there.
+ * Makes sure that the node can start from `file`: waits for a node that still has it, and replaces a damaged file by
+ * the last good copy, or moves it aside.
+ * @returns Whether there is a chain to continue.
+ * @throws ChainStateError if another node keeps its chain there.
  */
 export async function prepareStateFile(file: string, log: (message: string) => void): Promise<boolean> {
   await released(file);
   const copy = copyOf(file);
   if (await isJson(file)) {
-    // Renaming puts the new copy in the old one's place only when it is whole.
+    // Renaming replaces the old copy only by a complete one.
     await copyFile(file, `${copy}.new`);
     await rename(`${copy}.new`, copy);
     return true;
@@ -32,7 +32,7 @@ export async function prepareStateFile(file: string, log: (message: string) => v
     () => true,
     () => false,
   );
-  // A chain that was deleted is not to come back.
+  // A deleted chain must not come back.
   if (!damaged) {
     await dropStateFile(file);
     return false;
@@ -54,7 +54,7 @@ export async function dropStateFile(file: string): Promise<void> {
   await rm(copyOf(file), { force: true });
 }
 
-/** A named pipe that the node's process has open for as long as it may write `file`. */
+/** A named pipe that the node's process keeps open as long as it may write `file`. */
 export function lockOf(file: string): string {
   return `${file}.lock`;
 }
@@ -76,7 +76,7 @@ async function released(file: string): Promise<void> {
   }
 }
 
-/** A pipe that nobody has open refuses a writer: unlike a process id in a file, that can never be out of date. */
+/** A pipe that nobody has open refuses a writer: unlike a process id in a file, this is never out of date. */
 export async function isHeld(pipe: string): Promise<boolean> {
   try {
     const writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK);

@@ -17,7 +17,7 @@ const RETRY_MS = 20;
 
 const receiptShape = z.object({ status: hexShape }).nullable();
 
-/** What gives `amounts` to an account: minted tokens, freshly wrapped ether, ether. */
+/** The transactions that give `amounts` to an account: minted tokens, freshly wrapped ether, ether. */
 export function gifts(to: Address, amounts: Amounts): Send[] {
   const { ETH: ether = 0n, WETH: wrapped = 0n, ...tokens } = amounts;
   const sends: Send[] = [];
@@ -37,8 +37,8 @@ export function gifts(to: Address, amounts: Amounts): Send[] {
 }
 
 /**
- * Sends from one of the node's accounts and waits until all is mined. Not to be called twice at once for an account.
- * @throws Error when one of them reverts.
+ * Sends from one of the node's accounts and waits until all is mined. Not for concurrent calls with one account.
+ * @throws Error if one of them reverts.
  */
 export async function sendAll(
   rpc: Rpc,
@@ -54,7 +54,7 @@ export async function sendAll(
     }),
   );
   await mine();
-  // A block that the miner makes in between can hold some of them back for a moment.
+  // A block that the miner makes in between can delay some of them for a moment.
   while (!(await areMined(rpc, hashes))) {
     await new Promise<void>((resolve) => real.setTimeout(resolve, RETRY_MS));
     await mine();
@@ -62,7 +62,7 @@ export async function sendAll(
   await requireSuccess(rpc, hashes);
 }
 
-/** @throws Error when one of the transactions is not mined, or has reverted. */
+/** @throws Error if one of the transactions is not mined, or has reverted. */
 export async function requireSuccess(rpc: Rpc, hashes: readonly unknown[]): Promise<void> {
   const failed = (await receipts(rpc, hashes)).findIndex((receipt) => receipt?.status !== "0x1");
   if (failed !== -1) throw new Error(`The chain's own transaction ${String(hashes[failed])} failed`);

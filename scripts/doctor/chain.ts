@@ -24,7 +24,7 @@ const OLD_HEAD_MS = 60_000;
 /** A settlement costs far less than a thousandth of this. */
 const LOW_GAS_WEI = 1_000_000_000_000_000n;
 
-/** Whether `CHAIN_RPC_URL` leads to Base, and whether what the service relies on there is what it should be. */
+/** Whether `CHAIN_RPC_URL` serves Base, with the contracts that the service relies on. */
 export async function checkChain(nowMs: number, tell: Tell): Promise<void> {
   const client = chainClient();
   const rpc = "chain RPC";
@@ -52,7 +52,7 @@ export async function checkChain(nowMs: number, tell: Tell): Promise<void> {
 type FeedName = keyof typeof FEEDS;
 const FEED_NAMES = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly FeedName[];
 
-/** The chain's clock is everybody's: a local clock that is far from it would refuse good prices and payments. */
+/** Checks the clock: a local clock far from the chain's would refuse good prices and payments. */
 function checkHead(headMs: number, nowMs: number): Finding {
   const seconds = Math.round((nowMs - headMs) / 1000);
   if (nowMs - headMs > OLD_HEAD_MS) {

@@ -8,7 +8,7 @@ import { good, warning, type Finding } from "./finding";
 /** Methods of the chain's RPC that some endpoints leave out or limit. */
 
 const transfer = parseAbiItem("event Transfer(address indexed from, address indexed to, uint256 value)");
-/** As far as payments are looked for by their logs. */
+/** How far back payments are searched by their logs. */
 const BLOCKS = 100n;
 
 /** `eth_getLogs`, over a small range and one recipient. */
@@ -41,7 +41,7 @@ export async function checkSimulation(client: ChainClient): Promise<Finding> {
     const [block] = await simulateBlocks(client, { blocks: [{ calls: [{ to: USDC, data }] }] });
     if (block?.calls[0]?.status === "success") return good(subject, "simulates");
   } catch {
-    // Told below, like an answer that is none.
+    // Reported below, like an unusable answer.
   }
   return warning(
     subject,

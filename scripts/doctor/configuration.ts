@@ -5,7 +5,7 @@ import { complaintsOf } from "../env/rules";
 import { fault, good, off, warning, type Finding } from "./finding";
 import type { Patient } from "./patient";
 
-/** What a deployment cannot do without a variable. */
+/** What does not work without a variable. */
 const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
   {
     name: "LLM_GATEWAY_API_KEY",
@@ -42,9 +42,9 @@ const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
 ];
 
 /**
- * Which variables are set, and whether they can be what they should be. Asks nobody.
- * @param patient.setElsewhere Names that are set though their values are not known here.
- * @param patient.toldWrong Names whose values were told to be wrong already.
+ * Which variables are set, and whether their values are plausible. Asks nobody.
+ * @param patient.setElsewhere Names that are set but whose values are unknown here.
+ * @param patient.toldWrong Names whose values were already reported as wrong.
  */
 export function checkConfiguration({
   settings,
@@ -98,7 +98,7 @@ export function checkConfiguration({
   return findings;
 }
 
-/** Whether the shadow arms can be asked, and held against what writes the daily signals. */
+/** Whether the shadow arms can be asked, and differ from the writer of the daily signals. */
 function checkArms(settings: Patient["settings"]): Finding[] {
   const value = settings.SHADOW_ARMS?.trim() ?? "";
   if (value === "" || complaintOf("SHADOW_ARMS", value) !== null) return [];

@@ -6,7 +6,7 @@ import { fault, good, off, warning, type Finding } from "./finding";
 import type { Tell } from "./printing";
 
 const PATIENCE_MS = 15_000;
-/** Where the messenger is to send what people write to the bot. */
+/** Where the messenger has to send what people write to the bot. */
 const WEBHOOK_PATH = "/messenger/webhook";
 
 const age = z.number().nullable();
@@ -30,7 +30,7 @@ const health = z.looseObject({
 });
 type Health = z.infer<typeof health>;
 
-/** From when on something that waits is worth a word; `/health` itself is degraded from twice that on. */
+/** From this age on waiting work is reported; `/health` is degraded at twice the age. */
 const SLOW_SECONDS = 15 * 60;
 /** As `/health` counts: fewer calls say nothing. */
 const MANY_CALLS = 10;
@@ -45,8 +45,8 @@ const webhook = z.object({
 });
 
 /**
- * The deployment's HTTP address: the one given, else what the CLI wrote into `.env.local`.
- * @returns Without a slash at its end; null when nothing names it.
+ * The deployment's HTTP address: the given one, otherwise the one that the CLI wrote into `.env.local`.
+ * @returns Without a slash at its end; null if there is none.
  */
 export function siteAddress(given: string | undefined, settings: Variables): string | null {
   const address = given ?? settings.CONVEX_SITE_URL ?? "";
@@ -72,7 +72,7 @@ export async function checkDeployment(
   tell(await checkWebhook(site));
 }
 
-/** Kept for documents: nobody's address (RFC 5737). */
+/** Reserved for documents: nobody's address (RFC 5737). */
 const FORGED = "203.0.113.77";
 
 /** Whether a caller can choose the address that limits are counted by. */
@@ -88,7 +88,7 @@ async function checkForgedAddress(site: string): Promise<Finding> {
   const remedy =
     "Let the proxy before the service replace the header, and set TRUSTED_PROXY_HOPS to how many proxies there are.";
   const says = "a forged X-Forwarded-For is taken for the caller's: limits by address can be dodged";
-  // On the machine itself there is no proxy that could replace it.
+  // On the machine itself no proxy could replace it.
   const near = /^http:\/\/(?:127\.0\.0\.1|localhost)[:/]?/.test(site);
   return near ? warning(subject, says, remedy) : fault(subject, says, remedy);
 }
@@ -119,11 +119,11 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
   return [standing, ...unconfigured(told.data), ...work(told.data)];
 }
 
-/** The deployment's own word on its variables, which may be others than those that were looked at. */
+/** Variables that are missing by the deployment's own report; it may have others than those checked here. */
 function unconfigured({ checks: { configured } }: Health): Finding[] {
   const missing = Object.keys(configured).filter((name) => configured[name] === false);
   return missing.flatMap((name) =>
-    // What these mean is told with the settings.
+    // The configuration's check explains these.
     name === "MESSENGER_BOT_TOKEN" || name === "AGENT_API_URL"
       ? []
       : [
@@ -136,13 +136,13 @@ function unconfigured({ checks: { configured } }: Health): Finding[] {
   );
 }
 
-/** What is not well with the deployment's own work. */
+/** Problems of the deployment's own work. */
 function work({ checks: { crons, outbox, pending, links, providers } }: Health): Finding[] {
   const ages = Object.values(crons);
   const slow = (seconds: number | null) => (seconds ?? 0) > SLOW_SECONDS;
   const minutes = (seconds: number | null) => `${Math.round((seconds ?? 0) / 60)} min`;
   const findings: Finding[] = [];
-  // One of them runs every minute, so the youngest age says whether any run at all.
+  // One of them runs every minute, so the lowest age shows whether any run at all.
   if (ages.every((one) => one === null)) {
     findings.push(
       warning("crons", "none has run yet", "Wait a minute after the first deploy, then ask again."),
@@ -187,7 +187,7 @@ async function checkWebhook(site: string): Promise<Finding> {
   try {
     token = optional("MESSENGER_BOT_TOKEN");
   } catch {
-    // Malformed: told by the configuration's own check.
+    // Malformed: reported by the configuration's check.
   }
   if (token === undefined) return off(subject, "is not asked: MESSENGER_BOT_TOKEN is not set");
   const url = `${setting("MESSENGER_API_URL")}/bot${token}/getWebhookInfo`;

@@ -27,7 +27,7 @@ Without --site it looks at the deployment that .env.local names, else at the loc
 
 Environment: PROVIDERS_PORT (3299), where the local stack is looked for; LOCAL_ENV_FILE (.env.local)`;
 
-/** Does what `npm run doctor` is asked to with these arguments. @returns Its exit code. */
+/** Runs `npm run doctor` with these arguments. @returns Its exit code. */
 export async function examine(argv: string[]): Promise<number> {
   const { values } = parseArgs({
     args: argv,
@@ -51,7 +51,7 @@ export async function examine(argv: string[]): Promise<number> {
   if (values.work === true) return say(await openWork(cli, values.json === true));
   const patient = await findPatient({ site: values.site, cli });
   const { settings, site, local } = patient;
-  // What the environment has and the deployment has not is not to be seen either.
+  // Settings of the environment that the deployment lacks must not be visible either.
   applyVariables({ ...Object.fromEntries(variableNames().map((name) => [name, undefined])), ...settings });
   watchFetch();
   const show = values.json === true ? () => {} : (text: string) => console.log(text);

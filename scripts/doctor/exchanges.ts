@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as z from "zod";
 
-/** What passes between a question and its provider: watched, kept, or told again from what was kept. */
+/** Exchanges between a question and its provider: watched, recorded, or replayed. */
 
 const answerShape = z.discriminatedUnion("kind", [
   z.object({
@@ -19,7 +19,7 @@ const exchangeShape = z.object({
 });
 export type Exchange = z.infer<typeof exchangeShape>;
 
-/** One question's file: when it was asked (epoch ms), and every exchange in its order. */
+/** One question's file: when it was asked (epoch ms), and every exchange in order. */
 export const recordingShape = z.object({
   question: z.string(),
   at: z.number(),
@@ -32,7 +32,7 @@ const KEPT_HEADERS = ["content-type", "retry-after", "x-model-deprecated", "x-mo
 
 const current = new AsyncLocalStorage<Exchange[]>();
 
-/** Runs a question, and gathers what passes. Works once `watchFetch` was called. */
+/** Runs a question, and collects its exchanges. Works after `watchFetch` was called. */
 export async function watched<Value>(
   question: () => Promise<Value>,
 ): Promise<{ value: Value; exchanges: Exchange[] }> {
@@ -41,24 +41,24 @@ export async function watched<Value>(
   return { value, exchanges };
 }
 
-/** The last answer that the question under way got so far: what a failure of the service's own words came from. */
+/** The last answer to the current question so far, which explains a failure in the service's own words. */
 export function lastAnswer(): Exchange["answer"] | null {
   return current.getStore()?.at(-1)?.answer ?? null;
 }
 
-/** Takes what passed in a part of the question under way for the question's own, in the order in which it was asked. */
+/** Adds the exchanges of a part of the current question to the question's own, in the order of the requests. */
 export function keepExchanges(exchanges: readonly Exchange[]): void {
   current.getStore()?.push(...exchanges);
 }
 
-/** From now on every `fetch` of a question is noted. */
+/** From now on, every `fetch` of a question is recorded. */
 export function watchFetch(): void {
   const before = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     const exchanges = current.getStore();
     if (exchanges === undefined) return before(input, init);
     const request = requestOf(input, init);
-    // Its place is taken at once: questions that ask several things together get them back in this order.
+    // Its place is reserved immediately, so that parallel requests keep their order.
     const place: Exchange = { request, answer: { kind: "unreachable" } };
     exchanges.push(place);
     try {
@@ -75,7 +75,7 @@ export function watchFetch(): void {
   };
 }
 
-/** From now on every `fetch` is answered from what was kept, in its order. */
+/** From now on, every `fetch` is answered from the recordings, in order. */
 export function replayFetch(exchanges: readonly Exchange[]): void {
   const left = [...exchanges];
   globalThis.fetch = (input, init) => {

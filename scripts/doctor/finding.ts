@@ -1,4 +1,4 @@
-/** What one check came to. Only a `fault` makes the doctor's exit code 1. */
+/** The result of one check. Only a `fault` makes the doctor's exit code 1. */
 export type Finding = {
   level: "good" | "warning" | "fault" | "off";
   subject: string;

@@ -2,11 +2,11 @@ import { failed } from "../misuse";
 import { examine } from "./examination";
 
 /**
- * `npm run doctor`: asks each real provider, the chain and the deployment for one real thing, and says in a line each
- * what is wrong and what to do. It changes nothing. Its exit code is 1 when there is a fault.
+ * `npm run doctor`: asks each real provider, the chain and the deployment one real question, and reports each problem
+ * in a line with its remedy. It changes nothing. Its exit code is 1 if there is a fault.
  */
 
-// Who reads only the first lines, as `head` does, is not sent a stack trace.
+// A reader who stops after the first lines, such as `head`, must not cause a stack trace.
 process.stdout.on("error", () => process.exit(1));
 
 process.exitCode = await examine(process.argv.slice(2)).catch((error: unknown) => {

@@ -9,30 +9,27 @@ import { deskUrl, runningStack } from "../stack/address";
 import { siteAddress } from "./deployment";
 import { fault, good, off, warning, type Finding } from "./finding";
 
-/** Whom the doctor looks at, and with which settings: each is asked for its own, where it can be. */
+/** What the doctor examines, and with which settings: a deployment's own, if they can be read. */
 export type Patient = {
   settings: Variables;
-  /** Set there, though its value is not told. */
+  /** Names that are set there with unknown values. */
   setElsewhere: readonly string[];
-  /** The HTTP address; `null` when nothing names one. */
+  /** The HTTP address; `null` if there is none. */
   site: string | null;
-  /** It is the local stack of this machine. */
+  /** Whether it is the local stack of this machine. */
   local: boolean;
-  /** Where the settings are to hold. */
+  /** Where the settings will be used. */
   place: Place;
-  /** The names whose values are told to be wrong among the findings already. */
+  /** Names whose values the findings already report as wrong. */
   toldWrong: readonly string[];
   findings: Finding[];
 };
 
 const FILE = settingsFile();
-/** The CLI asks the platform, and may want somebody to log in. */
+/** The CLI asks the platform, and may ask for a login. */
 const CLI_PATIENCE_MS = 30_000;
 
-/**
- * @param options.site The address that was asked for.
- * @param options.cli The Convex CLI's own options: which deployment.
- */
+/** @param options.site The given address. @param options.cli The Convex CLI's own options: which deployment. */
 export async function findPatient(options: {
   site: string | undefined;
   cli: readonly string[];
@@ -44,7 +41,7 @@ export async function findPatient(options: {
   const place = target === null ? "this machine" : placeOf(options.cli, own);
   const found = problemsFound(text, place);
   const findings = found.map(({ finding }) => finding);
-  /** What the file has wrong is told by its line, once. */
+  /** Problems of the file are reported by line, once. */
   const patient = (
     looked: Pick<Patient, "settings" | "setElsewhere" | "site" | "local" | "place">,
   ): Patient => {
@@ -83,12 +80,12 @@ export async function findPatient(options: {
     return patient({ settings: own, setElsewhere: [], site, local: false, place });
   }
   findings.push(good("variables", `are those of ${target}`), ...differences(own, deployed));
-  // What the deployment lacks is not to be made up from the file.
+  // Missing settings of the deployment must not be taken from the file.
   const settings = { ...withoutService(own), ...deployed };
   return patient({ settings, setElsewhere: [], site, local: false, place });
 }
 
-/** What is wrong with the file and with the names in the environment; `subject` where a value is. */
+/** Problems of the file and of names in the environment; `subject` for problems of a value. */
 function problemsFound(text: string | null, place: Place): { subject: string; finding: Finding }[] {
   const missing = off(FILE, "is missing: copy .env.local.example for real providers, or a deployment");
   const inFile = problemsOf(text ?? "", place).map((problem) => {
@@ -98,7 +95,7 @@ function problemsFound(text: string | null, place: Place): { subject: string; fi
       ? { subject, finding: fault(FILE, says, `Correct ${subject}.`) }
       : { subject, finding: warning(FILE, says, "Correct it, or take it out.") };
   });
-  // The values themselves are looked at with all others.
+  // The values themselves are checked with all others.
   const inEnvironment = problemsOfEnvironment(process.env).flatMap(({ level, subject, says }) =>
     level === "odd" ? [{ subject: "", finding: warning(subject, says, "Correct its name.") }] : [],
   );
@@ -116,7 +113,7 @@ async function deployedVariables(options: readonly string[], own: Variables): Pr
   return code === 0 ? settingsIn(stdout) : null;
 }
 
-/** Where the file and the deployment are at odds; never with a value. */
+/** Differences between the file and the deployment, without values. */
 function differences(file: Variables, deployed: Variables): Finding[] {
   const unknown = Object.keys(deployed)
     .filter((name) => kindOf(name) === "unknown")

@@ -3,7 +3,7 @@ import type { Finding } from "./finding";
 
 export type Section = readonly [name: string, findings: readonly Finding[]];
 
-/** Takes a finding the moment there is one. */
+/** Receives each finding immediately. */
 export type Tell = (finding: Finding) => void;
 
 /** A section's first line, for a person. */

@@ -8,7 +8,7 @@ import { QUESTIONS, type Question } from "./questions";
 import { redactor } from "./redact";
 import { findingOf } from "./refusals";
 
-/** Whether every provider with a key can be reached, takes it, and answers what the service asks it. */
+/** Whether every provider with a key can be reached, accepts it, and answers the service's questions. */
 export async function checkProviders(
   settings: Record<string, string | undefined>,
   now: number,
@@ -59,7 +59,7 @@ function configured(name: Variable): string | undefined {
   try {
     return optional(name);
   } catch {
-    // Malformed: told by the configuration's own check.
+    // Malformed: reported by the configuration's check.
     return undefined;
   }
 }

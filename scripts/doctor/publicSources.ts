@@ -13,7 +13,7 @@ import { FEEDS, SOURCE_NAMES, type PublicSource } from "../../convex/lib/publicS
 import { good, off, warning, type Finding } from "./finding";
 import type { Question } from "./questions";
 
-/** One real thing asked of each public source of facts. Base is asked with the chain's own questions. */
+/** One real question to each public source of facts. Base is asked with the chain's questions. */
 
 const PATIENCE_MS = 20_000;
 
@@ -21,7 +21,7 @@ type Asked = {
   source: PublicSource;
   asks: string;
   ask: () => Promise<string>;
-  /** What its terms restrict, for the operator to hold against what the deployment is for. */
+  /** Restrictions in its terms, which the operator has to compare with the deployment's use. */
   terms?: string;
 };
 
@@ -85,7 +85,7 @@ export const PUBLIC_QUESTIONS: readonly Question[] = ASKED.map(({ source, asks, 
   return { subject, key: null, asks, costUsd: 0, ask: () => told(source, ask, terms) };
 });
 
-/** Reports go without a source that does not answer, and say so: that is no fault of the deployment's. */
+/** Reports leave out a silent source and say so, so it is not a fault of the deployment. */
 async function told(source: PublicSource, ask: () => Promise<string>, terms?: string): Promise<Finding> {
   const subject = SOURCE_NAMES[source];
   if (isOff(source)) return off(subject, "is left out (SOURCES_OFF)");

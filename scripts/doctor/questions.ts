@@ -14,20 +14,20 @@ import { fault, good, off, warning, type Finding } from "./finding";
 import { PUBLIC_QUESTIONS } from "./publicSources";
 import { tickerTrouble } from "./refusals";
 
-/** One real thing asked of each provider, in the service's own way: through `convex/providers` and its parsers. */
+/** One real question to each provider, asked the service's own way: through `convex/providers` and its parsers. */
 
 export type Question = {
   subject: string;
-  /** Without it the provider is not asked; null where none is needed. */
+  /** The provider is not asked without it; null if none is needed. */
   key: Variable | null;
-  /** What is asked, and the most it costs in USD. */
+  /** The question, and the most it costs in USD. */
   asks: string;
   costUsd: number;
   ask: (key: string, now: number) => Promise<Finding>;
 };
 
 const PATIENCE_MS = 60_000;
-/** Nobody's wallet: a quote binds nothing. */
+/** Nobody's wallet: a quote is not binding. */
 const TAKER = "0x000000000000000000000000000000000000dEaD";
 
 export const QUESTIONS: readonly Question[] = [

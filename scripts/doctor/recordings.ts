@@ -6,9 +6,9 @@ import { fault, type Finding } from "./finding";
 import { asked } from "./providers";
 import { QUESTIONS } from "./questions";
 
-/** Recordings of the doctor's, read by the service's own parsers. */
+/** Recordings of the doctor, read by the service's own parsers. */
 
-/** Long enough to be keys, and nobody's. */
+/** As long as keys, and nobody's. */
 const KEYS = {
   LLM_GATEWAY_API_KEY: "bk_replayed",
   SENTIMENT_API_KEY: "xai-replayed",
@@ -16,7 +16,7 @@ const KEYS = {
   SWAP_API_KEY: "replayed-key",
 };
 
-/** What the service makes of one recording, at the time it was made. */
+/** The service's result for one recording, as of its time. */
 export async function replayed({ question: subject, at, exchanges }: Recording): Promise<Finding> {
   const question = QUESTIONS.find((one) => one.subject === subject);
   if (question === undefined)
@@ -35,7 +35,7 @@ export async function replayed({ question: subject, at, exchanges }: Recording):
   }
 }
 
-/** A folder or file that is none of the doctor's, in words for the operator. */
+/** A folder or file that is not a recording, in words for the operator. */
 export class RecordingError extends Error {}
 
 /** The recordings in a folder, by file name. @throws RecordingError */

@@ -1,7 +1,7 @@
-/** Takes out of a provider's answer what is the operator's own: keys, tokens, addresses, ids, names. */
+/** Removes the operator's own data from a provider's answer: keys, tokens, addresses, ids, names. */
 
 const HIDDEN_NAMES = /KEY|TOKEN|SECRET|CHAT_ID|_URL$|ENDPOINT$|ISSUER$/;
-/** Anything that looks like a key, whoever's it is. */
+/** Anything that looks like a key. */
 const KEYS = [
   /\bbk_[\w-]{6,}/g,
   /\bxai-[\w-]{6,}/g,
@@ -10,7 +10,7 @@ const KEYS = [
   /\b\d{6,}:[\w-]{30,}/g,
   /\b[Bb]earer [\w.~+/=-]{6,}/g,
 ];
-/** Ids in sentences, by how they are written. Each holds a digit: `user_agent` and `job_id` are words. */
+/** Ids in sentences, by their form. Each contains a digit: `user_agent` and `job_id` are words. */
 const IDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}/g, "<e-mail>"],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, "<id>"],
@@ -18,7 +18,7 @@ const IDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
     /\b(?:acct|account|app|chatcmpl|cus|customer|id|job|key|msg|org|proj|project|req|request|resp|run|sess|session|team|thr|thread|user|usr|wallet)[_-](?=[A-Za-z_-]{0,40}\d)[\w-]{3,100}/gi,
     "<id>",
   ],
-  // Not behind 0x, and no figure: those are the chain's, and read.
+  // Not after 0x, and not a figure: those belong to the chain, and are read.
   [/\b(?=\d{0,64}[a-f])(?=[a-f]{0,64}\d)[0-9a-f]{20,128}\b/gi, "<id>"],
   [/\b(account|bot|chat|customer|id|org|organization|team|user)([ :=#"']{1,4})-?\d{4,20}\b/gi, "$1$2<id>"],
   [/(?<![\w/.])@[A-Za-z]\w{3,63}/g, "<name>"],
@@ -27,14 +27,14 @@ const IDS: readonly (readonly [pattern: RegExp, instead: string])[] = [
 const ID_FIELD =
   /^(?:id|zid|.*_id|.*Id|username|first_name|last_name|user|ip_address|organization|system_fingerprint|url)$/;
 
-/** @param settings The variables whose values are hidden wherever they stand, each behind its name. */
+/** @param settings The variables whose values are hidden wherever they occur, each replaced by its name. */
 export function redactor(settings: Record<string, string | undefined>): (text: string) => string {
   const values = Object.entries(settings)
     .flatMap(([name, value]): [string, string][] => {
       const known = value?.trim().replace(/\/$/, "") ?? "";
       return HIDDEN_NAMES.test(name) && known.length >= 4 ? [[name, known]] : [];
     })
-    // The longest first: one may be a part of another.
+    // The longest first: one may be part of another.
     .toSorted(([, a], [, b]) => b.length - a.length);
   const hiddenBy = (marked: (mark: string) => string) => (text: string) => {
     let rest = text;
@@ -64,7 +64,7 @@ function escapedForms(value: string): RegExp {
   return new RegExp(forms.join(""), "gi");
 }
 
-/** What of a value's base64 does not depend on what stands before and behind it, for each place it may begin at. */
+/** The parts of a value's base64 that do not depend on its surroundings, for each place where it may begin. */
 function base64Forms(value: string): string[] {
   return [0, 1, 2].flatMap((shift) => {
     const bytes = Buffer.concat([Buffer.alloc(shift), Buffer.from(value, "utf8")]);
@@ -74,7 +74,7 @@ function base64Forms(value: string): string[] {
   });
 }
 
-/** Ids keep their type, so that what reads the answer still can. Those of JSON-RPC only number the calls. */
+/** Hides ids but keeps their type, so that parsers still work. Those of JSON-RPC only number the calls. */
 function withoutIds(value: unknown, hidden: (text: string) => string): unknown {
   if (typeof value === "string") return hidden(value);
   if (Array.isArray(value)) return value.map((item) => withoutIds(item, hidden));
@@ -82,7 +82,7 @@ function withoutIds(value: unknown, hidden: (text: string) => string): unknown {
   if ("jsonrpc" in value) return deep(value, hidden);
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
-      // News are everybody's, their addresses too.
+      // News are public, including their addresses.
       if (name === "articles" && Array.isArray(inner)) return [name, deep(inner, hidden)];
       if (ID_FIELD.test(name) && typeof inner === "string") return [name, inner === "" ? "" : `<${name}>`];
       if (ID_FIELD.test(name) && typeof inner === "number") return [name, 0];

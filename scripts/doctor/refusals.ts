@@ -4,13 +4,13 @@ import { failureOf } from "../../convex/lib/errors";
 import { lastAnswer, type Exchange } from "./exchanges";
 import { fault, warning, type Finding } from "./finding";
 
-/** What a failed question says, by what came over the wire, and which variable to change. */
+/** The meaning of a failed question, by the exchange, and which variable to change. */
 
 type Place = {
   key?: Variable;
   address: Variable;
   model?: Variable;
-  /** What a 403 means there, where it is not the key alone. */
+  /** The meaning of a 403, if it is not only about the key. */
   forbidden?: string;
 };
 
@@ -31,7 +31,7 @@ const PLACES: Record<string, Place> = {
 
 type Answer = Extract<Exchange["answer"], { kind: "answer" }>;
 
-/** @param now Epoch ms, of the asking. */
+/** @param now Epoch ms of the question. */
 export function findingOf(subject: string, error: unknown, now: number): Finding {
   const place = PLACES[subject];
   const address = place?.address ?? "the address";
@@ -85,7 +85,7 @@ function refusalOf(subject: string, place: Place, answer: Answer, now: number): 
   return null;
 }
 
-/** The agent API names the moment in ms, the messenger the wait in seconds, others in a header. */
+/** The agent API gives the time in ms, the messenger the wait in seconds, others use a header. */
 const limitShape = z.object({
   resetAt: z.number().positive().optional(),
   parameters: z.object({ retry_after: z.number().positive() }).optional(),
@@ -107,7 +107,7 @@ function limited(subject: string, key: string, { headers, body }: Answer, now: n
   );
 }
 
-/** What a ticker's answer says of it, to stand behind its name. */
+/** A ticker's own words about a failure, to follow its name. */
 export function tickerTrouble(answer: Exchange["answer"] | null): string {
   if (answer === null) return "could not be asked";
   if (answer.kind === "timeout") return "did not answer in time";

@@ -1,6 +1,6 @@
 /**
- * `npm run replay -- DIR`: runs the service's own parsers over answers that `npm run doctor -- --record DIR` kept, and
- * says what they make of each. It asks nobody and needs no key: an operator's bug report is a test.
+ * `npm run replay -- DIR`: runs the service's own parsers over answers that `npm run doctor -- --record DIR` has
+ * recorded, and prints the results. It asks nobody and needs no key: an operator's bug report becomes a test.
  */
 
 import { failed, Misuse } from "../misuse";

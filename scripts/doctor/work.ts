@@ -5,7 +5,7 @@ import { deskUrl, openWorkOf } from "../stack/address";
 import { bold, dim } from "../terminal";
 import { readFile } from "node:fs/promises";
 
-/** `npm run doctor -- --work`: all open work of a deployment, or of the local stack that runs here, in one list. */
+/** `npm run doctor -- --work`: all open work of a deployment, or of the local stack on this machine, in one list. */
 
 const listed = z.object({
   work: z.array(
@@ -25,7 +25,7 @@ const listed = z.object({
 });
 type Listed = z.infer<typeof listed>;
 
-/** @param cli The Convex CLI's own options: which deployment; none: the local stack, where one runs. */
+/** @param cli The Convex CLI's own options: which deployment; none for a running local stack. */
 export async function openWork(cli: readonly string[], asJson: boolean): Promise<string> {
   const now = Date.now();
   const told = (cli.length === 0 ? await openWorkOf(deskUrl(process.env)) : null) ?? (await asked(cli, now));

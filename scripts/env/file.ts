@@ -2,13 +2,13 @@ import { parseEnv } from "node:util";
 import { complaintOf, kindOf, misspeltName, suggestion } from "./names";
 import { complaintsOf, type Place } from "./rules";
 
-/** What is wrong with a settings file; never with a value in it. */
+/** A problem of a settings file, without any value. */
 export type Problem = {
   /** From 1. */
   line: number;
-  /** `bad`: what is set cannot be used. `odd`: a line or name that nothing reads. */
+  /** `bad`: the setting cannot be used. `odd`: a line or name that nothing reads. */
   level: "bad" | "odd";
-  /** What it is about: a name, or `line 7`. */
+  /** The subject: a name, or `line 7`. */
   subject: string;
   says: string;
 };
@@ -17,7 +17,7 @@ type Setting = { line: number; name: string };
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/;
 
-/** Where the operator's settings are: every command reads the same file. */
+/** The file with the operator's settings: every command reads the same one. */
 export function settingsFile(): string {
   return process.env.LOCAL_ENV_FILE || ".env.local";
 }
@@ -42,7 +42,7 @@ export function problemsOf(text: string, place: Place = "this machine"): Problem
     const says = problemOfName(name);
     if (says !== null) problems.push({ line, level: "odd", subject: name, says });
   }
-  // What such a quote swallows is no value to judge.
+  // A value that an unclosed quote has swallowed is not checked.
   const open = new Set(problems.filter(({ level }) => level === "bad").map(({ subject }) => subject));
   const whole = Object.fromEntries(Object.entries(values).filter(([name]) => !open.has(name)));
   for (const { name, level, says } of complaintsOf(whole, place))
@@ -50,14 +50,14 @@ export function problemsOf(text: string, place: Place = "this machine"): Problem
   return problems.toSorted((a, b) => a.line - b.line);
 }
 
-/** The variables of a settings file. Lines that are none are left out: Node would take them for a part of the next name. */
+/** The variables of a settings file. Other lines are left out: Node would take them for a part of the next name. */
 export function settingsIn(text: string): Record<string, string | undefined> {
   const lines = text.split(/\r?\n/);
   const { garbage } = readLines(lines);
   return parseEnv(lines.filter((_line, index) => !garbage.has(index)).join("\n"));
 }
 
-/** What is wrong with variables of the environment itself: their values, and names that are all but the service's. */
+/** Problems of the environment's own variables: their values, and names that nearly match the service's. */
 export function problemsOfEnvironment(variables: Record<string, string | undefined>): Problem[] {
   return Object.entries(variables).flatMap(([name, raw = ""]): Problem[] => {
     const value = raw.trim();
@@ -86,7 +86,7 @@ function problemOfName(name: string): string | null {
   }
 }
 
-/** Finds the assignments, and the lines (by index) that are neither one nor a comment. */
+/** Finds the assignments, and the lines (by index) that are neither an assignment nor a comment. */
 function readLines(lines: readonly string[]): {
   settings: Setting[];
   garbage: Set<number>;
@@ -121,7 +121,7 @@ function readLines(lines: readonly string[]): {
   return { settings, garbage, problems };
 }
 
-/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`; 0 is no line of a file. */
+/** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`; line 0 means the environment. */
 export function told({ line, subject, says }: Problem, file: string): string {
   if (line === 0) return `${file === "" ? "environment" : file}: ${subject} ${says}`;
   return subject === `line ${line}`

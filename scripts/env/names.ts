@@ -2,15 +2,15 @@ import { distance } from "fastest-levenshtein";
 import { checksummed } from "../../convex/lib/money/addresses";
 import { complaintAbout, isVariable, variableNames } from "../../convex/lib/env";
 
-/** The names a settings file may hold, and what their values should be. */
+/** The names of a settings file, and the form of their values. */
 
-/** Read by `auth.config.ts` at every push, where an unset one is refused; without a web application these stand in. */
+/** `auth.config.ts` reads these at every push, which refuses unset ones; these are the defaults without a web application. */
 export const AT_PUSH: Readonly<Record<string, string>> = {
   AUTH_ISSUER: "https://auth.invalid",
   AUTH_APPLICATION_ID: "unset",
 };
 
-/** Written or read by the Convex CLI; the deployment has no use for them. */
+/** Written or read by the Convex CLI; the deployment does not use them. */
 const OF_THE_CLI = [
   "CONVEX_DEPLOYMENT",
   "CONVEX_DEPLOY_KEY",
@@ -20,7 +20,7 @@ const OF_THE_CLI = [
   "CONVEX_SELF_HOSTED_ADMIN_KEY",
 ];
 
-/** Read from the environment of the process alone. */
+/** Only read from the process's environment. */
 const OF_THE_PROCESS = [
   "PORT",
   "API_PORT",
@@ -52,8 +52,8 @@ export function kindOf(name: string): Kind {
 const known = () => [...variableNames(), ...Object.keys(AT_PUSH), ...OF_THE_CLI, ...OF_THE_PROCESS];
 
 /**
- * The known name that one of the process's environment is all but; `null` for what is others'. An environment is full of
- * names that are: only one of two words or more that begins as the known one does is told.
+ * The known name that a variable of the process's environment nearly matches; `null` for other variables. An
+ * environment is full of foreign names, so only one of two words or more with the same beginning is reported.
  */
 export function misspeltName(name: string): string | null {
   const [first = "", ...rest] = name.toUpperCase().split("_");
@@ -64,7 +64,7 @@ export function misspeltName(name: string): string | null {
   return distance(first, wanted) <= Math.floor(wanted.length / 4) ? nearest : null;
 }
 
-/** The known name that is nearest to a misspelled one; `null` when none is near. */
+/** The known name that is nearest to a misspelled one; `null` if none is near. */
 export function nearestName(name: string): string | null {
   const wanted = name.toUpperCase();
   const ranked = known()
@@ -80,17 +80,17 @@ export function nearestName(name: string): string | null {
   return holding[0] ?? null;
 }
 
-/** `did you mean LLM_GATEWAY_API_KEY?`, or what else to do about a name that nothing reads. */
+/** `did you mean LLM_GATEWAY_API_KEY?`, or other advice about a name that nothing reads. */
 export function suggestion(name: string): string {
   const nearest = nearestName(name);
   return nearest === null ? "see .env.local.example for the names" : `did you mean ${nearest}?`;
 }
 
-/** Typed in where a value was to go. */
+/** A placeholder that was left in place of a value. */
 const PLACEHOLDER =
   /^(?:<.*>|\.{3}|…|x{3,}|todo|changeme|change-me|replace[-_ ]?(?:me|with).*|your[-_ ].*)$/i;
 
-/** What is wrong with a value ("must be …"), never repeating it; `null` when nothing is. */
+/** What is wrong with a value ("must be …"), without repeating it; `null` if nothing is. */
 export function complaintOf(name: string, value: string): string | null {
   if (PLACEHOLDER.test(value)) return "is a placeholder, not a value";
   if (isVariable(name)) return complaintAbout(name, value) ?? checksumComplaint(name, value);
@@ -98,7 +98,7 @@ export function complaintOf(name: string, value: string): string | null {
   return null;
 }
 
-/** An address in capitals and small letters tells by them whether it was copied whole. */
+/** The case of an address's letters shows whether it was copied completely. */
 function checksumComplaint(name: string, value: string): string | null {
   if (name !== "PLATFORM_WALLET_ADDRESS" || !/[a-f]/.test(value) || !/[A-F]/.test(value)) return null;
   return checksummed(value) === value ? null : "has a wrong checksum: copy it again from the wallet";

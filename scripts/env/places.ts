@@ -2,9 +2,9 @@ import { isIP } from "node:net";
 import { bytesToHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 
-/** Addresses and accounts that are not what a setting needs. */
+/** Addresses and accounts that are wrong for a setting. */
 
-/** A host of this machine or of a private network: an address of theirs, a name without dots, or one that ends so. */
+/** A host of this machine or of a private network: by address, by a name without dots, or by its ending. */
 export function isNear({ hostname }: URL): boolean {
   const host = bare(hostname);
   if (isIP(host) === 4) return /^(?:127|10|192\.168|172\.(?:1[6-9]|2\d|3[01]))\./.test(host);
@@ -12,7 +12,7 @@ export function isNear({ hostname }: URL): boolean {
   return !host.includes(".") || /\.(?:local|localhost|internal|lan|home)$/.test(host);
 }
 
-/** Link-local, as the clouds' own metadata services are, or unspecified. */
+/** Link-local, like the clouds' metadata services, or unspecified. */
 export function isNobodys({ hostname }: URL): boolean {
   const host = bare(hostname);
   if (isIP(host) === 4) return /^(?:169\.254|0)\./.test(host);
@@ -24,13 +24,13 @@ function bare(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "").toLowerCase();
 }
 
-/** Of the development chains' published words; each has twenty accounts at most. */
+/** The seed phrases of development chains; each has at most twenty accounts. */
 const WORDS = "test test test test test test test test test test test junk";
 const COUNT = 20;
 
 let known: { address: string; privateKey: string }[] | undefined;
 
-/** The accounts whose keys everybody knows. */
+/** The accounts whose keys are public. */
 export function testAccounts(): readonly { address: string; privateKey: string }[] {
   known ??= Array.from({ length: COUNT }, (_, addressIndex) => {
     const account = mnemonicToAccount(WORDS, { addressIndex });

@@ -1,23 +1,23 @@
 import { AT_PUSH, kindOf, REQUIRED, suggestion } from "./names";
 import { complaintsOf, type Place } from "./rules";
 
-/** What `npm run env:push` would do with a file of settings; names only, apart from `values`. */
+/** What `npm run env:push` would do with a settings file; only names, except `values`. */
 export type Plan = {
-  /** What the deployment is given. Never printed. */
+  /** The values to set. Never printed. */
   values: Map<string, string>;
-  /** Of those, the ones that the file leaves out and the platform needs at every push. */
+  /** Names that the file leaves out and the platform needs at every push. */
   defaulted: string[];
-  /** Required and without a value: endpoints will answer 500, unless the deployment has them already. */
+  /** Required and without a value: endpoints answer 500, unless the deployment already has them. */
   missing: string[];
-  /** In the file without a value, and optional: left as they are on the deployment. */
+  /** In the file without a value, and optional: the deployment's values stay. */
   empty: string[];
-  /** For the CLI or the local stack, and not for the deployment. */
+  /** For the CLI or the local stack, not for the deployment. */
   elsewhere: string[];
   /** Nothing reads these; with the nearest name, or where to look. */
   unknown: { name: string; suggestion: string }[];
-  /** Values that must not be set, with what is wrong. */
+  /** Values that must not be set, with the reason. */
   malformed: { name: string; complaint: string }[];
-  /** Values that may be meant so, with what they bring. */
+  /** Values that may be intended, with their consequence. */
   doubtful: { name: string; complaint: string }[];
 };
 
@@ -44,7 +44,7 @@ export function planPush(settings: Record<string, string | undefined>, where: Pl
   );
   for (const [name, value] of Object.entries(AT_PUSH)) {
     if (plan.values.has(name) || plan.malformed.some((one) => one.name === name)) continue;
-    // A real issuer with a placeholder for its application would let nobody in, and say nothing.
+    // A real issuer with a placeholder for its application would silently let nobody in.
     if (given.length > 0) {
       plan.malformed.push({ name, complaint: `is needed beside ${given.join(", ")}` });
       continue;
@@ -68,12 +68,12 @@ function place(plan: Plan, name: string, value: string): void {
   }
 }
 
-/** The values as the file that the CLI reads: one `NAME="value"` a line. */
+/** The values as a file for the CLI: one `NAME="value"` per line. */
 export function envFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name}=${quoted(value)}\n`).join("");
 }
 
-/** None of the service's values has a line break; a quote inside takes the other kind around it. */
+/** No value of the service has a line break; a value with a quote is put into the other kind. */
 function quoted(value: string): string {
   return value.includes('"') ? `'${value}'` : `"${value}"`;
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run env:push`: sets the deployment's environment variables from `.env.local` (`LOCAL_ENV_FILE`), all at once, through the Convex
- * CLI. `-- --dry-run` only says which; `-- --prod` and `-- --deployment NAME` are the CLI's own. Values are never shown.
+ * `npm run env:push`: sets the deployment's environment variables from `.env.local` (`LOCAL_ENV_FILE`), all together,
+ * through the Convex CLI. `-- --dry-run` only lists them; `-- --prod` and `-- --deployment NAME` are the CLI's own.
+ * Values are never shown.
  */
 
 import { readFile } from "node:fs/promises";
@@ -71,12 +72,12 @@ async function main(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** What came of a push: the CLI's exit code, and what it said where it failed. */
+/** The result of a push: the CLI's exit code, and its message after a failure. */
 type Pushed = { code: number; failure: string | null };
 
 const UNTRIED: Pushed = { code: 0, failure: null };
 
-/** The plan without a value in it. */
+/** The plan without values. */
 function namesOf({ values, ...plan }: Plan): Omit<Plan, "values"> & { set: string[] } {
   return { set: [...values.keys()], ...plan };
 }
@@ -115,14 +116,14 @@ async function push(
   options: readonly string[],
   cli: Record<string, string | undefined>,
 ): Promise<Pushed> {
-  // By its standard input: on a command line or in a file others could read them.
+  // Through standard input: others could read a command line or a file.
   const { code, stdout, stderr } = await convexCli(["env", "set", "--force", ...options], envFile(values), {
     settings: cli,
   });
   return { code, failure: code === 0 ? null : withoutValues(stdout + stderr, values) };
 }
 
-/** What the CLI said, without any value in it, the longest first: one may be part of another. */
+/** The CLI's output without any value, the longest first: one may be part of another. */
 function withoutValues(text: string, values: ReadonlyMap<string, string>): string {
   const longestFirst = [...values.values()].toSorted((a, b) => b.length - a.length);
   return longestFirst.reduce((rest, value) => rest.replaceAll(value, "•••"), text).trim();

@@ -5,19 +5,19 @@ import { CONTRACTS } from "../../convex/wallets/tokens";
 import { complaintOf } from "./names";
 import { isNear, isNobodys, testAccounts } from "./places";
 
-/** What is wrong with settings, whoever asks: `npm run env:push` before it sets them, `npm start`, and the doctor. */
+/** Problems of settings, for `npm run env:push`, `npm start` and the doctor. */
 
 /**
- * Where they are to hold: a deployment of the platform's, which reaches public addresses only; one that the operator hosts,
- * beside other services of theirs; or the local stack (`npm start`).
+ * Where the settings are used: on a deployment of the platform, which only reaches public addresses; on one that the
+ * operator hosts, beside other services; or on the local stack (`npm start`).
  */
 export type Place = "deployment" | "own host" | "this machine";
 
-/** `bad`: they must not be used so. `odd`: they may be meant so. `says` never holds a value. */
+/** `bad`: unusable. `odd`: possibly intended. `says` never contains a value. */
 export type Complaint = { name: string; level: "bad" | "odd"; says: string };
 
 type Settings = Readonly<Record<string, string | undefined>>;
-/** The variables that have a sound shape, trimmed. */
+/** The well-formed variables, trimmed. */
 type Sound = ReadonlyMap<Variable, string>;
 type Rule = (set: Sound, place: Place) => readonly (Complaint | false | undefined)[];
 
@@ -59,7 +59,7 @@ const ADDRESSES = [
   ...(["CHAIN_RPC_URL", "TICKER_API_URL", "EVIDENCE_API_URL", "X402_FACILITATOR_URL"] as const),
 ];
 
-/** What the keys usually look like at the provider that is asked where no address of another is set. */
+/** The usual form of the keys at the default provider. */
 const LOOKS: readonly { name: Variable; at: Variable; pattern: RegExp; like: string }[] = [
   { name: "LLM_GATEWAY_API_KEY", at: "LLM_ENDPOINT", pattern: /^bk_\S+$/, like: "bk_…" },
   { name: "SENTIMENT_API_KEY", at: "SENTIMENT_ENDPOINT", pattern: /^xai-\S+$/, like: "xai-…" },
@@ -75,7 +75,7 @@ const LOOKS: readonly { name: Variable; at: Variable; pattern: RegExp; like: str
 const LEAST_KEY_BITS = 128;
 const LEAST_SECRET_BITS = 60;
 
-/** Numbers that are in shape, and a slip or no guard all the same. */
+/** Well-formed numbers that are probably mistakes or protect from nothing. */
 const BOUNDS: readonly { name: Variable; least?: number; most?: number; says: string }[] = [
   { name: "DAILY_BUDGET_USD", most: 10_000, says: "must be at most 10000: it is what a day may cost" },
   {
@@ -112,7 +112,7 @@ const RULES: readonly Rule[] = [
         bad(name, `can be guessed, and whoever does so speaks for others: ${MAKE_ONE}`)
       );
     }),
-  // Published keys, and what is all but one, are everybody's.
+  // Published keys, and those that differ in one character, belong to everybody.
   (set, place) =>
     ACCOUNTS.map((name) => {
       const key = set.get(name);
@@ -135,7 +135,7 @@ const RULES: readonly Rule[] = [
         bad("PLATFORM_WALLET_ADDRESS", "is nobody's wallet: what is paid there is lost"),
     ];
   },
-  // The accounts of the service are apart: each has its own nonces, and a gas key is worth little to whoever steals it.
+  // The service's accounts are separate: each has its own nonces, and a stolen gas key is worth little.
   (set) => {
     const owners = ACCOUNTS.flatMap((name) => {
       const key = set.get(name);
@@ -147,7 +147,7 @@ const RULES: readonly Rule[] = [
         address === platform && bad(name, "is the platform wallet's own key: give it an account of its own"),
     );
   },
-  // One that leaks must not open another door.
+  // A leaked key must not open a second door.
   (set) =>
     SECRETS.map((name, at) => {
       const twin = SECRETS.slice(0, at).find((other) => isSame(set.get(other), set.get(name)));
@@ -182,7 +182,7 @@ const RULES: readonly Rule[] = [
 
 const BURN = "0x000000000000000000000000000000000000dEaD";
 
-/** What a local chain is for is right there alone; the local stack has one where no other is named. */
+/** Settings for a local chain are only right there; the local stack has its own if no other is set. */
 function onRealChain(set: Sound, place: Place): boolean {
   const chain = set.get("CHAIN_RPC_URL");
   if (chain === undefined) return place !== "this machine";

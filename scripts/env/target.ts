@@ -1,4 +1,4 @@
-/** Where the Convex CLI would go, in words: it reads the same variables and options. */
+/** The Convex CLI's target in words, from the same variables and options. */
 
 import type { Place } from "./rules";
 
@@ -7,7 +7,8 @@ type Settings = Record<string, string | undefined>;
 /**
  * The deployment that the CLI's options and settings name.
  * @param options The CLI's own: `--prod`, `--deployment NAME`, `--preview-name NAME`, …
- * @returns A sentence's part such as `the production deployment beside dev:happy-otter-123`; `null` when nothing names one.
+ * @returns A part of a sentence such as `the production deployment beside dev:happy-otter-123`; `null` if none is
+ * named.
  */
 export function targetOf(options: readonly string[], settings: Settings): string | null {
   const named = optionValue(options, "--deployment") ?? optionValue(options, "--deployment-name");
@@ -28,12 +29,12 @@ export function targetOf(options: readonly string[], settings: Settings): string
   return preview === undefined ? `the deployment ${own}` : `the preview deployment ${preview}`;
 }
 
-/** The CLI's names for deployments that run on this machine: `local:…` is a project's, `anonymous:…` nobody's. */
+/** The CLI's names for deployments on this machine: `local:…` is a project's, `anonymous:…` has no project. */
 function isLocal(name: string): boolean {
   return /^(?:local|anonymous)[:-]/.test(name) || name === "local";
 }
 
-/** Why the options and settings name no deployment at all, in a sentence; `null` when they do. */
+/** Why the options and settings name no deployment, in a sentence; `null` if they do. */
 export function contradiction(options: readonly string[], settings: Settings): string | null {
   if (!options.includes("--prod") || optionValue(options, "--deployment") !== undefined) return null;
   const own = settings.CONVEX_DEPLOYMENT?.trim() ?? "";
@@ -44,7 +45,7 @@ export function contradiction(options: readonly string[], settings: Settings): s
   return "--prod: CONVEX_DEPLOYMENT is an anonymous deployment of this machine, whose project has no production. Log in and choose a project with npx convex dev.";
 }
 
-/** Where the settings are to hold, once a deployment is named. */
+/** Where the settings will be used, once a deployment is named. */
 export function placeOf(options: readonly string[], settings: Settings): Place {
   const named = optionValue(options, "--deployment") ?? optionValue(options, "--deployment-name");
   if (named !== undefined) return isLocal(named) ? "own host" : "deployment";

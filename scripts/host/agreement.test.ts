@@ -12,7 +12,7 @@ import { createHost } from "./index";
 import { createClient } from "./client";
 import { partOf } from "./parts";
 
-/** The local host's database beside that of Convex's own test library, which is slower and simpler. */
+/** Compares the local host's database with that of Convex's own test library, which is slower and simpler. */
 
 const schema = defineSchema({
   things: defineTable({
@@ -41,7 +41,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Carries out the steps in one transaction, looking at everything behind each. */
+/** Executes the steps in one transaction, and reads everything after each. */
 function carryOut(steps: readonly Step[]) {
   return async (ctx: Ctx) => {
     const seen: unknown[] = [];
@@ -82,7 +82,7 @@ async function looks(ctx: Ctx): Promise<unknown[]> {
 
 test("reads see the same rows in the same order as in Convex's test library, within a transaction and behind it", async () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 0, 5), toFake: ["Date"] });
-  // Each puts its own system calls in place; the library does so once.
+  // Each installs its own system calls; the library does so once.
   const modules = { "./convex/_generated/api.js": () => Promise.resolve({}) };
   convexTest({ schema, modules });
   const librarys: unknown = Reflect.get(globalThis, "Convex");

@@ -2,13 +2,13 @@ import { outer } from "./globals";
 import type { FunctionPath } from "./execution";
 import type { Transaction } from "./transaction";
 
-/** What one function, or all of them together, cost. */
+/** The cost of one function, or of all together. */
 export type Cost = {
   calls: number;
-  /** Bytes of documents: without those of indexes, and of the platform's own tables. */
+  /** Bytes of documents, without indexes and the platform's own tables. */
   readBytes: number;
   writtenBytes: number;
-  /** How long actions and HTTP actions ran, also while they waited for an answer. */
+  /** How long actions and HTTP actions ran, including waits for answers. */
   actionMs: number;
 };
 
@@ -16,13 +16,13 @@ export type Bill = Cost & {
   /** ISO 8601, by the host's clock. */
   since: string;
   until: string;
-  /** By a function's name as in `market/snapshots:current`; HTTP actions are `http`. */
+  /** By function name as in `market/snapshots:current`; HTTP actions are `http`. */
   byFunction: Record<string, Cost>;
 };
 
 /**
- * Counts what the platform bills: every run of a function that is no part of another's transaction is a call, a
- * transaction that had to run again is billed for each of its runs, and what a write replaces was read.
+ * Counts what the platform bills: every run of a function outside another's transaction is a call, each run of a
+ * repeated transaction is billed, and a write also reads what it replaces.
  */
 export class Billing {
   #since: number | null = null;

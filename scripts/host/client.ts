@@ -30,7 +30,7 @@ export type Client<Model extends GenericDataModel> = {
   withRequestMetadata: (metadata: Pick<Caller, "ip" | "userAgent">) => Client<Model>;
 };
 
-/** What the host hands on is of the type that its caller knows. */
+/** The type that the caller knows; the host passes values on. */
 const unchecked = z.custom<never>();
 
 export function createClient<Model extends GenericDataModel>(host: Host, caller: Caller = {}): Client<Model> {

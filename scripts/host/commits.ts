@@ -7,15 +7,15 @@ import { Transaction, type Change, type ReadSet } from "./transaction";
 
 /** Lets transactions take time, and conflict as they then would. */
 export type Contention = {
-  /** How long a mutation takes from its first reading to its commit, in ms of the host's clock. */
+  /** How long a mutation takes from its first read to its commit, in ms of the host's clock. */
   durationMs: () => number;
 };
 
-/** How often a mutation is run again for conflicts before its caller is told. */
+/** How often a conflicting mutation is run again before its caller gets the error. */
 const MAX_RETRIES = 4;
 const BACKOFF_MS = 100;
 const KEPT_COMMITS = 4_096;
-/** How often a query is run without a lock before it takes its turn. */
+/** How often a query runs without a lock before it waits for its turn. */
 const FREE_TRIES = 3;
 
 export type Outcome<T> = { value: T } | { error: unknown };
@@ -30,23 +30,23 @@ async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
 
 type Options = {
   databaseOf: (component: string) => Database;
-  /** Whether the platform's limits count. */
+  /** Whether the platform's limits apply. */
   limited: boolean;
   contention: Contention | null;
   seed: number;
-  /** Told of every row that a commit changed. */
+  /** Called for every row that a commit changed. */
   changed: (change: Change) => void;
-  /** Told of every commit that changed any, before anybody can act on it. */
+  /** Called for every commit that changed something, before anybody can act on it. */
   committed: (changes: readonly Change[]) => void;
 };
 
 type Mutation<T, R> = {
   run: (transaction: Transaction) => Promise<T>;
-  /** What its caller gets, from the run that is committed. */
+  /** The caller's result, from the run that is committed. */
   finish: (outcome: Outcome<T>, transaction: Transaction) => R;
-  /** Runs it until it commits, however often that takes. */
+  /** Whether it runs until it commits, however often. */
   isPatient: boolean;
-  /** Whose waits for another try it is. */
+  /** The work whose waits for another run count. */
   work: Work;
   /** The function, as in `market/snapshots:begin`. */
   name: string;
@@ -54,10 +54,10 @@ type Mutation<T, R> = {
 
 /** All transactions of one application with its components, and what they have committed. */
 export class Commits {
-  /** What became of transactions: for benches. `by` names the function that ran again, and the table whose changes were why. */
+  /** Statistics of transactions for benches. `by` names the function that ran again, and the table that caused it. */
   readonly conflicts = { mutations: 0, retries: 0, failures: 0, by: new Map<string, number>() };
   readonly #turns = new Lock();
-  /** Seeded, as all that a run of transactions depends on. */
+  /** Seeded, like everything that the order of transactions depends on. */
   readonly #chance: () => number;
   #kept: { sequence: number; changes: Change[] }[] = [];
   readonly #writeRate = new WriteRate();
@@ -68,7 +68,7 @@ export class Commits {
     this.#chance = seededRandom(options.seed);
   }
 
-  /** Reads without a lock, and again where something that was read has changed meanwhile. */
+  /** Reads without a lock, and again if something that was read has changed meanwhile. */
   async read<T>(run: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>> {
     for (let tries = 0; ; tries++) {
       const before = this.#sequence;
@@ -81,9 +81,9 @@ export class Commits {
   }
 
   /**
-   * Runs a mutation in a transaction that is committed at its end. Where another commit changed what it had read, it is
-   * run again, as optimistic concurrency does: what overlaps is what was committed between the call and its turn, or,
-   * with `contention`, within the time a transaction would have taken.
+   * Runs a mutation in a transaction that is committed at its end. If another commit changed what it had read, it runs
+   * again, as with optimistic concurrency. Overlapping commits are those between the call and its turn, or, with
+   * `contention`, those within the time that a transaction would have taken.
    */
   async mutate<T, R>(mutation: Mutation<T, R>): Promise<R> {
     const { contention } = this.options;
@@ -110,7 +110,7 @@ export class Commits {
     }
   }
 
-  /** Null for a conflict, or where there is no room to write now; without contention the next run, which nothing can overlap, comes at once. */
+  /** Null for a conflict, or while the write rate is exhausted; without contention the next run follows immediately, and nothing can overlap it. */
   async #tried<T, R>(
     { run, finish, isPatient, name }: Mutation<T, R>,
     since: number,
@@ -135,7 +135,7 @@ export class Commits {
     }
   }
 
-  /** Writes at once, outside any function. */
+  /** Writes immediately, outside any function. */
   at<T>(work: (transaction: Transaction) => T): T {
     const transaction = new Transaction(this.options.databaseOf, false);
     const result = work(transaction);
@@ -159,7 +159,7 @@ export class Commits {
     for (const change of changes) this.options.changed(change);
   }
 
-  /** The first change since `before` in what was read. */
+  /** The first change since `before` to what was read. */
   #conflict(before: number, reads: ReadSet): Change | null {
     if (this.#sequence === before) return null;
     for (let i = this.#kept.length - 1; i >= 0; i--) {

@@ -16,14 +16,14 @@ import { note } from "./usage";
 import type { Check } from "./validators";
 import type { Fields } from "./values";
 
-/** The application (path `""`) or a component, with all that a deployment would have been pushed of it. */
+/** The application (path `""`) or a component, with everything that a push would contain. */
 export type Part = {
   path: string;
   tables: { name: string; indexes: { name: string; fields: readonly string[] }[]; check: Check }[];
   modules: Modules;
 };
 
-/** What the platform's classes run at once; of queries and mutations so many each. */
+/** How much the platform's classes run at the same time; queries and mutations each have this many. */
 const CLASSES = {
   S16: { transactions: 16, actions: 64, scheduled: 8 },
   S256: { transactions: 256, actions: 512, scheduled: 256 },
@@ -33,29 +33,29 @@ export type PlatformClass = keyof typeof CLASSES;
 export type CoreOptions = {
   limited: boolean;
   platformClass: PlatformClass;
-  /** What the random numbers of queries and mutations are made from. */
+  /** The seed of the random numbers of queries and mutations. */
   seed: number;
   /** Whether a query of the application that reads the clock fails. */
   strictClock: boolean;
-  /** Called behind every write of a function, in its context. */
+  /** Called after every write of a function, in its context. */
   onWrite: () => void;
-  /** Without it, only what really overlaps conflicts. */
+  /** Without it, only real overlaps conflict. */
   contention: Contention | null;
 };
 
 /** Keeps commits. */
 type Durability = {
   committed: (changes: readonly Change[]) => void;
-  /** Resolves when all that is committed by now is kept. @throws Error when it cannot be kept. */
+  /** Resolves when all commits so far are stored. @throws Error if they cannot be stored. */
   synced: () => Promise<void>;
 };
 
-/** How long a transaction and an action wait for a permit, and an action may run. */
+/** How long a transaction and an action wait for a permit, and how long an action may run. */
 const TRANSACTION_PATIENCE_MS = 5_000;
 const ACTION_PATIENCE_MS = 10_000;
 const ACTION_LIMIT_MS = 1_800_000;
 
-/** Whose work a function's run is part of. */
+/** The work that a function's run is part of. */
 export type Run = {
   identity: UserIdentity | null;
   request: RequestInfo;
@@ -73,9 +73,9 @@ export class Core {
   readonly jobs: Jobs;
   readonly scheduler: Scheduler;
   readonly works = new Set<Work>();
-  /** Whether it was stopped: what still runs reaches neither the outside nor another function. */
+  /** Whether it was stopped: running work then reaches neither the outside nor another function. */
   isHalted = false;
-  /** Where commits are to be kept before anything leaves the host; `null` where nothing waits for that. */
+  /** Where commits are stored before anything leaves the host; `null` if nothing waits for that. */
   durability: Durability | null = null;
   readonly #parts = new Map<string, KnownPart>();
   readonly #permits: Readonly<Record<FunctionKind, Permits>>;
@@ -93,7 +93,7 @@ export class Core {
       seed,
       committed: (changes) => this.durability?.committed(changes),
       changed: ({ component, table, after }) => {
-        // What is measured is what the work changed, not the count that the service keeps of its providers' answers.
+        // Only the work's own changes are measured, without the service's counts of provider calls.
         if (table !== "providerCalls") note({ written: 1 });
         if (table === JOBS) this.armJob(component, after);
       },
@@ -151,7 +151,7 @@ export class Core {
     return this.modulesOf(componentPath).find(udfPath);
   }
 
-  /** At once where the function is known already: a promise costs more than the looking up. */
+  /** Immediate if the function is known: a promise costs more than the lookup. */
   resolve(path: FunctionPath, kind: FunctionKind): Registered | Promise<Registered> {
     const known = this.modulesOf(path.componentPath).known(path.udfPath);
     if (known !== undefined) return fitting(known, path, kind);
@@ -192,7 +192,7 @@ export class Core {
     return execution.frozen?.now ?? outer.now();
   }
 
-  /** Told of every write of a function. */
+  /** Called for every write of a function. */
   written(): void {
     this.#writes += 1;
     this.options.onWrite();
@@ -236,7 +236,7 @@ export class Core {
     );
   }
 
-  /** Writes at once, outside any function. */
+  /** Writes immediately, outside any function. */
   at<T>(work: (transaction: Transaction) => T): T {
     this.#writes += 1;
     return this.commits.at(work);
@@ -252,14 +252,14 @@ export class Core {
     return returned(outcome, found, path);
   }
 
-  /** Without contention transactions take no time, and no places either. */
+  /** Without contention transactions take neither time nor places. */
   transacted<T>(kind: "query" | "mutation", work: Work, run: () => Promise<T>): Promise<T> {
     return this.options.contention === null ? run() : this.permitted(kind, work, run);
   }
 
   /**
-   * Each call from outside a transaction holds one of the deployment's permits of its kind; actions and HTTP actions do so
-   * also while they wait for another.
+   * Each call from outside a transaction holds one of the deployment's permits of its kind; actions and HTTP actions
+   * hold theirs even while they wait for another.
    */
   permitted<T>(kind: FunctionKind, { timers }: Work, work: () => Promise<T>): Promise<T> {
     const waiting = {};
@@ -271,8 +271,8 @@ export class Core {
   }
 
   /**
-   * Runs an action, which is cut off at the platform's limit.
-   * @param client Aborted when whoever asked has hung up: then it ends where it stands.
+   * Runs an action, which is stopped at the platform's limit.
+   * @param client Aborted when the caller has hung up: then the action stops where it is.
    */
   async limitedInTime<T>(
     path: FunctionPath,
@@ -314,7 +314,7 @@ export class Core {
     this.scheduler.disarm();
   }
 
-  /** Has a pending job run when it is due. */
+  /** Schedules a pending job for its due time. */
   armJob(component: string, row: Row | null): void {
     if (this.isHalted) return;
     const due = this.jobs.due(component, row);

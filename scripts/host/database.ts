@@ -4,8 +4,8 @@ import { read, Start, type Built } from "./reads";
 import { insert, patch, remove, replace } from "./writes";
 
 /**
- * `ctx.db`: the convex package's own, with reading and writing in place of its system calls. An argument that is missing
- * or of no use reaches the package, which says so in its words.
+ * `ctx.db`: the convex package's own, with direct reads and writes in place of its system calls. A missing or unusable
+ * argument reaches the package, which reports it in its own words.
  */
 
 type Method = (...given: unknown[]) => unknown;
@@ -24,7 +24,7 @@ const isReader = (db: unknown): db is PackageDb => readerShape.safeParse(db).suc
 const isWriter = (db: unknown): db is Record<"insert" | "patch" | "replace" | "delete", Method> =>
   writerShape.safeParse(db).success;
 
-/** @param db As the package made it for a query or a mutation. */
+/** @param db The package's object for a query or a mutation. */
 export function databaseOf(db: object): object {
   const { system = {} } = systemShape.parse(db);
   const made = { ...readerOf(db), ...writerOf(db) };

@@ -4,7 +4,7 @@ import type { Core } from "./core";
 import type { Lock } from "./locks";
 import type { Transaction } from "./transaction";
 
-/** Who calls, as far as the host can tell. */
+/** The caller, as far as the host knows. */
 export type Caller = { ip?: string | null; userAgent?: string | null; identity?: UserIdentity | null };
 
 export type FunctionKind = "query" | "mutation" | "action";
@@ -13,12 +13,13 @@ export type FunctionKind = "query" | "mutation" | "action";
 export type FunctionPath = { componentPath: string; udfPath: string };
 
 /**
- * A piece of work from its start to its end, with the timers it waits for, so that the host can tell when all rests.
- * `isGone`: its client has hung up, so that nothing it still asks for is ever answered, and no `finally` of it comes far.
+ * A piece of work from start to end, with the timers it waits for, so that the host knows when everything rests.
+ * `isGone`: its client has hung up, so that none of its later requests is answered, and its `finally` blocks do not get
+ * far.
  */
 export type Work = { name: string; timers: Set<unknown>; isGone?: true };
 
-/** Of the outermost function: nested ones belong to the same request. */
+/** The request of the outermost function, shared by nested ones. */
 export type RequestInfo = {
   ip: string | null;
   userAgent: string | null;
@@ -39,23 +40,23 @@ export type Execution = FunctionPath & {
   request: RequestInfo;
   work: Work;
   /**
-   * Frozen clock and seeded random numbers of a query or mutation. `isTimeless`: it is part of a query's answer, which is
-   * kept while what it has read stays the same.
+   * Frozen clock and seeded random numbers of a query or mutation. `isTimeless`: it is part of a query's answer, which
+   * is cached while what it has read stays the same.
    */
   frozen: { now: number; random: () => number; isTimeless: boolean } | null;
   pages: number;
-  /** An action past its time limit: nothing it does any more counts. */
+  /** An action past its time limit: its further effects do not count. */
   cutOff: boolean;
 };
 
 export const executions = new AsyncLocalStorage<Execution | undefined>();
 
-/** Runs `work` as no function's. Not by `exit`, which turns the tracking of promises off and on for the whole process. */
+/** Runs `work` outside any function. Not with `exit`, which turns the tracking of promises off and on for the whole process. */
 export function outside<T>(work: () => T): T {
   return executions.run(undefined, work);
 }
 
-/** What fails once the host has stopped, with these words. */
+/** The error of everything after the host has stopped. */
 export const HALTED = "The host was stopped";
 
 export function currentExecution(): Execution {
@@ -66,7 +67,7 @@ export function currentExecution(): Execution {
   return execution;
 }
 
-/** What is asked for by an action whose client has gone. A transaction that has begun goes on to its end. */
+/** Whether an action's client has gone, so that nobody needs the request. A transaction that has begun runs to its end. */
 export function isForNobody({ work, transaction }: Execution): boolean {
   return work.isGone === true && transaction === null;
 }

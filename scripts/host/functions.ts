@@ -18,7 +18,7 @@ export type Registered = {
   checkReturns: Check;
 };
 
-/** What is known of the modules of the application or of one component, each loaded once; one that failed is loaded anew. */
+/** The modules of the application or of one component, each loaded once; a module that failed is loaded again. */
 export class ModuleSet {
   readonly #loaded = new Map<string, Promise<unknown>>();
   readonly #functions = new Map<string, Registered | null>();
@@ -36,18 +36,18 @@ export class ModuleSet {
     return loaded;
   }
 
-  /** What `find` has found before; undefined where it was not asked. */
+  /** The earlier result of `find`; undefined if it was not called. */
   known(udfPath: string): Registered | null | undefined {
     return this.#functions.get(udfPath);
   }
 
-  /** Whether there may be such a function: a module that was not loaded yet is not loaded to find out. */
+  /** Whether such a function may exist: modules are not loaded to find out. */
   declares(udfPath: string): boolean {
     const [file = ""] = udfPath.split(":");
     return file.replace(/\.[jt]s$/, "") in this.modules && this.known(udfPath) !== null;
   }
 
-  /** The function called `module/path:name`; null where there is none. */
+  /** The function `module/path:name`; null if there is none. */
   async find(udfPath: string): Promise<Registered | null> {
     const known = this.#functions.get(udfPath);
     if (known !== undefined) return known;
@@ -62,7 +62,7 @@ export class ModuleSet {
   }
 }
 
-/** Their validators are long to make: a function keeps them for all hosts of the process. */
+/** Their validators are slow to make: they are kept for all hosts of the process. */
 const known = new WeakMap<object, Registered | null>();
 
 function registered(value: object, module: string): Registered | null {
@@ -102,7 +102,7 @@ export function assertFits(problem: string | null, { udfPath }: FunctionPath): v
   if (problem !== null) throw new Error(`Invalid arguments for "${udfPath}": ${problem}`);
 }
 
-/** What a function returned, as its callers get it. @throws what it threw, or an Error where the value does not fit. */
+/** A function's result, as its callers get it. @throws the function's error, or an Error if the result does not fit. */
 export function returned(
   outcome: Outcome<unknown>,
   { checkReturns }: Registered,
@@ -115,7 +115,7 @@ export function returned(
   return value;
 }
 
-/** Where convex's own address of a function leads, as seen from a component. */
+/** The target of one of convex's function addresses, as seen from a component. */
 export type Address = {
   name?: string | undefined;
   reference?: string | undefined;

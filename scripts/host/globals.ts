@@ -1,9 +1,9 @@
 import { executions, HALTED, isForNobody, never, outside } from "./execution";
 
 /**
- * What a running function sees of the process's globals: a query or mutation has a frozen clock, seeded random numbers,
- * and neither timers nor the outside; an action's timers are counted. Code that is no function's sees the process's own,
- * which others may replace at any time (a test's clock, a stand-in for `fetch`).
+ * The process's globals as a running function sees them: a query or mutation has a frozen clock, seeded random numbers,
+ * and neither timers nor the outside; an action's timers are counted. Other code sees the process's own, which may be
+ * replaced at any time (a test's clock, a stand-in for `fetch`).
  */
 
 const NAMES = [
@@ -20,14 +20,14 @@ type Name = (typeof NAMES)[number];
 type Timer = ReturnType<typeof setTimeout>;
 type Callback = (...args: unknown[]) => void;
 
-/** The process's own, as it is at this moment. */
+/** The process's own globals, as they are at this moment. */
 export const outer = {
   setTimeout: (work: () => void, ms: number): Timer => outside(() => setTimeout(work, ms)),
   clearTimeout: (timer: Timer): void => outside(() => clearTimeout(timer)),
   now: (): number => outside(() => Date.now()),
 };
 
-/** What a function of a host that has ended says of it is nobody's news: on the platform it would not run at all. */
+/** Output of a function of a stopped host is dropped: on the platform it would not run at all. */
 const silent = new Proxy(console, { get: () => () => undefined });
 const ALLOWED: readonly string[] = ["Date", "console"];
 
@@ -57,7 +57,7 @@ const inActions: Partial<Record<Name, unknown>> = {
   },
 };
 
-/** The getters put in place of globals; a test's clock may put an older one back. What each stands for goes with it. */
+/** The getters that replace globals; a test's clock may restore an older one, and its meaning has to survive. */
 const getters = new WeakSet<object>();
 type Slot = {
   value: unknown;
@@ -77,7 +77,7 @@ function valueIn({ value, get }: Slot): unknown {
   return get === undefined ? value : get();
 }
 
-/** Puts what functions see in place, again where somebody has replaced a global since. To be called before work begins. */
+/** Installs what functions see, again if somebody has replaced a global since. To be called before work begins. */
 export function installGlobals(): void {
   for (const name of NAMES) {
     const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
@@ -94,7 +94,7 @@ export function installGlobals(): void {
       enumerable: descriptor.enumerable ?? false,
       get,
       set: (value: unknown) => {
-        // A loader that puts the real timers in place while it loads must not do so for the function that waits for it.
+        // A loader that restores the real timers while it loads must not do so for the function that waits for it.
         if (executions.getStore() !== undefined) return;
         if (slot.set === undefined) slot.value = value;
         else slot.set(value);
@@ -113,7 +113,7 @@ function seenBy(name: Name, slot: Slot): unknown {
   if (name === "fetch" && core.isHalted) return () => Promise.reject(new Error(HALTED));
   const { durability } = core;
   if (name === "fetch" && frozen === null && durability !== null) {
-    // What the outside hears of is kept first: it cannot be taken back.
+    // Commits are stored before anything goes outside, because that cannot be undone.
     return async (...call: Parameters<typeof fetch>) => {
       await durability.synced();
       return globalOf("fetch")(...call);
@@ -124,7 +124,7 @@ function seenBy(name: Name, slot: Slot): unknown {
   return frozenDate(globalOf("Date"));
 }
 
-/** The frozen form of the `Date` that was seen last: one serves all transactions, each at its own time. */
+/** The frozen form of the last `Date`: one serves all transactions, each at its own time. */
 let frozenLast: { ordinary: DateConstructor; frozen: DateConstructor } | null = null;
 
 function frozenDate(ordinary: DateConstructor): DateConstructor {
@@ -188,7 +188,7 @@ function installRandom(): void {
   });
 }
 
-/** A generator of numbers in [0, 1) that the same seed always makes alike (mulberry32). */
+/** A generator of numbers in [0, 1) that is the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -9,26 +9,26 @@ import { passed } from "./values";
 
 /**
  * A stand-in for Convex's backend in this process, for development and checks: the application's functions run with the
- * convex package's own context over an indexed store in memory. It keeps the platform's rules where code can tell:
- * transactions that conflict are run again, the limits per transaction, document and value, the frozen clock and seeded
- * random numbers of queries and mutations, how much runs at once, and how long.
+ * convex package's own context over an indexed store in memory. It enforces the platform's rules as far as code can:
+ * conflicting transactions run again, limits per transaction, document and value, the frozen clock and seeded random
+ * numbers of queries and mutations, and limits of concurrency and time.
  */
 export type Host = {
   /**
-   * The application's HTTP action at `path` (with its query). Throws what the action throws. `init.signal` is the client's: when
-   * that hangs up, the action ends where it stands.
+   * The application's HTTP action at `path` (with its query). Throws what the action throws. `init.signal` is the
+   * client's: when it hangs up, the action stops where it is.
    */
   fetch: (path: string, init: RequestInit, caller?: Caller) => Promise<Response>;
   run: (kind: FunctionKind, path: FunctionPath, args: object, caller?: Caller) => Promise<Value>;
-  /** Runs a handler that is nobody's function as a mutation. */
+  /** Runs a handler outside any function as a mutation. */
   inline: <T>(handler: (ctx: object) => Promise<T>, componentPath?: string) => Promise<T>;
   find: (path: FunctionPath) => Promise<Registered | null>;
-  /** One of the application's modules; undefined where there is none. */
+  /** One of the application's modules; undefined if there is none. */
   load: (module: string) => Promise<unknown>;
   core: Core;
-  /** Ends it for good: what is under way comes to nothing. */
+  /** Stops it for good: running work has no further effect. */
   stop: () => void;
-  /** What is under way and does not wait for a timer. */
+  /** Running work that does not wait for a timer. */
   busy: () => string[];
 };
 
@@ -38,9 +38,9 @@ export type HostOptions = {
   limited?: boolean;
   /** S16 is the platform's smallest. */
   platformClass?: PlatformClass;
-  /** What the random numbers of queries and mutations are made from. */
+  /** The seed of the random numbers of queries and mutations. */
   seed?: number;
-  /** Fails a query of the application that reads the clock: on the platform its answer may be of a while ago. */
+  /** Makes a query fail that reads the clock: on the platform its answer may be old. */
   strictClock?: boolean;
   onWrite?: () => void;
   contention?: Contention;
@@ -103,7 +103,7 @@ async function fetchFrom(
   const router: unknown =
     typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
   if (!isRouter(router)) throw new Error("convex/http.ts exports no router");
-  // One that begins with two slashes is a path, too, and no other host's address.
+  // A path that begins with two slashes is still a path, not another host's address.
   const url = new URL(new URL(process.env.CONVEX_SITE_URL ?? "https://local.convex.site").origin + path);
   const found = router.lookup(url.pathname, methodOf(init.method ?? "GET"));
   if (found === null) return new Response("No matching routes found", { status: 404 });
@@ -125,7 +125,7 @@ function methodOf(name: string): (typeof METHODS)[number] {
   return method;
 }
 
-/** By its method: the router may come from another copy of the package. */
+/** Recognised by its method: the router may come from another copy of the package. */
 function isRouter(value: unknown): value is HttpRouter {
   return value instanceof HttpRouter || (typeof value === "object" && value !== null && "lookup" in value);
 }

@@ -19,8 +19,8 @@ import { noteRun } from "./usage";
 import { fromJson, passed, toJson } from "./values";
 
 /**
- * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls. Only
- * the database and calls of other functions go directly, without a way through JSON.
+ * Runs handlers with the context that the convex package itself makes, which reaches this host by its system calls.
+ * Only the database and calls of other functions take a direct way, without JSON.
  */
 
 type Options = { useStaleSnapshot?: boolean };
@@ -32,7 +32,7 @@ const contextShape = z.looseObject({
   meta: z.looseObject({}).default({}),
 });
 
-/** A context as the convex package makes it for a kind of function; it holds nothing of one run. */
+/** The convex package's context for a kind of function; it holds no state of a run. */
 const contexts: Record<Execution["kind"], object> = {
   query: contextOf((body) => queryGeneric({ handler: body }), "invokeQuery", "[]"),
   mutation: contextOf((body) => mutationGeneric({ handler: body }), "invokeMutation", "[]"),
@@ -40,7 +40,7 @@ const contexts: Record<Execution["kind"], object> = {
   http: contextOf((body) => httpActionGeneric(body), "invokeHttpAction", null),
 };
 
-/** Has the package call a function of its own making, as the platform does, and takes what that is given. */
+/** Lets the package call one of its own functions, as the platform does, and captures its context. */
 function contextOf(make: (body: (ctx: object) => never) => object, name: string, ...args: unknown[]): object {
   const made: object[] = [];
   const registered = make((ctx) => {
@@ -56,7 +56,7 @@ function contextOf(make: (body: (ctx: object) => never) => object, name: string,
   return {
     ...context,
     ...(db === undefined ? {} : { db: databaseOf(db) }),
-    // Asked for by every request.
+    // Every request asks for it.
     auth: { ...auth, getUserIdentity: () => promised(() => copyOf(currentExecution().identity)) },
     ...("getRequestMetadata" in meta
       ? { meta: { ...meta, getRequestMetadata: () => promised(() => copyOf(currentExecution().request)) } }
@@ -72,7 +72,7 @@ function isMethod(value: unknown): value is (...args: unknown[]) => Promise<unkn
   return typeof value === "function";
 }
 
-/** What the package calls behind its contexts, and the components' own code for what no context has. */
+/** The functions behind the package's contexts, and the components' own code for what no context has. */
 const Convex = {
   syscall,
   asyncSyscall: (operation: string, json: string): Promise<string> =>
@@ -95,7 +95,7 @@ export function invoke<T>(
   return executions.run(execution, () => promised(() => handler(ctx, args)));
 }
 
-/** The functions that a context calls others by. None has a name of its own: naming it would cost at every run. */
+/** The functions by which a context calls others. They are anonymous, because naming them would cost at every run. */
 function callsOf(execution: Execution): Record<string, Call> {
   const { transaction } = execution;
   if (transaction === null) {
@@ -141,7 +141,7 @@ type Within = {
   kind: "query" | "mutation";
   path: FunctionPath;
   args: Value;
-  /** Shows it only what is committed. */
+  /** Shows it only committed data. */
   stale: boolean;
 };
 
@@ -174,7 +174,7 @@ async function callWithin(
 
 type RunUdf = Address & { udfType: "query" | "snapshotQuery" | "mutation"; args: unknown };
 
-/** A call within the transaction by the address of a function. */
+/** Calls a function by its address within the transaction. */
 async function runUdf(json: string): Promise<string> {
   const execution = currentExecution();
   const { udfType, args, ...address } = message<RunUdf>(json);
@@ -199,12 +199,12 @@ async function inFrame(transaction: Transaction, work: () => Promise<Value>): Pr
   }
 }
 
-/** By the package's own mark: a bundle brings a class of its own. */
+/** By the package's own mark: a bundle has its own copy of the class. */
 export function isConvexError(error: unknown): error is ConvexError<Value> {
   return typeof error === "object" && error !== null && Symbol.for("ConvexError") in error;
 }
 
-/** The data in a plain `ConvexError`, of the class that the application itself was bundled with. */
+/** The data in a `ConvexError` of the class that the application was bundled with. */
 function sameError(error: ConvexError<Value>): Error {
   let prototype: unknown = Object.getPrototypeOf(error);
   while (typeof prototype === "object" && prototype !== null && prototype.constructor.name !== "ConvexError")
@@ -216,7 +216,7 @@ function sameError(error: ConvexError<Value>): Error {
   return told instanceof Error ? told : new ConvexError(data);
 }
 
-/** An error reaches the calling function by its text, and a `ConvexError` with its data; its class is lost. */
+/** An error reaches the calling function as text, and a `ConvexError` with its data, without its class. */
 function acrossBoundary(error: unknown): Error {
   const message = error instanceof Error ? error.message : String(error);
   const told = isConvexError(error) ? sameError(error) : new Error(message);

@@ -11,14 +11,14 @@ export const JOBS = "_scheduled_functions";
 /** The row of a scheduled function, by its component and id. */
 export type JobPlace = { component: string; id: string };
 
-/** The rows of scheduled functions: what is to run, and what became of it. */
+/** The rows of scheduled functions: pending ones, and their outcomes. */
 export class Jobs {
-  /** Of jobs that were scheduled by a handle: their functions are another component's. */
+  /** Addresses of jobs that were scheduled by a handle: their functions belong to another component. */
   readonly addresses = new Map<string, FunctionPath>();
 
   constructor(readonly commits: Commits) {}
 
-  /** @param time Epoch ms. @returns The job's id. @throws Error for a function that there is not. */
+  /** @param time Epoch ms. @returns The job's id. @throws Error for an unknown function. */
   schedule(execution: Execution, path: FunctionPath, args: Value, time: number): string {
     const { componentPath: component, core, transaction } = execution;
     if (!core.modulesOf(path.componentPath).declares(path.udfPath))
@@ -56,7 +56,7 @@ export class Jobs {
       transaction.put(place, { ...job, state: { kind: "success" }, completedTime: time });
   }
 
-  /** What a pending job is to run, and when; null for any other row. */
+  /** The function of a pending job, and its time; null for any other row. */
   due(component: string, row: Row | null): { path: FunctionPath; id: string; time: number } | null {
     if (row === null || kindOf(row.document) !== "pending") return null;
     const { _id: id, scheduledTime } = row.document;
@@ -65,7 +65,7 @@ export class Jobs {
   }
 }
 
-/** The function that a job runs, as it was named where it was scheduled. */
+/** The function of a job, by its name where it was scheduled. */
 export function functionOf({ name }: Document): string {
   return typeof name === "string" ? name : "";
 }
@@ -76,7 +76,7 @@ export function kindOf(job: Document): string {
   return String(kind);
 }
 
-/** Whether a job neither waits nor runs any more. */
+/** Whether a job is neither waiting nor running. */
 export const isOver = (job: Document): boolean => !["pending", "inProgress"].includes(kindOf(job));
 
 export function argsOf(job: Document): Value {

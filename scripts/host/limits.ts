@@ -1,4 +1,4 @@
-/** What one query or mutation, with all it calls, may read and write. */
+/** Limits of one query or mutation, with everything it calls. */
 
 const MiB = 1024 * 1024;
 
@@ -43,7 +43,7 @@ export class WriteRate {
 }
 
 export class Meter {
-  /** Of these the bytes of system tables, which the platform bills nobody for. */
+  /** The bytes of system tables among these, which the platform does not bill. */
   readonly unbilled = { bytesRead: 0, bytesWritten: 0 };
   readonly used: Record<Measure, number> = {
     bytesRead: 0,
@@ -55,14 +55,14 @@ export class Meter {
     scheduledFunctionArgsBytes: 0,
   };
 
-  /** @throws Error as the platform words it, beyond a limit. */
+  /** @throws Error in the platform's words, beyond a limit. */
   count(measure: Measure, amount = 1): void {
     this.used[measure] += amount;
     const limit = TRANSACTION_LIMITS[measure];
     if (this.used[measure] > limit) throw new Error(`${PROBLEMS[measure]} (limit: ${limit})`);
   }
 
-  /** As `ctx.meta.getTransactionMetrics` tells it. */
+  /** The form of `ctx.meta.getTransactionMetrics`. */
   metrics(): Record<string, { used: number; remaining: number }> {
     return Object.fromEntries(
       Object.entries(TRANSACTION_LIMITS).map(([measure, limit]) => {

@@ -12,7 +12,7 @@ export function deferred<T>(): Deferred<T> {
   return { promise, ...settle };
 }
 
-/** What `work` comes to, also where it throws at once. */
+/** The result of `work` as a promise, even if it throws immediately. */
 export function promised<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
@@ -41,7 +41,7 @@ export class Lock {
 
 type Timer = ReturnType<typeof setTimeout>;
 
-/** `count` holders at a time, in the order they asked; who waits longer than `patience` ms is refused. */
+/** `count` holders at a time, in the order they asked; a request that waits longer than `patience` ms is refused. */
 export class Permits {
   #free: number;
   readonly #waiting: { grant: () => void; timer: Timer }[] = [];

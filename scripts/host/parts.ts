@@ -3,7 +3,7 @@ import type { Part } from "./core";
 import type { Modules } from "./functions";
 import { checkOf } from "./validators";
 
-/** What `defineSchema` makes, as the platform would be pushed it. */
+/** The form of `defineSchema`'s result that the platform gets in a push. */
 const tableShape = z.object({
   indexes: z.array(z.object({ indexDescriptor: z.string(), fields: z.array(z.string()) })),
   documentType: z.unknown(),

@@ -3,7 +3,7 @@ import { tableOf, type Index, type Key, type Range, type Row } from "./tables";
 import type { Place, Transaction } from "./transaction";
 import { compared, fieldAt, fromJson, toJson, type Fields } from "./values";
 
-/** Queries as Convex's own `ctx.db` sends them. */
+/** Queries in the form that Convex's own `ctx.db` sends. */
 
 type RangeStep = { type: "Eq" | "Gt" | "Gte" | "Lt" | "Lte"; fieldPath: string; value: unknown };
 type Direction = "asc" | "desc" | null;
@@ -64,7 +64,7 @@ function valueOf(json: unknown): Value | undefined {
   return typeof json === "object" && json !== null && "$undefined" in json ? undefined : fromJson(json);
 }
 
-/** The rows of a query, in order. Those a filter refuses count as read, as they do on the platform. */
+/** The rows of a query, in order. Rows that a filter rejects count as read, as on the platform. */
 export function rowsOf(transaction: Transaction, component: string, query: Query): Row[] {
   const { place, index, range, descending } = resolve(transaction, component, query.source);
   const filters = query.operators.flatMap((one) => ("filter" in one ? [one.filter] : []));
@@ -87,7 +87,7 @@ export type Page = { rows: Row[]; isDone: boolean; continueCursor: string };
 
 const END = "_end_cursor";
 
-/** One page behind the cursor, which is the key of the last row of the page before. */
+/** One page after the cursor, which is the key of the previous page's last row. */
 export function pageOf(transaction: Transaction, component: string, request: PageRequest): Page {
   const { place, index, range, descending } = resolve(transaction, component, request.query.source);
   if (request.query.operators.length > 0) throw new Error("The local host pages through plain ranges only");
@@ -112,7 +112,7 @@ export function pageOf(transaction: Transaction, component: string, request: Pag
   return { rows, isDone, continueCursor: isDone ? END : (request.endCursor ?? cursor) };
 }
 
-/** A field that is not there is null in the cursor; every other value its JSON text. */
+/** A missing field is null in the cursor; every other value is its JSON text. */
 function cursorOf(key: Key): string {
   return JSON.stringify(key.map((value) => (value === undefined ? null : toJson(value))));
 }
@@ -157,7 +157,7 @@ function evaluated(document: Fields, expression: unknown): Value | undefined {
   }
 }
 
-/** The table that an id belongs to. @throws Error where it is another than `expected`. */
+/** The table that an id belongs to. @throws Error if it is not `expected`. */
 export function tableOfId(id: unknown, expected: string | undefined): string {
   if (typeof id !== "string")
     throw new Error(`Invalid argument \`id\`, expected string but got '${typeof id}'`);

@@ -6,8 +6,8 @@ import type { Row } from "./tables";
 import { note } from "./usage";
 
 /**
- * What `ctx.db` reads. The convex package's own builder says what is asked; what that comes to is read here, without the
- * way through JSON that the package takes. Pages are still the package's.
+ * Reads of `ctx.db`. The convex package's own builder builds the query; its rows are read here, without the package's
+ * way through JSON. Pages still use the package.
  */
 
 /** A query as the package builds it. */
@@ -20,11 +20,11 @@ export type Built = {
   limit: (...given: unknown[]) => Built;
   paginate: (...given: unknown[]) => Promise<unknown>;
   count: () => Promise<unknown>;
-  /** Ends the building. @throws Error where it has ended before. */
+  /** Ends the building. @throws Error if it has already ended. */
   takeQuery: () => Query;
 };
 
-/** A document by its id, or null. @param expected Its table, where the caller names one. */
+/** A document by its id, or null. @param expected Its table, if the caller names one. */
 export function read(expected: string | undefined, id: string): Value {
   const execution = currentExecution();
   const place = { component: execution.componentPath, table: tableOfId(id, expected) };
@@ -33,7 +33,7 @@ export function read(expected: string | undefined, id: string): Value {
   return row?.read() ?? null;
 }
 
-/** A table's query before it is said in which order it is read. */
+/** A table's query before its order is set. */
 export class Start {
   readonly #built: Built;
 
@@ -84,7 +84,7 @@ export class Start {
 
 class Reading {
   readonly #built: Built;
-  /** From the first reading on; those read are taken off the end. */
+  /** From the first read on; rows are taken off the end. */
   #rows: Row[] | null = null;
 
   constructor(built: Built) {
@@ -163,7 +163,7 @@ class Reading {
   }
 }
 
-/** What the reader gets of a row, which counts from now on. */
+/** A row for its reader, counted as read. */
 function counted(row: Row): Value {
   inTransaction(currentExecution()).countRead(row);
   note({ read: 1 });

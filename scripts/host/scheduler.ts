@@ -6,12 +6,12 @@ import { argsOf, isOver, JOBS, kindOf } from "./jobs";
 import type { Document } from "./values";
 import { unmeasured } from "./usage";
 
-/** Node's timers take no longer delay: a longer one would fire at once. */
+/** Node's longest timer: a longer one would fire immediately. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 type Due = { id: string; component: string; path: FunctionPath };
 
-/** Runs scheduled functions when they are due, so many at a time as the platform does. */
+/** Runs scheduled functions when they are due, as many at a time as the platform does. */
 export class Scheduler {
   readonly #waiting: Due[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -19,11 +19,11 @@ export class Scheduler {
 
   constructor(
     readonly core: Core,
-    /** How many run at once. */
+    /** How many run at the same time. */
     readonly slots: number,
   ) {}
 
-  /** Has a committed job run at its time, by the clock of whoever scheduled it. */
+  /** Schedules a committed job for its time, by its scheduler's clock. */
   arm(due: Due, time: number): void {
     const wait = Math.max(0, time - outer.now());
     const timer = outside(() =>
@@ -42,7 +42,7 @@ export class Scheduler {
     this.#armed.add(timer);
   }
 
-  /** Has nothing run any more that is not under way: a timer left behind would fire in whatever time comes next. */
+  /** Starts no further jobs: a timer that is left would fire in whatever time comes next. */
   disarm(): void {
     for (const timer of this.#armed) outer.clearTimeout(timer);
     this.#armed.clear();
@@ -78,7 +78,7 @@ export class Scheduler {
     const request = this.core.requestOf({}, id);
     try {
       if (found?.kind === "mutation") {
-        // Its own end is part of its transaction: it runs exactly once.
+        // Its end is part of its transaction: it runs exactly once.
         await this.core.mutation(path, args, { request, work, identity: null, finishes: { component, id } });
         return;
       }
@@ -99,7 +99,7 @@ export class Scheduler {
 
   #finish(component: string, id: string, state: Record<string, Value>): void {
     const job = this.#document(component, id);
-    // One that was canceled while it ran stays so.
+    // A job that was cancelled while it ran stays cancelled.
     if (job === null || isOver(job)) return;
     this.#set(component, id, state, { completedTime: outer.now() });
   }

@@ -8,7 +8,7 @@ import { fromJson, passed } from "./values";
 
 /** The calls behind Convex's own `ctx.scheduler`, `ctx.meta` and pages, which the convex package makes. */
 
-/** The package's own messages: their form is its business, what is in them is checked where it is used. */
+/** The package's own messages: it owns their form; their content is checked where it is used. */
 export const message: <T>(json: string) => T = JSON.parse;
 
 export function syscall(operation: string, json: string): string {

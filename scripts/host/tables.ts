@@ -3,12 +3,12 @@ import { compared, fieldAt, forReader, isLowText, measured, toJson, type Documen
 
 /** The committed rows of one component, by table, each table with its indexes in order. */
 
-/** A document as it is kept: never changed, only replaced. */
+/** A stored document: never changed, only replaced. */
 export class Row {
   #json: string | null = null;
   /** In bytes. */
   readonly size: number;
-  /** Whether a commit's time is yet to be filled in. */
+  /** Whether a commit's time still has to be filled in. */
   readonly isPending: boolean;
 
   /** @throws Error for a document that the platform does not store. */
@@ -16,12 +16,12 @@ export class Row {
     ({ size: this.size, isPending: this.isPending } = measured(document));
   }
 
-  /** Convex's JSON text, made when first asked for. */
+  /** Convex's JSON text, made when it is first needed. */
   get json(): string {
     return (this.#json ??= toJson(this.document));
   }
 
-  /** The document for whoever reads it. */
+  /** The document for a reader. */
   read(): Value {
     return forReader(this.document);
   }
@@ -29,7 +29,7 @@ export class Row {
 
 export type Key = readonly (Value | undefined)[];
 
-/** A range of an index: keys that begin with `lower` or lie behind it, up to those that begin with `upper`. */
+/** A range of an index: from keys that begin with `lower` to those that begin with `upper`. */
 export type Range = {
   lower: Key;
   /** Whether keys that begin with `lower` belong to it; likewise `upper`. */
@@ -70,10 +70,10 @@ export class Index {
     return this.#paths.map((path) => fieldAt(document, path));
   }
 
-  /** Puts `row` in the place of what has its id; null takes that away. */
+  /** Replaces the row with this id by `row`; null deletes it. */
   set(id: string, row: Row | null): void {
     const entry = this.#byId.get(id);
-    // Most changes of a row leave most of its indexes as they are.
+    // Most changes of a row leave most of its indexes unchanged.
     if (entry !== undefined && row !== null && this.#hasKey(row, entry.key)) {
       entry.row = row;
       return;
@@ -113,7 +113,7 @@ export class Index {
     return rows;
   }
 
-  /** Where the first key stands that compares with `prefix` to `least` or more: 0 for equal, 1 for behind. */
+  /** The position of the first key that compares with `prefix` as `least` or more: 0 for equal, 1 for after. */
   #first(prefix: Key, least: 0 | 1): number {
     let low = 0;
     let high = this.#entries.length;
@@ -128,7 +128,7 @@ export class Index {
   }
 }
 
-/** Compares as much of a key as the prefix has. @param isLow Whether all texts of the prefix are known to be low ones. */
+/** Compares as much of a key as the prefix has. @param isLow Whether all texts of the prefix are known to be low. */
 export function comparedKeys(key: Key, prefix: Key, isLow = false): number {
   for (let i = 0; i < prefix.length; i++) {
     const a = key[i];
@@ -162,7 +162,7 @@ export class Table {
     ]);
   }
 
-  /** Puts `row` in the place of what has its id; null takes that away. */
+  /** Replaces the row with this id by `row`; null deletes it. */
   set(id: string, row: Row | null): void {
     for (const index of this.indexes.values()) index.set(id, row);
     if (row === null) this.rows.delete(id);
@@ -191,7 +191,7 @@ export class Database {
     return this.#lastCreation;
   }
 
-  /** Puts a kept document back, and counts on behind it. */
+  /** Restores a stored document, and continues counting after it. */
   restore(table: string, document: Document): void {
     this.table(table).set(document._id, new Row(document));
     this.#counter = Math.max(this.#counter, Number.parseInt(document._id, 10) + 1);

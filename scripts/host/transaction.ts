@@ -15,7 +15,7 @@ import { withCommitTime, type Document, type Fields } from "./values";
 /** A table of one component, as `component/table`; the application's own component is the empty string. */
 export type Place = { component: string; table: string };
 
-/** What a commit changed, of one row. */
+/** The change of one row in a commit. */
 export type Change = Place & { id: string; before: Row | null; after: Row | null };
 
 type Writes = Map<string, Place & { rows: Map<string, Row | null> }>;
@@ -49,7 +49,7 @@ export class ReadSet {
 export type Order = { descending: boolean; limit: number };
 
 /**
- * One transaction over the databases of all components: it sees what was committed and what it wrote itself. Functions
+ * One transaction over the databases of all components: it sees what was committed and its own writes. Functions that
  * it calls write into a frame of their own, which is kept or dropped as a whole.
  */
 export class Transaction {
@@ -61,7 +61,7 @@ export class Transaction {
 
   constructor(
     readonly databaseOf: (component: string) => Database,
-    /** Whether the platform's limits count. */
+    /** Whether the platform's limits apply. */
     readonly limited: boolean,
   ) {}
 
@@ -79,7 +79,7 @@ export class Transaction {
     this.#frames.pop();
   }
 
-  /** What is read of a snapshot is no reason for a conflict. */
+  /** Reads from a snapshot cause no conflict. */
   async stale<T>(work: () => Promise<T>): Promise<T> {
     this.#stale += 1;
     try {
@@ -97,7 +97,7 @@ export class Transaction {
     return row;
   }
 
-  /** The row that a write changes: read, though no query. */
+  /** The row that a write changes: it is read, but not by a query. */
   existing(place: Place, id: string): Row | null {
     this.reads.addId(id, place.component);
     const row = this.#find(place, id);
@@ -129,7 +129,7 @@ export class Transaction {
   rows(place: Place, index: Index, range: Range, { descending, limit }: Order): Row[] {
     this.count("databaseQueries");
     const own = this.#ownWrites(place);
-    // As many more as there are own ones, which may take the place of any of them.
+    // As many more as there are own rows, which may replace any of them.
     let rows = index.rows(range, descending, limit + own.size);
     if (own.size > 0) {
       rows = rows.filter((row) => !own.has(row.document._id));
@@ -202,7 +202,7 @@ function isSystem({ document }: Row): boolean {
   return tableOf(document._id)?.startsWith("_") === true;
 }
 
-/** What of a range was read: no further than to the last row that the limit let through. */
+/** The part of a range that was read: up to the last row within the limit. */
 function readPart(index: Index, range: Range, rows: readonly Row[], { descending, limit }: Order): Range {
   const last = rows.at(-1);
   if (last === undefined || rows.length < limit) return range;

@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 /**
- * What a piece of work read and has committed: documents, and index ranges (each query and each get is one); and the
+ * What a piece of work read and committed: documents, and index ranges (each query and each get is one); and the
  * modules (`market/snapshots`) whose functions ran in it, one entry per run.
  */
 export type Usage = { read: number; written: number; ranges: number; modules: string[] };
 
 const usages = new AsyncLocalStorage<Usage>();
 
-/** Runs `work` and tells what it read and wrote; functions it only scheduled are not counted. */
+/** Runs `work` and returns what it read and wrote; functions that it only scheduled do not count. */
 export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
   const usage: Usage = { read: 0, written: 0, ranges: 0, modules: [] };
   const value = await usages.run(usage, work);
@@ -24,7 +24,7 @@ export function note({ read = 0, written = 0, ranges = 0 }: Partial<Usage>): voi
   usage.ranges += ranges;
 }
 
-/** Notes that a function ran, by its path as in `market/snapshots:current`. */
+/** Records that a function ran, by its path as in `market/snapshots:current`. */
 export function noteRun(udfPath: string): void {
   usages.getStore()?.modules.push(udfPath.replace(/(?:\.[jt]s)?:.*$/, ""));
 }

@@ -4,7 +4,7 @@ import { tableOf } from "./tables";
 
 /** Validators as `defineTable` and functions export them, made into checks once. */
 
-/** Answers what is wrong, or null. */
+/** Returns what is wrong, or null. */
 export type Check = (value: Value | undefined) => string | null;
 
 type Shape =
@@ -31,7 +31,7 @@ const shape: z.ZodType<Shape> = z.lazy(() =>
   ]),
 );
 
-/** What does not fit, told in words only where somebody asks: most alternatives of a union do not fit. */
+/** A mismatch, which is put into words only on request: most alternatives of a union do not fit. */
 type Misfit = { expected: string; value: Value | undefined } | { field: string; isMissing: boolean };
 type Fit = (value: Value | undefined) => Misfit | null;
 

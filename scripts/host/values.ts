@@ -1,7 +1,7 @@
 import { compareValues, convexToJson, jsonToConvex, CommitTsPlaceholder, type Value } from "convex/values";
 import * as z from "zod";
 
-/** Values as the platform takes and stores them: what it refuses, their copies, sizes and order. */
+/** Values as the platform accepts and stores them: what it refuses, copies, sizes and order. */
 
 export type Fields = Record<string, Value | undefined>;
 export type Document = Fields & { _id: string; _creationTime: number };
@@ -20,7 +20,7 @@ const anyValue = z.custom<Value>();
 class Copying {
   bytes = 0;
 
-  /** @param sorted Whether the fields of objects are put in order, as a store keeps them. */
+  /** @param sorted Whether fields of objects are put in order, as in a store. */
   constructor(readonly sorted: boolean) {}
 
   of(value: unknown, depth: number): Value {
@@ -89,7 +89,7 @@ class Copying {
   }
 }
 
-/** Strings up to this length are looked through here: quicker than by two calls of the engine's own. */
+/** Shorter strings are scanned here, which is quicker than two calls of the engine. */
 const SHORT = 64;
 
 /** A string's length in UTF-8. @throws Error for half of a character. */
@@ -105,13 +105,13 @@ function textBytes(text: string): number {
 /** Non-control ASCII that does not begin with `$`. */
 const FIELD = /^(?!\$)[ -~]*$/;
 
-/** Also a plain object of another realm, as the tests' environment makes them. */
+/** Also a plain object of another realm, as in the tests' environment. */
 function isPlain(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || value.constructor?.name === "Object";
 }
 
-/** Arguments and results, checked, and copied so that they share nothing with the original. */
+/** Arguments and results: checked, and copied so that they share nothing with the original. */
 export function passed(value: unknown): Value {
   const copying = new Copying(false);
   const copy = copying.of(value, 0);
@@ -119,17 +119,17 @@ export function passed(value: unknown): Value {
   return copy;
 }
 
-/** A document's fields on their way into the store. @throws Error for what is no object of Convex values. */
+/** A document's fields in stored form. @throws Error unless it is an object of Convex values. */
 export function storedFields(value: unknown): Record<string, Value> {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof ArrayBuffer)
     throw new Error("A document is an object");
   return new Copying(true).fields(value, 0);
 }
 
-/** One field's value on its way into the store. */
+/** One field's value in stored form. */
 export const storedValue = (value: unknown): Value => new Copying(true).of(value, 1);
 
-/** Names that were found to be good: most are met again and again. */
+/** Names that were already checked: most occur again and again. */
 const goodNames = new Set<string>();
 const GOOD_NAMES = 10_000;
 
@@ -141,7 +141,7 @@ export function isFieldName(name: string): boolean {
   return true;
 }
 
-/** A copy of what is stored, for whoever reads it: theirs to change. */
+/** A copy of a stored value that its reader may change. */
 export function forReader(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(forReader);
@@ -155,7 +155,7 @@ export function forReader(value: Value): Value {
   return copy;
 }
 
-/** A document's size in bytes, and whether a commit's time is yet to be filled in somewhere. */
+/** A document's size in bytes, and whether a commit's time still has to be filled in somewhere. */
 export type Measured = { size: number; isPending: boolean };
 
 /** @throws Error for a document that the platform does not store. */
@@ -171,7 +171,7 @@ export function measured(document: Document): Measured {
 /** A value's size in bytes. */
 export const sizeOf = (value: Value): number => bytesOf(value, 1, { deepest: 0, isPending: false });
 
-/** As the convex package's `getConvexSize` counts, with what else takes a look at every value. */
+/** Counted like the convex package's `getConvexSize`, together with other checks of every value. */
 function bytesOf(
   value: Value | undefined,
   depth: number,
@@ -237,10 +237,10 @@ export function compared(a: Value | undefined, b: Value | undefined): number {
   return compareValues(a, b);
 }
 
-/** Where the order of code points may be another than that of UTF-16 units. */
+/** Texts whose order by code points may differ from that by UTF-16 units. */
 const HIGH = /[\ud800-\uffff]/;
 
-/** Whether a value has its place among others by its UTF-16 units, where it is a text. */
+/** Whether a text sorts correctly by its UTF-16 units; true for other values. */
 export const isLowText = (value: Value | undefined): boolean =>
   typeof value !== "string" || !HIGH.test(value);
 
@@ -263,7 +263,7 @@ function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-/** The value with a commit's time in the places that wait for it. */
+/** The value with a commit's time filled in. */
 export function withCommitTime(value: Value, time: bigint): Value {
   if (value instanceof CommitTsPlaceholder) return time;
   if (typeof value !== "object" || value === null || value instanceof ArrayBuffer) return value;

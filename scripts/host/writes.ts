@@ -4,7 +4,7 @@ import { tableOfId } from "./queries";
 import type { Row } from "./tables";
 import { isFieldName, storedFields, storedValue, type Document, type Fields } from "./values";
 
-/** What `ctx.db` writes, without the way through JSON that the convex package takes. */
+/** Writes of `ctx.db`, without the convex package's way through JSON. */
 
 /** @returns The new document's id. */
 export function insert(table: string, value: unknown): string {
@@ -50,7 +50,7 @@ function change(expected: string | undefined, id: unknown, work: (document: Docu
   core.written();
 }
 
-/** A patch's fields; one that is to go away is undefined. */
+/** A patch's fields; undefined removes a field. */
 function patched(value: unknown): Fields {
   if (typeof value !== "object" || value === null) throw new Error("A patch is an object");
   const fields: Fields = {};

@@ -8,9 +8,9 @@ import packageFile from "../../package.json";
 import type { proxyPackage } from "../proxy/bundle";
 import { properOf } from "../proxy/schemas";
 
-/** A client for programs, typed by the API document; and for the web application, by the functions' validators. */
+/** A client for programs, typed by the API document, and for the web application, typed by the functions' validators. */
 
-/** @returns Its files beside the types, by name. */
+/** @returns Its files, without the types, by name. */
 export function clientFiles({
   name,
   version,
@@ -55,7 +55,7 @@ export function clientFiles({
   };
 }
 
-/** The document's types. Of the spellings that a field accepts they tell the proper one: an editor completes by that. */
+/** The document's types. Of the accepted spellings of a field they only have the proper one, for completion in editors. */
 export async function apiTypes(): Promise<string> {
   const whole = openApi(offered, packageFile.config.serviceUrl);
   const { paths, components } = whole;
@@ -88,7 +88,7 @@ function properInput(schema: JsonSchema): JsonSchema {
     typeof field === "object" ? properOf(field) : field,
   );
   const { anyOf, ...rest } = schema;
-  // Of two names for one field, the older is gone.
+  // Of two names for one field, the older is removed.
   const required = (anyOf ?? []).flatMap((one) => (typeof one === "object" ? (one.required ?? []) : []));
   const named = required.filter((name) => Object.hasOwn(properties, name));
   return { ...rest, properties, required: [...new Set([...(schema.required ?? []), ...named])] };

@@ -12,8 +12,8 @@ import { bundleManifest, registryEntry } from "./registry";
 import { webTypes } from "./webTypes";
 
 /**
- * `npm run build:kit -- [FOLDER]`: everything that clients are given, in `dist/kit` or FOLDER: the proxy's tarball, its entry
- * for the MCP registry, its bundle for desktop clients, and a typed client for programs and the web application.
+ * `npm run build:kit -- [FOLDER]`: everything for clients, in `dist/kit` or FOLDER: the proxy's tarball, its entry for
+ * the MCP registry, its bundle for desktop clients, and a typed client for programs and the web application.
  */
 
 if (process.argv.includes("--help")) {
@@ -46,7 +46,7 @@ const bundle = zipSync({
 await writeFile(join(folder, `${name}-${version}.mcpb`), bundle);
 await writeJson("server.json", registryEntry(about));
 
-// As a tarball alone: npm links a folder, and installs nothing of what it needs.
+// Only as a tarball: npm links a folder, and installs none of its dependencies.
 const client = await mkdtemp(join(tmpdir(), "client-"));
 const files = {
   ...clientFiles(about),

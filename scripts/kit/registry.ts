@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { proxyPackage } from "../proxy/bundle";
 
 /**
- * How the proxy is told of where clients look for servers. The shapes are those of the public documents:
+ * Describes the proxy for the places where clients look for servers. The shapes are those of the public documents:
  * https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json and, for the bundle,
  * https://github.com/modelcontextprotocol/mcpb/blob/main/MANIFEST.md (0.3).
  */
@@ -48,7 +48,7 @@ export const registryShape = z.strictObject({
     .min(1),
 });
 
-/** Its entry in the MCP registry, `server.json`. @throws ZodError when the registry would refuse it. */
+/** Its entry in the MCP registry, `server.json`. @throws ZodError if the registry would refuse it. */
 export function registryEntry({ name, version, mcpName }: About): z.output<typeof registryShape> {
   return registryShape.parse({
     $schema: "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
@@ -106,7 +106,7 @@ export const manifestShape = z.strictObject({
   ),
 });
 
-/** The manifest of its bundle for desktop clients. @throws ZodError when they would refuse it. */
+/** The manifest of its bundle for desktop clients. @throws ZodError if they would refuse it. */
 export function bundleManifest(
   about: About,
   tools: ListToolsResult["tools"],
@@ -132,7 +132,7 @@ export function bundleManifest(
     tools: tools.map(({ name: tool, title = tool }) => ({ name: tool, description: title })),
     compatibility: { platforms: ["darwin", "win32", "linux"], runtimes: { node: engines.node } },
     user_config: {
-      // Empty is the one built in.
+      // Empty stands for the built-in one.
       service_url: {
         type: "string",
         title: "Service address",

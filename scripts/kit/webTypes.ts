@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { loadParts, own } from "../stack/modules";
 
-/** The web application's functions as types, made from their validators: no backend has to be compiled for them. */
+/** The web application's functions as types, made from their validators, so that no backend has to be compiled for them. */
 
 type Field = { fieldType: Validator; optional: boolean };
 type Validator =

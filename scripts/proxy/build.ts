@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle";
 
 /**
- * `npm run build`: makes `dist/proxy.js`, the command that `package.json` names, and the same for the proxy's own package.
- * npm runs it after every install of the repository, and before it packs the proxy.
+ * `npm run build`: makes `dist/proxy.js`, the command that `package.json` names, and the same for the proxy's own
+ * package. npm runs it after every install of the repository, and before it packs the proxy.
  */
 
 if (process.argv.includes("--help")) {

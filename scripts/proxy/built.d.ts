@@ -1,9 +1,9 @@
-/** Modules that exist in the bundle alone: `bundle.ts` writes them. */
+/** Modules that only exist in the bundle: `bundle.ts` writes them. */
 
 declare module "built:listing" {
   import type { ListToolsResult } from "@modelcontextprotocol/sdk/types.js";
 
-  /** What `tools/list` answers. */
+  /** The answer to `tools/list`. */
   export const listing: ListToolsResult;
 }
 
@@ -12,7 +12,7 @@ declare module "built:operations" {
   export const operations: Readonly<Record<string, Operation>>;
 
   export type Operation = {
-    /** The fields of the input that are texts. */
+    /** The names of the input's text fields. */
     texts: readonly string[];
   };
 }

@@ -10,8 +10,9 @@ import type { Tool } from "./tool";
 import { tools } from "./tools";
 
 /**
- * Writes the proxy as one file that needs nothing but Node. The tools' schemas are made from the endpoints' here, so that
- * no process has to. Those of the answers are the API document's: a model would pay for them at every start of a chat.
+ * Writes the proxy as one file that needs nothing but Node. The tools' input schemas are made from the endpoints' here,
+ * not in each process. Schemas of answers are only in the API document, because a model would pay for them at every
+ * start of a chat.
  */
 export async function bundle(outfile: string): Promise<void> {
   const { config } = packageShape.parse(JSON.parse(await readFile(ROOT_PACKAGE, "utf8")));
@@ -25,7 +26,7 @@ export async function bundle(outfile: string): Promise<void> {
     bundle: true,
     platform: "node",
     format: "esm",
-    // Of packages that have both, the form that can be bundled.
+    // For packages with two forms, the one that can be bundled.
     mainFields: ["module", "main"],
     target: "node20",
     minify: true,
@@ -57,7 +58,7 @@ const proxyShape = z.object({
   mcpName: z.string(),
 });
 
-/** What the proxy's own package.json says of it. */
+/** The proxy's own package.json. */
 export async function proxyPackage(): Promise<z.output<typeof proxyShape>> {
   return proxyShape.parse(JSON.parse(await readFile(new URL("package.json", import.meta.url), "utf8")));
 }
@@ -74,7 +75,7 @@ function inputOf({ name, endpoint: { method, path } }: Tool): ObjectSchema {
 function listed({ tool, input }: Operation): ListToolsResult["tools"][number] {
   const { name, title, description, hints } = tool;
   const { readOnlyHint, openWorldHint } = hints;
-  // The other two mean something of a tool that changes something, and nothing else.
+  // The other two hints only mean something for a tool that changes something.
   const annotations = readOnlyHint ? { readOnlyHint, openWorldHint } : hints;
   return { name, title, description, inputSchema: input, annotations };
 }
@@ -90,7 +91,7 @@ function operationsModule(operations: readonly Operation[]): string {
   return `export const operations = { ${entries.join(", ")} };`;
 }
 
-/** Modules that are made here instead of read from files. */
+/** Modules that are generated here instead of read from files. */
 function written(modules: Readonly<Record<string, string>>): Plugin {
   return {
     name: "written modules",

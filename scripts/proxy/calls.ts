@@ -9,7 +9,7 @@ import { keyOf, noteOutcome, type Key } from "./keys";
 import { UnexpectedAnswer, type Input, type Tool } from "./tool";
 import { tools } from "./tools";
 
-/** One call of a tool. Its input is forwarded as it is: but for a few refusals the service alone judges it. */
+/** Handles one call of a tool. Its input is forwarded unchanged: apart from a few refusals, only the service checks it. */
 
 const noticed = z.object({
   owner: z.optional(z.object({ level: z.string() })),
@@ -69,12 +69,12 @@ async function answered(tool: Tool, input: Input, surroundings: Surroundings): P
   }
 }
 
-/** To whoever has started this process anew since the order was made. */
+/** For a client that has restarted this process since the order was made. */
 const REPEATED =
   "\n\nNOTHING was moved by this call: the same order was made within the last ten minutes, and this is its outcome. " +
   "To order it once more, pass an idempotencyKey of your own.";
 
-/** What every answer to a `userId` may tell besides its own: that somebody owns it, or is about to. */
+/** A notice that every answer about a `userId` may contain: that it has an owner, or is about to. */
 function noticeIn(answer: unknown): string {
   const { owner, claimPending, claimContest } = noticed.safeParse(answer).data ?? {};
   if (owner !== undefined)
@@ -90,7 +90,7 @@ function noticeIn(answer: unknown): string {
   );
 }
 
-/** @param inDoubt Whether the service may have carried the call out all the same. */
+/** @param inDoubt Whether the service may still have executed the call. */
 function failedIn({ value: key }: Key, inDoubt: boolean, message: string): CallToolResult {
   const said = /[.!?)]$/.test(message) ? message : `${message}.`;
   return failed(
@@ -103,7 +103,7 @@ function failedIn({ value: key }: Key, inDoubt: boolean, message: string): CallT
 
 const waits = z.object({ status: z.enum(["awaiting_approval", "approved"]), approvalId: z.string() });
 
-/** A query turns numbers into texts, a body does not: what is no text is refused here alike. */
+/** A query turns numbers into text, a body does not: anything but text is refused here for both. */
 function notATextIn({ endpoint }: Tool, texts: readonly string[], input: Input): string | null {
   if (endpoint.method !== "GET") return null;
   const wrong = texts.find((name) => isGiven(input[name]) && typeof input[name] !== "string");

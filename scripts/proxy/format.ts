@@ -2,9 +2,9 @@ import * as z from "zod/mini";
 import { formatUnits, parseUnits } from "../../convex/lib/money/amounts";
 import { TOKENS } from "../../convex/wallets/tokens";
 
-/** Figures as a person reads them in a chat. */
+/** Figures for people in a chat. */
 
-// Made once: making one takes longer than writing fifty figures with it.
+// Made once: making one takes longer than formatting fifty figures.
 const twoDigits = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const fourSignificant = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 2 });
@@ -31,7 +31,7 @@ export function time(at: string | number): string {
   return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** Digits in a token's smallest unit as `25 USDC`; of a token whose decimals are not known, the digits. */
+/** Digits in a token's smallest unit as `25 USDC`; for a token with unknown decimals, only the digits. */
 export function tokenAmount(units: string, symbol: string): string {
   const token = Object.entries(TOKENS).find(([name]) => name === symbol)?.[1];
   const amount = parseUnits(units);
@@ -39,7 +39,7 @@ export function tokenAmount(units: string, symbol: string): string {
   return `${formatUnits(amount, token.decimals)} ${symbol}`;
 }
 
-/** Lines under one another; what is `null` is left out. */
+/** Joins lines; `null` is left out. */
 export function lines(...parts: readonly (string | null)[]): string {
   return parts.filter((part) => part !== null).join("\n");
 }

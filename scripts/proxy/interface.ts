@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the build takes from the service's endpoints and from `package.json`, and puts into the bundle. */
+/** What the build takes from the service's endpoints and from `package.json` for the bundle. */
 
 /** JSON Schema of an object, as tools declare it. */
 export const objectSchema = z.looseObject({
@@ -12,10 +12,10 @@ export const objectSchema = z.looseObject({
 export type ObjectSchema = z.output<typeof objectSchema>;
 
 export type BuiltIn = {
-  /** The package's, and the program's. */
+  /** The name of the package and of the program. */
   name: string;
   version: string;
-  /** The service's address where the setting is not set. */
+  /** The default of the service's address. */
   serviceUrl: string;
 };
 

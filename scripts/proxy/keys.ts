@@ -2,21 +2,21 @@ import { createHash } from "node:crypto";
 import type { Input, Tool } from "./tool";
 
 /**
- * The idempotency keys of calls that name none. What has no outcome yet (it waits for its owner, or nobody knows what became
- * of it) keeps its key for ten minutes: the same terms again ask how it stands. An order's key is made of its terms and the
- * time, so that a proxy which was started again makes the same one; a later order of the same terms is another.
+ * Idempotency keys of calls that name none. A call without an outcome (it waits for its owner, or its result is
+ * unknown) keeps its key for ten minutes: the same terms again ask for its state. An order's key is made of its terms
+ * and the time, so that a restarted proxy makes the same one; a later order with the same terms is another.
  */
 
-/** An owner has so long to approve. */
+/** How long an owner has to approve. */
 const WINDOW_MS = 600_000;
 const MOST = 1_000;
 
-/** The keys of what has no outcome yet, by its terms. */
+/** The keys of calls without an outcome, by their terms. */
 const open = new Map<string, { key: string; until: number }>();
-/** The keys of what has one. */
+/** The keys of calls with an outcome. */
 const ended = new Set<string>();
 
-/** `null`: none is needed. `isMade`: the caller has named none, and waits for nothing that they know of. */
+/** `null`: none is needed. `isMade`: the caller has named none, and is not waiting for an earlier call. */
 export type Key = { value: string; isMade: boolean };
 
 export function keyOf(tool: Tool, input: Input): Key | null {
@@ -30,7 +30,7 @@ export function keyOf(tool: Tool, input: Input): Key | null {
   return { value: tool.repeats === "ordered" ? made(terms) : crypto.randomUUID(), isMade: true };
 }
 
-/** What has become of a call. */
+/** Stores the outcome of a call. */
 export function noteOutcome(tool: Tool, input: Input, { value: key }: Key, isOpen: boolean): void {
   const terms = termsOf(tool, input);
   if (open.size >= MOST) open.clear();

@@ -2,11 +2,11 @@ import { INTERNAL_ERROR, RpcError, serve } from "./rpc";
 import { handlerOf } from "./server";
 import { serviceUrlOf, SettingsError } from "./settings";
 
-/** The stdio proxy: speaks the protocol on stdin and stdout, forwards tool calls to the service, and listens nowhere. */
+/** The stdio proxy: speaks the protocol on stdin and stdout, forwards tool calls to the service, and listens on no port. */
 
-/** What calls under way get to finish in when the client has closed its end. */
+/** How long running calls may still take after the client has closed its end. */
 const GRACE_MS = 5_000;
-/** And what it takes to tell of those that did not. */
+/** How long error answers to the others may take. */
 const TELLING_MS = 100;
 
 const words = process.argv.slice(2);

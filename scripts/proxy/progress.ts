@@ -1,11 +1,11 @@
 import type { Request } from "./rpc";
 
-/** How a client that wants to hear of a call's progress is told. */
+/** What is needed to send a client the progress that it asked for. */
 export type Listener = Pick<Request, "notify"> & { progressToken: string | number | undefined };
 
 const INTERVAL_SECONDS = 2;
 
-/** Tells the client, when it has asked for it, every two seconds that `work` is still under way. */
+/** Notifies the client every two seconds, if it has asked for it, that `work` is still running. */
 export async function withProgress<Result>(
   { notify, progressToken }: Listener,
   work: Promise<Result>,

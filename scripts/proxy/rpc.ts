@@ -2,19 +2,19 @@ import type { Readable, Writable } from "node:stream";
 import * as z from "zod/mini";
 
 /**
- * JSON-RPC 2.0 over lines, the half of it that a server which asks nothing needs. It stands in for the SDK's server,
- * whose loading alone takes as long as Node's: an assistant waits for that at every start.
+ * JSON-RPC 2.0 over lines, as far as a server that asks nothing needs it. It replaces the SDK's server, whose loading
+ * alone takes as long as Node's, at every start of an assistant.
  */
 
 /** One request under way. */
 export type Request = {
   params: Record<string, unknown>;
-  /** Fires when the client has lost interest: nothing is answered then. */
+  /** Fires when the client has cancelled the request: then there is no answer. */
   signal: AbortSignal;
   notify: (method: string, params: Record<string, unknown>) => void;
 };
 
-/** Answers one request. It throws an `RpcError` for what is the caller's fault. */
+/** Answers one request. It throws an `RpcError` for mistakes of the caller. */
 export type Handler = (method: string, request: Request) => object | Promise<object>;
 
 export class RpcError extends Error {
@@ -38,7 +38,7 @@ const MAX_LINE_CHARS = 10_000_000;
 
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/** A number that JavaScript would round could not be answered under its own name. */
+/** JavaScript would round a larger number, and the answer would have another id. */
 const requestId = z.union([z.string(), z.int()]);
 type Id = z.output<typeof requestId>;
 
@@ -50,12 +50,12 @@ const cancellation = z.object({
   params: z.object({ requestId }),
 });
 
-/** A response that was written or is to be; `null` where there is none: to notifications, and after a cancellation. */
+/** A response, written or pending; `null` if there is none: for notifications, and after a cancellation. */
 type Response = object | null;
 
 /**
- * Answers what arrives until the input ends: each request of a line, or of a batch of them, gets a response.
- * @returns What ends the requests under way, each with an error, when nobody can wait for them any more.
+ * Answers the input until it ends: each request of a line, or of a batch, gets a response.
+ * @returns Ends the running requests, each with an error, when nobody can wait for them any more.
  */
 export function serve(input: Readable, output: Writable, handle: Handler): (reason: RpcError) => void {
   const underWay = new Map<Id, AbortController>();
@@ -84,7 +84,7 @@ export function serve(input: Readable, output: Writable, handle: Handler): (reas
     const parsed = message.safeParse(given);
     if (!parsed.success) return unidentified(INVALID_REQUEST, "A message is an object");
     const { id, method, result, error } = parsed.data;
-    // It asks nothing, so no response is awaited.
+    // A server that asks nothing expects no responses.
     if (method === undefined && (result !== undefined || error !== undefined)) return null;
     const identified = requestId.safeParse(id);
     if (identified.success) return answered(identified.data, parsed.data);
@@ -109,7 +109,7 @@ export function serve(input: Readable, output: Writable, handle: Handler): (reas
   };
 
   let rest = "";
-  /** Of a line that is too long nothing is kept. */
+  /** Nothing of an overlong line is kept. */
   let isOverlong = false;
   const finish = (line: string) => {
     if (isOverlong)
@@ -131,12 +131,12 @@ export function serve(input: Readable, output: Writable, handle: Handler): (reas
   return (reason) => underWay.forEach((controller) => controller.abort(reason));
 }
 
-/** By its client, which awaits no response then. */
+/** Whether its client has cancelled it, and expects no response. */
 function isCancelled(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof RpcError);
 }
 
-/** To what has no readable id. The protocol leaves the id out then, where JSON-RPC has `null`: clients refuse that. */
+/** An answer to a message without a readable id. The protocol leaves out the id, where JSON-RPC has `null`, which clients refuse. */
 function unidentified(code: number, text: string): object {
   return { jsonrpc: "2.0", error: { code, message: text } };
 }

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { jsonSchemaOf } from "../../convex/lib/http/jsonSchema";
 import { objectSchema, type ObjectSchema } from "./interface";
 
-/** The endpoints' schemas in the form that suits chat clients: they hand them to models, and some validate by them. */
+/** The endpoints' schemas in a form for chat clients: they pass them to models, and some validate with them. */
 
 /**
- * What a model is told to send. The endpoint accepts more spellings of the same (blanks around texts, digits as text,
- * `null` for what is left out, older names of fields) and measures texts itself; of those a model needs the proper one
- * alone, and of the keywords only such as every client understands.
+ * The input that a model should send. The endpoint accepts more spellings (blanks around texts, digits as text, `null`
+ * for absent fields, older field names) and checks lengths itself; a model only needs the proper spelling, and only
+ * keywords that every client understands.
  */
 export function inputSchema(schema: z.ZodType): ObjectSchema {
   const { properties, ...rest } = objectSchema.parse(jsonSchemaOf(schema, "input"));
@@ -17,7 +17,7 @@ export function inputSchema(schema: z.ZodType): ObjectSchema {
   return objectSchema.parse({ ...rest, properties: Object.fromEntries(proper) });
 }
 
-/** Of fields that many tools have, by what the endpoints say of them: the instructions tell the rest once for all. */
+/** Descriptions of fields that many tools share: the instructions explain them once for all. */
 const SHARED = [
   {
     field: "userId",
@@ -45,7 +45,7 @@ function wordsOf(name: string, { description }: Record<string, unknown>): { desc
 const anySchema = z.record(z.string(), z.unknown());
 const alternatives = z.array(anySchema);
 
-/** Of a field: what to send, without the other spellings that are accepted. */
+/** A field's proper form, without the other accepted spellings. */
 export function properOf(schema: Record<string, unknown>): Record<string, unknown> {
   const { anyOf, ...annotations } = schema;
   if (anyOf === undefined) return readable(schema);
@@ -53,7 +53,7 @@ export function properOf(schema: Record<string, unknown>): Record<string, unknow
   const [first] = listed.filter((one) => !isBlank(one));
   if (first === undefined) return readable(schema);
   const proper = { ...properOf(first), ...annotations };
-  // An empty text clears the setting: it has a meaning of its own and must get through.
+  // An empty text clears the setting, so it must get through.
   if (listed.some((one) => one.pattern === BLANK_TEXT)) delete proper.pattern;
   return proper;
 }
@@ -64,7 +64,7 @@ function isBlank({ pattern, enum: values }: Record<string, unknown>): boolean {
   return pattern === BLANK_TEXT || (Array.isArray(values) && values.includes(null));
 }
 
-/** Without the patterns about blanks, and those in a dialect that only JavaScript reads. */
+/** Without patterns about blanks, and without those in a dialect that only JavaScript reads. */
 function readable(schema: Record<string, unknown>): Record<string, unknown> {
   const { pattern, allOf: _blanks, minLength: _least, maxLength: _most, ...rest } = schema;
   if (Array.isArray(rest.enum) && rest.type === undefined) rest.type = "string";

@@ -4,10 +4,9 @@ import type { BuiltIn } from "./interface";
 import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type Handler, type Request } from "./rpc";
 
 /**
- * The Model Context Protocol as far as a server of tools speaks it, in both of its eras: a request whose `_meta` names
- * its version is served by itself (https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), any
- * other as after the handshake of the versions before. What the first answer does not need is loaded behind it: while
- * the client reads that, the rest gets ready.
+ * The Model Context Protocol for a server of tools, in both of its eras: a request whose `_meta` names its version is
+ * self-contained (https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning), any other follows the
+ * handshake of earlier versions. Code that the first answer does not need is loaded after it, while the client reads.
  */
 
 const INSTRUCTIONS = [
@@ -31,7 +30,7 @@ const VERSION_FIELD = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_FIELD = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_FIELD = "io.modelcontextprotocol/serverInfo";
 
-/** The tools change with the version of the proxy alone. */
+/** The tools only change with the version of the proxy. */
 const CACHEABLE = { ttlMs: 3_600_000, cacheScope: "public" };
 
 const meta = z.looseObject({ [VERSION_FIELD]: z.optional(z.unknown()) });
@@ -108,7 +107,7 @@ function isModern(method: string, { params }: Request): boolean {
   return method === "server/discover" || parsed(eraParams, params)._meta?.[VERSION_FIELD] !== undefined;
 }
 
-/** @throws RpcError also when a field is missing that every request of this era has. */
+/** @throws RpcError also if a field is missing that every request of this era has. */
 function refuseOtherVersions({ params }: Request): void {
   const requested = parsed(modernParams, params)._meta[VERSION_FIELD];
   if (requested === MODERN) return;

@@ -9,47 +9,47 @@ export type ServiceCall = {
   method: "GET" | "POST";
   path: string;
   input: Record<string, unknown>;
-  /** Goes along with every attempt. */
+  /** Sent with every attempt. */
   idempotencyKey: string | null;
-  /** Whether a second attempt can do no harm. */
+  /** Whether a second attempt is harmless. */
   repeatable: boolean;
   /** For one attempt. */
   timeoutMs: number;
-  /** Fires when the client has lost interest. */
+  /** Fires when the client has cancelled the call. */
   signal: AbortSignal;
 };
 
-/** `isRepeat`: an earlier request with the same key has done what this one asks for. */
+/** `isRepeat`: an earlier request with the same key has already done it. */
 type Answered = { body: unknown; isRepeat: boolean };
 
-/** A call that brought no answer to show; its message is for the person in the chat. */
+/** A call without an answer to show; its message is for the person in the chat. */
 export class ServiceError extends Error {
   constructor(
     message: string,
-    /** Whether the service may have carried the call out all the same. */
+    /** Whether the service may still have executed the call. */
     readonly inDoubt: boolean,
-    /** Whether another attempt may fare better. */
+    /** Whether another attempt may succeed. */
     readonly passing: boolean,
-    /** Whether it is what has become of an earlier request with the same key. */
+    /** Whether this is the outcome of an earlier request with the same key. */
     readonly isRepeat = false,
   ) {
     super(message);
   }
 }
 
-/** The service's own errors are shorter; another one's would fill the assistant's context. */
+/** The service's own errors are shorter; a longer one would fill the assistant's context. */
 const MOST_ERROR_CHARS = 2_000;
 const PAUSE_MS = 250;
-/** Statuses of a service or gateway that is restarting, overloaded, or was failed by another. */
+/** Statuses of a service or gateway that is restarting, overloaded, or has a failing upstream. */
 const PASSING = [502, 503];
-/** Failures of a connection before anything was sent. */
+/** Connection failures before anything was sent. */
 const NEVER_SENT = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"];
-/** For how long a connection is kept for the next call; servers close idle ones after 5 s or later. */
+/** How long a connection is kept for the next call; servers close idle ones after 5 s or later. */
 const IDLE_MS = 4_000;
 
 /**
- * Asks the service and returns its answer's body.
- * @throws ServiceError with the service's message, or saying why there is none; the signal's reason when it fires.
+ * Calls the service and returns the body of its answer.
+ * @throws ServiceError with the service's message, or the reason why there is none; the signal's reason when it fires.
  */
 export async function callService(call: ServiceCall): Promise<Answered> {
   try {
@@ -68,7 +68,7 @@ export async function callService(call: ServiceCall): Promise<Answered> {
 }
 
 async function attempt(call: ServiceCall): Promise<Answered> {
-  // Timer and listener go with the attempt; AbortSignal.timeout would keep each one's memory for its whole time.
+  // Timer and listener are removed with the attempt; AbortSignal.timeout would keep their memory for the whole time.
   const ending = new AbortController();
   let late = false;
   const timer = setTimeout(() => {
@@ -93,7 +93,7 @@ async function attempt(call: ServiceCall): Promise<Answered> {
 
 type Response = { status: number; text: string; retryAfter: string | undefined; replayed: boolean };
 
-/** One request and its answer. Redirects are not followed: a body and a key belong to this service alone. */
+/** One request and its answer. Redirects are not followed: body and key are only for this service. */
 async function exchange(call: ServiceCall, signal: AbortSignal): Promise<Response> {
   const { request, agent } = await transportOf(call.serviceUrl);
   const { body, ...options } = requestOf(call);
@@ -120,7 +120,7 @@ type Transport = Awaited<ReturnType<typeof openTransport>>;
 
 const transports = new Map<string, Promise<Transport>>();
 
-/** What speaks to this address. `fetch` would do as well, for some milliseconds more at each call. */
+/** The transport for this address. `fetch` would work too, but takes some milliseconds more per call. */
 function transportOf(serviceUrl: string): Promise<Transport> {
   const transport = transports.get(serviceUrl) ?? openTransport(serviceUrl);
   transports.set(serviceUrl, transport);
@@ -160,7 +160,7 @@ function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
   if (told.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
     const error = told.data.error.slice(0, MOST_ERROR_CHARS);
-    // A readable failure of the service may have come after the signature, too, and a 408 from what stands before it.
+    // A readable failure of the service may also have come after the signature, and a 408 from a proxy before it.
     const open = !replayed && !isRefusal(error) && (status >= 500 || status === 408);
     throw new ServiceError(error + wait, open, open && PASSING.includes(status), replayed);
   }
@@ -171,7 +171,7 @@ function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
   );
 }
 
-/** The service's own words for what was refused before anything was signed. */
+/** The service's messages for orders that were refused before anything was signed. */
 function isRefusal(error: string): boolean {
   return [FROZEN, PAUSED].some((words) => error.startsWith(words));
 }
@@ -200,7 +200,7 @@ function addressOf({ serviceUrl, method, path, input }: ServiceCall): string {
 
 function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestOptions & { body?: string } {
   const headers: Record<string, string> = { Accept: "application/json", "User-Agent": USER_AGENT };
-  // A key of the caller's own that no header can carry is in the body, which counts as much.
+  // A caller's own key that no header can carry is sent in the body, which counts equally.
   if (idempotencyKey !== null && /^[\x20-\x7e]+$/.test(idempotencyKey)) {
     headers["Idempotency-Key"] = idempotencyKey;
   }
@@ -209,7 +209,7 @@ function requestOf({ method, input, idempotencyKey }: ServiceCall): RequestOptio
   return { method, headers, body: JSON.stringify(input) };
 }
 
-/** Gateways refuse callers that do not say what they are. */
+/** Gateways refuse callers without a user agent. */
 const USER_AGENT = "market-research-signals-wallets";
 
 const failureCode = z.object({ code: z.string() });

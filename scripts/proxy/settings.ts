@@ -2,8 +2,8 @@
 export class SettingsError extends Error {}
 
 /**
- * The service's address: `NOELCLAW_CONVEX_URL` where it is set, else the built-in one; without trailing slashes.
- * @throws SettingsError saying what is wrong with the setting.
+ * The service's address: `NOELCLAW_CONVEX_URL` if it is set, otherwise the built-in one; without trailing slashes.
+ * @throws SettingsError naming what is wrong with the setting.
  */
 export function serviceUrlOf(setting: string | undefined, builtIn: string): string {
   const given = setting?.trim() ?? "";

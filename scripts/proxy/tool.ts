@@ -1,28 +1,28 @@
 import * as z from "zod/mini";
 
-/** One tool as data: which endpoint it is, what clients and models are told of it, and how its answer reads. */
+/** One tool as data: its endpoint, its description for clients and models, and the text of its answer. */
 export type Tool = {
   name: string;
   title: string;
-  /** For the model: what it does, in which units, what to mind. */
+  /** For the model: what it does, its units, and what to watch out for. */
   description: string;
   endpoint: Endpoint;
   hints: Hints;
   repeats: Repeats;
   /**
-   * Whether the answer also goes to the client as data, for what a program would take from it: hashes, ids, exact
-   * amounts. Where the text says it all, that would only say it twice, and a model pays for each.
+   * Whether clients also get the answer as data, for values that a program would use: hashes, ids, exact amounts. If
+   * the text contains everything, data would only repeat it, and a model pays for both.
    */
   structured: boolean;
   /** How long one request may take. */
   timeoutMs: number;
-  /** The answer to such input as a person reads it in a chat. @throws UnexpectedAnswer */
+  /** The answer as text for a chat. @throws UnexpectedAnswer */
   text: (answer: unknown, input: Input) => string;
-  /** The structured answer to a request for a private key, where the tool's answers have room for the message. */
+  /** The structured answer to a request for a private key, if the tool's answers have a field for the message. */
   declined?: (input: Input) => Record<string, unknown>;
 };
 
-/** What the tool was called with: it has been held against nothing. */
+/** The tool's input, unchecked. */
 export type Input = Record<string, unknown>;
 
 /** An answer of another shape; the message says what is wrong with it. */
@@ -39,18 +39,18 @@ export type Hints = {
 };
 
 /**
- * How a request whose fate is unknown may be repeated: `freely`; `keyed`, with the idempotency key of the first one, and
- * `ordered` likewise, with one that is made of the order's terms; or `unlessDelivered`: freely, but not with a `userId`,
+ * How a request with an unknown outcome may be repeated: `freely`; `keyed`, with the first one's idempotency key;
+ * `ordered`, the same with a key made of the order's terms; or `unlessDelivered`: freely, but not with a `userId`,
  * which makes the service send a message.
  */
 type Repeats = "freely" | "keyed" | "ordered" | "unlessDelivered";
 
 /** The service answers within 28 seconds, whatever it has to ask or sign. */
 export const SLOW_MS = 29_000;
-/** For what the service has stored: it asks nobody. */
+/** For stored answers of the service, which asks nobody. */
 export const QUICK_MS = 15_000;
 
-/** Changes nothing; asks others than the service itself (`live`) or does not. */
+/** Changes nothing; the service asks others for it (`live`) or not. */
 export const reads = (live: "live" | "stored"): Hints => ({
   readOnlyHint: true,
   destructiveHint: false,
@@ -58,7 +58,7 @@ export const reads = (live: "live" | "stored"): Hints => ({
   openWorldHint: live === "live",
 });
 
-/** Declares a tool. `view` is what its text needs of the answer. */
+/** Declares a tool. `view` is the part of the answer that its text needs. */
 export function tool<View extends z.ZodMiniType>(
   definition: Omit<Tool, "text"> & { view: View; text: (answer: z.output<View>, input: Input) => string },
 ): Tool {

@@ -1,29 +1,29 @@
 import { factsShape, type Facts } from "./desk";
 
-/** The local stack that runs on this machine, as other commands find it. */
+/** The address of the local stack on this machine, for other commands. */
 
 const PATIENCE_MS = 3_000;
 
-/** Where its stand-ins are: `PROVIDERS_PORT`, else 3299. */
+/** The address of its stand-ins: port `PROVIDERS_PORT`, otherwise 3299. */
 export function deskUrl(variables: Record<string, string | undefined>): string {
   return `http://127.0.0.1:${variables.PROVIDERS_PORT || "3299"}`;
 }
 
-/** What the running stack says of itself; `null` when none answers there. */
+/** The running stack's facts; `null` if none answers there. */
 export async function runningStack(url: string): Promise<Facts | null> {
   const answer = await ask(`${url}/_stack`, {});
   const parsed = factsShape.safeParse(answer);
   return parsed.success ? parsed.data : null;
 }
 
-/** A token of the running stack's issuer; `null` when none answers there. */
+/** A token of the running stack's issuer; `null` if none answers there. */
 export async function tokenOf(url: string, subject: string): Promise<string | null> {
   const answer = await ask(`${url}/_token`, { method: "POST", body: JSON.stringify({ subject }) });
   const token = typeof answer === "object" && answer !== null && "token" in answer ? answer.token : null;
   return typeof token === "string" ? token : null;
 }
 
-/** All open work of the running stack; `null` when none answers there. */
+/** All open work of the running stack; `null` if none answers there. */
 export async function openWorkOf(url: string): Promise<unknown> {
   return ask(`${url}/_work`, {});
 }

@@ -16,17 +16,17 @@ export type Application = {
   runQuery: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
   runMutation: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
   runAction: (name: string, args: FunctionArgs, caller?: Caller) => Promise<Value>;
-  /** What kind of function has this name; null when none has. */
+  /** The kind of the function with this name; null if there is none. */
   describe: (name: string) => Promise<{ kind: FunctionKind; isPublic: boolean } | null>;
   /** The default export of one of the application's modules, if there is such a module. */
   defaultExport: (module: string) => Promise<unknown>;
-  /** All rows of all components, as they stand at one moment. */
+  /** All rows of all components at one moment. */
   dump: () => Dump;
-  /** Puts rows into a new application. Due scheduled functions start when all rows are back. */
+  /** Restores rows into a new application. Due scheduled functions start when all rows are back. */
   restore: (dump: Dump) => Promise<void>;
   /** Deletes the rows of scheduled functions that ended and were due before `time`. */
   forgetJobs: (time: number) => void;
-  /** How many writes there have been. A changed number means there is something to save. */
+  /** How many writes there have been. A changed number means that there is something to save. */
   writeCount: () => number;
   /** What the platform would have billed so far. */
   usage: () => Bill;
@@ -37,9 +37,9 @@ export type Application = {
 export async function createApplication(options: {
   source: Source;
   clock: Clock;
-  /** Loads all modules beforehand: loading one later would take a time that a simulated clock does not see. */
+  /** Loads all modules in advance: loading one later would take time that a simulated clock does not see. */
   preload?: boolean;
-  /** Called behind every write of a function, in its context. */
+  /** Called after every write of a function, in its context. */
   onWrite?: () => void;
   contention?: Contention;
 }): Promise<Application> {
@@ -50,7 +50,7 @@ export async function createApplication(options: {
     ...rest,
   });
   const { core } = host;
-  /** Whatever the caller is told, an error as well, is told of what is kept. */
+  /** Every answer to a caller, including errors, waits until its commits are stored. */
   const kept = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await clock.inside(work);

@@ -9,8 +9,8 @@ import { listen } from "../sockets/listener";
 import type { Variables } from "./env";
 
 /**
- * The platform's own backend, in the place of this repository's host: the Convex CLI fetches it from the internet, runs it
- * without an account and pushes a copy of the functions to it. It keeps nothing behind its end.
+ * The platform's own backend in place of this repository's host: the Convex CLI downloads it, runs it without an
+ * account and pushes a copy of the functions to it. It keeps nothing after it ends.
  */
 
 /** The message is for the operator. */
@@ -19,14 +19,14 @@ export class BackendError extends Error {}
 export type Backend = { siteUrl: string; apiUrl: string; stop: () => Promise<void> };
 
 const LOOK_MS = 250;
-/** The first time the backend is fetched, some 60 MB. */
+/** The first download of the backend takes some 60 MB. */
 const PATIENCE_MS = 10 * 60_000;
 const COPIED = ["convex", "package.json", "tsconfig.json"];
 
 /**
  * @param options.port Port of the HTTP actions; 0 takes a free one, here and for `apiPort`, that of the functions.
- * @param options.variables What the deployment's environment is to have, by the addresses that it gets.
- * @throws BackendError when it cannot be fetched, started or pushed to; PortInUseError.
+ * @param options.variables The deployment's environment variables, by the addresses that it gets.
+ * @throws BackendError if it cannot be downloaded, started or pushed to; PortInUseError.
  */
 export async function startBackend({
   port,
@@ -85,10 +85,10 @@ export async function startBackend({
   }
 }
 
-/** What a deployment's environment has; its own addresses it knows by itself. */
+/** Variables of the deployment's own, such as its addresses. */
 const isTheirs = (name: string) => /service|push/.test(kindOf(name)) && !name.startsWith("CONVEX_");
 
-/** The address of a port, which nobody else has. */
+/** The address of a port that nobody else uses. */
 async function freeUrl(port: number, variable: string): Promise<string> {
   const { url, close } = await listen(port, variable, () => Promise.resolve());
   await close();
@@ -97,7 +97,7 @@ async function freeUrl(port: number, variable: string): Promise<string> {
 
 const portOf = (url: string) => new URL(url).port;
 
-/** The CLI has written down which deployment is this folder's, so that further commands find it. */
+/** Whether the CLI has stored which deployment belongs to this folder, so that further commands find it. */
 async function isNamed(folder: string): Promise<boolean> {
   return (await readFile(join(folder, ".env.local"), "utf8").catch(() => "")).includes("CONVEX_DEPLOYMENT=");
 }
@@ -109,7 +109,7 @@ async function answers(url: string): Promise<boolean> {
   );
 }
 
-/** Waits until something is so, while the CLI runs. */
+/** Waits for a condition while the CLI runs. */
 async function reached(
   isSo: () => Promise<boolean>,
   { ended }: { ended: Promise<void> },
@@ -127,7 +127,7 @@ async function reached(
   }
 }
 
-/** What the CLI says went wrong: its first line with a cross, or its last line. */
+/** The CLI's error message: its first line with a cross, or its last line. */
 function lastOf(said: readonly string[]): string {
   const lines = said.flatMap((text) => text.split("\n")).filter((line) => line.trim() !== "");
   const told = lines.find((line) => line.startsWith("✖")) ?? lines.at(-1) ?? "the Convex CLI said nothing";

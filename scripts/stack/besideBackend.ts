@@ -11,12 +11,13 @@ import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { checkedSettings } from "./settings";
 import { OptionsError, type Stack, type StackOptions } from "./stack";
 
-/** What a stack with the platform's own backend has: its functions are not in this process. */
+/** A stack with the platform's own backend: its functions are not in this process. */
 export type BesideBackend = Omit<Stack, "application" | "issuer" | "standins">;
 
 /**
- * Starts the local stack with the platform's own backend in the place of this repository's host. Stand-ins and chain are
- * the same. Nothing is kept, the clock is the machine's, and nobody can sign in: the backend asks an issuer on the internet.
+ * Starts the local stack with the platform's own backend in place of this repository's host. Stand-ins and chain are
+ * the same. Nothing is kept, the clock is the machine's, and nobody can sign in, because the backend asks an issuer on
+ * the internet.
  * @throws BackendError, OptionsError, PortInUseError, SettingsError, ChainStartError with messages for the operator.
  */
 export async function startBesideBackend(options: StackOptions): Promise<BesideBackend> {

@@ -12,25 +12,25 @@ export type Clock = {
   /** How many times faster than real time it runs. */
   readonly speed: number;
   now: () => number;
-  /** Moves the clock on to `time`, where it is not there yet. To be called before anything runs inside. */
+  /** Moves the clock forward to `time`, unless it is past it. To be called before anything runs inside. */
   notBefore: (time: number) => void;
-  /** Runs `work`, and all it starts, in the application's time. Everything else in the process keeps real time. */
+  /** Runs `work`, and everything it starts, in the application's time. The rest of the process keeps real time. */
   inside: <T>(work: () => T) => T;
-  /** Calls back after `ms` of the application's time; the answer cancels it. */
+  /** Calls back after `ms` of the application's time; the returned function cancels it. */
   after: (ms: number, callback: () => void) => () => void;
-  /** Puts the process's own globals back. */
+  /** Restores the process's own globals. */
   stop: () => void;
 };
 
-/** The longest delay Node's timers take; a longer one would fire at once. */
+/** Node's longest timer; a longer one would fire immediately. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * The clock of the local stack. At speed 1 it is the real one and nothing is replaced, unless it is moved on: then
- * `Date` is, for the code that runs `inside`, and stays as far ahead. Above, `Date`, the timers and
+ * The clock of the local stack. At speed 1 it is the real one and nothing is replaced, unless it is moved forward: then
+ * `Date` is replaced for the code that runs `inside`, and stays as far ahead. At higher speeds, `Date`, the timers and
  * `fetch` are replaced for the code that runs `inside`: time runs `speed` times faster, but never past the next due
- * timer before that timer has fired (a slow machine makes the clock lag, never a timer late), and it stands still
- * while a call to the outside is under way.
+ * timer before that timer has fired (a slow machine delays the clock, never a timer), and it stands still during a call
+ * to the outside.
  */
 export function createClock(speed: number): Clock {
   return speed === 1 ? ordinaryClock() : acceleratedClock(speed);
@@ -92,7 +92,7 @@ function realAfter(ms: number, callback: () => void): () => void {
 const construct: (...call: Parameters<typeof Reflect.construct>) => object = Reflect.construct;
 const get: (target: object, key: PropertyKey, receiver?: unknown) => unknown = Reflect.get;
 
-/** `Date` as application code sees it; other code falls through to the real one, here and below. */
+/** `Date` as application code sees it; other code gets the real one, here and below. */
 function dateOf(current: AsyncLocalStorage<Pick<VirtualTime, "now">>) {
   const now = () => Math.floor(current.getStore()?.now() ?? real.Date.now());
   return new Proxy(real.Date, {

@@ -11,7 +11,7 @@ export type DueTimes = Record<string, number>;
 
 export type Crons = {
   dueTimes: () => DueTimes;
-  /** Starts no run any more, and waits for those under way: what they write is kept, and what they need is there. */
+  /** Starts no further runs, and waits for the running ones, so that their writes are saved. */
   stop: () => Promise<void>;
 };
 
@@ -26,9 +26,9 @@ const cronsShape = z.object({
 type Cron = z.infer<typeof cronsShape>["crons"][string];
 
 /**
- * Runs the application's crons on its clock, as the platform does: one run of a cron at a time, an interval's first
- * run at the first start ever, and after a pause one late run and no more.
- * @param saved Due times from before a restart, without which every start would be a first one.
+ * Runs the application's crons on its clock, as the platform does: one run of a cron at a time, an interval's first run
+ * at the very first start, and after a pause only one late run.
+ * @param saved Due times from before a restart; without them every start would be a first one.
  */
 export async function startCrons(application: Application, clock: Clock, saved: DueTimes): Promise<Crons> {
   const exported = await application.defaultExport("crons");
@@ -54,7 +54,7 @@ export async function startCrons(application: Application, clock: Clock, saved: 
     let next = nextDue(cron.schedule, time);
     let skipped = 0;
     for (; next <= clock.now(); next = nextDue(cron.schedule, next)) skipped++;
-    // An accelerated clock is late by design: it does not wait for a run that is under way.
+    // An accelerated clock is late by design: it does not wait for a running cron.
     if (skipped > 0 && clock.speed === 1) log.warn("cron.late", { cron: id, skipped });
     arm(id, cron, next);
   };

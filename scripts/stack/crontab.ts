@@ -1,7 +1,7 @@
 import { Cron } from "croner";
 import * as z from "zod";
 
-/** When a cron runs: every so many milliseconds, or at the UTC minutes its five fields allow. */
+/** When a cron runs: at an interval, or at the UTC minutes of its five fields. */
 export type Timetable = { kind: "interval"; every: number } | { kind: "fields"; fields: Cron };
 
 const SECOND = 1_000;
@@ -13,7 +13,7 @@ const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "frida
 const minuteUTC = z.int().min(0).max(59).default(0);
 const hourUTC = z.int().min(0).max(23);
 
-/** A schedule as `convex/crons.ts` exports it. Convex picks a minute where none is given; here it is the first. */
+/** A schedule as `convex/crons.ts` exports it. Convex picks a minute if none is given; here it is the first. */
 export const scheduleShape = z.discriminatedUnion("type", [
   z
     .object({
@@ -46,7 +46,7 @@ export function nextDue(timetable: Timetable, time: number): number {
   return next.getTime();
 }
 
-/** @throws Error for what is not five fields. */
+/** @throws Error unless there are five fields. */
 function fields(cron: string): Timetable {
   try {
     return { kind: "fields", fields: new Cron(cron, { paused: true, utcOffset: 0, mode: "5-part" }) };

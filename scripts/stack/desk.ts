@@ -5,16 +5,17 @@ import type { Standins } from "../standins/index";
 import { json, parseJson } from "../standins/http";
 
 /**
- * What the stack tells the commands beside it, on the stand-ins' port: `GET /_stack` says what it is, `GET /_work`
- * what work is open, `GET /_usage` what the platform would bill, `POST /_token` signs a user in. To commands alone, not to pages of this machine, whose requests come with an origin.
+ * The stack's answers to other commands, on the stand-ins' port: `GET /_stack` describes it, `GET /_work` lists open
+ * work, `GET /_usage` shows what the platform would bill, `POST /_token` signs a user in. Only for commands: requests
+ * of web pages on this machine have an origin and are refused.
  */
 
-/** What `GET /_stack` answers. */
+/** The answer to `GET /_stack`. */
 export const factsShape = z.object({
   siteUrl: z.string(),
   apiUrl: z.string(),
   realProviders: z.array(z.string()),
-  /** The stack's own values, for what is simulated; never the operator's, and no key of the stack's. */
+  /** The stack's own values of simulated settings, without the operator's and without keys. */
   variables: z.record(z.string(), z.string()),
   /** The names of all variables that the application sees. */
   set: z.array(z.string()),
@@ -25,7 +26,7 @@ const orderShape = z.object({ subject: z.string().min(1).max(256) });
 
 const ASKED = ["GET /_stack", "GET /_work", "GET /_usage", "POST /_token"];
 
-/** The stand-ins, with the desk beside them. */
+/** The stand-ins together with these answers. */
 export function withDesk(
   standins: Pick<Standins, "handle">,
   desk: {
@@ -51,7 +52,7 @@ export function withDesk(
   };
 }
 
-/** Of what the application sees: the values that are the stack's own, without what seals or signs. */
+/** The variables of the application that are the stack's own, without those that seal or sign. */
 export function ownVariables(seen: Variables, settings: Variables): Record<string, string> {
   return Object.fromEntries(
     Object.entries(seen).flatMap(([name, value]) => {

@@ -5,8 +5,8 @@ import type { Keys } from "./keys";
 export type Variables = Record<string, string | undefined>;
 
 /**
- * The providers the application calls. Its own key makes a provider a real one; so does an address of its own. What
- * else belongs to it (`beside`) goes with it.
+ * The providers that the application calls. Its own key, or an address of its own, makes a provider a real one. Its
+ * further variables (`beside`) follow.
  */
 const providers = {
   "LLM gateway": { key: "LLM_GATEWAY_API_KEY", addresses: ["LLM_ENDPOINT", "AGENT_API_URL"], beside: [] },
@@ -33,18 +33,18 @@ export const providerNames = [
   "evidence sources",
 ] as const satisfies Provider[];
 
-/** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, else `.local`. */
+/** Where the stack keeps its rows and keys: `LOCAL_STATE_DIR`, otherwise `.local`. */
 export function stateDirectory(variables: Variables): string {
   return variables.LOCAL_STATE_DIR || ".local";
 }
 
-/** The operator's settings: `file` (when there is one), under the variables of the environment itself. */
+/** The operator's settings: from `file` (if there is one); the environment's variables take precedence. */
 export async function operatorSettings(file: string | null): Promise<Variables> {
   const text = file === null ? "" : await readFile(file, "utf8").catch(() => "");
   return { ...settingsIn(text), ...process.env };
 }
 
-/** The providers the operator has set up, which are called for real. */
+/** The providers that the operator has set up, which are called for real. */
 export function realProviders(settings: Variables): Provider[] {
   return providerNames.filter((name) => {
     const { key, addresses } = providers[name];
@@ -52,21 +52,21 @@ export function realProviders(settings: Variables): Provider[] {
   });
 }
 
-/** Providers in words: the gateway's key and addresses are its agent API's as well. */
+/** Providers in words: the gateway's key and addresses also serve its agent API. */
 export function shownProviders(names: readonly Provider[]): string[] {
   return names.flatMap((name) => (name === "LLM gateway" ? [name, "agent API"] : [name]));
 }
 
-/** The variable that holds a provider's key, or, where it needs none, its address. */
+/** The variable of a provider's key, or, if it needs none, of its address. */
 export function keyOf(provider: Provider): string {
   return providers[provider].key;
 }
 
 /**
- * All variables the application is to see: the operator's, the stack's own keys where the operator has none, and
- * the stack's for each provider that is not a real one.
+ * All variables for the application: the operator's, the stack's own keys if the operator has none, and the stack's for
+ * each simulated provider.
  * @param context.local The variables that point to the stack's own chain and stand-ins.
- * @param context.payments The local chain's platform wallet, relayer and anchor account, where the operator has none.
+ * @param context.payments The local chain's platform wallet, relayer and anchor account, if the operator has none.
  */
 export function applicationVariables(
   settings: Variables,
@@ -80,15 +80,15 @@ export function applicationVariables(
     ...withValue(settings),
     CONVEX_SITE_URL: context.siteUrl,
     CONVEX_CLOUD_URL: context.apiUrl,
-    // A component would take the machine's own LOG_LEVEL for its, and fail on a value it does not know.
+    // A component would use the machine's own LOG_LEVEL, and fail for an unknown value.
     LOG_LEVEL: "REPORT",
   };
   const outside = realProviders(settings);
   for (const name of providerNames) {
     if (outside.includes(name)) continue;
     const { key, addresses, beside } = providers[name];
-    // The simulated swaps are on the local chain, and the simulated tickers and sources tell what its feeds tell: beside
-    // a real chain there are no swaps, and tickers and sources are the public ones, which need no key.
+    // The simulated swaps are on the local chain, whose feeds agree with the simulated tickers and sources. With a real
+    // chain there are no swaps, and tickers and sources are the public ones, which need no key.
     const chainBound = name === "swap provider" || name === "tickers" || name === "evidence sources";
     const local = chainBound && outside.includes("chain") ? {} : context.local;
     for (const variable of [key, ...addresses, ...beside]) variables[variable] = local[variable];
@@ -96,7 +96,7 @@ export function applicationVariables(
   return variables;
 }
 
-/** Sets the process's variables, where the application reads them; the answer puts the old ones back. */
+/** Sets the process's variables for the application; the returned function restores the old ones. */
 export function applyVariables(variables: Variables): () => void {
   const before = { ...process.env };
   assign(variables);
@@ -110,7 +110,7 @@ function assign(variables: Variables): void {
   }
 }
 
-/** An empty variable, as a copied example file has many, counts as absent. */
+/** An empty variable, as in a copied example file, counts as absent. */
 function withValue(variables: Variables): Variables {
   return Object.fromEntries(
     Object.entries(variables).filter(([, value]) => value !== undefined && value !== ""),

@@ -13,7 +13,7 @@ import { foreignness } from "../sockets/sameMachine";
 const FUNCTION_FAILED = 560;
 
 const argsShape = z.record(z.string(), z.json());
-/** What Convex's clients send: the arguments in a list of one, or, from hand-written calls, by themselves. */
+/** A call of Convex's clients: the arguments in a list of one, or, in hand-written calls, directly. */
 const callShape = z.object({
   path: z.string(),
   args: z.union([z.tuple([argsShape]).transform(([args]) => args), argsShape]).default({}),

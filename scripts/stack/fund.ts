@@ -6,8 +6,8 @@ import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../chain/addresses";
 import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 
 /**
- * `npm run fund -- 0xADDRESS`: sends ether and tokens of the developer's account on the running local chain, by
- * transfers as anybody would make them.
+ * `npm run fund -- 0xADDRESS`: sends ether and tokens of the developer's account on the running local chain, with
+ * ordinary transfers.
  */
 
 async function main(): Promise<void> {

@@ -3,7 +3,7 @@ import { formatUnits, isAddress, parseUnits, zeroAddress, type Address } from "v
 import { Misuse } from "../misuse";
 import { DECIMALS } from "../chain/addresses";
 
-/** What `npm run fund` is asked for. */
+/** The arguments of `npm run fund`. */
 
 export const USAGE = `Usage: npm run fund -- 0xADDRESS [--eth N] [--usdc N] [--dai N] [--usdt N] [--weth N] [--json]
 
@@ -19,7 +19,7 @@ const STANDARD: Record<Symbol, string> = { ETH: "1", USDC: "1000", DAI: "100", U
 
 export type Order = { to: Address; amounts: { symbol: Symbol; units: bigint }[]; json: boolean };
 
-/** What was asked for cannot be done; the message is for the operator. */
+/** A request that cannot be done; the message is for the operator. */
 export class FundError extends Error {}
 
 /** @throws FundError or, for an unknown flag, what `parseArgs` throws. */

@@ -33,7 +33,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
       answer = await application.fetch(url, init, {
         ip: addressOf(request),
         userAgent: request.headers["user-agent"] ?? null,
-        // A header that is no token of the local issuer may be a key of the application's own: its to judge.
+        // A header that is not a token of the local issuer may be an application key, which the application checks.
         identity: token === null ? null : await issuer.verify(token),
       });
     } catch (error) {
@@ -44,7 +44,7 @@ export function siteHandler(ready: Promise<Application>, issuer: Issuer): Handle
   };
 }
 
-/** What the platform answers when an HTTP action throws. */
+/** The platform's answer when an HTTP action throws. */
 function sendFailure(response: ServerResponse, error: unknown): void {
   const trace = error instanceof Error ? error.stack : undefined;
   const { message, ...data } = failureOf(error);

@@ -10,11 +10,11 @@ const AUDIENCE = "local";
 const payloadShape = z.looseObject({ sub: z.string().min(1), iss: z.string() });
 const claimsShape = z.record(z.string(), z.json());
 
-/** Signs in users of the local stack: what an identity provider is to a deployment. */
+/** Signs in users of the local stack, like a deployment's identity provider. */
 export type Issuer = {
-  /** A JWT for this user, good for 30 days. */
+  /** A JWT for this user, valid for 30 days. */
   issue: (subject: string) => Promise<string>;
-  /** Who the token was issued to; null when it is not a valid token of this issuer. */
+  /** The user of a token; null unless it is a valid token of this issuer. */
   verify: (token: string) => Promise<UserIdentity | null>;
 };
 

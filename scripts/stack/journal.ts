@@ -6,29 +6,29 @@ import { real } from "../real";
 import { changeShape, type KeptChange } from "./rows";
 
 /**
- * What a stack that holds real money writes down before anything leaves it: one line for each committed transaction, with
- * its number and a checksum, in numbered files. A crash can cut off the last line alone, and nobody has heard of what that
- * says.
+ * The log of a stack that holds real money, written before anything leaves it: one line for each committed transaction,
+ * with its number and a checksum, in numbered files. A crash can only cut off the last line, and nobody has seen that
+ * commit.
  */
 
 const lineShape = z.object({ sequence: z.number(), changes: z.array(changeShape) });
 type Line = z.infer<typeof lineShape>;
 
-/** A log that cannot be used, with what to do about it. */
+/** A log that cannot be used, with a remedy. */
 export class JournalError extends Error {}
 
 type Journal = {
   /** Takes a commit; it is on the disk when a later `synced` resolves. */
   note: (changes: KeptChange[]) => void;
   /**
-   * Resolves when all that was noted by now is on the disk; what many wait for is synced at once.
-   * @throws JournalError once the disk has failed, and from then on always: nothing may leave any more.
+   * Resolves when all noted commits are on the disk; several waiting callers share one sync.
+   * @throws JournalError once the disk has failed, and then always: nothing may leave any more.
    */
   synced: () => Promise<void>;
   /**
-   * Goes on in a new file.
-   * @param at Takes down what is committed at that moment, with the number of the last commit.
-   * @returns That, and what deletes the older files, once it is kept elsewhere.
+   * Continues in a new file.
+   * @param at Takes a snapshot at that moment, with the number of the last commit.
+   * @returns The snapshot, and a function that deletes the older files once it is stored.
    */
   turn: <T>(at: (sequence: number) => T) => Promise<{ kept: T; forget: () => Promise<void> }>;
   /** Bytes since the last turn. */
@@ -36,11 +36,11 @@ type Journal = {
   close: () => Promise<void>;
 };
 
-/** What nobody waits for is on the disk this much later. */
+/** How much later commits are synced if nobody waits for them. */
 const IDLE_MS = 50;
 const NAME = /^log\.(\d+)\.ndjson$/;
 
-/** The commits that were written down behind `after`, in order. @throws JournalError when one is missing or damaged. */
+/** The logged commits after `after`, in order. @throws JournalError if one is missing or damaged. */
 export async function readJournal(directory: string, after: number): Promise<Line[]> {
   const lines: Line[] = [];
   let last = after;
@@ -49,7 +49,7 @@ export async function readJournal(directory: string, after: number): Promise<Lin
     for (const [place, one] of written.entries()) {
       const line = one === "" ? null : lineOf(one);
       if (line === null) {
-        // A line that was cut off was never synced, nor was anything behind it.
+        // A truncated line was never synced, nor was anything after it.
         if (place === written.length - 1) break;
         throw new JournalError(`${file} is damaged in line ${place + 1}. ${REMEDY}`);
       }
@@ -65,7 +65,7 @@ export async function readJournal(directory: string, after: number): Promise<Lin
 
 const REMEDY = "Put back the whole directory from a copy: what is missing may be the key of a wallet.";
 
-/** Begins a file of its own behind commit `after`. */
+/** Starts a new file after commit `after`. */
 export async function openJournal(directory: string, after: number): Promise<Journal> {
   let noted = after;
   let written = after;
@@ -108,7 +108,7 @@ export async function openJournal(directory: string, after: number): Promise<Jou
       pending.push(textOf({ sequence: noted, changes }));
       idle ??= real.setTimeout(() => {
         idle = null;
-        // Whoever waits for it is told of a failure.
+        // A failure is reported to the callers that wait for it.
         synced().catch(() => undefined);
       }, IDLE_MS);
     },
@@ -148,7 +148,7 @@ async function nextFile(directory: string): Promise<{ number: number; handle: Fi
   return { number, handle };
 }
 
-/** A new name in a directory is on the disk when the directory is. */
+/** A new name is on the disk when its directory is. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, "r");
   try {

@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
 
 const keysShape = z.object({
-  /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits; absent beside rows of real money, where it is the operator's. */
+  /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits; absent with rows of real money, for which the operator has it. */
   walletEncryptionKey: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
@@ -24,7 +24,7 @@ const keysShape = z.object({
   }),
 });
 
-/** What a file holds that an earlier version wrote. */
+/** The file of an earlier version. */
 const keptShape = keysShape.partial();
 
 type StoredKeys = z.infer<typeof keptShape>;
@@ -32,14 +32,14 @@ type StoredKeys = z.infer<typeof keptShape>;
 /** The keys a stack makes for itself. */
 export type Keys = z.infer<typeof keysShape>;
 
-/** Kept keys that cannot be used, with what to do about it. */
+/** Stored keys that cannot be used, with a remedy. */
 export class KeysError extends Error {}
 
 /**
- * The keys kept in `directory`, made there at the first call; those that an earlier version did not make are added.
- * @param options.sealedRows Rows are kept that the encryption key seals: then it is never made anew.
- * @param options.master `elsewhere`: the encryption key is the operator's, and is not to lie beside the rows.
- * @throws KeysError when the file is damaged, the key of kept rows is missing, or it lies where it is not to.
+ * The keys stored in `directory`, created at the first call; keys that an earlier version lacks are added.
+ * @param options.sealedRows Whether rows are stored that the encryption key seals: then it is never created anew.
+ * @param options.master `elsewhere`: the operator has the encryption key, and it must not be stored with the rows.
+ * @throws KeysError if the file is damaged, the key of stored rows is missing, or it is stored where it must not be.
  */
 export async function keptKeys(
   directory: string,
@@ -69,7 +69,7 @@ export async function keptKeys(
   const keys = { ...(isHere ? { walletEncryptionKey } : {}), ...others, ...kept };
   await writeFile(draft, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
   if (kept === null) {
-    // A link, unlike a rename, never replaces keys another process has just made.
+    // A link, unlike a rename, never replaces keys that another process has just created.
     await link(draft, file).catch(unless("EEXIST"));
     await unlink(draft);
   } else {
@@ -78,7 +78,7 @@ export async function keptKeys(
   return keysShape.parse(await readKeys(file));
 }
 
-/** New keys, kept nowhere. */
+/** New keys, stored nowhere. */
 export async function freshKeys(): Promise<Keys> {
   const { privateKey } = await generateKeyPair("ES256", { extractable: true });
   return keysShape.parse({
@@ -89,7 +89,7 @@ export async function freshKeys(): Promise<Keys> {
   });
 }
 
-/** The keys that `directory` holds, whole or not; `null` when it holds none. Makes nothing. @throws KeysError */
+/** The keys in `directory`, complete or not; `null` if there are none. Creates nothing. @throws KeysError */
 export function storedKeys(directory: string): Promise<StoredKeys | null> {
   return readKeys(fileIn(directory));
 }

@@ -7,8 +7,8 @@ import type { Clock } from "./clock";
 import type { Market } from "../standins/sources/market";
 
 /**
- * Starts the stack's own chain on the application's clock and the simulated market. The clock is moved on to the time
- * of a kept chain's last block, where it is not there yet.
+ * Starts the stack's own chain on the application's clock and the simulated market. The clock is moved forward to the
+ * last block of a kept chain.
  * @param options.kept Where the stack's state is kept, `null` to keep nothing.
  * @throws PortInUseError, ChainStateError, ChainStartError
  */
@@ -45,7 +45,7 @@ export function paymentAccounts(chain: Chain | null): Record<string, string> {
   return { PLATFORM_WALLET_ADDRESS: platform, X402_RELAYER_PRIVATE_KEY: key };
 }
 
-/** The account (4) that anchors the signal record on the local chain; nothing for a real chain, where it would be everybody's. */
+/** The account (4) that anchors the signal record on the local chain; none for a real chain, where its key would be public. */
 export function anchorAccount(chain: Chain | null): Record<string, string> {
   const key = keyOf(4);
   return chain === null || key === null ? {} : { ANCHOR_PRIVATE_KEY: key };
@@ -56,7 +56,7 @@ function keyOf(addressIndex: number): string | null {
   return privateKey === null ? null : toHex(privateKey);
 }
 
-/** What the chain's price feeds tell of the simulated market. */
+/** The prices of the simulated market for the chain's price feeds. */
 export function pricesOf(market: Market): Prices {
   const price = (symbol: string) => market.coin(symbol).price;
   return {

@@ -3,10 +3,10 @@ import * as z from "zod";
 const field = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** A line of the application's own log. */
 const lineShape = z.object({ level: z.enum(["info", "warn", "error"]), event: z.string() }).catchall(field);
-/** A line a component writes about its own work. */
+/** A line that a component writes about its own work. */
 const componentShape = z.looseObject({ component: z.string(), event: z.string() });
 
-/** How each line of the application's own log begins (`convex/lib/log`). */
+/** The beginning of each line of the application's own log (`convex/lib/log`). */
 const BEGINNING = '{"level":';
 
 const requestShape = z.looseObject({
@@ -17,9 +17,9 @@ const requestShape = z.looseObject({
 });
 
 /**
- * Sends the application's structured log lines to `write`, made readable, and drops the components' own reports.
- * Anything else reaches the console as before. The answer puts the console back.
- * @param write `null` where nobody reads them.
+ * Sends the application's structured log lines to `write` in readable form, and drops the components' own reports.
+ * Other output reaches the console as before. The returned function restores the console.
+ * @param write `null` if nobody reads them.
  * @param now The application's clock; lines show its time of day in UTC.
  */
 export function captureLogs(write: ((line: string) => void) | null, now: () => number): () => void {
@@ -29,7 +29,7 @@ export function captureLogs(write: ((line: string) => void) | null, now: () => n
     (...data: unknown[]) => {
       if (write === null && data.length === 1 && String(data[0]).startsWith(BEGINNING)) return;
       const json = data.length === 1 ? jsonOf(data[0]) : null;
-      // What does not fit is costly to say: most lines are the application's own, and a few are a component's.
+      // Parsing is costly: most lines are the application's own, and a few are a component's.
       const line = json === null ? null : lineShape.safeParse(json);
       if (line?.success === true && !("component" in line.data)) write?.(readable(line.data, now()));
       else if (json === null || !componentShape.safeParse(json).success) original(...data);
@@ -52,7 +52,7 @@ function readable({ level, event, ...fields }: z.infer<typeof lineShape>, time: 
   return [at, ...(level === "info" ? [] : [level]), event, ...shown].join(" ");
 }
 
-/** Quoted where spaces or line breaks would make it look like more than one field. */
+/** Quoted if spaces or line breaks would make it look like more than one field. */
 function quoted(value: z.infer<typeof field>): string {
   return typeof value === "string" && /[\s"]|^$/.test(value) ? JSON.stringify(value) : String(value);
 }

@@ -37,13 +37,13 @@ const environmentShape = z.object({
   CHAIN_PORT: portShape(8545),
 });
 
-/** Runs the local stack until it is told to stop. */
+/** Runs the local stack until it is stopped. */
 async function main(): Promise<void> {
   const options = optionsOf(process.argv.slice(2));
   if (options === null) return console.log(USAGE);
   const stack = await (options.backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
-  // Ctrl-C reaches the process directly and through npm as well: the second time must not cut the saving short.
+  // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
   const end = () => void (ending ??= ended(stack));
   process.on("SIGINT", end).on("SIGTERM", end);
   if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(end);
@@ -51,7 +51,7 @@ async function main(): Promise<void> {
   console.log(options.json ? JSON.stringify(placesOf(stack, options)) : banner(stack, options, ms));
 }
 
-/** Functions that the stopped host leaves under way may fail with nobody to hear of it: the rows are still to be saved. */
+/** Unfinished functions of the stopped host may fail unheard: the rows still have to be saved. */
 async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
   process.on("unhandledRejection", (reason: unknown) => {
     if (!(reason instanceof Error && reason.message === HALTED)) console.error(reason);
@@ -65,7 +65,7 @@ async function ended(stack: Pick<BesideBackend, "stop">): Promise<void> {
   }
 }
 
-/** npm passes a signal on to its shell only, which ends without telling the processes it runs. */
+/** npm passes a signal only to its shell, which ends without passing it on. */
 function whenParentEnds(end: () => void): void {
   const parent = process.ppid;
   real.setInterval(() => {
@@ -76,7 +76,7 @@ function whenParentEnds(end: () => void): void {
 type Options = StackOptions & { json: boolean; backend: boolean };
 
 function optionsOf(argv: string[]): Options | null {
-  // The parser takes `-1` for an option of its own, and says so at length.
+  // The parser takes `-1` for an option, with a long message.
   if (/ --speed -/.test(` ${argv.join(" ")}`)) throw wrongSpeed();
   const { values } = parseArgs({
     args: argv,
@@ -110,7 +110,7 @@ function optionsOf(argv: string[]): Options | null {
   };
 }
 
-/** Where everything is, for programs. */
+/** All addresses, for programs. */
 function placesOf(
   { siteUrl, apiUrl, providersUrl, chain, realProviders, clock }: BesideBackend,
   options: Options,
@@ -164,7 +164,7 @@ Times below are UTC${clock.speed > 1 ? " on the accelerated clock" : ""}. Ctrl-C
 `;
 }
 
-/** A command that looks for the stack at its standard port, unless it is told another. */
+/** A command that expects the stack at its standard port, unless another is set. */
 function commandAt(variable: string, standard: string, url: string, command: string): string {
   const { port } = new URL(url);
   return port === standard ? command : `${variable}=${port} ${command}`;

@@ -8,7 +8,7 @@ import { partOf } from "../host/parts";
 
 type Component = { name: string; package: string; children: readonly Component[] };
 
-/** Where an application's files are, and how each is loaded by its name without `.ts`: by patterns that a bundler reads. */
+/** An application's folder, and how each file is loaded by its name without `.ts`: by patterns that a bundler reads. */
 export type Source = { directory: string; load: (file: string) => Promise<unknown> };
 
 /** This repository's application. */
@@ -53,7 +53,7 @@ async function loadComponent(
   parentPath: string,
   parentDirectory: string,
 ): Promise<Part[]> {
-  // From the parent's own place: each package may bring its own version of a child.
+  // Resolved from the parent: each package may bring its own version of a child.
   const resolve = createRequire(path.join(parentDirectory, "convex.config.js")).resolve;
   const directory = path.dirname(resolve(`${component.package}/convex.config.js`));
   const componentPath = parentPath === "" ? component.name : `${parentPath}/${component.name}`;
@@ -61,7 +61,7 @@ async function loadComponent(
   return [await loadPart(componentPath, packaged(directory)), ...(await Promise.all(children)).flat()];
 }
 
-/** What a package brings is JavaScript already. */
+/** The modules of a package, which are JavaScript. */
 export function packaged(directory: string): Source {
   const urlOf = (file: string) => pathToFileURL(path.join(directory, `${file}.js`)).href;
   return { directory, load: (file) => import(/* @vite-ignore */ urlOf(file)) };

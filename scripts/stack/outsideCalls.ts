@@ -1,15 +1,15 @@
 type Fetch = typeof globalThis.fetch;
 
 /**
- * A `fetch` that holds the clock from the call until the last byte of the answer has arrived. The body is read as it
- * comes in, whether or not the caller reads it, so that an answer nobody reads cannot hold the clock for ever.
- * @param hold Stops the clock and answers with its release; nothing where there is no clock to stop.
+ * A `fetch` that holds the clock from the call until the last byte of the answer has arrived. The body is received even
+ * if the caller does not read it, so that an unread answer cannot hold the clock for ever.
+ * @param hold Stops the clock and returns its release; nothing if there is no clock to stop.
  */
 export function countingFetch(fetch: Fetch, hold: () => (() => void) | undefined): Fetch {
   return async (input, init) => {
     const held = hold();
     if (held === undefined) return fetch(input, init);
-    // The caller's code that follows the last byte runs before time goes on.
+    // The caller's code after the last byte runs before time continues.
     const release = () => void setImmediate(held);
     let response: Response;
     try {

@@ -13,27 +13,27 @@ const snapshotShape = z.object({
   savedAt: z.string(),
   crons: z.record(z.string(), z.number()),
   components: z.record(z.string(), z.array(rowShape)),
-  /** The number of the last commit in it, where commits are written down one by one. */
+  /** The number of the last commit in it, if commits are logged. */
   sequence: z.number().default(0),
 });
 type Snapshot = z.infer<typeof snapshotShape>;
 
-/** How often the stack looks whether there is something to save. */
+/** How often the stack checks whether there is something to save. */
 const EVERY_MS = 250;
-/** A log that is longer is replaced by a snapshot. */
+/** A longer log is replaced by a snapshot. */
 const LONGEST_LOG = 64 * 1024 * 1024;
 
-/** A kept state that cannot be used, with what to do about it. */
+/** A stored state that cannot be used, with a remedy. */
 export class StateError extends Error {}
 
 export type Persistence = {
-  /** Saves from now on whatever changes. */
+  /** Saves every change from now on. */
   start: (application: Application, dueTimes: () => DueTimes) => Promise<void>;
   /** Saves a last time. */
   stop: () => Promise<void>;
 };
 
-/** What an application goes on with. */
+/** The state that an application continues from. */
 type KeptState = {
   rows: Dump;
   dueTimes: DueTimes;
@@ -41,7 +41,7 @@ type KeptState = {
   sequence: number;
 };
 
-/** What `directory` keeps. @throws StateError, JournalError */
+/** The state stored in `directory`. @throws StateError, JournalError */
 export async function readState(directory: string): Promise<KeptState> {
   const file = fileIn(directory);
   const text = await readFile(file, "utf8").catch(() => null);
@@ -55,7 +55,7 @@ export async function readState(directory: string): Promise<KeptState> {
   return { rows, dueTimes: crons, sequence: lines.at(-1)?.sequence ?? sequence };
 }
 
-/** Puts the rows that `directory` keeps back into a new application. @throws StateError */
+/** Restores the rows stored in `directory` into a new application. @throws StateError */
 export async function restoreState(
   directory: string,
   { rows }: KeptState,
@@ -75,7 +75,7 @@ async function fitting<T>(directory: string, work: () => T | Promise<T>): Promis
   }
 }
 
-/** Keeps the application's rows in `directory`: after each change, at most one interval later, and at the end. */
+/** Stores the application's rows in `directory`: after each change, at most one interval later, and at the end. */
 export function createPersistence(directory: string): Persistence {
   let stop: () => Promise<void> = () => Promise.resolve();
   return {
@@ -89,7 +89,7 @@ export function createPersistence(directory: string): Persistence {
         const startedAt = performance.now();
         await write(directory, snapshotOf(application.dump(), dueTimes(), 0), { durably: false });
         saved = count;
-        // A large database takes long to save; most of the time is left to the application.
+        // A large database takes long to save; the application gets most of the time.
         pauseUntil = performance.now() + 9 * (performance.now() - startedAt);
       };
       let busy = false;
@@ -111,10 +111,10 @@ export function createPersistence(directory: string): Persistence {
 }
 
 /**
- * Keeps them so that nothing leaves the application, to a caller or to the outside, before all that was committed by then
- * is on the disk: each commit is a line of a log, and a snapshot takes the place of a long one.
- * To be called before anything runs, what is restored included.
- * @param state.sequence The number of the last commit that is kept.
+ * Stores them so that nothing leaves the application, to a caller or to the outside, before all earlier commits are on
+ * the disk: each commit is a line of a log, and a snapshot replaces a long one. To be called before anything runs,
+ * including restored work.
+ * @param state.sequence The number of the last stored commit.
  */
 export async function createDurability(
   directory: string,
@@ -179,7 +179,7 @@ async function write(
   await mkdir(directory, { recursive: true });
   const file = fileIn(directory);
   const draft = `${file}.${process.pid}`;
-  // The rows may hold sealed keys and the users' ids, which are their credentials.
+  // The rows may contain sealed keys, and users' ids, which are their credentials.
   const handle = await open(draft, "w", 0o600);
   try {
     await handle.writeFile(JSON.stringify(snapshot));

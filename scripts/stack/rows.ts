@@ -6,16 +6,16 @@ import type { Row } from "../host/tables";
 import type { Change } from "../host/transaction";
 import { fromJson, type Document } from "../host/values";
 
-/** One document as it is kept: Convex's JSON form, with its id and creation time. */
+/** One stored document: Convex's JSON form, with its id and creation time. */
 export const rowShape = z.object({
   table: z.string(),
   document: z.looseObject({ _id: z.string(), _creationTime: z.number() }),
-  /** A scheduled function's component, where it is another than the one that scheduled it. */
+  /** A scheduled function's component, if it differs from its scheduler's. */
   component: z.string().optional(),
 });
 type KeptRow = z.infer<typeof rowShape>;
 
-/** What a commit did to one row, by its id in its component (`part`); a row that is gone is `null`. */
+/** A commit's change of one row, by its id in its component (`part`); `null` for a deleted row. */
 export const changeShape = z.object({ part: z.string(), id: z.string(), row: rowShape.nullable() });
 export type KeptChange = z.infer<typeof changeShape>;
 
@@ -48,7 +48,7 @@ function keptRow(core: Core, table: string, { json, document }: Row): KeptRow {
   };
 }
 
-/** A commit's changes as they are kept. */
+/** A commit's changes in stored form. */
 export function keptChanges(core: Core, changes: readonly Change[]): KeptChange[] {
   return changes.map(({ component: part, table, id, after }) => ({
     part,
@@ -57,7 +57,7 @@ export function keptChanges(core: Core, changes: readonly Change[]): KeptChange[
   }));
 }
 
-/** Rows as they stand behind further changes. */
+/** Rows after further changes. */
 export function changed(dump: Dump, changes: Iterable<KeptChange>): Dump {
   const parts = new Map(
     Object.entries(dump).map(([part, rows]) => [part, new Map(rows.map((row) => [row.document._id, row]))]),
@@ -71,7 +71,7 @@ export function changed(dump: Dump, changes: Iterable<KeptChange>): Dump {
   return Object.fromEntries([...parts].map(([part, rows]) => [part, [...rows.values()]]));
 }
 
-/** Puts rows into new databases. Due scheduled functions start when all rows are back. */
+/** Restores rows into new databases. Due scheduled functions start when all rows are back. */
 export async function restoreRows(core: Core, dump: Dump): Promise<void> {
   for (const [part, rows] of Object.entries(dump)) {
     if (!core.parts.includes(part)) continue;

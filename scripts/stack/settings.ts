@@ -4,13 +4,13 @@ import { complaintsOf } from "../env/rules";
 import { kindOf } from "../env/names";
 import { keyOf, realProviders, type Variables } from "./env";
 
-/** Settings that cannot be run with; the message names each, and what it should be. */
+/** Settings that cannot be used; the message names each, and its correct form. */
 export class SettingsError extends Error {}
 
 /**
- * The operator's settings: `file` (when there is one), under the variables of the environment itself.
- * @param warn Told, a line each, what is set and has no effect.
- * @throws SettingsError when a value cannot be what it should be: every request that needs it would be answered 500.
+ * The operator's settings: from `file` (if there is one); the environment's variables take precedence.
+ * @param warn Receives a line for each setting without effect.
+ * @throws SettingsError for an impossible value: every request that needs it would get 500.
  */
 export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
   const text = file === null ? null : await readFile(file, "utf8").catch(() => null);
@@ -20,14 +20,14 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
   ];
   const settings = { ...settingsIn(text ?? ""), ...process.env };
   const known = new Set(problems.map(({ subject }) => subject));
-  // What holds of the file and the environment together.
+  // Rules for the file and the environment together.
   for (const { name: subject, level, says } of complaintsOf(settings, "this machine")) {
     if (known.has(subject) || kindOf(subject) !== "service") continue;
     problems.push({ line: 0, level, subject, says, told: `settings: ${subject} ${says}` });
   }
   const bad = problems.filter(({ level }) => level === "bad");
   if (bad.length > 0) {
-    // A name that nothing reads is told with them: it may be what the value was meant for.
+    // Unknown names are reported with them: one may be a misspelling of the missing setting.
     throw new SettingsError(
       `${problems.map((problem) => problem.told).join("\n")}\nFix these lines, or leave them empty.`,
     );
@@ -37,7 +37,7 @@ export async function checkedSettings(file: string | null, warn: (line: string) 
   return settings;
 }
 
-/** Settings that need another one beside them. */
+/** Settings that need another one. */
 function withoutEffect(settings: Variables): string[] {
   const real = realProviders(settings);
   const lines = real.flatMap((provider) => {

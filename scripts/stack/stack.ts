@@ -48,17 +48,17 @@ export type StackOptions = {
   speed?: number;
   /** Keeps nothing: no rows, no keys, no chain. */
   ephemeral?: boolean;
-  /** Takes a real chain, with everything kept before anybody hears of it and the encryption key from the operator. */
+  /** Takes a real chain, stores everything before anybody sees it, and gets the encryption key from the operator. */
   holdRealMoney?: boolean;
-  /** What the stand-ins' simulated market is made from. */
+  /** The seed of the stand-ins' simulated market. */
   seed?: string;
-  /** Where rows, keys and the chain are kept. Without it nothing is. */
+  /** Where rows, keys and the chain are kept. Without it nothing is kept. */
   dataDir?: string;
   /** The operator's settings. Without it only the environment's variables count. */
   envFile?: string;
-  /** The application; without it, this repository's. */
+  /** The application; by default this repository's. */
   source?: Source;
-  /** Takes the application's log, a readable line at a time. */
+  /** Receives the application's log, one readable line at a time. */
   log?: (line: string) => void;
 };
 
@@ -68,7 +68,7 @@ export type Stack = {
   apiUrl: string;
   providersUrl: string;
   standins: Standins;
-  /** The local chain; `null` where the operator's settings name a real one. */
+  /** The local chain; `null` if the operator's settings name a real one. */
   chain: Chain | null;
   application: Application;
   clock: Clock;
@@ -76,28 +76,28 @@ export type Stack = {
   issuer: Issuer;
   /** The providers that are called for real. */
   realProviders: Provider[];
-  /** Saves and ends everything: functions under way come to nothing, and none that is still due runs any more. */
+  /** Saves and ends everything: running functions have no further effect, and due ones do not start. */
   stop: () => Promise<void>;
 };
 
-/** A combination of options that cannot be run. */
+/** A combination of options that is not possible. */
 export class OptionsError extends Error {}
 
-/** Finished jobs are forgotten after an hour, and not after a week: every query passes over all rows of its database. */
+/** Finished jobs are deleted after an hour, not after a week: every query passes all rows of its database. */
 const JOBS_KEPT_MS = 3_600_000;
 const HOUSEKEEPING_MS = 5_000;
 
 type Step = () => void | Promise<void>;
-/** What ending the stack takes: first what starts work, then saving what that work did, then all it works with. */
+/** The steps to end the stack: first stop what starts work, then save that work, then stop the rest. */
 type Ending = { quiet: Step[]; save: Step[]; leave: Step[] };
 
 /** The environment and the globals are the process's. */
 let running = false;
 
 /**
- * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and
- * stand-ins for the outside providers; in a process of its own the chain. A stand-in for development and checks;
- * production is a Convex deployment.
+ * Starts the whole local stack: in this process the application with its crons, both its HTTP interfaces, and stand-ins
+ * for the outside providers; in another process the chain. For development and checks; production is a Convex
+ * deployment.
  * @throws PortInUseError, OptionsError, SettingsError, KeysError, StateError, JournalError, ChainStateError,
  * ChainStartError with messages for the operator.
  */
@@ -139,7 +139,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
   const clock = createClock(speed);
   ending.leave.push(clock.stop, captureLogs(log, clock.now));
 
-  // Requests that come before the application is up wait for it.
+  // Requests that arrive before the application is ready wait for it.
   const application = deferred<Application>();
   application.promise.catch(() => {});
   const { port = 0, apiPort = 0, providersPort = 0, chainPort = 0 } = options;
@@ -176,7 +176,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
       ending.leave.push(() => started.stop());
       chain = started;
     }
-    // A person types no faster at a faster clock.
+    // A person types no faster with a faster clock.
     const codes = { LINK_CODE_MINUTES: String(Math.ceil(10 * clock.speed)) };
     const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain?.url };
     const payments = { ...paymentAccounts(chain), ...anchorAccount(chain), ...codes };
@@ -214,7 +214,7 @@ async function startApplication(
   isReal: boolean,
 ): Promise<Application> {
   const application = await createApplication({ source, clock });
-  // Loads most of the application before it is asked for anything.
+  // Loads most of the application before the first request.
   await application.defaultExport("http");
   const state = kept === null ? null : await readState(kept);
   let persistence: Persistence | null = null;
@@ -234,7 +234,7 @@ async function startApplication(
     HOUSEKEEPING_MS,
   );
   ending.quiet.push(() => real.clearInterval(housekeeping));
-  // What it would write from here on is not saved, and what it would call is gone.
+  // Later writes are not saved, and later calls have no target.
   ending.quiet.push(application.host.stop);
   return application;
 }
@@ -253,7 +253,7 @@ function checkSpeed(speed: number, outside: readonly Provider[]): void {
   }
 }
 
-/** Real money is held on purpose, with nothing that a crash could lose, or not at all. */
+/** Real money is only held on purpose, and only if a crash can lose nothing. */
 function checkMoney(
   { holdRealMoney = false }: StackOptions,
   { isReal, kept, hasKey }: { isReal: boolean; kept: string | null; hasKey: boolean },

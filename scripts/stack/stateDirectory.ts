@@ -8,18 +8,18 @@ import { isHeld } from "../chain/stateFile";
 import type { Provider } from "./env";
 import { StateError } from "./persistence";
 
-/** What the state directory holds, looked at before anything is started with it. */
+/** The content of the state directory, checked before anything starts with it. */
 
 const historyShape = z.object({ simulated: z.array(z.string()), real: z.array(z.string()) });
-/** Which providers the kept rows tell of, as they were when the stack ran. */
+/** The providers of the stored rows, as they were when the stack ran. */
 type History = z.infer<typeof historyShape>;
 
 /**
- * Makes the directory, and says what in it does not go together with how the stack is started.
- * @param providers Who is simulated and who is real in this run.
- * @param warn Told a line each.
- * @returns Whether rows are kept there.
- * @throws StateError when the directory cannot be written, or its rows belong to another chain.
+ * Creates the directory, and reports what in it does not match the present start.
+ * @param providers Which providers are simulated and which are real in this run.
+ * @param warn Receives each problem in a line.
+ * @returns Whether rows are stored there.
+ * @throws StateError if the directory cannot be written, or its rows belong to another chain.
  */
 export async function openStateDirectory(
   directory: string,
@@ -67,8 +67,9 @@ export async function openStateDirectory(
 }
 
 /**
- * Holds a directory with real money until the process ends, however it ends.
- * @returns What lets go of it. @throws StateError while another stack holds it.
+ * Locks a directory with real money until the process ends, however it ends.
+ * @returns Releases the lock.
+ * @throws StateError while another stack holds it.
  */
 export async function holdDirectory(directory: string): Promise<() => Promise<void>> {
   const pipe = path.join(directory, "stack.lock");
@@ -83,7 +84,7 @@ export async function holdDirectory(directory: string): Promise<() => Promise<vo
   return () => handle.close();
 }
 
-/** Node's own recursive form never ends where a directory cannot be made although its parent is there, as in `/proc`. */
+/** Node's own recursive form never ends if a directory cannot be created although its parent exists, as in `/proc`. */
 async function makeDirectory(directory: string): Promise<void> {
   const made = await mkdir(directory).catch(codeOf);
   if (made === undefined || made === "EEXIST") return;
@@ -112,7 +113,7 @@ async function requireWritable(directory: string): Promise<void> {
   }
 }
 
-/** Rows of a version that kept no history: only the chain has left a trace of its own. */
+/** For rows of a version without a history: only the chain has left a trace. */
 async function historyIn(file: string, chain: boolean): Promise<History> {
   try {
     const json: unknown = JSON.parse(await readFile(file, "utf8"));

@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   process.stdout.write(`${told}\n`);
 }
 
-/** A stack that is started again knows its keys, and so their tokens. */
+/** A restarted stack keeps its keys, so a token of the stored keys works there. */
 async function tokenOfKept(subject: string): Promise<string | null> {
   const { issuerKey } = (await storedKeys(stateDirectory(process.env))) ?? {};
   return issuerKey === undefined ? null : (await createIssuer({ issuerKey })).issue(subject);

@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { real } from "../real";
 
-/** A handle with what Node's own has. */
+/** A timer handle with the members of Node's own. */
 export class VirtualTimer {
   static readonly byId = new Map<number, VirtualTimer>();
   static #nextId = 1;
@@ -39,13 +39,13 @@ export class VirtualTimer {
   }
 }
 
-/** Time that runs `speed` times faster than the real one; `createClock` tells its rules. */
+/** Time that runs `speed` times faster than real time; `createClock` has its rules. */
 export class VirtualTime {
   /** The virtual time at the real moment `anchor`. */
   #time = real.Date.now();
   #anchor = performance.now();
   #holds = 0;
-  /** In the order they are due. */
+  /** In the order in which they are due. */
   #timers: VirtualTimer[] = [];
   #disarm: () => void = () => {};
   #stopped = false;
@@ -80,13 +80,13 @@ export class VirtualTime {
     this.#arm();
   }
 
-  /** Moves the clock on to `time`, where it is not there yet. To be called before anything is scheduled. */
+  /** Moves the clock forward to `time`, unless it is past it. To be called before anything is scheduled. */
   moveTo(time: number): void {
     this.#settle();
     this.#time = Math.max(this.#time, time);
   }
 
-  /** Stops the clock until the answer is called. */
+  /** Stops the clock until the returned function is called. */
   hold(): () => void {
     this.#settle();
     this.#holds += 1;
@@ -109,7 +109,7 @@ export class VirtualTime {
     this.#timers = [];
   }
 
-  /** Makes this real moment the one time is counted from, so that no change below can make it jump. */
+  /** Counts time from this real moment, so that no change below can make it jump. */
   #settle(): void {
     this.#time = this.now();
     this.#anchor = performance.now();
@@ -124,7 +124,7 @@ export class VirtualTime {
       const timer = real.setTimeout(() => this.#turn(), Math.floor(wait));
       this.#disarm = () => real.clearTimeout(timer);
     } else {
-      // Also the turn of the event loop between two due timers, in which what the first one started settles.
+      // Also the turn of the event loop between two due timers, in which the first one's work settles.
       const immediate = real.setImmediate(() => this.#turn());
       this.#disarm = () => clearImmediate(immediate);
     }

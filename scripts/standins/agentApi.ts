@@ -1,4 +1,4 @@
-/** A stand-in for the agent API's asynchronous jobs, for local use. A job reports whale alerts, unless told otherwise. */
+/** A stand-in for the agent API's asynchronous jobs, for local use. A job reports whale alerts by default. */
 
 import * as z from "zod";
 import type { Fault } from "./control";
@@ -27,7 +27,7 @@ type WhaleAlert = {
   txHash?: string;
 };
 
-/** What becomes of a job: the usual report, an answer it was told, a failure, or nothing ever. */
+/** How a job ends: with the usual report, a given answer, a failure, or never. */
 type Ending = { kind: "report" } | { kind: "reply"; content: string } | { kind: "fails" } | { kind: "never" };
 
 type Job = {
@@ -162,14 +162,14 @@ function endingOf(fault: Fault | undefined): Ending {
 }
 
 const HALF_HOUR = 30 * 60_000;
-/** Of a coin with less, nothing would be as large as the prompt asks for. */
+/** With less volume, no transfer of a coin would be as large as the prompt requires. */
 const LEAST_VOLUME = 400_000_000;
 
 /** Transfers that fit the market's moves, the same for half an hour. */
 function whaleAlerts(seed: string, market: Market, at: number): WhaleAlert[] {
   const period = Math.floor(at / HALF_HOUR);
   const chance = random(seed, "whales", period);
-  // Figures of the period's start, so that the same transfer is reported alike however often it is asked for.
+  // Figures of the period's start, so that the same transfer is always reported alike.
   const { byChange } = market.mood(period * HALF_HOUR);
   return chance
     .shuffled(byChange)

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: the faults a stand-in can be told to show, and which request gets which. */
+/** Part of the stand-ins for local use: the faults that a stand-in can show, and which request gets which. */
 
 import * as z from "zod";
 import { EVIDENCE_SOURCES } from "./sources/evidence";
@@ -15,19 +15,19 @@ export const PROVIDERS = [
 ] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
-/** The public tickers that the one stand-in for them speaks for. */
+/** The public tickers that share one stand-in. */
 export const TICKERS = ["coinbase", "binance", "coingecko"] as const;
 export type Ticker = (typeof TICKERS)[number];
 
-/** The `schema` that means: chat completions that ask for prose. */
+/** The `schema` of chat completions that ask for prose. */
 export const CHAT = "chat";
 
 const limits = {
   /** How many requests the fault applies to; all until cleared when absent. */
   times: z.int().positive().optional(),
-  /** Gateway only: apply to requests with this schema name alone, or to prose with "chat". */
+  /** Gateway only: apply only to requests with this schema name, or to prose with "chat". */
   schema: z.string().min(1).optional(),
-  /** Tickers only: apply to requests to this one alone. */
+  /** Tickers only: apply only to requests to this one. */
   ticker: z.enum(TICKERS).optional(),
 };
 
@@ -44,21 +44,21 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("hang"), ms: z.number().nonnegative().optional(), ...limits }),
   /** The right answer after `ms`. */
   z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative(), ...limits }),
-  /** The request takes effect, the answer is status 200 and no JSON. */
+  /** The request takes effect; the answer has status 200 and is not JSON. */
   z.strictObject({ mode: z.literal("garbage"), ...limits }),
   /** The request takes effect, the answer is a web page. */
   z.strictObject({ mode: z.literal("html"), ...limits }),
-  /** The request takes effect, the answer holds nothing. */
+  /** The request takes effect; the answer is empty. */
   z.strictObject({ mode: z.literal("empty"), ...limits }),
   /** The model's content is cut half-way. */
   z.strictObject({ mode: z.literal("truncated"), ...limits }),
-  /** The request takes effect, the answer's body breaks off in the middle. */
+  /** The request takes effect; the answer's body breaks off in the middle. */
   z.strictObject({ mode: z.literal("half"), ...limits }),
   /** The request takes effect, then the connection is lost. */
   z.strictObject({ mode: z.literal("drop"), ...limits }),
   /** The model's content, or the response of the agent's job, is this text. */
   z.strictObject({ mode: z.literal("reply"), content: z.string(), ...limits }),
-  /** The gateway knows no schemas beside the prompt: it refuses requests with one, and takes the others. */
+  /** The gateway does not support schemas: it refuses requests with one, and accepts the others. */
   z.strictObject({ mode: z.literal("formatless"), ...limits }),
   /** The right value, written as some models write it. */
   z.strictObject({ mode: z.literal("style"), style: z.enum(STYLES), ...limits }),
@@ -68,9 +68,9 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("blank"), ...limits }),
   /** The sentiment model answers without a search. */
   z.strictObject({ mode: z.literal("uncited"), ...limits }),
-  /** The agent takes the prompt, and its job fails. */
+  /** The agent accepts the prompt, and its job fails. */
   z.strictObject({ mode: z.literal("fails"), ...limits }),
-  /** The agent takes the prompt, and its job never ends. */
+  /** The agent accepts the prompt, and its job never ends. */
   z.strictObject({ mode: z.literal("never"), ...limits }),
 ]);
 
@@ -93,7 +93,7 @@ const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
 type About = {
   schema?: string | undefined;
   ticker?: Ticker | undefined;
-  /** Whether a schema stands beside the prompt. */
+  /** Whether a schema was sent with the prompt. */
   isFormatted?: boolean;
 };
 
@@ -101,7 +101,7 @@ export type Faults = {
   /** @throws TypeError for a fault this provider cannot show. */
   add(provider: Provider, fault: Fault): void;
   clear(provider?: Provider): void;
-  /** The fault the next request gets, counted as used. `about`: the schema it asked for, or the ticker it is for. */
+  /** The fault for the next request, counted as used. `about`: its schema, or its ticker. */
   take(provider: Provider, about: About): Fault | undefined;
 };
 
@@ -147,8 +147,8 @@ const provider = z.enum(PROVIDERS);
 const clearShape = z.strictObject({ provider: provider.optional(), clear: z.literal(true) });
 
 /**
- * Carries out one control message: `{ provider, ...fault }`, `{ provider, clear: true }` or `{ clear: true }`.
- * @throws z.ZodError or TypeError when it is none.
+ * Executes one control message: `{ provider, ...fault }`, `{ provider, clear: true }` or `{ clear: true }`.
+ * @throws z.ZodError or TypeError for any other.
  */
 export function control(faults: Faults, message: unknown): void {
   const clearing = clearShape.safeParse(message);

@@ -1,8 +1,8 @@
-/** Part of the stand-ins for local use: the HTTP pieces all of them share. */
+/** Part of the stand-ins for local use: HTTP helpers of all of them. */
 
 import * as z from "zod";
 
-/** One request to a stand-in, with the prefix that named the stand-in taken off its path. */
+/** One request to a stand-in, with a path without the stand-in's prefix. */
 export type Call = {
   method: string;
   /** Without the query. */
@@ -11,11 +11,11 @@ export type Call = {
   headers: Headers;
   /** As sent; empty without a body. */
   body: string;
-  /** The same before it was read as text, where it came over a connection. */
+  /** The same before it was decoded, if it came over a connection. */
   bytes?: ArrayBuffer;
 };
 
-/** The fields of a form with files (`multipart/form-data`); `null` for another body, or one that is broken. */
+/** The fields of a form with files (`multipart/form-data`); `null` for another body, or a broken one. */
 export async function formOf({ headers, bytes }: Call): Promise<Record<string, unknown> | null> {
   const type = headers.get("Content-Type") ?? "";
   if (!type.startsWith("multipart/form-data") || bytes === undefined) return null;
@@ -37,7 +37,7 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   });
 }
 
-/** `undefined` when the text is no JSON. */
+/** `undefined` unless the text is JSON. */
 export function parseJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Stand-ins for the outside providers, for local use and for tests: they speak the providers' wire protocols, tell of a
- * simulated market, record what they were sent, and fail when told to.
+ * Stand-ins for the outside providers, for local use and for tests: they speak the providers' wire protocols, show a
+ * simulated market, record the requests, and fail on command.
  */
 
 import * as z from "zod";
@@ -21,17 +21,17 @@ import { createTickers, tickerOf } from "./sources/tickers";
 export type { Fault, Provider } from "./control";
 
 export type Standins = {
-  /** The simulated market all of them tell of. */
+  /** The simulated market that all of them show. */
   market: Market;
-  /** Answers a request as the network would; rejects where a connection would fail. */
+  /** Answers a request as the network would; rejects if the connection is to fail. */
   handle: (request: Request) => Promise<Response>;
-  /** Queues a fault: a provider's first fault that fits a request applies to it. @throws TypeError where it cannot. */
+  /** Queues a fault: a provider's first fault that fits a request applies to it. @throws TypeError if it cannot. */
   fail: (provider: Provider, fault: Fault) => void;
-  /** Takes back the faults of one provider, or of all. */
+  /** Removes the faults of one provider, or of all. */
   clear: (provider?: Provider) => void;
-  /** What a provider was sent, oldest first; of the messenger, the messages it accepted. */
+  /** The requests to a provider, oldest first; for the messenger, the messages it accepted. */
   sent: Sent;
-  /** Empties the records. */
+  /** Clears the records. */
   forget: () => void;
   /** The environment variables that point the application at stand-ins served at `base`. */
   env: (base: string) => Record<string, string>;
@@ -46,7 +46,7 @@ const PREFIXES = new Map<string, Provider>([
   ["tickers", "tickers"],
 ]);
 
-/** Told to answer nothing, these answer an empty object; the models answer in their usual form, without content. */
+/** For an empty answer, these answer an empty object; the models answer in their usual form, without content. */
 const EMPTY_IS_AN_OBJECT: readonly Provider[] = [
   "agent",
   "messenger",
@@ -56,13 +56,13 @@ const EMPTY_IS_AN_OBJECT: readonly Provider[] = [
 ];
 
 export type StandinsOptions = {
-  /** What the simulated market is made from. */
+  /** The seed of the simulated market. */
   seed?: string;
   /** The stand-ins' clock, in epoch ms; faults wait by the timers of the process. */
   now?: () => number;
   /** The local chain's RPC, `null` while there is none: without one the swap provider fails. */
   rpcUrl?: () => string | null;
-  /** Sends an update of the messenger's to the application's webhook; without it nobody can write to the bot. */
+  /** Sends a messenger update to the application's webhook; without it nobody can write to the bot. */
   deliver?: (update: unknown) => Promise<Response>;
 };
 
@@ -156,7 +156,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       const provider = area === "evidence" ? evidenceSourceOf(rest) : PREFIXES.get(area);
       if (provider === undefined) return own(area, rest, { ...call, path: url.pathname });
       const answer = await serve(provider, { ...call, path: rest }, request.signal);
-      // Looked at again: a request that nobody holds is collected, and its signal then never hears of the caller's end.
+      // Read again: a request that nobody holds is garbage-collected, and its signal then never fires.
       request.signal.throwIfAborted();
       return answer;
     },

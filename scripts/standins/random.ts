@@ -1,12 +1,12 @@
 /**
- * Part of the stand-ins for local use: seeded randomness. Everything the stand-ins make up derives from a seed and a
+ * Part of the stand-ins for local use: seeded randomness. Everything that the stand-ins invent depends on a seed and a
  * few words, so that the same request at the same moment gets the same answer.
  */
 
 const START = 0x811c9dc5;
 const BETWEEN = "\u0000";
 
-/** FNV-1a: what `text` makes of the state before it. */
+/** FNV-1a: the state after `text`. */
 function absorb(state: number, text: string): number {
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);
   return state;
@@ -29,13 +29,13 @@ export function unit(...words: (string | number)[]): number {
   return hash(words.join(BETWEEN)) / 2 ** 32;
 }
 
-/** `unit` of these words and one more, with the part that is always the same absorbed once. */
+/** `unit` of these words and one more, with the constant part absorbed only once. */
 export function unitsOf(...words: (string | number)[]): (last: string | number) => number {
   const before = absorb(START, words.join(BETWEEN) + BETWEEN);
   return (last) => mix(absorb(before, String(last))) / 2 ** 32;
 }
 
-/** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at every whole one. */
+/** Numbers in [-1, 1] that belong to these words and change smoothly with the position, with new values at whole positions. */
 export function smoothNoise(...words: (string | number)[]): (position: number) => number {
   const units = unitsOf(...words);
   return (position) => {

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: what each of them was sent, without keys. */
+/** Part of the stand-ins for local use: records of their requests, without keys. */
 
 import type { Keyboard } from "./messenger/keyboard";
 import type { Photo } from "./messenger/photo";
@@ -7,13 +7,13 @@ import { PROVIDERS, type Provider } from "./control";
 type SentRequest = {
   method: string;
   path: string;
-  /** The query, where there was one. */
+  /** The query, if there was one. */
   query?: Record<string, string>;
-  /** The JSON body; the text when it is no JSON; `null` without one. */
+  /** The JSON body; the text if it is not JSON; `null` without one. */
   body: unknown;
   /** Epoch ms of the stand-ins' clock. */
   at: number;
-  /** Gateway only: the name of the schema that was asked for. */
+  /** Gateway only: the name of the requested schema. */
   schema?: string;
 };
 
@@ -22,7 +22,7 @@ export type SentMessage = {
   botToken: string;
   method: string;
   chatId: string;
-  /** As sent, markup included: of a picture its caption, of a chat action its name. */
+  /** As sent, with markup: a picture's caption, or a chat action's name. */
   text: string;
   at: number;
   /** Absent for a chat action. */
@@ -41,7 +41,7 @@ export type Records = {
   forget(): void;
 };
 
-/** What a provider was sent, oldest first. */
+/** The requests to a provider, oldest first. */
 export type Sent = {
   (provider: "messenger"): SentMessage[];
   (provider: Exclude<Provider, "messenger">): SentRequest[];

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: the answer to a request that was told to be refused, in each provider's form. */
+/** Part of the stand-ins for local use: answers to requests that are to be refused, in each provider's form. */
 
 import { agentError } from "./agentApi";
 import type { Fault, Provider } from "./control";

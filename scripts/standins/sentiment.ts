@@ -89,10 +89,10 @@ export function createSentiment(options: { seed: string; now: () => number; mark
   };
 }
 
-/** What the model thinks before it writes: it counts against the limit of the answer. */
+/** Tokens of the model's reasoning, which count against the answer's limit. */
 const REASONING_TOKENS = 2_400;
 
-/** How many characters of the answer fit into what thinking leaves of the limit. */
+/** How many characters of the answer fit into the limit after reasoning. */
 function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
   const tokens = Math.max(0, (request.max_output_tokens ?? Infinity) - REASONING_TOKENS);
   const room = tokens * CHARACTERS_PER_TOKEN;
@@ -169,7 +169,7 @@ function output(id: string, text: string, searched: boolean): unknown[] {
   return [
     { type: "reasoning", id: `rs_${id}`, status: "completed", summary: [] },
     ...(searched ? [search] : []),
-    // Cut off while it was thinking, it has written nothing.
+    // Cut off during reasoning, it has written nothing.
     ...(text === "" ? [] : [message]),
   ];
 }
@@ -191,7 +191,7 @@ const NARRATIVES: Record<Outlook, readonly string[]> = {
 
 const HALF_HOUR = 30 * 60_000;
 
-/** What people are said to say: it follows prices, with a mind of its own now and then. */
+/** The sentiment of people's posts: it follows prices, with exceptions now and then. */
 function moods(prompt: string, seed: string, market: Market, at: number): unknown {
   const focus = focusToken(prompt);
   const chance = random(seed, "sentiment", Math.floor(at / HALF_HOUR), focus ?? "");

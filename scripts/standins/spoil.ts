@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: how faults of the connection and of the answer are shown. */
+/** Part of the stand-ins for local use: faults of the connection and of the answer. */
 
 import { ConnectionLost } from "./http";
 import type { Fault } from "./control";

@@ -6,16 +6,16 @@ import { createWorld, replace, verbs, type WorldOptions } from "./world";
 
 /**
  * The application under test on a simulated clock that runs the scheduler and the interval crons of `convex/crons.ts`.
- * Time stands still while there is work, however long it takes the machine, and then jumps to what is due next. Deadlines
- * are of that time too.
+ * Time stands still while there is work, however long the machine takes, and then jumps to the next due time. Deadlines
+ * use the same time.
  */
 
 export { closeApp } from "./world";
 
 const MINUTE = 60_000;
-/** Turns of the event loop in which nothing happens before all is taken to have come to rest. */
+/** How many idle turns of the event loop mean that everything rests. */
 const CALM_TURNS = 4;
-/** Ends what hangs, in ms of real time; far beyond what any work takes on a busy machine. */
+/** Ends a hanging wait, in ms of real time; far beyond what any work takes on a busy machine. */
 const REST_LIMIT_MS = 300_000;
 
 export type App = ReturnType<typeof createApp>;
@@ -24,7 +24,7 @@ export const START = Date.UTC(2026, 0, 5, 9, 0, 0);
 
 export type AppSettings = WorldOptions & { now?: number };
 
-/** Tests that get an `app`, made with the file's or group's `settings`, when they ask for one. */
+/** Tests that use `app`, made with the `settings` of their file or group. */
 export const test = base.extend<{ settings: AppSettings; app: App }>({
   settings: {},
   app: async ({ settings }, use) => use(createApp(settings)),
@@ -35,14 +35,14 @@ export function createApp(options: AppSettings = {}) {
   const timers = recordTimers();
   const world = createWorld(options);
   const { t, host, standins } = world;
-  // Those at a time of day are run by the tests that are about them.
+  // Daily crons are run by the tests that need them.
   const scheduledCrons = Object.values(crons.crons).flatMap(({ name, schedule }) =>
     schedule.type === "interval" && "minutes" in schedule
       ? [{ name, everyMs: schedule.minutes * MINUTE, dueAt: Date.now() }]
       : [],
   );
 
-  /** Waits until all work under way waits for time to pass. */
+  /** Waits until all running work waits for time to pass. */
   async function rest(): Promise<void> {
     const give = performance.now() + REST_LIMIT_MS;
     for (let calm = 0, turns = 0; calm < CALM_TURNS; turns++) {
@@ -63,10 +63,10 @@ export function createApp(options: AppSettings = {}) {
     await timers.goTo(end);
   }
 
-  /** Lets work under way go on, for `steps` times a quarter of a simulated second. */
+  /** Lets running work continue for `steps` quarters of a simulated second. */
   const settle = (steps = 12): Promise<void> => advance(steps * 250);
 
-  /** Waits for a promise while simulated time passes; promises awaited together share one passing of time. */
+  /** Waits for a promise while simulated time passes; promises that are awaited together share the passing time. */
   let waiting = 0;
   let pump: Promise<void> | null = null;
   async function during<Value>(promise: Promise<Value>): Promise<Value> {
@@ -86,7 +86,7 @@ export function createApp(options: AppSettings = {}) {
     return promise;
   }
 
-  /** A cron is next due behind that time. */
+  /** Skips a cron's runs up to that time. */
   const skipTo = (cron: { dueAt: number; everyMs: number }, time: number) => {
     while (cron.dueAt <= time) cron.dueAt += cron.everyMs;
   };
@@ -115,7 +115,7 @@ export function createApp(options: AppSettings = {}) {
     settle,
     pass,
     during,
-    /** What the messenger was sent, the captions of pictures and the new words of messages among it. */
+    /** The messages that the messenger was sent, including captions of pictures and edits. */
     cards: () =>
       standins
         .sent("messenger")
@@ -128,7 +128,7 @@ function recordTimers() {
   const due = new Map<unknown, number>();
   let now = Date.now();
   let isMoving = false;
-  /** A test that sets the clock leaves every timer its wait. */
+  /** If a test sets the clock, every timer keeps its remaining time. */
   const follow = () => {
     const shift = Date.now() - now;
     if (isMoving || shift === 0) return;
@@ -154,7 +154,7 @@ function recordTimers() {
       stop(timer);
     }
   };
-  // By this mark the simulated clock knows what it is to put back, and would delete the global without it.
+  // The mark shows the simulated clock what to restore; without it, it would delete the global.
   const ours = { hadOwnProperty: true };
   Object.assign(globalThis, {
     setTimeout: Object.assign(startTimer, ours),

@@ -3,7 +3,7 @@ import { staleness } from "../../scripts/deploy/stamp";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Before the tests against the bundle: without it they would be tests of the sources, and of nothing that is pushed. */
+/** Runs before the tests of the bundle: without it they would test the sources, not what is pushed. */
 export default async function requireBundle(): Promise<void> {
   const why = await staleness(root, fileURLToPath(new URL("../../.local/bundle", import.meta.url)));
   if (why !== null) throw new Error(`${why}: npm run check:deploy writes it to .local/bundle`);

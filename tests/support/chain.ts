@@ -7,10 +7,10 @@ import { until } from "./waiting";
 import { createWalletApp, startTestChain, type WalletApp } from "./walletApp";
 import type { WorldOptions } from "./world";
 
-/** The chain of the test file that is running, which `useChain` started for it, and what it says. */
+/** The chain of the running test file, which `useChain` started for it. */
 export let chain: Chain;
 
-/** Tests that get an `app` on that chain, made with the file's or group's `settings`, when they ask for one. */
+/** Tests that use `app` on that chain, made with the `settings` of their file or group. */
 export const test = base.extend<{ settings: WorldOptions; app: WalletApp }>({
   settings: {},
   app: async ({ settings }, use) => use(createWalletApp(chain, settings)),
@@ -25,13 +25,13 @@ export function useChain(): void {
   afterAll(() => chain.stop());
 }
 
-/** Wei of an account. */
+/** The ether of an account, in wei. */
 export const etherOf = (of: string): Promise<bigint> =>
   clientOf(chain).getBalance({ address: getAddress(of) });
 
 /**
- * Has an account send what it sent before this service had its key, such as an allowance: its nonce is what it was, since a
- * wallet whose chain knows more than its rows signs nothing.
+ * Sends a transaction of an account as if from before this service had its key, such as an allowance. Its nonce stays
+ * the same, because a wallet whose chain knows more than its rows signs nothing.
  */
 export async function beforehand(
   on: Chain,
@@ -53,7 +53,7 @@ export async function beforehand(
 export const nonceOf = (of: string): Promise<number> =>
   clientOf(chain).getTransactionCount({ address: getAddress(of) });
 
-/** Millionths of a USDC of an account. */
+/** The USDC of an account, in millionths. */
 export const usdcOf = (of: Address): Promise<bigint> => balanceOf(chain, TOKENS.USDC, of);
 
 export const isMined = async (hash: unknown): Promise<boolean> =>

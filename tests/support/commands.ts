@@ -4,8 +4,8 @@ import { format } from "node:util";
 import { withoutProviders, type Ended } from "../stack/processes";
 
 /**
- * Commands of this repository, run in the test's own process: they say the same in a tenth of the time that a process of
- * their own takes to start. For those that end by themselves, or are refused before they have begun anything.
+ * Commands of this repository, run in the test's own process: their output is the same, in a tenth of the time that a
+ * new process takes to start. For commands that end by themselves, or are refused before they begin.
  */
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -17,7 +17,7 @@ class Exit extends Error {}
 let runs = 0;
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs a script, named from the repository's root, to its end; one at a time, as each has the console to itself. */
+/** Runs a script, named from the repository's root, to its end; one at a time, because each uses the whole console. */
 export function ranHere(
   script: string,
   args: readonly string[],
@@ -39,7 +39,7 @@ async function run(file: string, args: readonly string[], { env = {}, cwd }: Pla
   const told = { stdout: "", stderr: "", output: "" };
   let ended: number | null = null;
   const tell = (stream: "stdout" | "stderr", text: string) => {
-    // A process that has ended says nothing more.
+    // A process that has ended prints nothing more.
     if (ended !== null) return;
     told[stream] += text;
     told.output += text;
@@ -63,7 +63,7 @@ async function run(file: string, args: readonly string[], { env = {}, cwd }: Pla
   become({ ...withoutProviders(variables), ...env });
   if (cwd !== undefined) process.chdir(cwd);
   try {
-    // A module runs once: each run is of another one.
+    // A module runs only once, so each run imports another copy.
     await import(/* @vite-ignore */ `${file}?run=${++runs}`).catch((problem: unknown) => {
       if (ended === null && !(problem instanceof Exit)) throw problem;
     });

@@ -5,17 +5,14 @@ import { fieldsIn } from "../../convex/lib/http/paths";
 import { openApi } from "../../scripts/reference/document";
 import type { Answer, OpenApi, Operation } from "../../scripts/reference/types";
 
-/**
- * Holds every answer that a test gets against the API document: status, body, and headers. Nothing passes unseen: an
- * answer that the document does not tell of fails its test.
- */
+/** Checks every answer in a test against the API document: status, body, and headers. An undocumented answer fails its test. */
 
 type Got = { status: number; headers: Headers; text: string };
 
 const DOCUMENT = "document";
 const ERROR = `${DOCUMENT}#/components/schemas/Error`;
 
-/** What no operation lists: of the platform, of the page, and of answers for any origin. */
+/** Headers that no operation lists: the platform's, the page's, and those of answers for any origin. */
 const COMMON_HEADERS = [
   "content-type",
   "content-length",
@@ -59,7 +56,7 @@ export function assertDocumented(method: string, target: string, got: Got): void
   );
 }
 
-/** The document's path for an address: the address itself, or a path with a field that fits. */
+/** The document's path for an address: the address itself, or a matching path with a field. */
 function declared(pathname: string): string {
   const paths = Object.keys(documented().document.paths);
   if (paths.includes(pathname)) return pathname;
@@ -82,7 +79,7 @@ function problemOf(method: string, path: string, got: Got): string | null {
   return headersProblem(answer, got.headers) ?? bodyProblem(operation, path, method, answer, got);
 }
 
-/** What browsers see of any failure, which the document tells once for all. */
+/** Whether it is a browser's page of a failure, which the document describes once for all. */
 function isFailurePage(method: string, { status, headers }: Got): boolean {
   const isRead = method === "GET" || method === "HEAD";
   return isRead && status >= 400 && headers.get("content-type") === "text/html; charset=utf-8";
@@ -107,7 +104,7 @@ function preflightProblem({ status, headers, text }: Got): string | null {
   return headers.has("access-control-allow-methods") ? null : "a preflight allows methods";
 }
 
-/** What is no endpoint's answer: an unknown path, or another method. */
+/** Answers outside any endpoint: an unknown path, or another method. */
 function refusalProblem({ status, headers, text }: Got, expected: number): string | null {
   if (status !== expected) return `it should be ${expected}`;
   if (headers.get("content-type") !== "application/json") return "it is not JSON";

@@ -1,18 +1,15 @@
 import { real } from "../../scripts/real";
 import { intercept, silence } from "./outside";
 
-/** The service dies at one of its calls to the outside, and what happens after that. */
+/** The service dies at one of its calls to the outside; and what happens then. */
 
 export type Moment = "before" | "after";
 
-/** So many looks are taken between two visits of the crons. */
+/** How much time passes between two runs of the crons. */
 const LOOKS = 10;
 const LOOK_MS = 5;
 
-/**
- * From the n-th outside call on nothing answers: the process is gone. It dies before the call leaves, or after its
- * effect.
- */
+/** From the n-th outside call on nothing answers: the process is gone. It dies before the call leaves, or after its effect. */
 export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive: () => void } {
   let calls = 0;
   let die = (_: true) => {};
@@ -26,7 +23,7 @@ export function dieAt(n: number, moment: Moment): { dead: Promise<true>; revive:
   return { dead, revive };
 }
 
-/** Has the crons come by, again and again, until all has ended. */
+/** Runs the crons again and again, until all has ended. */
 export async function cronsComeBy(crons: () => Promise<void>, ended: () => Promise<boolean>): Promise<void> {
   for (;;) {
     await crons();

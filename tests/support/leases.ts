@@ -2,13 +2,13 @@ import { getFunctionName, type FunctionReference } from "convex/server";
 import { internal } from "../../convex/_generated/api";
 import type { createWorld } from "./world";
 
-/** Work is under way until its lease ends. Tests end leases here, as time does after a server has died. */
+/** Work runs until its lease ends. Tests end leases here, as time does after a server has died. */
 
 type World = Pick<ReturnType<typeof createWorld>, "t">;
-/** Until when work is held, by its row. */
+/** Until when work is leased, by row. */
 export type Leases = ReadonlyMap<string, number>;
 
-/** A server dies before it has begun what was scheduled, and the cron that takes up lost work comes by on the next one. */
+/** A server dies before it has begun its scheduled work, and then the cron that resumes lost work runs. */
 export async function loseScheduled(app: World): Promise<void> {
   await app.t.run(async ({ db, scheduler }) => {
     const scheduled = await db.system.query("_scheduled_functions").collect();
@@ -17,7 +17,7 @@ export async function loseScheduled(app: World): Promise<void> {
   await expireLeases(app);
 }
 
-/** What is held now. */
+/** The present leases. */
 export function leasesOf(app: World): Promise<Leases> {
   return app.t.run(async ({ db }) => {
     const work = await db.query("work").collect();
@@ -32,8 +32,8 @@ export function leasesOf(app: World): Promise<Leases> {
 }
 
 /**
- * Lets leases end, and the cron that takes up lost work come by.
- * @param dead The leases that end; all of them, unless said. One that somebody has taken over since goes on.
+ * Ends leases, and runs the cron that resumes lost work.
+ * @param dead The leases that end; by default all. One that was renewed since continues.
  */
 export async function expireLeases(app: World, dead?: Leases): Promise<void> {
   const held = await leasesOf(app);
@@ -50,11 +50,11 @@ export async function expireLeases(app: World, dead?: Leases): Promise<void> {
     return jobs;
   });
   await app.t.mutation(internal.lib.work.turns.resumeLost, {});
-  // The cron has this done at once, each in a transaction of its own.
+  // The cron starts this immediately, each in a transaction of its own.
   for (const job of lost) await app.t.mutation(internal.lib.work.turns.lose, { job });
 }
 
-/** Writes down a piece of work whose attempt was cut off with its server. */
+/** Inserts a piece of work whose attempt was lost with its server. */
 export async function cutOff(
   app: World,
   action: FunctionReference<"action", "internal">,

@@ -1,4 +1,4 @@
 const MARK = /^✉️ (?:Somebody who named this chat as theirs|Requested by a user who) [^\n]+(?:\n\n|$)/;
 
-/** A card as it was written: without what stands above it where nobody is known to have asked for it in that chat. */
+/** A card's own text, without the mark above it that it gets in a chat that somebody has only named. */
 export const unmarked = (text: string): string => text.replace(MARK, "");

@@ -1,7 +1,7 @@
 import { wholeOf } from "../../convex/research/sayings";
 import type { App } from "./app";
 
-/** All observations, with what their sources said. */
+/** All observations, with their sources' answers. */
 export async function observationsOf(app: App) {
   return app.t.run(async (ctx) => {
     const rows = await ctx.db.query("observations").take(1_000);

@@ -3,15 +3,12 @@ import { vi } from "vitest";
 /** A call that leaves the application. */
 export type Outgoing = {
   url: string;
-  /** Empty where nothing, or no text, is sent. */
+  /** Empty if nothing, or no text, is sent. */
   body: string;
   signal: AbortSignal | null | undefined;
 };
 
-/**
- * Has calls to the outside answered by the test, which may also `pass` them on, with another body where it names one.
- * @returns What ends that.
- */
+/** Lets the test answer calls to the outside; it may also `pass` them on, with another body if it gives one. @returns Stops that. */
 export function intercept(
   answer: (call: Outgoing, pass: (body?: string) => Promise<Response>) => Promise<Response>,
 ): () => void {
@@ -26,7 +23,7 @@ export function intercept(
   return () => vi.stubGlobal("fetch", inner);
 }
 
-/** Does something before the first call of this method of the chain's leaves. */
+/** Does something before the first chain call of this method leaves. */
 export function beforeFirst(method: string, work: () => Promise<unknown>): void {
   const end = intercept(async ({ body }, pass) => {
     if (body.includes(method)) {
@@ -37,7 +34,7 @@ export function beforeFirst(method: string, work: () => Promise<unknown>): void 
   });
 }
 
-/** @returns How many calls have left by then; with a method of the chain's, how many of that one. */
+/** @returns How many calls have left by then; with a method of the chain, how many of that method. */
 export function counting(method = ""): () => number {
   let calls = 0;
   intercept((call, pass) => {
@@ -47,7 +44,7 @@ export function counting(method = ""): () => number {
   return () => calls;
 }
 
-/** The chain says that it is another one. @returns What ends that. */
+/** The chain reports another id. @returns Stops that. */
 export function onChain(id: number): () => void {
   return intercept(async (_call, pass) => {
     const response = await pass();
@@ -55,10 +52,10 @@ export function onChain(id: number): () => void {
   });
 }
 
-/** No answer, ever. */
+/** Never answers. */
 export const silence = (): Promise<Response> => new Promise<Response>(() => undefined);
 
-/** No answer, until who asked gives up. */
+/** Does not answer until the caller gives up. */
 export const hang = ({ signal }: Outgoing): Promise<Response> =>
   new Promise((_resolve, reject) => {
     signal?.addEventListener("abort", () => reject(new DOMException("The time is over", "TimeoutError")));

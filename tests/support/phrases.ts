@@ -1,4 +1,4 @@
-/** Short texts of which several stand on a line, a dot or the line's end between them. */
+/** Short texts, several on a line, separated by a dot or the line's end. */
 export const phrases = (text: string): string[] =>
   text
     .split(/ · |\n/)

@@ -1,4 +1,4 @@
-/** Words that only who runs or writes the service understands: no card and no page for users has one. */
+/** Words that only operators and developers understand: no card and no page for users contains one. */
 
 const REFUSED: readonly RegExp[] = [
   /\barms?\b(?!-)/i,
@@ -16,7 +16,7 @@ const REFUSED: readonly RegExp[] = [
   /\bstatus [45]\d\d\b/,
 ];
 
-/** The refused words of a text, with what stands around them. */
+/** The forbidden words of a text, with their surroundings. */
 function developersWords(text: string): string[] {
   return REFUSED.flatMap((refused) => {
     const found = refused.exec(text);
@@ -24,28 +24,28 @@ function developersWords(text: string): string[] {
   });
 }
 
-/** The one card for whoever runs the service. */
+/** The one card for operators. */
 const OPERATORS = /^Today's budget is nearly used up/;
 
-/** The refused words of a card for people. */
+/** The forbidden words of a card for users. */
 export function developersWordsIn(card: string): string[] {
   const said = saidIn(card);
   return OPERATORS.test(said) ? [] : developersWords(said);
 }
 
-/** For whoever runs or programs it. */
+/** Pages for operators and programmers. */
 const TECHNICAL = /^\/(?:board|docs)\b/;
 
-/** The refused words of a page for people. */
+/** The forbidden words of a page for users. */
 export function developersWordsOn(path: string, page: string): string[] {
   if (TECHNICAL.test(path)) return [];
   const shown = page.replace(/<style>[^<]*<\/style>|<code>[^<]*<\/code>|<footer[^]*<\/footer>/g, "");
   return developersWords(saidIn(shown));
 }
 
-/** A card's words: without tags, addresses of links, and what its user or a stranger has said in quotation marks. */
+/** A card's words without tags, addresses of links, and quotations of its user or a stranger. */
 function saidIn(html: string): string {
-  // An invisible sign breaks what others wrote and nobody is to tap on, such as an address.
+  // An invisible character breaks other people's words that must not be tappable, such as an address.
   return html
     .replace(/<[^>]*>/g, "")
     .replace(/“[^”]*”/g, "“”")

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { intercept } from "./outside";
 
-/** A node that answers some calls in a way of its own. */
+/** A node that answers some calls differently. */
 
 const callShape = z.looseObject({
   id: z.number(),
@@ -13,10 +13,7 @@ const answerShape = z.looseObject({ id: z.number() });
 export type RpcAsked = z.infer<typeof callShape>;
 export type RpcAnswer = { result: unknown } | { error: { code: number; message: string } };
 
-/**
- * Answers calls of the node itself, where `answer` gives one; all others reach the node.
- * @returns What ends that.
- */
+/** Answers the calls to the node for which `answer` returns something; all others reach the node. @returns Stops that. */
 export function answering(answer: (asked: RpcAsked) => RpcAnswer | null): () => void {
   return intercept(async ({ body }, pass) => {
     if (!body.startsWith("[") || !body.includes('"jsonrpc"')) return pass();

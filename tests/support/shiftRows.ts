@@ -3,9 +3,9 @@ import type { Doc, Id, TableNames } from "../../convex/_generated/dataModel";
 import { HOUR } from "../../convex/lib/time";
 import type { App } from "./app";
 
-/** Active shifts as they stand in the tables, and what belongs to each. */
+/** Active shifts as rows of the tables, with their related rows. */
 
-/** Who asks: has one shift and five reports. */
+/** The user who reads: has one shift and five reports. */
 export const READER = "reader-of-reports-1";
 
 const FOCI = ["BTC", "ETH", "SOL"] as const;
@@ -129,7 +129,7 @@ function message(userId: string, shiftId: Id<"shifts">): Fields<"messages"> {
   };
 }
 
-/** The item at `index`, counted round and round. */
+/** The item at `index`, counted cyclically. */
 function at<Item>(items: readonly Item[], index: number): Item {
   const item = items[index % items.length];
   if (item === undefined) throw new RangeError("There is nothing to choose from");

@@ -8,7 +8,7 @@ import { dayTradeOf, type DayTrade } from "../../convex/signals/trade/controls";
 import { delivered } from "../../convex/signals/trade/rules";
 import type { App } from "./app";
 
-/** A record of closed signals with its events and totals, today's open ones, whale alerts. */
+/** A record of closed signals with its events and totals, today's open ones, and whale alerts. */
 
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
@@ -16,7 +16,7 @@ const TOKENS = ["BTC", "ETH"] as const;
 const ALERTS_AN_HOUR = 5;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Inserts `count` closed signals, one a token and day up to yesterday, and today's two, which are open. */
+/** Inserts `count` closed signals, one per token and day up to yesterday, and today's two open ones. */
 export async function insertSignals({ t }: App, count: number): Promise<void> {
   const today = Math.floor(Date.now() / DAY) * DAY;
   const totals: Record<"BTC" | "ETH" | "ALL", Totals> = {
@@ -52,7 +52,7 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
   });
 }
 
-/** Inserts `count` whale alerts, five an hour up to now. */
+/** Inserts `count` whale alerts, five per hour up to now. */
 export async function insertAlerts({ t }: App, count: number): Promise<void> {
   const now = Date.now();
   await t.run(async ({ db }) => {

@@ -1,16 +1,16 @@
 import { real } from "../../scripts/real";
 
 /**
- * Waiting for what comes to be without anybody waiting for it. The limit of the test or of its hook ends a wait in vain,
- * and nothing else: a wait with an end of its own would decide by how fast the machine is.
+ * Waits for events that nobody announces. Only the limit of the test or hook ends a wait in vain: a limit of its own
+ * would depend on the machine's speed.
  */
 
 const FIRST_LOOK_MS = 5;
-/** Each look comes later than the one before: what takes long is not slowed down by who waits for it. */
+/** Each pause is longer than the one before, so that slow work is not slowed down further. */
 const LATER_BY = 1.25;
 const LONGEST_LOOK_MS = 100;
 
-/** What is asked for, as soon as there is something. */
+/** The first defined result of `ask`. */
 export async function eventually<T>(ask: () => Promise<T | null | undefined>): Promise<T> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(LONGEST_LOOK_MS, pause * LATER_BY)) {
     const answer = await ask();

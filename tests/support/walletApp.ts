@@ -8,8 +8,8 @@ import { createWorld, replace, verbs, type WorldOptions } from "./world";
 import { intercept } from "./outside";
 
 /**
- * The application under test on a real local chain, in real time that no outcome depends on: its deadlines are out of
- * reach unless a test sets them, its pauses are short, and what it sends is mined when it is sent.
+ * The application under test on a real local chain, in real time on which no outcome depends: deadlines are out of
+ * reach unless a test sets them, pauses are short, and transactions are mined when they are sent.
  */
 
 export type WalletApp = ReturnType<typeof createWalletApp>;
@@ -18,13 +18,13 @@ type DeadlineName = keyof typeof deadlines;
 
 /** Longer than a test may take. */
 const OUT_OF_REACH_MS = 3_600_000;
-/** The application pauses for so long at most: until its turn comes to ask the rarest source of news. */
+/** The application's longest pause: until its turn to ask the source with the rarest turns. */
 const LONGEST_PAUSE_MS = 48_000;
 const SHORTENED_BY = 20;
-/** About what one look takes. */
+/** About the time of one read. */
 const LOOK_MS = 5;
 
-/** A chain of a test file's own, which keeps nothing. Its dollars are worth one dollar at every time of day. */
+/** A test file's own chain, which keeps nothing. Its dollars are worth one dollar at every time of day. */
 export function startTestChain(): Promise<Chain> {
   const market = createMarket({ seed: "tests", now: () => Date.now() });
   return startChain({
@@ -44,7 +44,7 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   shortenPauses();
   mineWhatIsSent(chain);
 
-  /** Waits until no scheduled work is due or under way. */
+  /** Waits until no scheduled work is due or running. */
   async function settle(): Promise<void> {
     for (;;) {
       await world.t.finishInProgressScheduledFunctions();
@@ -58,7 +58,7 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
     }
   }
 
-  /** A user's custody wallet with money in it. */
+  /** A user's custody wallet with money. */
   async function fundedWallet(userId: string, amounts: Parameters<Chain["fund"]>[1]): Promise<`0x${string}`> {
     const { body } = await http.post("/mcp/defi/connect", { userId });
     const address = String(body.address);
@@ -70,18 +70,18 @@ export function createWalletApp(chain: Chain, options: WorldOptions = {}) {
   return { ...world, ...http, settle, fundedWallet, chain };
 }
 
-/** Nothing is given up because the machine is slow. */
+/** Makes all deadlines unreachable, so that nothing is given up on a slow machine. */
 export function unreachDeadlines(): void {
   for (const name of Object.keys(deadlines) as DeadlineName[]) deadlines[name] = OUT_OF_REACH_MS;
 }
 
 /**
- * Makes one of the service's deadlines pass when the test says so, by calling what this returns, and not before. After
- * that it has passed for whatever starts with it, until the test sets it anew.
+ * Lets a deadline of the service pass only when the test calls the returned function. After that, it has passed for
+ * everything that starts with it, until the test sets it again.
  */
 export function deadlineByHand(name: DeadlineName): () => void {
   const controller = new AbortController();
-  // By its length the deadline is told from others.
+  // The deadline is recognised by its length.
   const mark = OUT_OF_REACH_MS + 1 + Object.keys(deadlines).indexOf(name);
   deadlines[name] = mark;
   const timeout = AbortSignal.timeout.bind(AbortSignal);
@@ -90,8 +90,8 @@ export function deadlineByHand(name: DeadlineName): () => void {
 }
 
 /**
- * The application's pauses, which let a real chain or another's work go on, take a twentieth of their time; and longer
- * where many wait at once, who would keep that work from going on by looking for it.
+ * Shortens the application's pauses, which let a real chain or other work continue, to a twentieth; they are longer if
+ * many wait at the same time, because their reads would slow down that work.
  */
 function shortenPauses(): void {
   let waiting = 0;
@@ -106,7 +106,7 @@ function shortenPauses(): void {
   });
 }
 
-/** Blocks come when there is something for them, unless the test has paused the miner. */
+/** Mines blocks when there is something to mine, unless the test has paused the miner. */
 export function mineWhatIsSent(chain: Chain): void {
   intercept(async ({ body }, pass) => {
     const response = await pass();

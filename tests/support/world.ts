@@ -16,13 +16,13 @@ import { assertDocumented } from "./document";
 import { developersWordsIn, developersWordsOn } from "./plainWords";
 
 /**
- * The application under test: the real functions with their components on the local host, the providers' stand-ins
- * in-process, and no way to anywhere else but a chain on this machine.
+ * The application under test: the real functions with their components on the local host, the providers' stand-ins in
+ * the same process, and no connection to anything else but a chain on this machine.
  */
 
 const directory = fileURLToPath(new URL("../../convex", import.meta.url));
 const modules = named(import.meta.glob("../../convex/**/*.*s"), "../../convex/");
-/** Drawing costs a second of the processor's time: cards go without pictures where a test is not about them. */
+/** Drawing costs a second of processor time: cards have no pictures unless a test is about them. */
 const drawing = { ...modules, "pictures/desk": () => import("./noPictures") };
 const components = await loadComponents(directory);
 const parts = {
@@ -30,7 +30,7 @@ const parts = {
   plain: [partOf("", schema, drawing), ...components],
 };
 const PROVIDERS = "http://providers.test";
-/** Of the test that runs. */
+/** The hosts of the running test. */
 const hosts: Host[] = [];
 const restores: (() => void)[] = [];
 const usualDeadlines = { ...deadlines };
@@ -42,7 +42,7 @@ export type CallInit = RequestInit & { ip?: string; as?: string };
 
 const ISSUER = "https://issuer.test";
 
-/** Who a person's token says they are. */
+/** The identity in a person's token. */
 export function identityOf(subject: string) {
   return { subject, issuer: ISSUER, tokenIdentifier: `${ISSUER}|${subject}` };
 }
@@ -53,7 +53,7 @@ export type WorldOptions = {
   chainUrl?: () => string;
   /** Whether pictures are drawn. */
   pictures?: boolean;
-  /** Modules of functions that stand in the place of the application's. */
+  /** Modules of functions that replace the application's. */
   replaced?: Modules;
 };
 
@@ -109,7 +109,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     parts: replaced === undefined ? usual : [partOf("", schema, { ...drawing, ...replaced }), ...others],
     strictClock: true,
   });
-  // A world ends with the test that made it. What makes one for a whole file closes it.
+  // A world ends with its test; a world for a whole file has to be closed by the file.
   if (TestRunner.getCurrentTest() !== undefined)
     onTestFinished(() => {
       closeApp();
@@ -136,9 +136,9 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
     t,
     host,
     standins,
-    /** What was written to the console, call by call. */
+    /** The console's output, call by call. */
     logged,
-    /** What is under way beyond this loop: calls over the network, and the engine's own cryptography. */
+    /** Work outside this loop: calls over the network, and the engine's own cryptography. */
     outside: () => outside,
     call,
     /** Every row of a table, oldest first. */
@@ -147,7 +147,7 @@ export function createWorld({ env = {}, chainUrl, pictures = false, replaced }: 
   };
 }
 
-/** Whatever a test is about: what people were sent has no developer's word. */
+/** In every test: no card for users contains a developer's word. */
 function expectPlainCards(sent: readonly { text: string }[]): void {
   expect(sent.flatMap(({ text }) => developersWordsIn(text))).toEqual([]);
 }
@@ -162,7 +162,7 @@ export function verbs(call: (method: string, path: string, init?: CallInit) => P
   };
 }
 
-/** Puts something in the place of a global's method until the test's world ends. Unlike a spy it keeps no call. */
+/** Replaces a method of a global until the test's world ends. Unlike a spy it keeps no calls. */
 export function replace<Holder, Name extends keyof Holder>(
   holder: Holder,
   name: Name,
@@ -173,7 +173,7 @@ export function replace<Holder, Name extends keyof Holder>(
   holder[name] = method;
 }
 
-/** Ends a test's world: nothing of it runs any more; real clock, real fetch, real environment. */
+/** Ends a test's world: nothing of it runs any more; real clock, fetch and environment return. */
 export function closeApp(): void {
   for (const host of hosts.splice(0)) host.stop();
   Object.assign(deadlines, usualDeadlines);

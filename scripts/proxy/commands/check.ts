@@ -3,13 +3,13 @@ import type { BuiltIn } from "../interface";
 import { callService, ServiceError } from "../service";
 import { serviceUrlOf, SettingsError } from "../settings";
 
-/** Asks the service how it does, and says in words what is wrong. */
+/** Checks the service, and reports problems in words. */
 
 const health = z.object({ status: z.string(), version: z.string(), reasons: z.array(z.string()) });
 
 const PATIENCE_MS = 15_000;
 
-/** @returns 0 when tools will work, else 1. */
+/** @returns 0 if tools will work, otherwise 1. */
 export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
   try {
     const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, builtIn);
@@ -37,7 +37,7 @@ export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
   }
 }
 
-/** An error of another service, or of another address of this one, names no way out. */
+/** An error of another service, or of another address of this one, contains no advice. */
 function advised(message: string): string {
   const setting = process.env.NOELCLAW_CONVEX_URL ?? "";
   const advice = message.includes("NOELCLAW_CONVEX_URL")

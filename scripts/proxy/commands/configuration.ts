@@ -17,16 +17,16 @@ import * as z from "zod/mini";
 import { UsageError } from "./usage";
 
 /**
- * A client's configuration belongs to the person: it may have comments, a byte order mark, line ends and servers of their
- * own, be a link, and be private. What is entered is entered into its text, and everything else stays as it is.
+ * A client's configuration belongs to the person: it may contain comments, a byte order mark, its own line ends and
+ * servers, be a link, and be private. The entry is added to its text, and everything else stays unchanged.
  */
 
-/** Where in the file a server is entered: under which key, by which name. */
+/** Where to enter a server: the file, the key, and the name. */
 type Place = { file: string; key: string; name: string };
 
 type Entered = {
   changed: boolean;
-  /** The file as it was before; `null` where there was none. */
+  /** A copy of the earlier file; `null` if there was none. */
   backup: string | null;
 };
 
@@ -35,7 +35,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 const fields = z.record(z.string(), z.unknown());
 const started = z.looseObject({ command: z.string() });
 
-/** @throws UsageError when the file cannot be read or written, or is not as expected; nothing has been changed then. */
+/** @throws UsageError if the file cannot be read or written, or has an unexpected form; then nothing was changed. */
 export async function enter(place: Place, server: Record<string, unknown>): Promise<Entered> {
   const { file } = place;
   try {
@@ -58,7 +58,7 @@ export async function enter(place: Place, server: Record<string, unknown>): Prom
 const failure = z.object({ code: z.string(), syscall: z.string() });
 const BY_HAND = ": nothing was changed. Without --write you are shown what to add by hand";
 
-/** The file that is meant: links stay, also those to what is not there yet. */
+/** The file behind links; links stay, even those to missing files. */
 async function behindLinks(file: string): Promise<string> {
   const leadsTo = await readlink(file).catch(() => null);
   if (leadsTo === null) return file;
@@ -107,14 +107,14 @@ function edited(text: string, { file, key, name }: Place, server: Record<string,
     if (newEnv !== undefined && !ownEnv.success) set([key, name, "env"], newEnv);
     else for (const [field, value] of Object.entries(newEnv ?? {})) set([key, name, "env", field], value);
   }
-  // Whatever the text was like, a client has to read from it what it read before, and this server.
+  // Whatever the text was like, a client must find the old entries and this server in it.
   const after = { ...before, [key]: { ...servers.data, [name]: expected } };
   if (!isDeepStrictEqual(read(file, body), after))
     throw new UsageError(`${file} is not JSON as expected${BY_HAND}`);
   return mark + body;
 }
 
-/** What clients read: JSON, with comments and commas behind the last of a list. */
+/** The form that clients read: JSON, with comments and trailing commas. */
 function read(file: string, text: string): Record<string, unknown> {
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
@@ -134,7 +134,7 @@ function styleOf(text: string) {
   };
 }
 
-/** In one step, and as private as it was: other servers' secrets may stand in it. */
+/** In one step, and with the same permissions: it may contain other servers' secrets. */
 async function replace(file: string, text: string): Promise<void> {
   const there = await stat(file).catch(() => null);
   const draft = `${file}.${process.pid}.draft`;

@@ -3,7 +3,7 @@ import { install } from "./install";
 import { UsageError } from "./usage";
 import type { BuiltIn } from "../interface";
 
-/** What the program does when it is called by a person, with a word, instead of by a client. */
+/** The commands for people, in contrast to calls by a client. */
 
 const HELP = `Offers crypto market data, research, signals and wallets to AI clients as tools (MCP over stdio).
 
@@ -20,7 +20,7 @@ const READ_ONLY = "--read-only";
 
 /** @returns The process's exit code. */
 export async function command(words: readonly string[], builtIn: BuiltIn): Promise<number> {
-  // The second command of the package says it of every word, and a person may say it before one.
+  // npm adds it before every word, and a person may type it.
   const [first = "", ...more] = words.toSorted((a, b) => Number(a === READ_ONLY) - Number(b === READ_ONLY));
   const rest = first === "install" ? more : more.filter((word) => word !== READ_ONLY);
   try {

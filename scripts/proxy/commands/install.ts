@@ -9,14 +9,14 @@ import { serviceUrlOf } from "../settings";
 import { enter } from "./configuration";
 import { UsageError } from "./usage";
 
-/** Enters the proxy in a client's configuration, or says what to enter where. */
+/** Enters the proxy in a client's configuration, or prints the entry and its place. */
 
 /** How a client starts a server. */
 type Server = { type?: "stdio"; command: string; args: string[]; env?: Record<string, string> };
 
 type Client = {
   file: () => string;
-  /** Under which the file lists its servers. */
+  /** The key of the file's list of servers. */
   key: "mcpServers" | "servers";
 };
 
@@ -30,7 +30,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
 
 const SERVER_NAME = "market-research";
 
-/** @throws UsageError when the words or the client's file cannot be read. */
+/** @throws UsageError if the arguments or the client's file cannot be read. */
 export async function install(words: readonly string[], builtIn: BuiltIn): Promise<void> {
   const { client: name, write, "read-only": readOnly } = optionsIn(words);
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
@@ -77,7 +77,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** As this process was started: by npx, whose folders come and go, or from a file that stays. */
+/** The command that started this process: npx, whose folders are temporary, or a permanent file. */
 async function startedBy(
   { name, version, serviceUrl: builtIn }: BuiltIn,
   readOnly: boolean,

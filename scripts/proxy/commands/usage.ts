@@ -1,2 +1,2 @@
-/** What was asked for in a way that cannot be carried out; nothing has been changed. */
+/** A request that cannot be carried out; nothing was changed. */
 export class UsageError extends Error {}

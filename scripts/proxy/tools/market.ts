@@ -14,7 +14,7 @@ const figures = z.object({
   source: z.optional(z.string()),
 });
 
-/** What no source covers is the model's word, and is called so. */
+/** A figure without a source is the model's, and marked so. */
 const byModel = ({ source }: { source?: string | undefined }) => (source === "model" ? " [model]" : "");
 
 function figuresLine({

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { largeUsd, lines, percent, time, usd } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 
-/** With a `userId` these have the service send a card to that user's messenger, again with every call. */
+/** With a `userId` the service sends a card to that user's messenger, at every call. */
 const MAY_DELIVER: Hints = {
   readOnlyHint: false,
   destructiveHint: false,
@@ -70,7 +70,7 @@ const getLatestSignal = tool({
       ...Object.entries(signals).flatMap(([token, one]) =>
         one === null ? [`${token}: no signal yet.`] : [signalLine(one), one.reasoning, ""],
       ),
-      // Where there is no signal there is no card either.
+      // Without a signal there is no card.
       Object.values(signals).some((one) => one !== null) ? deliveryLine(messengerSent) : null,
     ),
 });
@@ -183,7 +183,7 @@ const getDailyRecap = tool({
     ),
 });
 
-/** A day has some hundreds; what matters is on top. */
+/** A day has some hundreds; the important ones come first. */
 const SHOWN = 30;
 
 const whaleAlert = z.object({

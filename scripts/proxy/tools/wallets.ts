@@ -28,7 +28,7 @@ const held = z.object({ kind: z.string(), address: z.string(), eth: z.string(), 
 
 const weakId = { warning: z.optional(z.string()), suggestedUserId: z.optional(z.string()) };
 
-/** What to tell the person of a userId that could be guessed; `null` for a good one. */
+/** The warning for a person whose userId could be guessed; `null` for a strong one. */
 function warned({
   warning,
   suggestedUserId,
@@ -173,7 +173,7 @@ const rehearsed = z.object({
   }),
 });
 
-/** What waits for the owner's tap. */
+/** An order that waits for the owner's tap. */
 const waiting = z.object({
   status: z.enum(["awaiting_approval", "approved"]),
   error: z.string(),
@@ -197,7 +197,7 @@ const OUTCOMES = {
 
 const DRY_RUN = "dryRun: true rehearses it and moves nothing.";
 
-/** What a rehearsal says, whatever it is of. */
+/** The text of any rehearsal. */
 function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof rehearsed>["rehearsal"]) {
   return lines(
     "A rehearsal: NOTHING was moved.",

@@ -1,6 +1,6 @@
 /**
- * Part of the gateway's stand-in for local use: how the simulated model restates what somebody wants to be alerted of, in English,
- * German, French, Spanish, Portuguese, Russian, Chinese, Japanese or Turkish.
+ * Part of the gateway's stand-in for local use: how the simulated model restates an alert that somebody wants, in
+ * English, German, French, Spanish, Portuguese, Russian, Chinese, Japanese or Turkish.
  */
 
 import * as z from "zod";
@@ -17,7 +17,7 @@ type Restated = { line: string | null; ask: null };
 const NOTHING: Restated = { line: null, ask: null };
 const said = (line: string): Restated => ({ line, ask: null });
 
-/** The first that is found counts: a name that holds another one stands before it. */
+/** The first match counts: a name that contains another one comes before it. */
 const COINS: readonly (readonly [symbol: string, names: string])[] = [
   ["CBBTC", "cbbtc"],
   ["WETH", "weth"],
@@ -48,7 +48,7 @@ const COINS: readonly (readonly [symbol: string, names: string])[] = [
   ["DAI", "dai"],
 ];
 
-/** Words that begin so. */
+/** Words with this beginning. */
 const words = (list: string): RegExp => new RegExp(`(?<![\\p{L}])(?:${list})`, "iu");
 const DOWN = new RegExp(
   `${
@@ -89,7 +89,7 @@ const CITIES: readonly (readonly [name: RegExp, zone: string])[] = [
   [/東京/, "Asia/Tokyo"],
 ];
 
-/** @param prompt The user's message, which holds the words as a JSON string behind "Words: ". */
+/** @param prompt The user's message, which contains the words as a JSON string after "Words: ". */
 export function restated(prompt: string): Restated {
   const asked = plainDigits(wordsIn(prompt).normalize("NFC"));
   if (asked === null) return NOTHING;
@@ -142,7 +142,7 @@ function digest(asked: string): Restated {
   return said(`digest at ${time} ${timeZone}`);
 }
 
-/** Of the ways to read `90.000` the one that hides no thousands. */
+/** Of the readings of `90.000`, the one with thousands. */
 function valueOf({ values }: Quantity): number {
   return Math.max(...values);
 }

@@ -1,4 +1,4 @@
-/** Part of the gateway's stand-in for local use: what the simulated model says to a prompt. */
+/** Part of the gateway's stand-in for local use: the simulated model's answer to a prompt. */
 
 import { restated } from "./alerts";
 import { conforming, isRecord } from "./values";
@@ -14,16 +14,16 @@ import { bigUsd, percent, usd } from "./words";
 
 export type Prompted = {
   messages: { role: string; content: string }[];
-  /** Whether JSON was asked for. */
+  /** Whether JSON was requested. */
   json: boolean;
-  /** The schema that was sent beside the prompt. */
+  /** The schema that was sent with the prompt. */
   schema?: Record<string, unknown>;
 };
 
-/** The moment and the market an answer is made from. */
+/** The moment and the market of an answer. */
 export type Scene = { seed: string; market: Market; at: number };
 
-/** What the model says: prose, or a value in the form that schema or prompt ask for. */
+/** The model's answer: prose, or a value in the form that schema or prompt require. */
 export function answerTo(prompted: Prompted, scene: Scene): { prose: string } | { value: unknown } {
   const schema = prompted.schema ?? formIn(prompted.messages.map(({ content }) => content));
   if (schema !== undefined) return { value: conforming(knowledge(schema, prompted, scene), schema) };
@@ -33,7 +33,7 @@ export function answerTo(prompted: Prompted, scene: Scene): { prose: string } | 
 
 type Topic = { about: readonly string[]; tell: (prompted: Prompted, scene: Scene) => unknown };
 
-/** What the model can talk about: it knows a question by what is asked for. */
+/** The topics of the model: it recognises a question by the requested parts. */
 const TOPICS: readonly Topic[] = [
   { about: ["keyPrices", "trending", "top20"], tell: marketSnapshot },
   { about: ["token", "answer"], tell: (asked, scene) => tokenAnswer(userMessage(asked, "Question:"), scene) },
@@ -66,7 +66,7 @@ function knowledge(schema: Record<string, unknown>, prompted: Prompted, scene: S
   return known?.tell(prompted, scene);
 }
 
-/** The first user message that holds the marker (a repair turn adds further ones), else the first of all. */
+/** The first user message with the marker (a repair turn adds further ones), otherwise the first of all. */
 function userMessage({ messages }: Prompted, marker: string): string {
   const fromUser = messages.filter(({ role }) => role === "user").map(({ content }) => content);
   return fromUser.find((content) => content.includes(marker)) ?? fromUser[0] ?? "";
@@ -121,7 +121,7 @@ function tokenAnswer(prompt: string, { market, at }: Scene): unknown {
   };
 }
 
-/** A coin as the prompt tells its price and its sizes, which a model takes over. */
+/** A coin with the price and sizes from the prompt, as a model would use them. */
 function asPrompted(coin: Coin, prompt: string): Coin {
   const [, price, change24h] =
     new RegExp(`[ :]${escaped(coin.symbol)} ([\\d.e-]+) USD \\(([+-]?[\\d.e-]+) % over`).exec(prompt) ?? [];
@@ -136,10 +136,10 @@ function asPrompted(coin: Coin, prompt: string): Coin {
   };
 }
 
-/** Symbols that are everyday words or parts of speech: they count only in capitals or behind a dollar sign. */
+/** Symbols that are everyday words: they count only in capitals or after a dollar sign. */
 const EVERYDAY = new Set(["NEAR", "LINK", "DOT", "TON", "APT", "OP", "UNI", "SUI", "RENDER", "HYPE", "ICP"]);
 
-/** The coins a text names, by symbol or name, in its order. */
+/** The coins that a text names, by symbol or name, in its order. */
 function mentioned(text: string, coins: readonly Coin[]): Coin[] {
   const places = coins.map((coin) => {
     const symbols = EVERYDAY.has(coin.symbol)
@@ -176,7 +176,7 @@ function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string
   const asked = (messages.findLast(({ role }) => role === "user")?.content ?? "").replace(/\s+/g, " ").trim();
   const quoted = asked.length > 120 ? `${asked.slice(0, 119)}…` : asked;
   const facts = factsIn(messages.find(({ role }) => role === "system")?.content ?? "");
-  /** The slot of the fact in the prompt; without one, what the model makes of it. */
+  /** The slot of the fact in the prompt; without one, the model's own words. */
   const slot = (about: string, write: (value: number) => string, own: number) => {
     const fact = facts.find((one) => one.about === about && one.value !== null);
     return fact === undefined ? write(own) : `{f${fact.id}}`;

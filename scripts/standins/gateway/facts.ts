@@ -1,12 +1,12 @@
-/** Part of the gateway's stand-in for local use: the numbered facts in a prompt, as a model that was told to cite them reads them. */
+/** Part of the gateway's stand-in for local use: reads the numbered facts in a prompt, as a model that has to cite them. */
 
 export type ToldFact = {
   id: number;
   /** `BTC price` */
   about: string;
-  /** What stands behind the colon. */
+  /** The text after the colon. */
   told: string;
-  /** The first number of it; `null` for words. */
+  /** Its first number; `null` for words. */
   value: number | null;
   isModels: boolean;
 };
@@ -25,7 +25,7 @@ export function factsIn(prompt: string): ToldFact[] {
   });
 }
 
-/** How many things the prompt names as missing. */
+/** How many missing things the prompt names. */
 export function missingIn(prompt: string): number {
   return prompt.split("\n").filter((line) => line.startsWith("Missing: ")).length;
 }

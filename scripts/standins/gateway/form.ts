@@ -1,13 +1,13 @@
 /**
- * Part of the stand-ins for local use: the form of an answer that a prompt asks for, read as a model reads it. A form is a
- * line of JSON in which `<kind, what it is>` stands for each value.
+ * Part of the stand-ins for local use: reads the answer form in a prompt like a model. A form is a line of JSON in
+ * which `<kind, what it is>` stands for each value.
  */
 
 type Schema = Record<string, unknown>;
 
 const MARK = "\u0001";
 
-/** The form in the last of the texts that holds one, as a JSON schema; `undefined` when none does. */
+/** The form in the last of the texts that has one, as a JSON schema; `undefined` if none has. */
 export function formIn(texts: readonly string[]): Schema | undefined {
   const lines = texts.flatMap((text) => text.split("\n")).filter((line) => /^\{.*<.*\}$/.test(line));
   for (const line of lines.reverse()) {

@@ -102,7 +102,7 @@ const askedShape = z.looseObject({
   response_format: formatShape.nullish(),
 });
 
-/** The schema's name, `null` where prose is asked for, `undefined` when it is no chat completion. */
+/** The schema's name, `null` for prose, `undefined` unless it is a chat completion. */
 export function schemaOf(body: unknown): string | null | undefined {
   const parsed = askedShape.safeParse(body);
   if (!parsed.success) return undefined;
@@ -110,7 +110,7 @@ export function schemaOf(body: unknown): string | null | undefined {
   return format?.type === "json_schema" ? format.json_schema.name : null;
 }
 
-/** Whether a schema stands beside the prompt. */
+/** Whether a schema was sent with the prompt. */
 export function isFormatted(body: unknown): boolean {
   return typeof schemaOf(body) === "string";
 }
@@ -125,7 +125,7 @@ function refuse(status: number, message: string, code: string | null = null, par
 
 type Request = z.infer<typeof requestShape>;
 
-/** What is wrong with the form that was asked for, in the gateway's words; `null` when it is followed. */
+/** What is wrong with the requested form, in the gateway's words; `null` if nothing is. */
 function formatProblem(
   { messages, response_format: format }: Request,
   fault: Fault | undefined,
@@ -148,7 +148,7 @@ function contentOf(prompted: Prompted, fault: Fault | undefined, scene: Scene): 
   return fault?.mode === "style" ? styled(answer.value, fault.style) : JSON.stringify(answer.value);
 }
 
-/** How many characters of an answer fit into the tokens that it may have. */
+/** How many characters fit into the answer's token limit. */
 function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
   const tokens = request.max_completion_tokens ?? request.max_tokens ?? Infinity;
   const room = tokens * CHARACTERS_PER_TOKEN;

@@ -1,6 +1,6 @@
 /**
- * Part of the gateway's stand-in for local use: a research note from the numbered facts in the prompt, within the contract
- * asked for. As the prompt tells, it writes no figure of its own: a slot stands where a fact's figure belongs.
+ * Part of the gateway's stand-in for local use: a research note from the numbered facts in the prompt, within the
+ * requested contract. As the prompt requires, it writes no figures of its own but slots of facts.
  */
 
 import type { Scene } from "./content";
@@ -22,10 +22,13 @@ export type ResearchResult = {
 const TEN_MINUTES = 10 * 60_000;
 const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 const NAMES: Readonly<Record<string, string>> = { BTC: "Bitcoin", ETH: "Ethereum", SOL: "Solana" };
-/** The note grows to a length in between; no sentence has more than 50 words, and a quotation prints some 20, so that it ends below 600. */
+/**
+ * The note grows to a length in between; no sentence has more than 50 words, and a quotation prints some 20, so that it
+ * ends below 600.
+ */
 const WORDS = { from: 405, to: 440 };
 
-/** What a note is written about, and with what. */
+/** The subject and material of a note. */
 type Subject = {
   facts: ToldFact[];
   missing: number;
@@ -93,7 +96,7 @@ function changeOf(facts: readonly ToldFact[], symbol: string): ToldFact | undefi
   return facts.find(({ about }) => kinds.some((kind) => about === `${symbol} ${kind}`));
 }
 
-/** Where the figure of a fact belongs. */
+/** The slot for a fact's figure. */
 function slot({ id }: ToldFact): string {
   return `{f${id}}`;
 }
@@ -170,7 +173,7 @@ function persistent(subject: Subject, say: Say): string[] {
   return symbols.length === 0 ? [] : [say(phrases.PERSISTENT, { persistent: listed(symbols.slice(0, 3)) })];
 }
 
-/** What only models say is passed on as reported. */
+/** Statements that only models make are passed on as reported. */
 function reported(subject: Subject, say: Say): string[] {
   const told = (start: string) =>
     subject.facts.findLast(({ about, isModels }) => isModels && about.startsWith(start));
@@ -265,7 +268,7 @@ const WATCH: Record<Outlook, readonly string[]> = {
   neutral: ["A break of the day's range should decide the direction.", "No edge until volume picks a side."],
 };
 
-/** One pass, so that nothing inside a value is taken for a placeholder. */
+/** In one pass, so that nothing inside a value is taken for a placeholder. */
 function fill(template: string, values: Record<string, string>): string {
   return template.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }

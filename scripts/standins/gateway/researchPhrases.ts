@@ -1,4 +1,4 @@
-/** Part of the gateway's stand-in for local use: the sentences a simulated research note is put together from. */
+/** Part of the gateway's stand-in for local use: the sentences of simulated research notes. */
 
 import type { Outlook } from "../sources/market";
 
@@ -57,7 +57,7 @@ export const CLOSINGS: Record<Outlook, readonly string[]> = {
   ],
 };
 
-/** Sentences that hold in any market, to bring a note to its length. */
+/** Sentences that are true in any market, to bring a note to its length. */
 export const EXTRAS: Record<"majors" | "breadth" | "flows" | "risks", readonly string[]> = {
   majors: [
     "The majors still absorb most of the day's turnover, so that their direction sets the tone for everything further out on the risk curve.",

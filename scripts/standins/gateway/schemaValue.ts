@@ -2,7 +2,7 @@
 
 type Schema = Record<string, unknown>;
 
-/** Deeper than any schema a prompt carries; where a schema nests in itself without end, `null` ends it. */
+/** Deeper than any schema of a prompt; in a schema that nests without end, `null` ends it. */
 const MAX_DEPTH = 40;
 
 export function minimalValue(schema: Schema): unknown {
@@ -16,7 +16,7 @@ function valueOf(given: Schema, root: Schema, depth: number): unknown {
   if (Array.isArray(schema["enum"])) return listOf(schema["enum"])[0] ?? null;
   for (const keyword of ["anyOf", "oneOf"]) {
     const options = schemasOf(schema[keyword]);
-    // Where nothing is allowed, nothing is the smallest answer.
+    // If nothing is allowed, nothing is the smallest answer.
     const chosen = options.find(({ type }) => type === "null") ?? options[0];
     if (chosen !== undefined) return valueOf(chosen, root, depth + 1);
   }

@@ -1,4 +1,4 @@
-/** Part of the gateway's stand-in for local use: trading signals and reviews of them, made from what the prompt tells. */
+/** Part of the gateway's stand-in for local use: trading signals and reviews of them, made from the prompt. */
 
 import { factsIn, type ToldFact } from "./facts";
 import type { Scene } from "./content";
@@ -55,7 +55,7 @@ export function tradingSignal(prompt: string, { seed, market, at }: Scene): Trad
   };
 }
 
-/** A review from the numbered facts in the prompt: as it tells, a slot stands where a figure belongs. */
+/** A review from the numbered facts in the prompt, with slots for figures as the prompt requires. */
 export function signalReview(prompt: string, { seed }: Scene): { review: string } {
   const facts = factsIn(prompt);
   const find = (about: string) => facts.find((fact) => fact.about === `Market ${about}`);

@@ -1,6 +1,6 @@
 /**
- * Part of the gateway's stand-in for local use: which JSON schemas strict structured outputs take, and how the refusal of
- * another one is worded (platform.openai.com/docs/guides/structured-outputs, "Supported schemas").
+ * Part of the gateway's stand-in for local use: which JSON schemas strict structured outputs accept, and how the
+ * refusal of others is worded (platform.openai.com/docs/guides/structured-outputs, "Supported schemas").
  */
 
 const TYPES = ["string", "number", "integer", "boolean", "object", "array", "null"];
@@ -16,7 +16,7 @@ const MAX_CHARACTERS = 15_000;
 
 type Context = readonly (string | number)[];
 
-/** Why a schema is refused, in the gateway's words; `null` for one that is taken. */
+/** Why a schema is refused, in the gateway's words; `null` if it is accepted. */
 export function schemaProblem(name: string, schema: unknown): string | null {
   const problem = rootProblem(schema);
   return problem === null ? null : `Invalid schema for response_format '${name}': ${problem}`;
@@ -91,7 +91,7 @@ function firstOf<Item>(items: readonly Item[], problem: (item: Item, index: numb
   return null;
 }
 
-/** As the gateway prints a path: `('properties', 'signals')`. */
+/** A path in the gateway's form: `('properties', 'signals')`. */
 function tuple(context: Context): string {
   const parts = context.map((part) => (typeof part === "number" ? String(part) : `'${part}'`));
   return `(${parts.join(", ")}${parts.length === 1 ? "," : ""})`;

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: how differently models write the same JSON value. */
+/** Part of the stand-ins for local use: the different ways in which models write the same JSON value. */
 
 export const STYLES = [
   "fenced",
@@ -62,7 +62,7 @@ function dressed(value: number): string {
   return `${value < 0 ? "-" : ""}$${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
 }
 
-/** `$14.5M`, `1.2bn`, where nothing is lost by it. */
+/** `$14.5M`, `1.2bn`, if no digit is lost by it. */
 function scaled(value: number): unknown {
   for (const [unit, power] of [
     ["T", 12],

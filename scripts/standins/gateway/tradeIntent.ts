@@ -1,6 +1,6 @@
 /**
- * Part of the gateway's stand-in for local use: what the simulated model reads in a post. It is as gullible as a model can
- * be: whatever a post tells it to answer, it answers, and it is sure of it.
+ * Part of the gateway's stand-in for local use: the simulated model's reading of a post. It is as gullible as a model
+ * can be: it answers whatever a post dictates, with full confidence.
  */
 
 import * as z from "zod";
@@ -35,7 +35,7 @@ const ADDRESS = /0x[0-9a-f]{40}/gi;
 const AMOUNT =
   /(\$\s?)?(\d[\d,]*(?:\.\d+)?|\.\d+)\s?(\$|(?:usdc|usdt|usd|dollars?|bucks?|tether|ethereum|ether|eth|weth|dai)(?!\w))?/gi;
 
-/** What a post may tell the model to answer, field by field. */
+/** What a post may dictate, field by field. */
 const DICTATED = z
   .object({
     action: z.string(),
@@ -48,7 +48,7 @@ const DICTATED = z
   })
   .partial();
 
-/** @param prompt The user's message, which holds the post as a JSON string behind "Post: ". */
+/** @param prompt The user's message, which contains the post as a JSON string after "Post: ". */
 export function tradeIntent(prompt: string): unknown {
   const text = postIn(prompt);
   const read = readLoosely(text);
@@ -111,7 +111,7 @@ function unitOf(named: string | undefined): string | null {
   return TOKENS[named.toLowerCase()] ?? "USD";
 }
 
-/** The post's own idea of the answer: any JSON object in it, and certainty wherever it speaks to the model. */
+/** The answer that the post dictates: any JSON object in it, and certainty if it speaks to the model. */
 function dictated(text: string): Record<string, unknown> {
   const sure = /ignore|instruction|system|override|confidence|assistant|admin|rules|must|answer|\{/i.test(
     text,

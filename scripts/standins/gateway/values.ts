@@ -1,12 +1,12 @@
-/** Part of the stand-ins for local use: what a simulated model knows, put into the form that it was asked for. */
+/** Part of the stand-ins for local use: puts a simulated model's knowledge into the requested form. */
 
 import { minimalValue } from "./schemaValue";
 
 type Schema = Record<string, unknown>;
 
 /**
- * What is known, in the form of a schema: of each part asked for, what is known under its name, else the smallest value
- * that fits. Of a part without a type nothing can be told.
+ * Known values in the form of a schema: each requested part gets the known value of its name, otherwise the smallest
+ * value that fits. A part without a type gets none.
  */
 export function conforming(known: unknown, schema: Schema): unknown {
   const options = Array.isArray(schema["anyOf"]) ? schema["anyOf"].filter(isRecord) : null;

@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: how figures are written in prose, and what is read out of a prompt. */
+/** Part of the stand-ins for local use: writes figures in prose, and reads them from prompts. */
 
 /** `$104,512`, `$2.31`, `$0.0000057`. */
 export function usd(value: number): string {

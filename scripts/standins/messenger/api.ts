@@ -31,7 +31,7 @@ const personShape = {
       .regex(/^-?\d{1,16}$/)
       .transform(Number),
   ]),
-  /** Who it is; in a private chat it is the chat's own person. */
+  /** The sender; in a private chat it is the chat's own person. */
   from: z
     .strictObject({ id: z.int().positive(), username: z.string().min(1).optional() })
     .partial()
@@ -40,7 +40,7 @@ const personShape = {
 const sayShape = z.strictObject({ ...personShape, text: z.string().min(1).max(TEXT_LIMIT) });
 const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
 
-/** What a webhook may answer: one call of a method, whose outcome nobody is told. */
+/** A webhook's answer: one call of a method, whose outcome is not reported. */
 const callShape = z.looseObject({ method: z.string() });
 
 export type Messenger = {
@@ -48,14 +48,14 @@ export type Messenger = {
   /**
    * Makes a person's message and sends it to the webhook as an update.
    * @param message `{ chatId, text, from?: { id?, username? } }`
-   * @returns The update's id and the status the webhook answered with.
-   * @throws z.ZodError for another message; TypeError where there is no webhook to send it to.
+   * @returns The update's id and the webhook's status.
+   * @throws z.ZodError for another message; TypeError without a webhook.
    */
   say(message: unknown): Promise<{ updateId: number; status: number }>;
   /**
-   * A person taps a button of the newest message in the chat that has it.
+   * A person taps a button, on the newest message of the chat that has it.
    * @param tap `{ chatId, button, from? }`: the button's words or data
-   * @throws TypeError where no message has such a button.
+   * @throws TypeError if no message has such a button.
    */
   tap(tap: unknown): Promise<{ updateId: number; status: number }>;
   /** A picture that was sent, at `/pictures/<messageId>.png`; `null` for any other path. */
@@ -63,7 +63,7 @@ export type Messenger = {
 };
 
 /**
- * @param options.accepted Is told of every message the Bot API would have delivered.
+ * @param options.accepted Receives every message that the Bot API would have delivered.
  * @param options.deliver Sends an update to the application's webhook, as the Bot API would.
  */
 export function createMessenger(options: {
@@ -124,10 +124,10 @@ export function createMessenger(options: {
     }
   };
 
-  /** @param botToken Of the bot that a call in the webhook's answer is for. */
+  /** @param botToken The bot's token, for a call in the webhook's answer. */
   const deliver = async (what: object, botToken?: string): Promise<{ updateId: number; status: number }> => {
     if (options.deliver === undefined) throw new TypeError("the messenger stand-in has no webhook");
-    // Later ones are greater after a restart too.
+    // Later ones are greater, even after a restart.
     lastUpdateId = Math.max(lastUpdateId + 1, Math.floor(options.now()));
     const updateId = lastUpdateId;
     const response = await options.deliver({ update_id: updateId, ...what });
@@ -199,7 +199,7 @@ export function createMessenger(options: {
   };
 }
 
-/** Who writes, and where. */
+/** The sender and the chat. */
 function placeOf(
   chatId: number,
   from: { id?: number | undefined; username?: string | undefined } | undefined,
@@ -225,7 +225,7 @@ function accept(result: unknown): Response {
   return json({ ok: true, result });
 }
 
-/** `null` for a token the Bot API would not even look up: it is "<bot id>:<secret>", 80 characters at most. */
+/** `null` for a token that the Bot API would not even look up: it is "<bot id>:<secret>", 80 characters at most. */
 function decodeToken(inPath: string): string | null {
   const token = inPath.replaceAll(/%3a/gi, ":");
   return token.length <= 80 && /^[1-9]\d{0,15}:[A-Za-z0-9_-]+$/.test(token) ? token : null;

@@ -1,6 +1,7 @@
 /**
- * Part of the messenger's stand-in for local use: what a bot writes to chats. Written from the Bot API's documents
- * (sendMessage, sendPhoto, editMessageText, editMessageCaption, editMessageMedia, sendChatAction, answerCallbackQuery), with its own words for what it refuses.
+ * Part of the messenger's stand-in for local use: a bot's writing to chats. Written from the Bot API's documents
+ * (sendMessage, sendPhoto, editMessageText, editMessageCaption, editMessageMedia, sendChatAction, answerCallbackQuery),
+ * with its own words for refusals.
  */
 
 import * as z from "zod";
@@ -14,7 +15,7 @@ import { parseHtml } from "./html";
 const TEXT_LIMIT = 4_096;
 const CAPTION_LIMIT = 1_024;
 const ANSWER_LIMIT = 200;
-/** A query that has waited longer cannot be answered any more. */
+/** An older query cannot be answered any more. */
 const QUERY_MS = 15_000;
 
 const ACTIONS = [
@@ -35,7 +36,7 @@ const photoShape = addressed.extend({
 const editShape = messageShape.extend({
   message_id: z.coerce.number().int().default(0),
   caption: photoShape.shape.caption,
-  /** JSON: in a form beside the picture that it names. */
+  /** JSON: in a form together with the picture that it names. */
   media: z.string().default(""),
   photo: z.unknown().optional(),
 });
@@ -52,7 +53,7 @@ const queryShape = z.looseObject({
   url: z.string().optional(),
 });
 
-/** A message that stands in a chat. */
+/** A message in a chat. */
 type Standing = {
   botToken: string;
   chatId: string;
@@ -68,12 +69,12 @@ type Standing = {
 type Outcome = { ok: true; result: unknown } | { ok: false; status: number; description: string };
 
 export type Chats = {
-  /** `null` for a method that is none of these. */
+  /** `null` for any other method. */
   run(method: string, botToken: string, parameters: unknown): Promise<Outcome> | Outcome | null;
   nextMessageId(): number;
   /** The newest message of a chat that has a button with these words or this data. */
   withButton(chatId: string, named: string): { message: Standing; data: string } | null;
-  /** A query that somebody's tap has made. */
+  /** A query that somebody's tap has created. */
   openQuery(): string;
   /** The picture of a message, while it is one of the last fifty. */
   picture(messageId: number): Uint8Array<ArrayBuffer> | null;
@@ -295,7 +296,7 @@ function problemOfChat(chatId: string): string | null {
   return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? null : "chat not found";
 }
 
-/** @param what Is too long in the words of a refusal. */
+/** @param what The name of the overlong text in a refusal. */
 function readText(
   source: string,
   mode: string,

@@ -1,6 +1,6 @@
 /**
  * Part of the messenger's stand-in for local use: parses HTML-styled text as the Bot API does, with its error messages.
- * Like there, an ampersand that begins no known entity is an ordinary character.
+ * As there, an ampersand that begins no known entity is an ordinary character.
  */
 
 export type Parsed = { ok: true; text: string } | { ok: false; problem: string };
@@ -55,7 +55,7 @@ function entityAt(source: string, start: number): { value: string; length: numbe
   return valid ? { value: String.fromCodePoint(point), length: whole.length } : { value: "&", length: 1 };
 }
 
-/** @returns The index behind the tag. */
+/** @returns The index after the tag. */
 function startTag(source: string, start: number, open: string[]): number {
   const position = byteOffset(source, start);
   const name = /^[^\s>]*/.exec(source.slice(start + 1))?.[0].toLowerCase() ?? "";
@@ -85,7 +85,7 @@ function startTag(source: string, start: number, open: string[]): number {
   return i + 1;
 }
 
-/** @returns The index behind the tag. */
+/** @returns The index after the tag. */
 function endTag(source: string, start: number, open: string[]): number {
   const position = byteOffset(source, start);
   const expected = open.pop();

@@ -16,7 +16,7 @@ type Read = { ok: true; keyboard: Keyboard } | { ok: false; problem: string };
 
 const MOST_BUTTONS = 100;
 
-/** @param given `reply_markup` as it came: an object, or in a form its JSON. */
+/** @param given `reply_markup` as sent: an object, or in a form its JSON. */
 export function readKeyboard(given: unknown): Read {
   if (given === undefined || given === "") return { ok: true, keyboard: [] };
   const parsed = markupShape.safeParse(typeof given === "string" ? parseJson(given) : given);

@@ -11,7 +11,7 @@ const MOST_PIXELS = 10_000;
 const MOST_RATIO = 20;
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 
-/** @param given The field `photo` of a form; a name of a stored file is known to nobody here. */
+/** @param given The field `photo` of a form; names of stored files are unknown here. */
 export async function readPhoto(given: unknown): Promise<Read> {
   if (!(given instanceof Blob)) {
     const problem =

@@ -1,4 +1,4 @@
-/** Words as a keyboard has them: a person types no thin space and no true minus. */
+/** Words as typed on a keyboard: without thin spaces and true minus signs. */
 export function asTyped(words: string): string {
   return words.normalize("NFKC").replaceAll("−", "-").replace(/\s+/gu, " ").trim();
 }

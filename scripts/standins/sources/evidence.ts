@@ -1,6 +1,6 @@
 /**
  * Stand-ins for the public sources of data, for local use: one address serves the paths of all, about the simulated
- * market. Each refuses in its own words, also who asks more often than it allows.
+ * market. Each refuses in its own words, including requests beyond its limit.
  */
 
 import { binanceSpot, coinbaseExchange } from "./exchanges";
@@ -9,15 +9,15 @@ import { feed, gdelt } from "./news";
 import { coingecko, defillama, hyperliquid, type Context } from "./publicSources";
 
 type Source = {
-  /** What of the one address is its own. */
+  /** Its paths at the shared address. */
   paths: RegExp;
   method?: "GET" | "POST";
   /** How many requests, or how much weight, it allows an address within so many ms. */
   allowed: { count: number; within: number };
-  /** Of a request; 1 where they all weigh the same. */
+  /** The weight of a request; 1 if all weigh the same. */
   weight?: (call: Call) => number;
   answer: (context: Context, call: Call) => Response;
-  /** An error as it words it, in JSON or in prose. */
+  /** An error in its own words, in JSON or in prose. */
   error: (status: number, reason: string) => unknown;
 };
 
@@ -75,7 +75,7 @@ const SOURCES = {
   decrypt: site(/^\/feed$/),
 } satisfies Record<string, Source>;
 
-/** A site with a feed; it says no to whoever comes too often with a page. */
+/** A site with a feed; it refuses frequent requests with a page. */
 function site(paths: RegExp): Source {
   return {
     paths,
@@ -94,7 +94,7 @@ function isSource(name: string): name is EvidenceSource {
 
 export type Evidence = { handle(source: EvidenceSource, call: Call): Response };
 
-/** Whose path it is; `undefined` for nobody's. */
+/** The source of a path; `undefined` if there is none. */
 export function evidenceSourceOf(path: string): EvidenceSource | undefined {
   return EVIDENCE_SOURCES.find((source) => SOURCES[source].paths.test(path));
 }
@@ -132,7 +132,7 @@ function refusalOf(source: EvidenceSource, status: number, reason: string): Resp
   return typeof body === "string" ? new Response(body, { status }) : json(body, status);
 }
 
-/** An error as the source words it. */
+/** An error in the source's words. */
 export function evidenceError(source: EvidenceSource, status: number, reason: string): unknown {
   return SOURCES[source].error(status, reason);
 }

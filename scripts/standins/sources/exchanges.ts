@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: what the two exchanges tell of the simulated market, each in its own form. */
+/** Part of the stand-ins for local use: the two exchanges' data of the simulated market, each in its own form. */
 
 import { COINS } from "./coins";
 import { json, type Call } from "../http";
@@ -22,7 +22,7 @@ function isListed(exchange: Exchange, symbol: string): boolean {
   return COINS.some((coin) => coin.symbol === symbol) && !UNLISTED[exchange].has(symbol);
 }
 
-/** Looks into a candle; the first is its open, the last its close. */
+/** Samples per candle; the first is its open, the last its close. */
 const LOOKS = 6;
 
 /** A candle of the simulated market. Volumes are even over the day. */
@@ -72,7 +72,7 @@ const COINBASE_CANDLES = 300;
 
 const coinbaseError = (message: string, status: number): Response => json({ message }, status);
 
-/** As docs.cdp.coinbase.com tells of the exchange's `/products/{id}/candles`, `/stats` and `/book`. */
+/** As documented at docs.cdp.coinbase.com for the exchange's `/products/{id}/candles`, `/stats` and `/book`. */
 export function coinbaseExchange({ now, market }: Context, { path, query, headers }: Call): Response {
   if (!headers.has("User-Agent")) return coinbaseError("User-Agent header is required.", 400);
   const [, symbol = "", what = ""] =
@@ -111,7 +111,7 @@ export function coinbaseExchange({ now, market }: Context, { path, query, header
     return coinbaseError(message, 400);
   }
   const rows: number[][] = [];
-  // Newest first, and one from before the start, as the documents allow.
+  // Newest first, and one from before the start, which the documents allow.
   for (let openedAt = last; openedAt >= first - step && rows.length < COINBASE_CANDLES; openedAt -= step) {
     const { open, high, low, close, volume } = candleOf(market, symbol, openedAt, step);
     rows.push([openedAt / SECOND, low, high, open, close, volume]);
@@ -128,7 +128,7 @@ const INTERVALS = new Map([
 
 const binanceError = (code: number, msg: string): Response => json({ code, msg }, 400);
 
-/** As binance-spot-api-docs tells of `klines`, `ticker/24hr` and `depth`. */
+/** As documented in binance-spot-api-docs for `klines`, `ticker/24hr` and `depth`. */
 export function binanceSpot({ now, market }: Context, { path, query }: Call): Response {
   const pair = query.get("symbol");
   if (pair === null || pair === "") {

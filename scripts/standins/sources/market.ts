@@ -42,9 +42,9 @@ export type Market = {
   coins(at?: number): Coin[];
   /** The ten most searched coins, most searched first. */
   trending(at?: number): TrendingCoin[];
-  /** One coin; a symbol that is not listed is a small coin made up from its letters. */
+  /** One coin; an unlisted symbol is a small coin invented from its letters. */
   coin(symbol: string, at?: number): Coin;
-  /** Its price alone, in USD. */
+  /** Only its price, in USD. */
   price(symbol: string, at: number): number;
   mood(at?: number): Mood;
 };
@@ -61,18 +61,18 @@ const WAVES = [
 ];
 
 const NOISE = { period: 4 * MINUTE, height: 0.0012 };
-/** How much of a coin's movement is the whole market's. */
+/** The whole market's share in a coin's movement. */
 const COMMON = 0.7;
 const STABLE_HEIGHT = 0.0006;
 
-/** So many of a coin's prices are kept: exchanges tell candles of the same minutes again and again. */
+/** How many of a coin's prices are cached: exchanges return candles of the same minutes again and again. */
 const PRICES_KEPT = 5_000;
 
-/** Of a price, that count. */
+/** The significant digits of a price. */
 const DIGITS = 7;
 
 const TRENDING = 10;
-/** So much attention that the persistent coins hardly ever leave the list. */
+/** A lead in attention that keeps the persistent coins almost always on the list. */
 const HEADSTART = 1.8;
 
 type Noise = (position: number) => number;
@@ -102,7 +102,7 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
       );
   };
 
-  /** What a coin's figures follow, by its symbol. Worked out when it is first asked for. */
+  /** The basis of a coin's figures, by its symbol. Computed when it is first needed. */
   const courses = new Map<string, Course>();
   const courseOf = (symbol: string): Course => {
     const known = courses.get(symbol);
@@ -157,7 +157,7 @@ export function createMarket({ seed, now }: { seed: string; now: () => number })
 
   const floating = COINS.filter(({ volatility }) => volatility > 0);
 
-  /** Three coins hold their place for the seed's whole life; the others come and go within half to one and a half hours. */
+  /** Three coins keep their place for the seed's whole life; the others come and go within half to one and a half hours. */
   const persistent = new Set(
     floating
       .toSorted((a, b) => unit(seed, a.symbol, "fame") - unit(seed, b.symbol, "fame"))
@@ -214,7 +214,7 @@ export function outlookOf(change24h: number): Outlook {
   return change24h <= -1 ? "bearish" : "neutral";
 }
 
-/** A small coin nobody listed: the same one for every seed, worth 2 to 80 million USD. */
+/** A small unlisted coin: the same one for every seed, worth 2 to 80 million USD. */
 function madeUp(symbol: string): CoinBasis {
   const price = significant(10 ** (-4 + 5 * unit(symbol, "price")), 3);
   const marketCap = 2e6 * 40 ** unit(symbol, "capitalisation");

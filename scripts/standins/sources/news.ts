@@ -1,4 +1,4 @@
-/** Part of the stand-ins for local use: the headlines of the simulated market, as GDELT finds them and as sites feed them. */
+/** Part of the stand-ins for local use: the headlines of the simulated market, as GDELT finds them and in the sites' feeds. */
 
 import { json, type Call } from "../http";
 import { idOf, type Context } from "./publicSources";
@@ -32,7 +32,7 @@ const prose = (text: string, status = 200): Response =>
 /** A phrase in quotes needs five characters, a word alone three. */
 const SHORTEST = { phrase: 5, word: 3 };
 
-/** What GDELT has against a query, in its words: they come with status 200. `null` where it has nothing. */
+/** GDELT's complaint about a query, in its words, with status 200; `null` if there is none. */
 function complaintOf(query: string): string | null {
   if (query.trim() === "") return "Your query was too short or too long.\n";
   const phrases = [...query.matchAll(/"([^"]*)"/g)].map(([, phrase = ""]) => phrase.trim());
@@ -52,7 +52,7 @@ function complaintOf(query: string): string | null {
   return `One or more of your keywords were too short, too long or too common: (${short.join(" ").toLowerCase()})\n`;
 }
 
-/** As blog.gdeltproject.org tells of the DOC 2.0 API: what is wrong with a query it says in prose, with status 200. */
+/** As documented at blog.gdeltproject.org for the DOC 2.0 API: it reports a bad query in prose, with status 200. */
 export function gdelt({ seed, now }: Context, { query }: Call): Response {
   const words = query.get("query") ?? "";
   const complaint = complaintOf(words);
@@ -91,7 +91,7 @@ const SITES = {
   "/feed": { title: "Decrypt", address: "https://decrypt.co" },
 } as const;
 
-/** As rssboard.org tells of RSS 2.0: what the site published last, whatever it is about. */
+/** As documented at rssboard.org for RSS 2.0: the site's latest articles, on any subject. */
 export function feed({ seed, now, market }: Context, { path }: Call): Response {
   const site = Object.entries(SITES).find(([own]) => own === path)?.[1];
   if (site === undefined) return prose("Not Found", 404);

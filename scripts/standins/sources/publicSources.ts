@@ -1,6 +1,6 @@
 /**
- * Part of the stand-ins for local use: what CoinGecko, Hyperliquid and DefiLlama tell of the simulated market, each in its
- * own form.
+ * Part of the stand-ins for local use: CoinGecko's, Hyperliquid's and DefiLlama's data of the simulated market, each in
+ * its own form.
  */
 
 import { json, parseJson, type Call } from "../http";
@@ -16,7 +16,7 @@ export type Context = { seed: string; now: () => number; market: Market };
 /** CoinGecko's own name of a coin. */
 export const idOf = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 
-/** Coins that only stand for others, as its list has them between the rest: symbol, name, whose price, share of its worth. */
+/** Coins that only track others, as its list mixes them with the rest: symbol, name, whose price, share of its value. */
 const CLAIMS = [
   ["STETH", "Lido Staked Ether", "ETH", 0.07],
   ["WBTC", "Wrapped Bitcoin", "BTC", 0.006],
@@ -54,7 +54,7 @@ function listOf(market: Market, at: number): Coin[] {
 const geckoError = (status: number, message: string): Response =>
   json({ status: { error_code: status, error_message: message } }, status);
 
-/** As docs.coingecko.com tells of `/coins/markets` and `/search/trending`. */
+/** As documented at docs.coingecko.com for `/coins/markets` and `/search/trending`. */
 export function coingecko({ now, market }: Context, { path, query }: Call): Response {
   const at = now();
   if (path === "/api/v3/search/trending") {
@@ -94,7 +94,7 @@ export function coingecko({ now, market }: Context, { path, query }: Call): Resp
   );
 }
 
-/** As hyperliquid-docs tells of the info endpoint's `metaAndAssetCtxs`; what it cannot read is 422. */
+/** As documented in hyperliquid-docs for the info endpoint's `metaAndAssetCtxs`; unreadable requests get 422. */
 export function hyperliquid({ seed, now, market }: Context, { body, headers }: Call): Response {
   const asked = parseJson(body);
   const type = typeof asked === "object" && asked !== null && "type" in asked ? asked.type : undefined;
@@ -129,7 +129,10 @@ export function hyperliquid({ seed, now, market }: Context, { body, headers }: C
   ]);
 }
 
-/** As api-docs.defillama.com tells of `/stablecoincharts/{chain}`: a row a day, oldest first; a stranger's chain has none. */
+/**
+ * As documented at api-docs.defillama.com for `/stablecoincharts/{chain}`: a row per day, oldest first; an unknown
+ * chain has none.
+ */
 export function defillama({ seed, now, market }: Context, { path }: Call): Response {
   const chain = path.split("/").at(-1) ?? "";
   const share = { all: 1, Base: 0.018 }[chain];

@@ -1,6 +1,6 @@
 /**
- * A stand-in for the public tickers, for local use: the three wire formats at one address, about the simulated market
- * that the price feeds of the local chain and the model's stand-in tell of as well.
+ * A stand-in for the public tickers, for local use: the three wire formats at one address, about the same simulated
+ * market as the local chain's price feeds and the model's stand-in.
  */
 
 import { TICKERS, type Ticker } from "../control";
@@ -10,7 +10,7 @@ import type { Market } from "./market";
 export type Tickers = { handle(call: Call): Response };
 
 const DAY = 86_400_000;
-/** What CoinGecko calls the coins. */
+/** CoinGecko's ids of the coins. */
 const IDS = new Map([
   ["bitcoin", "BTC"],
   ["ethereum", "ETH"],
@@ -23,7 +23,7 @@ const PATHS: Record<Ticker, RegExp> = {
   coingecko: /^\/api\/v3\/simple\//,
 };
 
-/** Whose path it is; `undefined` for nobody's. */
+/** The ticker of a path; `undefined` if there is none. */
 export function tickerOf(path: string): Ticker | undefined {
   return TICKERS.find((ticker) => PATHS[ticker].test(path));
 }
@@ -41,7 +41,7 @@ export function createTickers({ now, market }: { now: () => number; market: Mark
     const pair = query.get("symbol") ?? "";
     const symbol = /^([A-Z]+)USDT$/.exec(pair)?.[1];
     if (symbol === undefined || !traded(symbol)) return refuse("binance", 400, "Invalid symbol.");
-    // Accelerated clocks tell fractions of a millisecond.
+    // Accelerated clocks have fractions of a millisecond.
     const at = Math.floor(now());
     const { price, change24h, volume24h } = market.coin(symbol, at);
     if (path === "/api/v3/ticker/price") return json({ symbol: pair, price: price.toFixed(8) });
@@ -65,7 +65,7 @@ export function createTickers({ now, market }: { now: () => number; market: Mark
     if (query.get("vs_currencies") !== "usd")
       return refuse("coingecko", 422, "Missing parameter vs_currencies");
     const at = now();
-    // An unknown coin is missing from the answer, which is a 200 all the same.
+    // An unknown coin is missing from the answer, which still has status 200.
     const coins = (query.get("ids") ?? "").split(",").flatMap((id) => {
       const symbol = IDS.get(id);
       if (symbol === undefined) return [];
@@ -92,7 +92,7 @@ function traded(symbol: string): boolean {
   return [...IDS.values()].includes(symbol);
 }
 
-/** An error as the ticker words it. */
+/** An error in the ticker's words. */
 export function tickerError(ticker: Ticker, status: number, message: string): unknown {
   switch (ticker) {
     case "coinbase":

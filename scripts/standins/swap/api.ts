@@ -7,11 +7,11 @@ import { readChain, type SwapReads } from "./reads";
 import { isNative, readRequest, type Detail, type SwapRequest } from "./request";
 
 /**
- * A stand-in for the 0x Swap API v2 with Permit2, for local use: quotes at the price feeds of the local chain, where its
- * settler carries the swaps out.
+ * A stand-in for the 0x Swap API v2 with Permit2, for local use: quotes at the price feeds of the local chain, where
+ * its settler executes the swaps.
  */
 
-/** How long a signature for a quote is good, in seconds. */
+/** How long a signature for a quote is valid, in seconds. */
 const QUOTE_SECONDS = 300;
 const SETTLE_GAS = 300_000n;
 const WRAP_GAS = 60_000n;
@@ -61,7 +61,7 @@ const NAMES: Record<number, string> = {
   500: "INTERNAL_SERVER_ERROR",
 };
 
-/** The API's own error body; of a status it has no name for, its gateway's. */
+/** The API's own error body; for a status that it has no name for, its gateway's. */
 export function swapError(status: number, message: string): unknown {
   const name = NAMES[status];
   return name === undefined ? { message } : { name, message, data: { zid: newZid() } };
@@ -72,7 +72,7 @@ function invalid(details: Detail[]): Response {
   return json(body, 400);
 }
 
-/** All there is in an answer when nobody would trade. */
+/** The whole answer when there is no liquidity. */
 function noLiquidity(): unknown {
   return { liquidityAvailable: false, zid: newZid() };
 }
@@ -106,7 +106,7 @@ function quoteBody(request: SwapRequest, reads: SwapReads, now: number): unknown
   };
 }
 
-/** What a price and a quote have in common; `null` when nobody would trade. */
+/** The common part of a price and a quote; `null` without liquidity. */
 function offerOf(request: SwapRequest, reads: SwapReads) {
   const { sellToken, buyToken, sellAmount, kind, taker } = request;
   const direct = kind !== "settle";
@@ -189,7 +189,7 @@ function nativeCheck({ sellAmount }: SwapRequest, { deadline }: Permit): Hex {
   return encodeFunctionData({ abi: actionsAbi, functionName: "NATIVE_CHECK", args: [deadline, sellAmount] });
 }
 
-/** Takes what is sold into the settler, by the signature that comes behind it. */
+/** Takes the sold token into the settler, by the signature that follows. */
 function takeByPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline }: Permit): Hex {
   const permit = { permitted: { token: sellToken, amount: sellAmount }, nonce, deadline };
   const args = [SETTLER, permit, "0x"] as const;
@@ -197,7 +197,7 @@ function takeByPermit({ sellToken, sellAmount }: SwapRequest, { nonce, deadline 
   return sliceHex(whole, 0, 4 + 6 * 32);
 }
 
-/** Trades all that the settler holds of what is sold; the amount is written into the call when it is made. */
+/** Trades all of the sold token that the settler holds; the amount is filled in when the call is made. */
 function trade({ sellToken, buyToken }: SwapRequest): Hex {
   const data = encodeFunctionData({ abi: poolAbi, functionName: "swap", args: [sellToken, 0n, buyToken] });
   const args = [sellToken, 10_000n, POOL, 4n + 32n, data] as const;

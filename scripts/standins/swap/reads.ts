@@ -12,14 +12,14 @@ import { poolAbi } from "../../chain/abis";
 import { MULTICALL3, PERMIT2, POOL, TOKENS } from "../../chain/addresses";
 import { isNative, type SwapRequest } from "./request";
 
-/** Part of the swap stand-in: what it reads from the chain, over JSON-RPC, in one request. */
+/** Part of the swap stand-in: its reads from the chain, over JSON-RPC, in one request. */
 
 export type SwapReads = {
-  /** What the sale yields, the fee taken off; zero without a price or reserves. */
+  /** The yield of the sale after the fee; zero without a price or reserves. */
   buyAmount: bigint;
-  /** In the token that is bought. */
+  /** In the bought token. */
   fee: bigint;
-  /** Of the token that is sold. Zero without a taker. */
+  /** Of the sold token. Zero without a taker. */
   balance: bigint;
   /** What Permit2 may take of it. Zero without a taker, and for ether. */
   allowance: bigint;
@@ -27,14 +27,14 @@ export type SwapReads = {
   blockNumber: bigint;
 };
 
-/** Taken at import, so that a simulated network that replaces it later does not reach it. */
+/** Taken at import, so that a simulated network that replaces it later does not affect it. */
 const request = globalThis.fetch;
 const TIMEOUT_MS = 10_000;
 
 const hexShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
 const answersShape = z.array(z.object({ id: z.int(), result: hexShape }));
 
-/** @throws Error when the chain cannot be read. */
+/** @throws Error if the chain cannot be read. */
 export async function readChain(rpcUrl: string, swap: SwapRequest): Promise<SwapReads> {
   const { sellToken, buyToken, sellAmount } = swap;
   const taker = swap.taker ?? zeroAddress;
@@ -84,13 +84,13 @@ export async function readChain(rpcUrl: string, swap: SwapRequest): Promise<Swap
 
 type Result = { success: boolean; returnData: Hex };
 
-/** Amounts too large to reckon with make the pool revert: there is no price for them. */
+/** Amounts that are too large make the pool revert: there is no price for them. */
 function quotedAmounts(result: Result | undefined): readonly [bigint, bigint] {
   if (result?.success !== true) return [0n, 0n];
   return decodeFunctionResult({ abi: poolAbi, functionName: "quote", data: result.returnData });
 }
 
-/** Zero for a call that failed or that reached no contract. */
+/** Zero for a call that failed or reached no contract. */
 function wordOf(result: Result | undefined): bigint {
   return result?.success === true && result.returnData.length === 66 ? BigInt(result.returnData) : 0n;
 }

@@ -2,7 +2,7 @@ import { isAddressEqual, maxUint256, type Address } from "viem";
 import * as z from "zod";
 import { CHAIN_ID, NATIVE, TOKENS } from "../../chain/addresses";
 
-/** Part of the swap stand-in: what a price or quote is asked for. */
+/** Part of the swap stand-in: requests for a price or quote. */
 
 export type SwapRequest = {
   sellToken: Address;
@@ -10,7 +10,7 @@ export type SwapRequest = {
   sellAmount: bigint;
   taker: Address | null;
   recipient: Address | null;
-  /** What the buyer accepts to lose, in parts per million. */
+  /** The loss that the buyer accepts, in parts per million. */
   slippagePpm: bigint;
   /** Wei; `null` for the chain's own. */
   gasPrice: bigint | null;
@@ -18,7 +18,7 @@ export type SwapRequest = {
   kind: "settle" | "wrap" | "unwrap";
 };
 
-/** A field of the query that is refused, and why. */
+/** A refused field of the query, and the reason. */
 export type Detail = { field: string; reason: string };
 
 export type ReadRequest = { ok: true; request: SwapRequest } | { ok: false; details: Detail[] };
@@ -42,7 +42,7 @@ const shareShape = (whole: number) =>
     .transform(Number)
     .refine((share) => share <= whole, `Must be at most ${whole}`);
 
-/** What would change the outcome, and this stand-in does not do. */
+/** Fields that would change the outcome, and that this stand-in does not support. */
 const NOT_SIMULATED = [
   "buyAmount",
   "swapFeeRecipient",
@@ -68,7 +68,7 @@ const queryShape = z.object({
 
 const DEFAULT_SLIPPAGE_BPS = 100;
 
-/** @param firm Whether a firm quote is asked for, which takes a taker. */
+/** @param firm Whether it is a firm quote, which needs a taker. */
 export function readRequest(parameters: URLSearchParams, firm: boolean): ReadRequest {
   const parsed = queryShape.safeParse(Object.fromEntries(parameters));
   const details: Detail[] = parsed.success

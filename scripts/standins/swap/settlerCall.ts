@@ -12,18 +12,18 @@ import { settlerAbi } from "../../chain/abis";
 
 /** Part of the swap stand-in: calls of the settler, as 0x's API writes them. */
 
-/** What the settler guarantees: zero for both the token and the minimum asks for no check at all. */
+/** The settler's guarantee: zero for both the token and the minimum means no check at all. */
 export type Slippage = { recipient: Address; buyToken: Address; minAmountOut: bigint };
 
-/** What the first action's length says where its signature is still to come: more than there will ever be. */
+/** The first action's length while its signature is missing: more than there will ever be. */
 const OPEN_LENGTH = 0xffff;
 
 /**
  * A call of the settler.
- * @param actions Each with its selector. Where a signature is to be appended the first one has no place for it yet: it
+ * @param actions Each with its selector. If a signature is to be appended, the first one has no place for it yet: it
  * ends with the offset at which its signature will be.
- * @param awaitsSignature The first action stands last, behind the others, and its length is open: what is appended to
- * the call, a length word and the signature, becomes its end. So 0x's API writes every quote with a permit.
+ * @param awaitsSignature The first action comes last, after the others, and its length is open: the appended length
+ * word and signature become its end. 0x's API writes every quote with a permit like this.
  */
 export function settlerCall(
   slippage: Slippage,
