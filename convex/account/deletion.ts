@@ -6,7 +6,7 @@ import type { Doc, TableNames } from "../_generated/dataModel";
 import { mutation, query, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { charge } from "../lib/limits/charges";
-import { isFinal, tablesOf, type Facts, type Going } from "../lib/records/records";
+import { isFinal, tablesOf, type TableRecord, type Going } from "../lib/records/records";
 import { rowsBy } from "../lib/records/rows";
 import { MINUTE } from "../lib/time";
 import { records } from "../schema";
@@ -85,7 +85,7 @@ async function erase<Table extends TableNames>(
   userId: string,
   limit: number,
 ): Promise<{ erased: number; isBusy: boolean }> {
-  const { ownedBy, final }: Facts<Table> = records[table];
+  const { ownedBy, final }: TableRecord<Table> = records[table];
   if (ownedBy === undefined || ownedBy.onDeletion === "stay") return { erased: 0, isBusy: false };
   const going: Going<Table> = ownedBy.onDeletion === "go" ? {} : ownedBy.onDeletion;
   const { only = ownedBy.rows, whenFinal = false, anonymise } = going;

@@ -7,7 +7,7 @@ import {
 import { v } from "convex/values";
 import type { TableNames } from "../_generated/dataModel";
 import { query, type QueryCtx } from "../_generated/server";
-import { tablesOf, type Facts } from "../lib/records/records";
+import { tablesOf, type TableRecord } from "../lib/records/records";
 import { records } from "../schema";
 import { requireUser } from "../users/model";
 
@@ -48,7 +48,7 @@ async function rowsOf<Table extends TableNames>(
   userId: string,
   paginationOpts: PaginationOptions,
 ): Promise<PaginationResult<string>> {
-  const { ownedBy }: Facts<Table> = records[table];
+  const { ownedBy }: TableRecord<Table> = records[table];
   if (ownedBy === undefined) throw new Error("The section is no table with owners");
   const result = await ownedBy.rows(ctx.db.query(table), userId).paginate(paginationOpts);
   const withheld = (name: string, value: unknown) => (WITHHELD.has(name) ? undefined : value);

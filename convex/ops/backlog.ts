@@ -1,6 +1,6 @@
 import type { Doc, TableNames } from "../_generated/dataModel";
 import type { QueryCtx } from "../_generated/server";
-import { tablesOf, type Facts } from "../lib/records/records";
+import { tablesOf, type TableRecord } from "../lib/records/records";
 import { SECOND } from "../lib/time";
 import { records } from "../schema";
 
@@ -45,7 +45,7 @@ async function oldestOf<Table extends TableNames>(
   table: Table,
   now: number,
 ): Promise<[kind: string, seconds: number | null][]> {
-  const { openWhen = {} }: Facts<Table> = records[table];
+  const { openWhen = {} }: TableRecord<Table> = records[table];
   return Promise.all(
     Object.entries(openWhen).map(async ([kind, { rows, since }]) => {
       const ranges = await Promise.all(rows.map((range) => range(ctx.db.query(table), now).take(LOOKED_AT)));

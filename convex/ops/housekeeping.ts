@@ -6,7 +6,7 @@ import { change } from "../lib/changes";
 import { hasLedger } from "../credits/model";
 import { recordCronRun } from "../lib/cronRuns";
 import { log } from "../lib/log";
-import { tablesOf, type Facts, type Range } from "../lib/records/records";
+import { tablesOf, type TableRecord, type Range } from "../lib/records/records";
 import { DAY } from "../lib/time";
 import { records } from "../schema";
 import { ownerOf } from "../users/model";
@@ -25,7 +25,7 @@ type Sweep = (
 ) => Promise<{ deleted: number; cursor: string | null }>;
 
 function sweepsOf<Table extends TableNames>(table: Table): Sweep[] {
-  const { keep }: Facts<Table> = records[table];
+  const { keep }: TableRecord<Table> = records[table];
   if (typeof keep === "string") return [];
   return [keep].flat().map((range) => (ctx, now, cursor) => sweep(ctx, table, range, now, cursor));
 }

@@ -7,12 +7,12 @@ import { moversIn, persistentTokens } from "./writing/readings";
 
 type Ctx = Pick<QueryCtx, "db">;
 type Row = Doc<"sourceReadings">;
-type Said = { state: "ok"; at: number; model: string; tokensUsed: number };
-type Kept<Output> =
+type Answer = { state: "ok"; at: number; model: string; tokensUsed: number };
+type StoredSource<Output> =
   | Exclude<Sources["facts"], { state: "ok" }>
-  | (Said & { output: Output })
-  | (Said & { readingId: Id<"sourceReadings"> });
-type Whole<Output> = Exclude<Kept<Output>, { readingId: unknown }>;
+  | (Answer & { output: Output })
+  | (Answer & { readingId: Id<"sourceReadings"> });
+type Whole<Output> = Exclude<StoredSource<Output>, { readingId: unknown }>;
 
 /** How many of the models' readings a report gets. */
 const LAST_CYCLES = 2;
@@ -49,7 +49,7 @@ export async function wholeOf(
 /** The combined readings of observations, oldest first; a failed source contributes nothing. */
 export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[]): Promise<Readings> {
   const last = async <Output>(
-    kept: readonly Kept<Output>[],
+    kept: readonly StoredSource<Output>[],
     most: number,
     pick: (row: Row) => Output | undefined,
   ) => {
@@ -88,7 +88,7 @@ export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[])
 
 async function filled<Output>(
   { db }: Ctx,
-  kept: Kept<Output>,
+  kept: StoredSource<Output>,
   pick: (row: Row) => Output | undefined,
 ): Promise<Whole<Output>> {
   if (!("readingId" in kept)) return kept;

@@ -26,12 +26,12 @@ const RAW_LIMIT = 60_000;
 const STORED_MOVERS = 10;
 
 /** What is asked, and for whom; with `facts`, the same action is already collecting facts. */
-type Asked = { focus: string; payer: Payer; facts: Promise<Gathered> | null };
+type Collection = { focus: string; payer: Payer; facts: Promise<Gathered> | null };
 
 export function collectSource(
   ctx: ActionCtx,
   source: keyof Sources,
-  { focus, payer, facts }: Asked,
+  { focus, payer, facts }: Collection,
 ): Promise<Settled> {
   switch (source) {
     case "market":
@@ -85,7 +85,7 @@ async function settle<Source extends keyof Sources>(
 
 type Failed<Source> = { source: Source; reading: { state: "failed"; at: number; error: string } };
 
-async function collectMarket(ctx: ActionCtx, { focus, payer, facts }: Asked): Promise<Good<"market">> {
+async function collectMarket(ctx: ActionCtx, { focus, payer, facts }: Collection): Promise<Good<"market">> {
   const lists = facts === null ? undefined : ownLists(facts);
   const asked = await askForMarket(ctx, focus, payer, lists);
   return { model: asked.model, tokensUsed: asked.tokensUsed, output: marketOutput(asked) };

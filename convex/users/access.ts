@@ -55,7 +55,7 @@ export const APPROVED: Permit = { kind: "allowed", by: "approval", cap: null };
 export const CHAT: Permit = { kind: "allowed", by: "chat", cap: null };
 
 /** What a caller has proved about a `userId`. */
-type Shown = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };
+type Proof = { by: Exclude<Credential, "key"> } | { by: "key"; key: Doc<"apiKeys"> };
 
 function verdictOfKey({ _id: id, name, scopes, dailyMicroUsd }: Doc<"apiKeys">, deed: Deed): Verdict {
   const scope = SCOPE[deed];
@@ -107,7 +107,7 @@ async function credentialOf(
   userId: string,
   keyHash: string | undefined,
   now: number,
-): Promise<Shown> {
+): Promise<Proof> {
   const owner = await ownerOf(ctx, userId);
   if (owner === null) return { by: "unclaimed" };
   if (keyHash !== undefined) return { by: "key", key: await keyOf(ctx, userId, keyHash, now) };

@@ -76,13 +76,13 @@ function addressesOf(symbols: readonly Symbol[]) {
 }
 
 type ValueFeed = (typeof VALUE_FEEDS)[number];
-type Shown = { price: bigint; source: PriceSource };
+type DisplayPrice = { price: bigint; source: PriceSource };
 
 /** The feeds' prices; for tokens without one, the next source's. */
 async function shownPrices(
   ctx: ActionCtx,
   fed: ReadonlyMap<ValueFeed, bigint>,
-): Promise<ReadonlyMap<ValueFeed, Shown | null>> {
+): Promise<ReadonlyMap<ValueFeed, DisplayPrice | null>> {
   const shown = VALUE_FEEDS.map(async (feed) => {
     const price = fed.get(feed);
     const found = price === undefined ? await otherPrice(ctx, feed) : { price, source: "chainlink" as const };
@@ -91,7 +91,7 @@ async function shownPrices(
   return new Map(await Promise.all(shown));
 }
 
-async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<Shown | null> {
+async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<DisplayPrice | null> {
   try {
     if (feed === "ETH") {
       const { priceUsd, source } = await currentPrice(ctx, "ETH");

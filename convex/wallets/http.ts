@@ -97,7 +97,7 @@ const connect: MountedEndpoint = endpoint({
   access: "shown",
   summary: "Creates the user's custody wallet, or returns the existing one.",
   description:
-    "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. Give `ownerUrl` to the person whose money it is: it opens the service's bot, and whoever taps Own there approves by a tap what moves the money from then on.",
+    "The wallet that swaps and sends spend. One per user; repeating the call changes nothing. Give `ownerUrl` to the person whose money it is: it opens the service's bot, and the person who taps Own there then approves every move of the money by a tap.",
   needs: ["WALLET_ENCRYPTION_KEY"],
   errors: { rate_limited: "This caller has created too many wallets." },
   example: {

@@ -30,7 +30,7 @@ export function alertCard(card: {
   window: string;
   /** Epoch ms. */
   at: number;
-  alerts: readonly Shown[];
+  alerts: readonly CardAlert[];
   /** The page and its number, from 1, for paged answers. */
   page?: { number: number; size: number };
 }): Paragraph[] {
@@ -59,22 +59,26 @@ export function newSince(since: number): string {
   return `New since ${iso(since).slice(11, 16)} UTC`;
 }
 
-type Shown = Pick<
+type CardAlert = Pick<
   PublicAlert,
   "token" | "alertType" | "amount" | "direction" | "description" | "txHash" | "verified" | "source"
 >;
 
 /** `ETH: $365M left exchanges`. */
-export function newsOf({ token, amount, alertType }: Pick<Shown, "token" | "amount" | "alertType">): string {
+export function newsOf({
+  token,
+  amount,
+  alertType,
+}: Pick<CardAlert, "token" | "amount" | "alertType">): string {
   return `${token}: ${bigUsd(amount)} ${MOVED[alertType]}`;
 }
 
 /** The additional information in a description; `null` for one that only repeats the sum. */
-export function addedBy({ description }: Pick<Shown, "description">): string | null {
+export function addedBy({ description }: Pick<CardAlert, "description">): string | null {
   return /\$ ?\d/.test(description) ? null : description;
 }
 
-function line(alert: Shown): Span[] {
+function line(alert: CardAlert): Span[] {
   const { direction, txHash, verified, source } = alert;
   const added = addedBy(alert);
   const transaction = txHash === undefined ? "" : ` · tx ${txHash.slice(0, 8)}…${txHash.slice(-4)}`;

@@ -14,8 +14,8 @@ import { toolRows } from "./tools";
 import { walletRows } from "./wallets";
 
 /**
- * `npm run accept -- URL`: walks the contract row by row against any deployment, as a client that has read nothing else,
- * and tells which rows differ. It imports nothing of the service.
+ * `npm run accept -- URL`: checks the contract row by row against any deployment, as a client that has read nothing
+ * else, and lists the rows that differ. It imports nothing of the service.
  */
 
 const USAGE = `Usage: npm run accept -- URL [options]

@@ -14,7 +14,7 @@ import { require, same, Skipped, type Row } from "./row";
 import type { Service } from "./service";
 import { address, order, paymentTerms, portfolio, researchResult } from "./shapes";
 
-/** The contract's rows that move money: of the payer whose key is given, and of a wallet that it funds. */
+/** The contract's rows that move money: of the payer with the given key, and of a wallet that it funds. */
 
 const USDC: Address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 const ONE_USDC = 1_000_000n;

@@ -8,7 +8,7 @@ import { dailyRecap, latestSignals, marketSnapshot, signalHistory, whaleAlerts }
 const AGENTS = ["primary-default", "news-default", "marketdata-default"];
 const chatAnswer = z.object({ answer: z.string().min(1), agentId: z.string(), model: z.string().min(1) });
 const tokenAnswer = z.object({ question: z.string(), answer: z.string().min(1) });
-/** What a private key looks like in text. */
+/** The form of a private key in text. */
 const PRIVATE_KEY = /(?:0x)?[0-9a-f]{64}/i;
 
 export function readRows(service: Service, userId: string): Row[] {

@@ -1,9 +1,9 @@
-/** What a row of the contract is here: what it promises, and how a client that has read nothing else finds out. */
+/** A row of the contract: its promise, and how a client that has read nothing else checks it. */
 
-/** What kept a row from being looked at, for the reader of the report. */
+/** Why a row was not checked, for the reader of the report. */
 export class Skipped extends Error {}
 
-/** What an answer has and what the contract says, where they differ. */
+/** The difference between an answer and the contract. */
 export class Differs extends Error {}
 
 /** One promise of the contract. It throws `Differs` or `Skipped`; otherwise it holds. */
@@ -11,7 +11,7 @@ export type Row = { says: string; look: () => Promise<void> };
 
 export type Outcome = { row: string; outcome: "holds" | "differs" | "skipped"; why: string | null };
 
-/** Looks at one row. What fails on the way, a service that cannot be reached included, differs. */
+/** Checks one row. Any failure, even an unreachable service, counts as a difference. */
 export async function outcomeOf({ says, look }: Row): Promise<Outcome> {
   try {
     await look();

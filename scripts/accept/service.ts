@@ -1,20 +1,20 @@
 import * as z from "zod";
 import { Differs, require } from "./row";
 
-/** The service as a plain HTTP client meets it. */
+/** The service as a plain HTTP client sees it. */
 
 const TIMEOUT_MS = 60_000;
-/** Longer texts are cut where the report shows them. */
+/** Longer texts are cut in the report. */
 const SHOWN = 160;
 
 type Answer = {
   status: number;
   headers: Headers;
-  /** What the answer says, as it came. */
+  /** The answer's text, unchanged. */
   text: string;
-  /** The body in a shape. @throws Differs when the status is another, or the body has another shape. */
+  /** The body in a shape. @throws Differs for another status or shape. */
   as: <Shape extends z.ZodType>(shape: Shape, status?: number) => z.output<Shape>;
-  /** The body as the contract's error. @throws Differs when it is none, or has another status. */
+  /** The body as the contract's error. @throws Differs for another status or form. */
   error: (...statuses: readonly number[]) => string;
 };
 
@@ -29,7 +29,7 @@ export type Service = {
 
 const errorShape = z.object({ error: z.string().min(1) });
 
-/** @param address The service's base address; a slash at its end does not count. */
+/** @param address The service's base address; a final slash does not matter. */
 export function createService(address: string): Service {
   const base = address.replace(/\/+$/, "");
   const send = async (method: string, path: string, init: RequestInit = {}): Promise<Answer> => {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The contract's shapes, as its text gives them. Fields beyond these are a service's own business. */
+/** The contract's shapes, from its text. Further fields are up to the service. */
 
 const iso = z.iso.datetime();
 const outlook = z.enum(["bullish", "bearish", "neutral"]);
@@ -35,7 +35,7 @@ const impact = z.object({
 });
 
 const MARKS = { bullish: "🟢", bearish: "🔴", neutral: "🟡" } as const;
-/** What a text cites stands in brackets, and is not among its words. */
+/** Citations are in brackets, and do not count as words. */
 const wordsOf = (text: string) =>
   text
     .replace(/\[[^\]]*\]/g, " ")
@@ -58,7 +58,7 @@ const researchFields = z
     "shortSummary does not start with its outlook's mark",
   );
 
-/** A report of 400 to 600 words, allowing for what counts as a word. */
+/** A report of 400 to 600 words, with a tolerance for how words are counted. */
 export const researchResult = researchFields.refine(({ fullAnalysis }) => {
   const count = wordsOf(fullAnalysis).length;
   return count >= 390 && count <= 610;
@@ -142,7 +142,7 @@ export const dailyRecap = z.object({
   wins: z.int(),
   losses: z.int(),
   totalPnlPercent: z.number(),
-  /** Nothing is written of a day without signals. */
+  /** There is no review of a day without signals. */
   review: z.string().nullable(),
 });
 

@@ -11,7 +11,7 @@ const balance = z.object({ address, eth: digits, usdc: digits, network: z.string
 const settings = z.object({ success: z.literal(true) });
 const NOBODY = "0x000000000000000000000000000000000000dEaD";
 
-/** @param linkCode Makes a code as a signed-in user does; `null` where nobody is signed in. */
+/** @param linkCode Makes a code as a signed-in user does; `null` if nobody is signed in. */
 export function walletRows(
   service: Service,
   userId: string,

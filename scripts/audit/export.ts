@@ -1,6 +1,7 @@
 /**
  * `npm run --silent audit > audit.jsonl`: the deployment's audit trail as JSON lines, oldest first, read page by page
- * through the Convex CLI. `-- --prod` and `-- --deployment NAME` are the CLI's own. Users are told by their pseudonyms.
+ * through the Convex CLI. `-- --prod` and `-- --deployment NAME` are the CLI's own. Users appear under their
+ * pseudonyms.
  */
 
 import * as z from "zod";

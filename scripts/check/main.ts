@@ -1,7 +1,7 @@
 /**
- * `npm test`: everything that must hold. A rehearsed deployment, then the tests, the HTTP suite among them against the
- * very bundle that the rehearsal made; beside the tests, which wait for chains and processes, what needs the processor
- * alone. Its last line is `N passed, N failed` with the test suite's own counts; a failed step counts as one more
+ * `npm test`: everything that must hold. A rehearsed deployment, then the tests, with the HTTP suite against the bundle
+ * of the rehearsal; in parallel with the tests, which wait for chains and processes, the checks that only need the
+ * processor. Its last line is `N passed, N failed` with the test suite's own counts; a failed step counts as one more
  * failure.
  */
 import { parseArgs } from "node:util";
@@ -26,7 +26,7 @@ const FIRST: readonly Step[] = [
 ];
 
 const BESIDE_THE_TESTS: readonly Step[] = [
-  // The types' checker is a Go program: it collects its garbage oftener than its memory asks for unless it is told otherwise.
+  // The type checker is a Go program: by default it collects garbage more often than its memory requires.
   { name: "lint and types", script: "check:lint", env: { GOGC: "1000", GOMEMLIMIT: "4GiB" } },
   { name: "platform's lint", script: "check:platform" },
   { name: "nothing unused", script: "check:unused" },

@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import { bold, createStatusLine } from "../terminal";
 
-/** One of package.json's scripts that must end well, with environment variables of its own. */
+/** One of package.json's scripts that must succeed, with its own environment variables. */
 export type Step = { name: string; script: string; env?: Record<string, string> };
 
 export type Done = { name: string; passed: boolean; ms: number };
 
 /**
- * Runs the steps, so many at once; the output of each is shown as a whole, in the order of the steps.
- * @param isQuiet Something else writes to the terminal meanwhile: nothing tells what is running.
+ * Runs the steps, several at once; the output of each is shown as a whole, in the order of the steps.
+ * @param isQuiet Shows no progress, because something else writes to the terminal.
  */
 export async function runSteps(steps: readonly Step[], atOnce: number, isQuiet = false): Promise<Done[]> {
   const status = createStatusLine();

@@ -21,7 +21,7 @@ export async function runSuite(hasBundle: boolean): Promise<Suite> {
     const counts = text === null ? { numPassedTests: 0, numFailedTests: 0 } : results.parse(JSON.parse(text));
     return {
       passed: counts.numPassedTests,
-      // A test file that does not even load has no failed test of its own.
+      // A test file that does not load has no failed test of its own.
       failed: code === 0 ? 0 : Math.max(1, counts.numFailedTests),
       ms: performance.now() - startedAt,
     };

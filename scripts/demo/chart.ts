@@ -49,7 +49,7 @@ export function chartOf(points: readonly Point[], columns: number): string {
   return [...lines, dateAxis(points, width)].join("\n");
 }
 
-/** The value on the straight line between the two points around a place, 0 (first) to 1 (last). */
+/** The value on the straight line between the two points around a place from 0 (first) to 1 (last). */
 function valueAt(points: readonly Point[], place: number): number {
   const first = points[0];
   const last = points.at(-1);

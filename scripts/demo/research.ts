@@ -6,7 +6,7 @@ import { bold, createStatusLine, dim, framedCard, nextStep, progressBar } from "
 
 /**
  * `npm run demo`: one whole 8-hour research shift on accelerated time, on a local stack of its own that keeps nothing.
- * Shows the shift's progress, then the cards as the messenger got them and the final report as the API tells it.
+ * Shows the shift's progress, then the cards as the messenger got them and the final report from the API.
  */
 
 /** 8 hours in 40 seconds, plus the time the stand-ins take to answer. */
@@ -39,7 +39,7 @@ const reportShape = z.object({
   }),
 });
 
-/** @param json Shows nothing but what came of it. @returns The exit code. */
+/** @param json Prints only the result. @returns The exit code. */
 export async function play(json: boolean): Promise<number> {
   const stack = await startStack({ speed: SPEED, ephemeral: true, seed: "demo" });
   try {

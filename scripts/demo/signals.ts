@@ -9,7 +9,7 @@ import { calibrationTable, latestTable, recordTable, type Records, type Signals 
 /**
  * `npm run demo -- signals`: 60 days of the signal jobs on a seeded simulated market, as fast as the machine can. The
  * application is the real one, on a simulated clock; the language model, the tickers and the messenger are stand-ins.
- * Shows the track record as `/mcp/signals/history` tells it, the cumulative PnL, and the last weekly recap.
+ * Shows the track record from `/mcp/signals/history`, the cumulative PnL, and the last weekly recap.
  */
 
 const DAYS = 60;
@@ -28,7 +28,7 @@ const PAGE = 100;
 const history = z.object({ signals: z.array(publicSignal), stats: signalStats });
 const proof = z.object({ head: z.object({ sequence: z.number(), hash: z.string() }).nullable() });
 
-/** @param json Shows nothing but what came of it. @returns The exit code. */
+/** @param json Prints only the result. @returns The exit code. */
 export async function play(json: boolean): Promise<number> {
   const startedAt = performance.now();
   if (!json) {
@@ -79,7 +79,7 @@ export async function live(world: World, days: number, stream: NodeJS.WriteStrea
   line.end();
 }
 
-/** Runs a job and lets what it scheduled go on for a moment. */
+/** Runs a job, and lets its scheduled work continue for a moment. */
 async function run(world: World, name: string): Promise<void> {
   await world.run(name);
   await world.clock.advance(name === "market/samples:takeDue" ? SECOND : 5 * SECOND);

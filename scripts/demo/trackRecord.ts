@@ -16,7 +16,7 @@ const CELL = 17;
 
 type Cell = { text: string; paint?: (text: string) => string };
 
-/** BTC, ETH and both beside each other. */
+/** BTC, ETH and both, side by side. */
 export function recordTable({ BTC, ETH, all }: Records): string {
   const of = (cell: (stats: SignalStats) => Cell | string): string =>
     [BTC, ETH, all].map((stats) => padded(cell(stats))).join("");
@@ -64,7 +64,7 @@ export function recordTable({ BTC, ETH, all }: Records): string {
   return [bold(head), dim(rule), ...lines].join("\n");
 }
 
-/** Confidence by tenths, beside how often it came true; only tenths that occurred. */
+/** Confidence by tenths, with how often it came true; only tenths that occurred. */
 export function calibrationTable({ calibration }: SignalStats): string {
   const head = `  ${"confidence".padEnd(14)}${"decided".padStart(8)}${"mean".padStart(10)}${"won".padStart(10)}`;
   const rows = calibration.bins
@@ -122,7 +122,7 @@ function rangeOf(low: number, high: number): string {
   return `${figure(low, 1)} to ${figure(high, 1)}`;
 }
 
-/** `null` is before the first trade. */
+/** `null` before the first trade. */
 function day(moment: string | null): string {
   return moment === null ? "start" : shortDate(moment);
 }

@@ -4,25 +4,25 @@ import type { BundledModule } from "./bundle";
 import { LACKING, platformGlobals } from "./globals";
 
 export type Evaluation = {
-  /** The module's exports; null when it did not evaluate. */
+  /** The module's exports; null if it could not be evaluated. */
   exports: Record<string, unknown> | null;
-  /** Why it did not evaluate. */
+  /** Why it could not be evaluated. */
   error: string | null;
-  /** What it used that ends a function on the platform, also where it caught what was thrown here. */
+  /** Uses that end a function on the platform, even if the error was caught here. */
   fatal: string[];
   /** Environment variables it read at import. */
   environmentRead: string[];
-  /** Everything it made the runtime load, itself included. */
+  /** All modules that it made the runtime load, itself included. */
   loaded: string[];
 };
 
 /**
- * A context that has what Convex's default runtime has and nothing of Node, in which entry points are evaluated one
- * after another; what they share is evaluated once, and what it does is the first one's doing. Needs
- * `node --experimental-vm-modules`.
+ * A context with the members of Convex's default runtime and none of Node's, in which entry points are evaluated one
+ * after another; shared modules are evaluated once, for the first one that imports them. Needs `node
+ * --experimental-vm-modules`.
  */
 export class BareContext {
-  /** What any module asked for that the runtime lacks; harmless when only asked for with `typeof`. */
+  /** Missing members that a module asked for; harmless if only with `typeof`. */
   readonly lacking = new Set<string>();
   #fatal = new Set<string>();
   #environment = new Set<string>();
@@ -94,7 +94,7 @@ export class BareContext {
     return made;
   }
 
-  /** What a function imports when it is called. */
+  /** A module that a function imports when it is called. */
   async #loaded(path: string): Promise<vm.Module> {
     const module = this.#moduleAt(path);
     if (module.status === "unlinked") await module.link(this.#link);
@@ -105,7 +105,7 @@ export class BareContext {
   readonly #link = (specifier: string, from: vm.Module) =>
     this.#moduleAt(relative(from.identifier, specifier));
 
-  /** What a module's static imports come to. What its functions import is loaded when they are called. */
+  /** The modules of static imports. Imports inside functions are loaded when these are called. */
   #loadedBy(path: string, seen = new Set<string>()): string[] {
     if (!seen.has(path)) {
       seen.add(path);
@@ -118,8 +118,8 @@ export class BareContext {
 }
 
 /**
- * The processor time to link and evaluate an entry point and all it imports in a context of its own, in ms, with what a
- * function in it imports later.
+ * The processor time to link and evaluate an entry point with all its imports in a context of its own, in ms, including
+ * later imports of a function in it.
  */
 export async function timeAlone(
   modules: readonly BundledModule[],

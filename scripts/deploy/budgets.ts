@@ -1,14 +1,14 @@
 import { posix } from "node:path";
 
-/** What a module with queries or mutations may evaluate: the platform does it anew at every call of one. */
+/** How much a module with queries or mutations may evaluate: the platform evaluates it at every call of one. */
 
-/** In bytes, with all that is imported. */
+/** In bytes, with all imports. */
 const TRANSACTION_BUDGET = 300_000;
-/** Half of them stay below. */
+/** Half of them stay below this. */
 const MEDIAN_BUDGET = 200_000;
 /**
- * Who owns what and how the service goes is asked of every table's records; the bot carries out any room's command in the
- * transaction that takes it. Each may shrink, and not grow.
+ * Larger budgets. Ownership and housekeeping read every table's records; the bot executes any room's command in the
+ * transaction that takes it. Each may shrink, but not grow.
  */
 const NAMED: Readonly<Record<string, number>> = {
   "account/recovery.js": 396_000,
@@ -31,7 +31,7 @@ export function registersTransactions(exports: Record<string, unknown>): boolean
   );
 }
 
-/** @param sources Of every module of the bundle, by its path. */
+/** @param sources Of every module of the bundle, by path. */
 export function transactionFaults(
   modules: readonly Transactions[],
   sources: ReadonlyMap<string, string>,
@@ -55,7 +55,7 @@ function largest(loaded: readonly string[], sources: ReadonlyMap<string, string>
   return loaded.reduce((one, other) => (size(other) > size(one) ? other : one), "");
 }
 
-/** The shortest way of imports from one module to another, by the files that they were made of. */
+/** The shortest way of imports from one module to another, by the files in them. */
 function chainTo(from: string, to: string, sources: ReadonlyMap<string, string>): string {
   const ways = [[from]];
   const seen = new Set([from]);
@@ -76,7 +76,7 @@ function importsOf(path: string, sources: ReadonlyMap<string, string>): string[]
   return Array.from(found, ([, specifier = ""]) => posix.join(posix.dirname(path), specifier));
 }
 
-/** The bundler heads each part with the file that it is made of. */
+/** The bundler heads each part with its file's name. */
 function nameOf(path: string, sources: ReadonlyMap<string, string>): string {
   return /^\/\/ (\S+\.\w+)$/m.exec(sources.get(path) ?? "")?.[1] ?? path;
 }

@@ -11,7 +11,7 @@ export type BundledModule = { path: string; source: string };
 export type Bundle = {
   /** The folder of the modules as files; their imports of one another are relative. */
   directory: string;
-  /** Every entry point, and under `_deps/` the code that they share. */
+  /** Every entry point, and the shared code under `_deps/`. */
   modules: BundledModule[];
 };
 
@@ -20,9 +20,9 @@ const configShape = z.object({
 });
 
 /**
- * Bundles the application in `root` exactly as the Convex CLI does before it pushes, without a deployment.
- * @param folder Where the bundle is written; what is there is removed first.
- * @throws Error with the CLI's own words when it does not bundle: a Node builtin, a name that cannot be deployed.
+ * Bundles the application in `root` exactly as the Convex CLI does before a push, without a deployment.
+ * @param folder Where the bundle is written; its earlier content is removed.
+ * @throws Error with the CLI's own words if bundling fails: a Node builtin, a name that cannot be deployed.
  */
 export async function writeBundle(root: string, folder: string): Promise<Bundle> {
   await rm(folder, { recursive: true, force: true });
@@ -40,7 +40,7 @@ export async function writeBundle(root: string, folder: string): Promise<Bundle>
 
 function run(command: string, args: string[], cwd: string): Promise<{ code: number | null; output: string }> {
   const env: NodeJS.ProcessEnv = { ...process.env, CI: "1" };
-  // The operator's deployment is not asked.
+  // The operator's deployment is not contacted.
   for (const name of ["CONVEX_DEPLOYMENT", "CONVEX_DEPLOY_KEY", "CONVEX_SELF_HOSTED_URL"]) delete env[name];
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });

@@ -5,27 +5,27 @@ import type { BundledModule } from "./bundle";
 import type { Definitions } from "./definitions";
 import { cronFaults, schemaFaults, variableFaults, type SchemaCounts } from "./rules";
 
-/** The code of the bundle without source maps, in bytes. The platform's own limit is 32 MiB, with what is embedded. */
+/** The bundle's code without source maps, in bytes. The platform's own limit is 32 MiB, including embedded files. */
 export const SIZE_BUDGET = 3_440_000;
 
-/** Files that travel as modules, in bytes together: they are loaded by what draws pictures or hands out the reference, and by nothing else. */
+/** Files that are embedded in modules, in bytes together: only drawing pictures or serving the reference loads them. */
 export const EMBEDDED_BUDGET = 1_570_000;
 const EMBEDDED = ["pictures/rendererBytes.js", "pictures/fontBytes.js", "ops/reference/bytes.js"];
 const DRAWING = "pictures/png.js";
 
-/** The router, evaluated for every request with all it imports, in bytes. */
+/** The router, evaluated with its imports for every request, in bytes. */
 export const HTTP_BUDGET = 120_000;
-/** A domain's endpoints, evaluated beside it when one of them is asked for: what a few handlers need is loaded by them. */
+/** A domain's endpoints, evaluated when one of them is called; what only a few handlers need is loaded by them. */
 export const ENDPOINTS_BUDGET = 454_000;
 const ENDPOINTS = /\/(?:h|\w+H)ttp\.js$/;
 
-/** The platform gives up the analysis of a push after so long, in ms. */
+/** The platform stops the analysis of a push after this time, in ms. */
 export const ANALYSIS_LIMIT_MS = 4_000;
 
 /** The platform takes letters, digits, underscores and periods in the parts of a module's path. */
 const DEPLOYABLE = /^(?:[A-Za-z0-9_.]+\/)*[A-Za-z0-9_.]+\.js$/;
 
-/** Read by the platform at every push, with the deployment's variables in place and nothing beside it. */
+/** The platform evaluates it at every push, with only the deployment's variables. */
 const AUTH = "auth.config.js";
 const HTTP = "http.js";
 
@@ -37,31 +37,31 @@ type Checked = {
   /** The module itself, and with all that it imports, in bytes. */
   bytes: number;
   total: number;
-  /** To evaluate it alone, in ms; only of the largest. */
+  /** The time to evaluate it alone, in ms; only of the largest. */
   milliseconds: number | null;
 };
 
 export type DeployReport = {
-  /** What would fail at push or at run time, one sentence each; empty when the bundle may be deployed. */
+  /** What would fail at push or at run time, one sentence each; empty if the bundle can be deployed. */
   faults: string[];
   entries: Checked[];
   functions: { public: number; internal: number };
   schema: SchemaCounts;
   crons: number;
-  /** What modules with queries or mutations evaluate, in bytes, the largest first. */
+  /** The bytes that modules with queries or mutations evaluate, largest first. */
   transactions: { path: string; total: number }[];
-  /** All modules and what they share without the embedded files, and those, in bytes. */
+  /** The bytes of all modules and their shared code without the embedded files, and of those. */
   bytes: number;
   embedded: number;
-  /** To evaluate everything once, in ms of the processor's time. */
+  /** The processor time to evaluate everything once, in ms. */
   analysis: number;
-  /** What is not there and was asked for with `typeof`. */
+  /** Missing members that were asked for with `typeof`. */
   lacking: string[];
 };
 
 type Functions = { faults: string[]; public: number; internal: number; callable: Set<string> };
 
-/** Evaluates every entry point of the bundle as the platform would at push, and reads what it exports. */
+/** Evaluates every entry point of the bundle as the platform would at push, and checks its exports. */
 export async function checkBundle(
   modules: readonly BundledModule[],
   definitions: Definitions,
@@ -200,7 +200,7 @@ function registeredFunction(
   return { kinds, isPublic: is("isPublic"), missing };
 }
 
-/** What the platform reads at push: JSON of a validator, `{"type":"any"}` or `null` where there is none. */
+/** The form that the platform reads at push: JSON of a validator, `{"type":"any"}` or `null` if there is none. */
 function isDeclared(registered: object, exporter: "exportArgs" | "exportReturns"): boolean {
   const exporting: unknown = Reflect.get(registered, exporter);
   if (typeof exporting !== "function") return false;
@@ -210,7 +210,7 @@ function isDeclared(registered: object, exporter: "exportArgs" | "exportReturns"
   return typeof shape === "object" && shape !== null && Reflect.get(shape, "type") !== "any";
 }
 
-/** What a definition's default export tells, judged. */
+/** Checks the exported form of a definition's default export. */
 function read<Told, Judgement>(
   exported: ReadonlyMap<string, Record<string, unknown>>,
   path: string,

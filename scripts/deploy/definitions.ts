@@ -4,11 +4,11 @@ import { dirname, join } from "node:path";
 import { build, type BuildOptions, type Plugin } from "esbuild";
 import type { BundledModule } from "./bundle";
 
-/** What a push tells apart from the modules: the schema, and which components and variables there are. */
+/** The parts of a push besides the modules: the schema, the components and the variables. */
 export type Definitions = {
-  /** `schema.js` and `convex.config.js`, as far as the application has them, each with all that it imports. */
+  /** `schema.js` and `convex.config.js`, if the application has them, each with all its imports. */
   modules: BundledModule[];
-  /** Components whose rows hold the time of their commit, by package. */
+  /** Components whose rows contain the time of their commit, by package. */
   commitTimes: string[];
 };
 

@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { types } from "node:util";
 
 /**
- * The globals of Convex's default runtime, with what it does otherwise than Node. Source: the runtime's own set-up in
+ * The globals of Convex's default runtime, with its differences from Node. Source: the runtime's own set-up in
  * get-convex/convex-backend (`npm-packages/udf-runtime`, `crates/isolate`).
  */
 
-/** Globals that a bare V8 context lacks, that reach nothing outside, and that are there as Node has them. */
+/** Globals that a bare V8 context lacks, that reach nothing outside, and that are the same as Node's. */
 const PROVIDED = [
   "AbortController",
   "Blob",
@@ -28,7 +28,7 @@ const PROVIDED = [
   "performance",
 ] as const satisfies readonly (keyof typeof globalThis)[];
 
-/** What Node has and that runtime has not: using one throws there, asking with `typeof` finds nothing. */
+/** Globals of Node that the runtime lacks: using one throws there, asking with `typeof` finds nothing. */
 export const LACKING = [
   "Buffer",
   "CompressionStream",
@@ -45,7 +45,7 @@ export const LACKING = [
   "window",
 ];
 
-/** Not to be done while a module is evaluated: the platform refuses it at push. */
+/** Forbidden while a module is evaluated: the platform refuses it at push. */
 const NOT_AT_IMPORT = ["fetch", "setTimeout", "setInterval"];
 
 /** Properties of a request that end the function there: no `catch` sees it. */
@@ -62,11 +62,11 @@ const FATAL_OF_REQUEST = [
 /** Parts of an address that cannot be set there. */
 const FATAL_OF_URL = ["host", "password", "username"] as const;
 
-/** What modules did that the runtime does not do. */
+/** What modules did that the runtime does not support. */
 export type Noted = {
-  /** What is not there and was asked for: harmless with `typeof`. */
+  /** A missing member was asked for: harmless with `typeof`. */
   lacking: (name: string) => void;
-  /** What ends the function there, whatever catches it here. */
+  /** A use that ends the function there, even if the error is caught here. */
   fatal: (name: string) => void;
 };
 
@@ -99,7 +99,7 @@ export function platformGlobals(noted: Noted): Record<string, unknown> {
   return globals;
 }
 
-/** Strict decoding answers `undefined` there where the standard throws, and a last call without bytes the empty text. */
+/** Strict decoding returns `undefined` there where the standard throws, and a last call without bytes returns the empty text. */
 class PlatformTextDecoder {
   readonly #strict: boolean;
   readonly #decoder: TextDecoder;
@@ -150,7 +150,7 @@ function urlOf(refuse: (name: string) => never): typeof URL {
   return PlatformUrl;
 }
 
-/** Keys are not wrapped there, and nothing random comes of `subtle` while a module is evaluated. */
+/** Keys are not wrapped there, and `subtle` makes nothing random while a module is evaluated. */
 function cryptoOf(refuse: (name: string) => never): Crypto {
   const REFUSED = ["wrapKey", "unwrapKey", "generateKey"];
   const subtle = new Proxy(crypto.subtle, {
@@ -177,7 +177,7 @@ function without<Value extends object>(
   });
 }
 
-/** A property, its methods on the real object: a host's own are not for others. */
+/** A property with its methods bound to the real object, as a host's own methods require. */
 function bound(target: object, name: string | symbol): unknown {
   const value: unknown = Reflect.get(target, name);
   return typeof value === "function" && !types.isProxy(value) && name !== "prototype"

@@ -1,8 +1,8 @@
 /**
  * `npm run check:deploy`: bundles the application as `npx convex deploy` would, evaluates every module in a context
- * that behaves as Convex's default runtime does, holds what it finds against the platform's rules, and says what would
- * fail. Its exit code is 1 when something would. An argument names the folder of another application; `--routes` tells
- * besides what each endpoint makes the platform evaluate.
+ * like Convex's default runtime, checks the results against the platform's rules, and reports what would fail. Its exit
+ * code is 1 if something would. An argument names the folder of another application; `--routes` also shows what each
+ * endpoint makes the platform evaluate.
  */
 
 import { join } from "node:path";
@@ -65,7 +65,7 @@ if (report.faults.length > 0) {
 } else {
   console.log("\nNothing stands in the way of a deployment.");
 }
-// What the stack's application had scheduled would go on for minutes.
+// Scheduled work of the stack's application would continue for minutes.
 process.exit(report.faults.length > 0 ? 1 : 0);
 
 function summary({

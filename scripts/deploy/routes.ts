@@ -11,7 +11,7 @@ import type { Definitions } from "./definitions";
 /** What one request makes the platform evaluate. */
 export type RouteCost = {
   route: string;
-  /** How many functions ran for it, its own handler included: the module of each is evaluated by itself. */
+  /** How many functions ran for it, including its own handler: the module of each is evaluated separately. */
   runs: number;
   /** Those modules together, in ms. */
   milliseconds: number;
@@ -19,10 +19,11 @@ export type RouteCost = {
 
 /**
  * Runs the example of every endpoint once against the bundle, on a local stack of its own, and adds up what was
- * evaluated for it. An example that is refused (there is no such wallet, nothing was paid) is counted that far.
+ * evaluated for it. An example that is refused (the wallet does not exist, nothing was paid) is counted up to that
+ * point.
  */
 export async function routeCosts(bundle: Bundle, { modules }: Definitions): Promise<RouteCost[]> {
-  // A deployment gets the schema apart from the modules.
+  // A deployment gets the schema separately from the modules.
   for (const { path, source } of modules) {
     await mkdir(dirname(join(bundle.directory, path)), { recursive: true });
     await writeFile(join(bundle.directory, path), source);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /**
- * What the platform takes at a push. Source: get-convex/convex-backend (`crates/common`: schemas, identifiers, limits;
+ * The platform's rules for a push. Source: get-convex/convex-backend (`crates/common`: schemas, identifiers, limits;
  * `crates/model`: crons) and the limits page of its documentation.
  */
 
@@ -10,7 +10,7 @@ const MAX_INDEXES = 32;
 const MAX_INDEX_FIELDS = 16;
 const MAX_FIELD_NAME = 1_024;
 const MAX_VARIABLES = 512;
-/** The documentation says 40, the backend's source 256: what fits the smaller one fits both. */
+/** The documentation says 40, the backend's source 256: the smaller limit fits both. */
 const MAX_VARIABLE_NAME = 40;
 const RESERVED_INDEXES = ["by_id", "by_creation_time"];
 
@@ -31,7 +31,7 @@ const schemaShape = z.object({
 
 export type SchemaCounts = { tables: number; indexes: number };
 
-/** @param exported What `export()` of a schema tells. */
+/** @param exported The result of a schema's `export()`. */
 export function schemaFaults(exported: string): { faults: string[]; counts: SchemaCounts } {
   const { tables } = schemaShape.parse(JSON.parse(exported));
   const faults = tables.flatMap((table) => {

@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Which sources a bundle was made of, noted beside it: what is tested against it must be what it holds. */
+/** Records from which sources a bundle was made: tests against it must test the present sources. */
 
 const STAMP = "sources.sha256";
 
-/** Notes in `folder` that its bundle is of the sources in `root` as they are now. */
+/** Records in `folder` that its bundle was made from the present sources in `root`. */
 export async function stamp(root: string, folder: string): Promise<void> {
   await writeFile(join(folder, STAMP), await digestOf(root));
 }
 
-/** @returns Why the bundle in `folder` is not of the sources in `root`; null when it is. */
+/** @returns Why the bundle in `folder` does not match the sources in `root`; null if it does. */
 export async function staleness(root: string, folder: string): Promise<string | null> {
   const noted = await readFile(join(folder, STAMP), "utf8").catch(() => null);
   if (noted === null) return "There is no bundle";

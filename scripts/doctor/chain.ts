@@ -45,7 +45,7 @@ export async function checkChain(nowMs: number, tell: Tell): Promise<void> {
     for (const finding of await checkPayments(client)) tell(finding);
     for (const finding of await checkAnchor(client)) tell(finding);
   } catch {
-    tell(fault(rpc, "could not be asked", "See whether CHAIN_RPC_URL is right and not limited."));
+    tell(fault(rpc, "could not be reached", "Check that CHAIN_RPC_URL is right and not rate-limited."));
   }
 }
 

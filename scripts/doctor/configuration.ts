@@ -28,9 +28,9 @@ const WITHOUT: { name: Variable; level: "fault" | "off"; means: string }[] = [
   {
     name: "MESSENGER_BOT_NAME",
     level: "off",
-    means: "nobody can own a wallet in the bot: connect answers no ownerUrl",
+    means: "nobody can claim a wallet in the bot: connect returns no ownerUrl",
   },
-  { name: "MESSENGER_CHAT_ID", level: "off", means: "cards for nobody in particular are not sent" },
+  { name: "MESSENGER_CHAT_ID", level: "off", means: "cards that belong to no user are not sent" },
   { name: "MESSENGER_WEBHOOK_SECRET", level: "off", means: "the bot cannot be talked to" },
   {
     name: "MESSENGER_CONNECT_SECRET",
@@ -110,6 +110,6 @@ function checkArms(settings: Patient["settings"]): Finding[] {
   }
   const writer = `${settings.LLM_MODEL?.trim() || setting("LLM_MODEL")}@${FIRST_PROMPT}`;
   if (arms.includes(writer)) return [];
-  const says = `does not name ${writer}, which writes the daily signals unless another arm was promoted: none can be held against it`;
-  return [warning("SHADOW_ARMS", says, "Name what writes them as well: /signals/shadow tells its `writer`.")];
+  const says = `does not name ${writer}, which writes the daily signals unless another arm was promoted: no arm can be compared with it`;
+  return [warning("SHADOW_ARMS", says, "Add the writer's name: /signals/shadow shows it as `writer`.")];
 }

@@ -66,7 +66,7 @@ export async function checkDeployment(
   const findings = await checkHealth(site, nowMs);
   for (const finding of findings) tell(finding);
   if (local) {
-    return tell(off("messenger webhook", "is not asked: the local stack hands on what is said to the bot"));
+    return tell(off("messenger webhook", "is not asked: the local stack passes messages to the bot itself"));
   }
   if (findings.every(({ level }) => level !== "fault")) tell(await checkForgedAddress(site));
   tell(await checkWebhook(site));
@@ -115,7 +115,7 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
   const standing =
     status === "ok"
       ? good(subject, says)
-      : warning(subject, [says, ...reasons].join("; "), "See what is said of each below.");
+      : warning(subject, [says, ...reasons].join("; "), "See the findings on each below.");
   return [standing, ...unconfigured(told.data), ...work(told.data)];
 }
 
@@ -176,7 +176,7 @@ function work({ checks: { crons, outbox, pending, links, providers } }: Health):
   for (const [name, { calls, failures, errorRate }] of Object.entries(providers)) {
     if (calls < MANY_CALLS || errorRate <= BAD_RATE) continue;
     const says = `${failures} of ${calls} calls failed within the hour`;
-    findings.push(warning(`${name} in use`, says, "See what is said of this provider, and its status page."));
+    findings.push(warning(`${name} in use`, says, "See the findings on this provider, and its status page."));
   }
   return findings;
 }
@@ -195,8 +195,8 @@ async function checkWebhook(site: string): Promise<Finding> {
   const told = answer.kind === "answer" ? webhook.safeParse(answer.body) : null;
   if (!told?.success) {
     const remedy =
-      "See what is said of the messenger: MESSENGER_BOT_TOKEN or MESSENGER_API_URL may be wrong.";
-    return fault(subject, "could not be asked", remedy);
+      "See the findings on the messenger: MESSENGER_BOT_TOKEN or MESSENGER_API_URL may be wrong.";
+    return fault(subject, "could not be reached", remedy);
   }
   const { url: registered, pending_update_count: waiting = 0, last_error_date: failedAt } = told.data.result;
   if (registered === "") {

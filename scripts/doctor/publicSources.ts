@@ -29,7 +29,7 @@ const ASKED: readonly Asked[] = [
   {
     source: "coingecko",
     asks: "the 100 largest coins",
-    terms: "it is named with a link where its data are shown; commercial use needs a paid plan",
+    terms: "name it with a link wherever its data are shown; commercial use needs a paid plan",
     ask: async () => {
       const [first, ...others] = await askMarkets(BY_HAND, PATIENCE_MS);
       return `lists ${others.length + 1} coins, the largest ${first?.symbol} at ${first?.price} USD`;
@@ -40,14 +40,14 @@ const ASKED: readonly Asked[] = [
     asks: "the day of BTC",
     terms: "market data make no index, benchmark or valuation, and are not passed on, without its consent",
     ask: async () =>
-      `tells the last trade of BTC: ${(await askDay(coinbase, BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
+      `returns the last trade of BTC: ${(await askDay(coinbase, BY_HAND, "BTC", PATIENCE_MS)).last} USD`,
   },
   {
     source: "binance",
     asks: "the day of BTC",
     terms: "market data are for own use; commercial redistribution needs its consent",
     ask: async () =>
-      `tells the last trade of BTC: ${(await askDay(binance, BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
+      `returns the last trade of BTC: ${(await askDay(binance, BY_HAND, "BTC", PATIENCE_MS)).last} USDT`,
   },
   {
     source: "hyperliquid",
@@ -55,7 +55,7 @@ const ASKED: readonly Asked[] = [
     ask: async () => {
       const markets = await askPerpetuals(BY_HAND, PATIENCE_MS);
       const funding = markets.find(({ symbol }) => symbol === "BTC")?.fundingPercent;
-      return `tells ${markets.length} perpetuals, the funding of BTC ${funding ?? "not among them"} % an hour`;
+      return `returns ${markets.length} perpetuals, the funding of BTC ${funding ?? "not among them"} % an hour`;
     },
   },
   {
@@ -63,20 +63,20 @@ const ASKED: readonly Asked[] = [
     asks: "the supply of dollar stablecoins",
     ask: async () => {
       const { now } = await askStablecoins(BY_HAND, "all", PATIENCE_MS);
-      return `tells the supply of dollar stablecoins: ${(now / 1e9).toFixed(1)} bn USD`;
+      return `returns the supply of dollar stablecoins: ${(now / 1e9).toFixed(1)} bn USD`;
     },
   },
   {
     source: "gdelt",
     asks: "the last day's headlines on bitcoin",
     ask: async () =>
-      `tells ${(await askNews(BY_HAND, naming("bitcoin"), PATIENCE_MS)).length} headlines on bitcoin`,
+      `returns ${(await askNews(BY_HAND, naming("bitcoin"), PATIENCE_MS)).length} headlines on bitcoin`,
   },
   ...FEEDS.map((source) => ({
     source,
     asks: "its latest headlines",
     terms: "headlines with a link to the article",
-    ask: async () => `tells ${(await askFeed(BY_HAND, source, PATIENCE_MS)).length} headlines`,
+    ask: async () => `returns ${(await askFeed(BY_HAND, source, PATIENCE_MS)).length} headlines`,
   })),
 ];
 
@@ -102,8 +102,8 @@ async function told(source: PublicSource, ask: () => Promise<string>, terms?: st
       subject,
       failure.message,
       optional("EVIDENCE_API_URL") === undefined
-        ? "See whether this machine (and the deployment) may call it; reports say what is missing. EVIDENCE_API_URL can name an address that serves the paths of all."
-        : "See whether EVIDENCE_API_URL is right: it serves the paths of all public sources.",
+        ? "Check whether this machine (and the deployment) may call it; reports say what is missing. EVIDENCE_API_URL can name an address that serves the paths of all."
+        : "Check EVIDENCE_API_URL: it serves the paths of all public sources.",
     );
   }
 }

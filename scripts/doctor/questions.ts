@@ -41,7 +41,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     subject: "agent API",
     key: "LLM_GATEWAY_API_KEY",
-    asks: "a job that nobody has: no prompt is used up",
+    asks: "a job that does not exist: no prompt is used up",
     costUsd: 0,
     ask: async (_key, now) => {
       if (agentApiUrl() === null) return off("agent API", `is not asked: ${AGENT_API_OFF}`);
@@ -200,7 +200,7 @@ async function askTickers(): Promise<Finding> {
   if (silent.length === 0) return good("tickers", says);
   const remedy =
     optional("TICKER_API_URL") === undefined
-      ? "See whether this machine (and the deployment) may call them; one of three is enough beside the feeds. TICKER_API_URL can name another address that serves them."
-      : "See whether TICKER_API_URL is right: it serves the paths of all three, and one is enough beside the feeds.";
+      ? "Check whether this machine (and the deployment) may call them; one of three is enough in addition to the feeds. TICKER_API_URL can name another address that serves them."
+      : "Check TICKER_API_URL: it serves the paths of all three, and one is enough in addition to the feeds.";
   return told.length > 0 ? warning("tickers", says, remedy) : fault("tickers", says, remedy);
 }

@@ -37,7 +37,7 @@ export function findingOf(subject: string, error: unknown, now: number): Finding
   const address = place?.address ?? "the address";
   const elsewhere = `See whether ${address} is right, and whether this machine may call it.`;
   const answer = lastAnswer();
-  if (answer === null) return fault(subject, failureOf(error)?.message ?? "could not be asked", elsewhere);
+  if (answer === null) return fault(subject, failureOf(error)?.message ?? "could not be reached", elsewhere);
   if (answer.kind === "timeout") return fault(subject, "did not answer in time", elsewhere);
   if (answer.kind === "unreachable") return fault(subject, "could not be reached", elsewhere);
   const refusal = place === undefined ? null : refusalOf(subject, place, answer, now);
@@ -47,7 +47,7 @@ export function findingOf(subject: string, error: unknown, now: number): Finding
   return fault(
     subject,
     `answered with status ${answer.status}, not as its protocol says`,
-    `See whether ${address} is right; npm run doctor -- --record DIR keeps what it said.`,
+    `Check ${address}; npm run doctor -- --record DIR stores the answer.`,
   );
 }
 
@@ -55,7 +55,7 @@ function refusalOf(subject: string, place: Place, answer: Answer, now: number): 
   const { key = "its key", address, model, forbidden } = place;
   const { status } = answer;
   if (status === 400 && subject === "sentiment model") {
-    const remedy = `See whether ${key} and ${model ?? address} are right: it refuses a wrong key like this, too.`;
+    const remedy = `Check ${key} and ${model ?? address}: it refuses a wrong key in the same way.`;
     return fault(subject, "refuses the request or the key (400)", remedy);
   }
   if (status === 401) {
@@ -70,11 +70,11 @@ function refusalOf(subject: string, place: Place, answer: Answer, now: number): 
     return fault(subject, "has no credits left (402)", `Top up the account that ${key} belongs to.`);
   }
   if (status === 404) {
-    return fault(subject, "does not know the address (404)", `Set ${address} to where it is.`);
+    return fault(subject, "does not know the address (404)", `Set ${address} to the right address.`);
   }
   if (status === 410) {
     const where = model === undefined ? address : `${model}, or ${address},`;
-    const remedy = `Set ${where} to what its documents name now; else this service has to be updated.`;
+    const remedy = `Set ${where} to the name in its current documents; otherwise this service has to be updated.`;
     return fault(subject, "does not offer what is asked any more (410)", remedy);
   }
   if (status === 429) return limited(subject, key, answer, now);
@@ -109,14 +109,14 @@ function limited(subject: string, key: string, { headers, body }: Answer, now: n
 
 /** A ticker's own words about a failure, to follow its name. */
 export function tickerTrouble(answer: Exchange["answer"] | null): string {
-  if (answer === null) return "could not be asked";
+  if (answer === null) return "could not be reached";
   if (answer.kind === "timeout") return "did not answer in time";
   if (answer.kind === "unreachable") return "could not be reached";
   const { status } = answer;
   if (status === 429) return "is limiting requests (429)";
   if ([401, 403, 418, 451].includes(status)) return `refuses this machine (${status})`;
   if (status >= 500) return `is failing (${status})`;
-  return status === 200 ? "tells no price that can be used" : `answered with status ${status}`;
+  return status === 200 ? "returns no usable price" : `answered with status ${status}`;
 }
 
 function parsed(text: string): unknown {

@@ -46,7 +46,7 @@ export function planPush(settings: Record<string, string | undefined>, where: Pl
     if (plan.values.has(name) || plan.malformed.some((one) => one.name === name)) continue;
     // A real issuer with a placeholder for its application would silently let nobody in.
     if (given.length > 0) {
-      plan.malformed.push({ name, complaint: `is needed beside ${given.join(", ")}` });
+      plan.malformed.push({ name, complaint: `is needed with ${given.join(", ")}` });
       continue;
     }
     plan.values.set(name, value);

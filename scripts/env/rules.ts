@@ -109,7 +109,7 @@ const RULES: readonly Rule[] = [
       return (
         set.has(name) &&
         weak &&
-        bad(name, `can be guessed, and whoever does so speaks for others: ${MAKE_ONE}`)
+        bad(name, `can be guessed, and anybody who guesses it can speak for others: ${MAKE_ONE}`)
       );
     }),
   // Published keys, and those that differ in one character, belong to everybody.
@@ -118,9 +118,7 @@ const RULES: readonly Rule[] = [
       const key = set.get(name);
       if (key === undefined) return undefined;
       if (testAccounts().some(({ privateKey }) => privateKey === key.toLowerCase()))
-        return (
-          onRealChain(set, place) && bad(name, "is a published test key: everybody spends what it holds")
-        );
+        return onRealChain(set, place) && bad(name, "is a published test key: anybody can spend its funds");
       return guessBits(key.slice(2)) < LEAST_KEY_BITS && bad(name, "can be guessed: make a new account");
     }),
   (set, place) => {
@@ -130,9 +128,9 @@ const RULES: readonly Rule[] = [
     return [
       isTest &&
         onRealChain(set, place) &&
-        bad("PLATFORM_WALLET_ADDRESS", "is a published test account's: everybody spends what it is paid"),
+        bad("PLATFORM_WALLET_ADDRESS", "is a published test account's: anybody can spend its funds"),
       [...CONTRACTS, BURN].some((one) => one.toLowerCase() === address) &&
-        bad("PLATFORM_WALLET_ADDRESS", "is nobody's wallet: what is paid there is lost"),
+        bad("PLATFORM_WALLET_ADDRESS", "is nobody's wallet: payments to it are lost"),
     ];
   },
   // The service's accounts are separate: each has its own nonces, and a stolen gas key is worth little.
@@ -165,12 +163,12 @@ const RULES: readonly Rule[] = [
       !set.has("AGENT_API_URL") &&
       odd(
         "AGENT_API_URL",
-        "is not set beside an LLM_ENDPOINT of another provider: the agent API is off, so that its key goes to nobody else",
+        "is not set although LLM_ENDPOINT is another provider's: the agent API is off, so that the key is sent to nobody else",
       ),
     Number(set.get("MAX_TRANSFER_USD") ?? 0) > Number(set.get("DAILY_TRANSFER_LIMIT_USD") ?? Infinity) &&
       odd("MAX_TRANSFER_USD", "is more than DAILY_TRANSFER_LIMIT_USD, which holds"),
     Number(set.get("WEAK_ID_DAILY_USD") ?? 1) === 0 &&
-      odd("WEAK_ID_DAILY_USD", "is 0: whoever guesses a userId empties its wallet"),
+      odd("WEAK_ID_DAILY_USD", "is 0: anybody who guesses a userId can empty its wallet"),
   ],
   (set) =>
     LOOKS.map(({ name, at, pattern, like }) => {
@@ -215,7 +213,7 @@ function addressComplaint(name: Variable, value: string | undefined, place: Plac
   const url = new URL(value);
   if (url.username !== "" || url.password !== "")
     return bad(name, "must not hold a user name or password: no request can be made to it");
-  if (isNobodys(url)) return bad(name, "is a link-local or unspecified address, where no provider is");
+  if (isNobodys(url)) return bad(name, "is a link-local or unspecified address, which is no provider's");
   const near = isNear(url);
   if (near && place === "deployment")
     return bad(name, "is an address of a private network, which a deployment does not reach");

@@ -39,7 +39,7 @@ export function contradiction(options: readonly string[], settings: Settings): s
   if (!options.includes("--prod") || optionValue(options, "--deployment") !== undefined) return null;
   const own = settings.CONVEX_DEPLOYMENT?.trim() ?? "";
   if (settings.CONVEX_DEPLOY_KEY?.trim() || settings.CONVEX_SELF_HOSTED_URL?.trim()) {
-    return "--prod has no meaning beside CONVEX_DEPLOY_KEY or CONVEX_SELF_HOSTED_URL, which name a deployment: leave it out.";
+    return "--prod has no meaning with CONVEX_DEPLOY_KEY or CONVEX_SELF_HOSTED_URL, which name a deployment: leave it out.";
   }
   if (!own.startsWith("anonymous")) return null;
   return "--prod: CONVEX_DEPLOYMENT is an anonymous deployment of this machine, whose project has no production. Log in and choose a project with npx convex dev.";

@@ -8,7 +8,7 @@ export type Deferred<T> = {
 export function deferred<T>(): Deferred<T> {
   let settle: Pick<Deferred<T>, "resolve" | "reject"> | undefined;
   const promise = new Promise<T>((resolve, reject) => (settle = { resolve, reject }));
-  if (settle === undefined) throw new Error("A promise calls its executor at once");
+  if (settle === undefined) throw new Error("A promise calls its executor immediately");
   return { promise, ...settle };
 }
 

@@ -11,7 +11,7 @@ import type { proxyPackage } from "../proxy/bundle";
 type About = Awaited<ReturnType<typeof proxyPackage>>;
 
 const SETTING = "NOELCLAW_CONVEX_URL";
-const SETTING_MEANS = "The service's address, where it is another than the one built in";
+const SETTING_MEANS = "The service's address, if it differs from the built-in one";
 
 const exactVersion = z.string().regex(/^\d+\.\d+\.\d+(?:-[\w.]+)?$/);
 

@@ -1,6 +1,6 @@
 /**
- * `npm run embed`: writes the renderer's WebAssembly and the font of the pictures into modules of `convex/pictures`. A
- * deployment is sent modules alone: it has no files to read at run time, neither of this repository nor of packages.
+ * `npm run embed`: writes the renderer's WebAssembly and the pictures' font into modules of `convex/pictures`. A
+ * deployment consists of modules only: at run time it has no files, neither of this repository nor of packages.
  */
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -11,7 +11,7 @@ import { failed, Misuse } from "../misuse";
 
 const root = new URL("../..", import.meta.url);
 
-/** What the modules hold, by file. */
+/** The modules' content, by file. */
 export async function embeddedModules(): Promise<Record<string, string>> {
   const wasm = await readFile(createRequire(import.meta.url).resolve("@resvg/resvg-wasm/index_bg.wasm"));
   const [regular, semibold] = await Promise.all(

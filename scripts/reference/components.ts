@@ -6,9 +6,8 @@ import { Shelf, type Reference } from "./shelf";
 import type { Answer, Header, OpenApi, Operation, Parameter } from "./types";
 
 /**
- * The API document as it is published: what stands in several places is told once, among the components, and referred to;
- * failures that every operation has are one, and headers of every answer are told with these. An answer may gain
- * fields, so its schemas are open. Pure.
+ * The API document as published: repeated parts are components and referred to; failures that every operation has are
+ * one component, together with the headers of every answer. An answer may gain fields, so its schemas are open. Pure.
  */
 
 type Shared<One> = One | Reference;
@@ -69,7 +68,7 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
       headers: headersOf(one.headers),
     }));
   };
-  // What most operations say of a failure is said with it.
+  // The usual description of a failure is part of its component.
   const plain = operations
     .flatMap((one) => Object.entries(one.responses))
     .filter(([status, one]) => isPlainFailure(one) && usual.get(status) !== one.description);
@@ -86,7 +85,7 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
   };
   const rest = responses.place("", failure, "Failure", () => failure);
   const operationOf = ({ parameters: fields, responses: answers, ...one }: Operation): SharedOperation => {
-    // Which variable is not configured is for the operator to know.
+    // Only the operator needs to know which variable is not configured.
     const own = Object.entries(answers).filter(
       ([status, { description }]) => usual.get(status) !== description && status !== "500",
     );
@@ -117,14 +116,14 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
   };
 }
 
-/** Where both methods do the same, GET says what it is. */
+/** If both methods do the same, GET refers to POST's description. */
 function toldOnce(item: Record<string, Operation>): Record<string, Operation> {
   const { get, post } = item;
   if (post?.description === undefined || post.description !== get?.description) return item;
   return { ...item, post: { ...post, description: "As GET does, with the fields as a JSON object." } };
 }
 
-/** Of its request where that has fields, else of its answer; a refusal's stays, as nobody can guess it. */
+/** The example of its request if that has fields, otherwise of its answer; a refusal's stays, as nobody can guess it. */
 function withOneExample(operation: Operation): Operation {
   const { parameters = [], requestBody, responses } = operation;
   const isShown = requestBody !== undefined || parameters.some(({ example }) => example !== undefined);
@@ -134,11 +133,11 @@ function withOneExample(operation: Operation): Operation {
   return { ...operation, responses: { "200": { ...success, content }, ...others } };
 }
 
-/** Where a schema has further ones, beside its properties. */
+/** Where a schema contains further ones, besides its properties. */
 const LISTS = ["anyOf", "oneOf", "allOf"] as const;
 const SINGLE = ["items", "additionalProperties", "propertyNames"] as const;
 
-/** A schema with its inner ones exchanged, each by what it is and what it is called. */
+/** A schema with its inner ones replaced, by their content and name. */
 function withInner(
   schema: JsonSchema,
   name: string,
@@ -163,7 +162,7 @@ function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is answered may gain fields; and of listed values nobody needs the type. */
+/** Answers may gain fields, and listed values need no type. */
 function opened({ additionalProperties, type, ...rest }: JsonSchema): JsonSchema {
   const isListed = rest.enum !== undefined || rest.const !== undefined;
   const isOpen = additionalProperties === undefined || additionalProperties === false;
@@ -175,7 +174,7 @@ function opened({ additionalProperties, type, ...rest }: JsonSchema): JsonSchema
   return withInner(schema, "", opened);
 }
 
-/** What is inside of a schema that stands in several places counts once. */
+/** The content of a schema that occurs in several places counts once. */
 function countIn(schemas: Shelf<JsonSchema>, schema: JsonSchema): void {
   if (!schemas.count(schema)) return;
   withInner(schema, "", (inner) => {
@@ -184,12 +183,12 @@ function countIn(schemas: Shelf<JsonSchema>, schema: JsonSchema): void {
   });
 }
 
-/** Headers of every answer, and of every one to a request that was counted: told with the failures that all have. */
+/** Headers of every answer, and of every counted request's: they are described with the common failures. */
 const TOLD_ONCE: Readonly<Record<string, Header>> = { ...EVERY_ANSWER, ...QUOTAS };
 
 const ERROR_REF = "#/components/schemas/Error";
 
-/** What every answer to a `userId` may have besides its own. */
+/** Fields that every answer to a `userId` may have in addition. */
 const NOTICE = opened({ type: "object", properties: NOTICE_FIELDS });
 
 function withNoticeApart(schema: JsonSchema): JsonSchema {
@@ -199,13 +198,13 @@ function withNoticeApart(schema: JsonSchema): JsonSchema {
   return { allOf: [{ ...rest, properties: Object.fromEntries(own) }, NOTICE] };
 }
 
-/** A failure that is told by its reason alone. */
+/** A failure that has only a reason. */
 function isPlainFailure({ content }: Answer): boolean {
   const [media, ...others] = Object.values(content);
   return others.length === 0 && media?.example === undefined && media?.schema.$ref === ERROR_REF;
 }
 
-/** What every operation answers in the same words for the most part, by its status. */
+/** The common answer of most operations, by status. */
 function usualFailures(operations: readonly Operation[]): Map<string, string> {
   const statuses = Object.keys(operations[0]?.responses ?? {});
   return new Map(
@@ -234,7 +233,7 @@ function failureName(status: string): string {
   return (code ?? `status_${status}`).split("_").map(titled).join("");
 }
 
-/** What answers in a schema is called as that. */
+/** An answer with a schema gets the schema's name. */
 function schemaName({ content }: Answer): string {
   const [[kind, media] = []] = Object.entries(content);
   return media?.schema.$ref?.split("/").at(-1) ?? (kind === "application/json" ? "Terms" : "Page");

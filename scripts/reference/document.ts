@@ -10,7 +10,7 @@ import { VERSION } from "../../convex/ops/version";
 
 /** The API document, made from the endpoints' own schemas. Pure; a few milliseconds of work. */
 
-/** @param domains The endpoints by tag. @param server Where they are, without a slash at its end. */
+/** @param domains The endpoints by tag. @param server Their address, without a slash at its end. */
 export function openApi(domains: Record<string, readonly MountedEndpoint[]>, server: string): OpenApi {
   const paths: OpenApi["paths"] = {};
   const schemas: Record<string, JsonSchema> = { Error: ERROR };
@@ -38,7 +38,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
       version: VERSION,
       contact: { name: "The operator of this deployment", url: `${server}/docs` },
     },
-    // None is needed: each operation that reads a token says so.
+    // None is required: each operation that reads a token says so.
     security: [{}],
     servers: [{ url: server }],
     tags: Object.keys(domains).map((name) => ({ name, description: about.tags[name] ?? name })),
@@ -47,7 +47,7 @@ export function openApi(domains: Record<string, readonly MountedEndpoint[]>, ser
   };
 }
 
-/** What every answer to a `userId` may have besides its own. */
+/** Fields that every answer to a `userId` may have in addition. */
 function withNotice(answer: JsonSchema, input: JsonSchema): JsonSchema {
   if (input.properties?.userId === undefined || answer.properties === undefined) return answer;
   return { ...answer, properties: { ...answer.properties, ...NOTICE_FIELDS } };
@@ -93,7 +93,7 @@ const USER_TOKEN = {
     "The web application's token of a signed-in user. What a userId with an owner still does without it is for the owner's level to say.",
 };
 
-/** `name` is what its schemas are named by: its path, with its methods before it where the path has two endpoints. */
+/** `name` is the base of its schemas' names: its path, with its methods before it if the path has two endpoints. */
 type Placement = { method: Method; tag: string; name: string; input: JsonSchema };
 
 function operation(one: MountedEndpoint, { method, tag, name, input }: Placement): Operation {
@@ -143,7 +143,7 @@ function ref(schema: string): JsonSchema {
   return { $ref: `#/components/schemas/${schema}` };
 }
 
-/** The fields of an input as parameters of path and query: the same, but that these know no `null`. */
+/** The fields of an input as parameters of path and query, which cannot be `null`. */
 function fieldsOf(one: MountedEndpoint, input: JsonSchema): Parameter[] {
   const examples = one.example?.input;
   const inPath = templateOf(one.path)?.field;
@@ -199,7 +199,7 @@ function success(one: MountedEndpoint, name: string): Answer {
   };
 }
 
-/** What waits for somebody is told in the form of what is done. */
+/** The 202 answer, in the form of the final one. */
 function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
   if (one.accepted === undefined) return {};
   const { headers } = success(one, name);
@@ -207,13 +207,13 @@ function accepted(one: MountedEndpoint, name: string): Record<string, Answer> {
   return { "202": { description: one.accepted, headers, content } };
 }
 
-/** What the caller has already. */
+/** The 304 answer. */
 function unchanged(one: MountedEndpoint): Record<string, Answer> {
   if (one.unchanged === undefined) return {};
   return { "304": { description: one.unchanged, headers: answerHeaders(one.answerHeaders), content: {} } };
 }
 
-/** What any endpoint can answer, what its limit and its keys imply, and what it says of itself; by status. */
+/** The failures of any endpoint, those that its limit and keys imply, and its own; by status. */
 function failures(one: MountedEndpoint): Record<string, Answer> {
   const said: [ErrorCode, string | Failure][] = [
     [
@@ -274,7 +274,7 @@ function withError(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Two reasons for one status are told together; the later one's body is the more particular. */
+/** Two reasons for one status are described together; the later one's body is more specific. */
 function merged(earlier: Answer | undefined, later: Answer): Answer {
   if (earlier === undefined) return later;
   return {

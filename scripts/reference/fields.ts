@@ -5,7 +5,7 @@ import { escaped, prose } from "../../convex/ops/html";
 
 type Field = { name: string; type: string; required: boolean; description: string };
 
-/** A table for an object, or one for each of the forms it may have; empty when there are no fields. */
+/** A table for an object, or one for each of its possible forms; empty if there are no fields. */
 export function fieldTables(schema: JsonSchema, says: { required: boolean; caption: string }): string {
   const forms = formsOf(schema);
   if (forms.length > 0) {
@@ -23,7 +23,7 @@ export function fieldTables(schema: JsonSchema, says: { required: boolean; capti
   return `<table role="table" aria-label="${escaped(says.caption)}">${caption}<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col" class="name">Field</th><th role="columnheader" scope="col" class="type">Type</th><th role="columnheader" scope="col">Meaning</th></tr></thead><tbody role="rowgroup">${rows.join("")}</tbody></table>`;
 }
 
-/** A long path breaks at its joints. */
+/** A long path may break at its joints. */
 function breakable(name: string): string {
   return escaped(name).replaceAll(".", ".<wbr>");
 }
@@ -32,7 +32,7 @@ function formsOf({ anyOf = [] }: JsonSchema): JsonSchema[] {
   return anyOf.flatMap((form) => (typeof form === "object" && form.properties !== undefined ? [form] : []));
 }
 
-/** Fields of fields are told by their paths: `top20[].rank`. */
+/** Nested fields appear with their paths: `top20[].rank`. */
 function fieldsOf(schema: JsonSchema, path: string): Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
     if (typeof value === "boolean") return [];
@@ -40,7 +40,7 @@ function fieldsOf(schema: JsonSchema, path: string): Field[] {
     const required = schema.required?.includes(key) === true;
     const description = value.description ?? "";
     const inner = innerFields(value, name);
-    // Of a group that says nothing of itself, the fields say enough.
+    // A group without a description needs none: its fields are enough.
     const own = { name, type: typeOf(value), required, description };
     return inner.length > 0 && description === "" && value.type === "object" ? inner : [own, ...inner];
   });
@@ -53,15 +53,15 @@ function innerFields(schema: JsonSchema, name: string): Field[] {
   return [...fieldsOf(schema, name), ...inner];
 }
 
-/** What a field takes, in words. */
+/** A field's type, in words. */
 function typeOf(schema: JsonSchema): string {
   const words = variants(schema).map((one) => (one === schema ? plainType(one) : typeOf(one)));
   return [...new Set(words)].join(" or ");
 }
 
 /**
- * The forms that a reader should know: not that an optional field may be empty (told once for all), nor that a word may
- * be written in any case (told by its description).
+ * The forms that a reader should know, without two that are explained elsewhere: that an optional field may be empty,
+ * and that a word may be in any case.
  */
 function variants(schema: JsonSchema): JsonSchema[] {
   const forms = (schema.anyOf ?? []).flatMap((one) => (typeof one === "object" ? [one] : []));
@@ -82,7 +82,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const wordOf = (type: string): string => WORDS[type] ?? type;
 
-/** A type in the words of whoever fills it in, not of whoever checks it. */
+/** A type in words for those who fill in the field. */
 function plainType(schema: JsonSchema): string {
   if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.join(", ");
@@ -101,7 +101,7 @@ function plainType(schema: JsonSchema): string {
 
 function rangeOf({ minimum, maximum = Infinity }: JsonSchema): string {
   if (minimum === undefined) return "";
-  // Whole numbers have the language's own bounds where nobody has set others.
+  // Without other bounds, whole numbers have the language's own.
   const isBounded = maximum < Number.MAX_SAFE_INTEGER;
   if (isBounded) return ` from ${minimum} to ${maximum.toLocaleString("en-US")}`;
   return minimum > Number.MIN_SAFE_INTEGER ? `, ${minimum} or more` : "";

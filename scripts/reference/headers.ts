@@ -1,10 +1,10 @@
 import type { MountedEndpoint } from "../../convex/lib/http/endpoint";
 import type { Header, Parameter } from "./types";
 
-/** The headers that the API document tells of: those a request may have, and those of every answer. */
+/** The headers in the API document: those of requests, and those of every answer. */
 
 export function headersOf({ headers = {} }: MountedEndpoint): Parameter[] {
-  // OpenAPI says Authorization as a security scheme, and ignores it among the parameters.
+  // OpenAPI describes Authorization as a security scheme, and ignores it among the parameters.
   return Object.entries(headers)
     .filter(([name]) => name !== "Authorization")
     .map(([name, description]) => ({
@@ -41,7 +41,7 @@ export const RETRY_AFTER: Header = {
   schema: { type: "string", pattern: "^[1-9][0-9]*$" },
 };
 
-/** What is left of a quota, on every answer that was counted against one. */
+/** The rest of a quota, on every answer that was counted against one. */
 export const QUOTAS: Record<string, Header> = {
   RateLimit: {
     description: "What is left of each quota, and the seconds until it is whole again",

@@ -3,9 +3,9 @@ import { about } from "../../convex/ops/reference/about";
 import packageFile from "../proxy/package.json";
 import { TITLE } from "../../convex/ops/version";
 
-/** What models read that come by. Pure. */
+/** The page for language models. Pure. */
 
-/** @param server Where the endpoints are, without a slash at its end. */
+/** @param server The endpoints' address, without a slash at its end. */
 export function llmsText(domains: Record<string, readonly MountedEndpoint[]>, server: string): string {
   const listed = Object.entries(domains).map(([tag, endpoints]) => {
     const lines = endpoints.map(

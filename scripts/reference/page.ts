@@ -5,14 +5,14 @@ import type { Method, OpenApi, Operation } from "./types";
 import { fieldTables } from "./fields";
 import { STYLE } from "./style";
 
-/** The reference's pages, made from the API document alone. They load nothing, run nothing, and work as plain HTML. */
+/** The reference's pages, made only from the API document. They load nothing, run no script, and work as plain HTML. */
 
 const JSON_TYPE = "application/json";
 
-/** An endpoint of the document with the methods that do the same; the last one's operation tells the rest. */
+/** An endpoint of the document with its equivalent methods; the last one's operation has the details. */
 type Entry = { path: string; methods: Method[]; operation: Operation; id: string };
 
-/** The reference as pages: one to begin with, and one for each domain; with what a search looks through. */
+/** The reference as pages: an overview and one for each domain, with the text that a search covers. */
 export function book(document: OpenApi): { book: Book; headers: Record<string, string> } {
   const groups = document.tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
   const shared = sharedFailures(document);
@@ -122,7 +122,7 @@ function tagAnchor(tag: string): string {
   return `domain-${escaped(tag)}`;
 }
 
-/** How the reasons of a status begin at every endpoint; told once. */
+/** How the descriptions of a status begin at every endpoint; shown once. */
 function sharedFailures({ paths }: OpenApi): Map<string, string> {
   const operations = Object.values(paths).flatMap(({ get, post }) =>
     [get, post].filter((one) => one !== undefined),
@@ -172,7 +172,7 @@ function endpointSection(
   const input = inputOf(document, operation);
   const success = operation.responses["200"];
   const answer = resolved(document, success?.content[JSON_TYPE]?.schema);
-  // Two methods of one path stand beside each other.
+  // Two methods of one path stand side by side.
   const name = `${methods.join(", ").toUpperCase()} ${path}`;
   const parts = [
     section("Fields", fieldTables(input, { required: true, caption: `Fields of ${name}` })),
@@ -219,7 +219,7 @@ function headerTable({ parameters = [], security }: Operation): string {
   );
 }
 
-/** The rest of what an endpoint can answer, without what is told once for all. */
+/** Further failures of an endpoint, besides the common ones. */
 function ownFailures({ responses }: Operation, shared: Map<string, string>): [string, string][] {
   return Object.entries(responses).flatMap(([status, { description }]): [string, string][] => {
     const own = description.slice(shared.get(status)?.length ?? 0).trim();
@@ -231,7 +231,7 @@ function failureTable(failures: readonly (readonly [string, string])[]): string 
   return pairTable("Failures", "status", failures);
 }
 
-/** @param rows What each is about, as HTML, and what there is to say of it, as prose. */
+/** @param rows Each with its subject, as HTML, and its description, as prose. */
 function pairTable(label: string, kind: string, rows: readonly (readonly [string, string])[]): string {
   const listed = rows.map(
     ([about, says]) =>
@@ -281,7 +281,7 @@ function curl(url: string, methods: Method[], { requestBody, parameters = [] }: 
   return lines.join(" \\\n  ");
 }
 
-/** A word of a shell, whatever is in it. */
+/** A word for a shell, whatever it contains. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

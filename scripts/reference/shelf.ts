@@ -1,10 +1,10 @@
-/** Components of one section: what stands in several places of the document is kept once, under a name. Pure. */
+/** Components of one section: repeated parts of the document are stored once, under a name. Pure. */
 
 export type Reference = { $ref: string; description?: string };
 
-/** Too small to deserve a name. */
+/** Shorter parts get no name. */
 const LEAST_CHARS = 75;
-/** What a reference has beside its name, and a component beside its own. */
+/** The length of a reference besides its name, and of a component besides its own. */
 const REFERENCE_CHARS = 38;
 const COMPONENT_CHARS = 4;
 
@@ -17,7 +17,7 @@ export class Shelf<Thing extends { description?: string | undefined }> {
 
   constructor(private readonly section: string) {}
 
-  /** To be called for every place where it stands. @returns Whether this is the first. */
+  /** To be called for every occurrence. @returns Whether this is the first. */
   count(thing: Thing): boolean {
     const kind = JSON.stringify(thing);
     const before = this.places.get(kind) ?? 0;
@@ -25,7 +25,7 @@ export class Shelf<Thing extends { description?: string | undefined }> {
     return before === 0;
   }
 
-  /** Gives it its name, unless it has one. @returns Whether this is its name. */
+  /** Names it, unless it has a name. @returns Whether this is its name. */
   name(thing: Thing, name: string): boolean {
     const kind = JSON.stringify(thing);
     this.taken.add(name);
@@ -36,7 +36,7 @@ export class Shelf<Thing extends { description?: string | undefined }> {
     return this.names.get(kind) === name;
   }
 
-  /** A reference where that is shorter for all that have the same; elsewhere the thing itself, as it is published. */
+  /** A reference if that is shorter in total; otherwise the thing itself, in published form. */
   shared(thing: Thing, wanted: string, published: () => Thing): Thing | Reference {
     const kind = JSON.stringify(thing);
     const places = this.places.get(kind) ?? 0;
@@ -45,7 +45,7 @@ export class Shelf<Thing extends { description?: string | undefined }> {
     return isWorth || this.names.has(kind) ? this.place(kind, thing, wanted, published) : published();
   }
 
-  /** @param kind The same for what is the same but for its description. */
+  /** @param kind Equal for things that differ only in their description. */
   place(kind: string, { description }: Thing, wanted: string, published: () => Thing): Reference {
     let name = this.names.get(kind);
     if (name === undefined) {

@@ -64,7 +64,7 @@ footer { margin-top: 5rem; padding-top: 1.5rem; border-top: 1px solid var(--line
   nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; border-bottom: 0; border-right: 1px solid var(--line); padding: 2rem 1.5rem; }
   main { padding: 3rem 3rem 6rem; max-width: 84rem; }
 }
-/* Where the browser knows which part is being read, the list says so. */
+/** If the browser knows which part is being read, the list marks it. */
 @supports (scroll-target-group: auto) {
   nav details { scroll-target-group: auto; }
   nav a:target-current { color: var(--accent); font-weight: 650; }

@@ -11,7 +11,7 @@ import { shared } from "./components";
 
 /** Writes the reference into a module of `convex/`: making it evaluates every endpoint, which no request should. */
 
-/** The document, the page and the text for models of a deployment at this address, with the headers of its pages. */
+/** The document, the pages and the text for models of a deployment at this address, with the headers of its pages. */
 export function reference(address: string) {
   const { book: pages, headers } = book(openApi(domains, address));
   const texts = {
@@ -22,7 +22,7 @@ export function reference(address: string) {
   return { texts, headers };
 }
 
-/** What the module holds. */
+/** The module's content. */
 function referenceModule(): string {
   const written = reference(ADDRESS);
   const packed = Object.entries(written.texts).map(([name, text]) => {
@@ -38,7 +38,7 @@ function referenceModule(): string {
   ].join("\n\n");
 }
 
-/** Stands for the texts: others have another one. */
+/** Identifies the texts: other texts have another one. */
 export function tagOf(written: ReturnType<typeof reference>): string {
   return createHash("sha256").update(JSON.stringify(written)).digest("hex").slice(0, 16);
 }

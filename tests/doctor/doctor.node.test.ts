@@ -74,7 +74,7 @@ test("finds the local stack fit, and shows no secret", async () => {
     expect(output).toMatch(new RegExp(`✓ ${subject}: `));
   }
   // It answers an address every five seconds: the tests before this one may have had its turn.
-  expect(output).toMatch(/✓ GDELT: tells \d+ headlines|! GDELT: GDELT is limiting/);
+  expect(output).toMatch(/✓ GDELT: returns \d+ headlines|! GDELT: GDELT is limiting/);
   for (const source of ["CoinGecko", "Coinbase", "Binance"])
     expect(output).toMatch(new RegExp(`${source}: .*Its terms: .*SOURCES_OFF leaves it out`));
   expect(output).toMatch(/✓ chain RPC: is on Base/);
@@ -109,13 +109,13 @@ test("names what is wrong and what to do, and ends with 1", async () => {
   expect(output).toContain("→ Set LLM_GATEWAY_API_KEY to a key that it knows");
   expect(output).toContain("✗ agent API: refuses the key, or this use of it (403)");
   expect(output).toContain("→ Switch the agent API on for the key in LLM_GATEWAY_API_KEY");
-  expect(output).toContain("→ See whether SENTIMENT_ENDPOINT is right");
+  expect(output).toContain("→ Check SENTIMENT_ENDPOINT");
   expect(output).toMatch(
     /! tickers: BTC in USD: coinbase [\d.]+; binance refuses this machine \(451\); coingecko is limiting requests \(429\)\n/,
   );
-  expect(output).toContain("→ See whether TICKER_API_URL is right");
+  expect(output).toContain("→ Check TICKER_API_URL");
   expect(output).toMatch(/! CoinGecko: CoinGecko is limiting/);
-  expect(output).toContain("→ See whether EVIDENCE_API_URL is right");
+  expect(output).toContain("→ Check EVIDENCE_API_URL");
   expect(output).toContain("✗ sentiment model: answered with status 200, not as its protocol says");
   expect(output).toContain("! swap provider: is limiting requests (429)");
   expect(output).toContain("✗ WALLET_ENCRYPTION_KEY: has too little chance in it");
@@ -145,9 +145,11 @@ test("what is used up, gone or elsewhere is told with the variable to change, an
   expect(output).toContain(`! agent API: is limiting requests (429): the limit is used up until ${until}Z`);
   expect(output).toMatch(/→ Try again then, or raise the limit of the account that LLM_GATEWAY_API_KEY/);
   expect(output).toContain("✗ sentiment model: does not offer what is asked any more (410)");
-  expect(output).toContain("→ Set SENTIMENT_MODEL, or SENTIMENT_ENDPOINT, to what its documents name now");
+  expect(output).toContain(
+    "→ Set SENTIMENT_MODEL, or SENTIMENT_ENDPOINT, to the name in its current documents",
+  );
   expect(output).toContain("✗ messenger: does not offer what is asked any more (410)");
-  expect(output).toContain("→ Set MESSENGER_API_URL to what its documents name now");
+  expect(output).toContain("→ Set MESSENGER_API_URL to the name in its current documents");
   expect(output).toMatch(/! swap provider: is limiting requests \(429\): the limit is used up until 20/);
 });
 
@@ -371,6 +373,6 @@ test("what it records holds no key, token or id, and is read again as it was", a
 test("a chain that cannot be asked is a fault, whatever else is right", async () => {
   settings.CHAIN_RPC_URL = "http://127.0.0.1:9";
   const { code, output } = await doctor();
-  expect(output).toContain("✗ chain RPC: could not be asked");
+  expect(output).toContain("✗ chain RPC: could not be reached");
   expect(code).toBe(1);
 });

@@ -22,5 +22,5 @@ test("a feed without its editor's address is still a feed", async () => {
       { request: { method: "GET", url, body: null }, answer: { kind: "answer", status: 200, headers, body } },
     ],
   });
-  expect(finding).toMatchObject({ level: "good", says: expect.stringContaining("tells 1 headlines") });
+  expect(finding).toMatchObject({ level: "good", says: expect.stringContaining("returns 1 headlines") });
 });

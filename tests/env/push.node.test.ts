@@ -110,7 +110,7 @@ test("a value that only stands for one, half an identity provider, and an open q
   const { code, output, given } = await push(`${file}not a setting\nSWAP_API_KEY="half`);
   expect({ code, given }).toEqual({ code: 1, given: null });
   expect(output).toContain("LLM_GATEWAY_API_KEY: is a placeholder, not a value");
-  expect(output).toContain("AUTH_APPLICATION_ID: is needed beside AUTH_ISSUER");
+  expect(output).toContain("AUTH_APPLICATION_ID: is needed with AUTH_ISSUER");
   expect(output).toContain("line 3 is neither NAME=value nor a # comment");
   expect(output).toContain("line 4: SWAP_API_KEY has a quote that is never closed");
 });

@@ -196,7 +196,7 @@ describe("a person who calls it", () => {
     // The service's own words name no way out; an address that is almost right gets the part that is wrong.
     service.answers(json(404, { error: "There is no endpoint at /mcp/health" }));
     expect((await check(`${service.url}/mcp`)).said).toBe(
-      "There is no endpoint at /mcp/health. Set NOELCLAW_CONVEX_URL to the service's address. It ends behind the host: no path belongs to it.\n",
+      "There is no endpoint at /mcp/health. Set NOELCLAW_CONVEX_URL to the service's address. It ends after the host: leave out the path.\n",
     );
     expect((await check("http://some.convex.cloud.localhost:1")).said).toContain("ends in .convex.site");
     expect(await check("nowhere")).toMatchObject({

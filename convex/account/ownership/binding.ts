@@ -4,7 +4,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { requireIdentity } from "../../lib/security/auth";
 import { AppError } from "../../lib/errors";
 import { isGuessable, userIdFrom } from "../../lib/records/ids";
-import { tablesOf, type Facts } from "../../lib/records/records";
+import { tablesOf, type TableRecord } from "../../lib/records/records";
 import { records } from "../../schema";
 import { changeRules } from "../../users/levels";
 import { userOfAccount } from "../../messenger/model";
@@ -133,7 +133,7 @@ async function hasRowInUse<Table extends TableNames>(
   table: Table,
   userId: string,
 ): Promise<boolean> {
-  const { ownedBy }: Facts<Table> = records[table];
+  const { ownedBy }: TableRecord<Table> = records[table];
   if (ownedBy?.inUse === undefined) return false;
   const rows = ownedBy.inUse === "any" ? ownedBy.rows : ownedBy.inUse;
   return (await rows(ctx.db.query(table), userId).first()) !== null;

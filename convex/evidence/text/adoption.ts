@@ -1,4 +1,4 @@
-import type { Shown } from "../../lib/text/locales";
+import type { DisplayUnit } from "../../lib/text/locales";
 import type { Source } from "./sources";
 import { figuresIn, type Figure } from "../../lib/text/figures";
 import { AHEAD, OF, WITHIN, type Written } from "../../lib/text/languages";
@@ -51,13 +51,13 @@ function comparisons({ unit }: Figure, { facts, others, isSummed }: Choice): Pri
 }
 
 /** The ways to write a printed unit. */
-const WRITTEN: Readonly<Record<Shown, Written>> = {
+const WRITTEN: Readonly<Record<DisplayUnit, Written>> = {
   ...{ USD: "money", percent: "percent", points: "percent", bps: "percent", times: "times", gwei: "gwei" },
   ...{ coins: "coins", ratio: "coins", place: "place", count: "none", text: "other" },
 };
 
 /** What one in a printed unit is in the unit that it is written in. */
-const partOf = (shown: Shown, unit: Written): number =>
+const partOf = (shown: DisplayUnit, unit: Written): number =>
   shown === "bps" || (shown === "percent" && unit === "times") ? 0.01 : 1;
 const sizeOf = ({ value, unit: shown }: Printed, { unit }: Figure): number =>
   Math.abs(value) * partOf(shown, unit);

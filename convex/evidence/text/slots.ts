@@ -1,4 +1,4 @@
-import type { Shown } from "../../lib/text/locales";
+import type { DisplayUnit } from "../../lib/text/locales";
 import type { Source } from "./sources";
 import { foundIn, type Place } from "../../lib/text/figures";
 import { wordingOf } from "../wordings";
@@ -55,7 +55,7 @@ export type Printed = {
   first: Source;
   operation: Operation | null;
   value: number;
-  unit: Shown;
+  unit: DisplayUnit;
 };
 
 /** @returns The figure, or why there is none. */
@@ -83,7 +83,7 @@ export function operated(sides: Sides<Source>, operation: Operation): Printed | 
   if (first === undefined || sources.length < 2 || sources.some(({ value }) => value === null)) return null;
   if (!sides.every((side) => side.length === 1 || isSum(side))) return null;
   const [a = 0, b = 0] = sides.map((side) => side.reduce((sum, { value }) => sum + (value ?? 0), 0));
-  const made = (value: number, unit: Shown): Printed => ({ sides, first, operation, value, unit });
+  const made = (value: number, unit: DisplayUnit): Printed => ({ sides, first, operation, value, unit });
   if (operation === "+") return made(a, first.unit);
   const isOne = isAlike(sources);
   const isPrice = familyOf(first).startsWith("price");

@@ -3,7 +3,7 @@
 /** Callers with an unknown address count as one. */
 const UNKNOWN = "unknown";
 
-type Told = {
+type AddressSources = {
   /** The platform's value: in the cloud from its own edge, on a self-hosted backend the first entry of `X-Forwarded-For`. */
   told: string | null;
   /** The header `X-Forwarded-For`. Each proxy appends its caller on the right; the caller could have written the rest. */
@@ -13,7 +13,7 @@ type Told = {
 };
 
 /** The caller's network address: an IPv4 address as it is, an IPv6 one as its /64 network, which is what one customer has. */
-export function callerAddress({ told, forwardedFor, hops }: Told): string {
+export function callerAddress({ told, forwardedFor, hops }: AddressSources): string {
   if (hops === 0 || forwardedFor === null) return network(told ?? "");
   const entries = forwardedFor.split(",");
   return network(entries[Math.max(0, entries.length - hops)] ?? "");

@@ -8,7 +8,7 @@ import { rowsDue, type Bound, type Indexed } from "./rows";
  * Every room's `tables.ts` declares it beside its tables; housekeeping, health, export and deletion loop over all of
  * them (`schema.ts`).
  */
-export type Facts<Table extends TableNames> = {
+export type TableRecord<Table extends TableNames> = {
   /** The ranges of rows to delete by age, or why no row is ever too old. Rows that end with their own work are the room's matter. */
   keep: string | Range<Table> | readonly Range<Table>[];
   /** How a user's rows are found and treated. Absent: its rows belong to nobody, or say nothing about anybody. */
@@ -22,7 +22,7 @@ export type Facts<Table extends TableNames> = {
 };
 
 /** The records of all tables. */
-export type Records = { readonly [Table in TableNames]: Facts<Table> };
+export type Records = { readonly [Table in TableNames]: TableRecord<Table> };
 /** The records of a room's tables. */
 export type RecordsOf<Tables> = Pick<Records, keyof Tables & TableNames>;
 

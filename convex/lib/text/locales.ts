@@ -50,12 +50,12 @@ export function words(list: string): RegExp {
 }
 
 /** The units in which a value may be shown. */
-export type Shown =
+export type DisplayUnit =
   | ("USD" | "percent" | "bps" | "coins" | "gwei" | "count" | "ratio" | "text")
   | ("points" | "times" | "place");
 
 /** `large`: millions and more, three digits of them. */
-type Rounded = Shown | "large";
+type Rounded = DisplayUnit | "large";
 
 /** The sizes at which a unit gets fewer than two decimals, and how many. */
 const COARSE: Partial<Record<Rounded, readonly [from: number, places: number]>> = {
@@ -68,7 +68,7 @@ const LARGE = 1e6;
 export function amountIn(
   locale: Locale,
   value: number,
-  unit: Shown,
+  unit: DisplayUnit,
   { sign = "minus", ticker = "" }: { sign?: "both" | "minus" | "none"; ticker?: string } = {},
 ): string {
   const { money, percent, points, place, large } = SCRIPTS[locale];

@@ -9,7 +9,7 @@ import { takeNoted } from "../outside/notes";
 import { vJob, type Failure, type Job } from "./jobs";
 
 /** `over`: nothing is left to do, and no mutation has ended the work. */
-type Said = void | "over";
+type Outcome = void | "over";
 
 /**
  * An action that does a piece of work (`lib/work/jobs`). The mutation that stores its result ends the work; an action
@@ -17,11 +17,11 @@ type Said = void | "over";
  */
 export function worker<Args extends PropertyValidators>(
   args: Args,
-  work: (ctx: ActionCtx, given: ObjectType<Args> & { job: Job }) => Promise<Said>,
+  work: (ctx: ActionCtx, given: ObjectType<Args> & { job: Job }) => Promise<Outcome>,
 ): RegisteredAction<"internal", ObjectType<Args> & { job: Job }, Promise<null>>;
 export function worker(
   args: PropertyValidators,
-  work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Said>,
+  work: (ctx: ActionCtx, given: Record<string, unknown> & { job: Job }) => Promise<Outcome>,
 ) {
   return providerAction(
     { ...args, job: vJob },

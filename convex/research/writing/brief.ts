@@ -39,7 +39,7 @@ export type Brief = {
 };
 
 /** The sources' answers, without facts. */
-type Told = Omit<Readings, "facts">;
+type Statements = Omit<Readings, "facts">;
 
 export type Material = {
   focus: string;
@@ -47,7 +47,7 @@ export type Material = {
   /** The facts when the shift began, and when the last report was written; empty if there is none. */
   atStart: readonly Fact[];
   atReport: readonly Fact[];
-  readings: Told;
+  readings: Statements;
   previous: string | null;
   missing: Missing[];
 };
@@ -130,7 +130,7 @@ export function briefOf({ focus, facts, atStart, atReport, readings, previous, m
 
 /** The largest movers of the latest market reading: two facts each, from their source. */
 function moverSources(
-  { movers, market }: Told,
+  { movers, market }: Statements,
   facts: readonly Fact[],
   coins: readonly string[],
 ): Uncounted[] {
@@ -159,7 +159,7 @@ function changeSources(change: Change): Uncounted[] {
   ];
 }
 
-function persistentSource({ persistent, cycles, market }: Told): Uncounted[] {
+function persistentSource({ persistent, cycles, market }: Statements): Uncounted[] {
   if (market === null || cycles < 2) return [];
   const listed = persistent.map((one) => `${one.symbol} in ${one.cycles} of ${cycles}`).join(", ");
   const says = `Most persistent trending tokens, by the collections that saw them: ${listed}`;
@@ -167,7 +167,7 @@ function persistentSource({ persistent, cycles, market }: Told): Uncounted[] {
 }
 
 /** Statements of a model are a source with the model's name, which a citation shows. */
-function modelSources({ sentiment, onchain }: Told): Uncounted[] {
+function modelSources({ sentiment, onchain }: Statements): Uncounted[] {
   return [
     ...sentiment.flatMap(({ at, output }) => {
       const degraded = output.degraded ? ", made without a live search" : "";

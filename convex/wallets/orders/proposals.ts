@@ -113,8 +113,7 @@ export const propose = internalMutation({
   },
 });
 
-const NOBODY_TO_ASK =
-  "This order needs its owner, and no messenger account is linked where they could be asked";
+const NOBODY_TO_ASK = "This order needs its owner's approval, and no messenger account is linked to ask them";
 
 /** Whether the limits allow an order that its owner taps for. @returns The sum moved in 24 hours, decimal USD. */
 export async function judged(

@@ -72,7 +72,7 @@ type SwapRehearsal = {
 };
 
 /** @property caller Who asks. @property asked Whether it is to be put to its owner, and where it was begun. */
-type Wanted = {
+type RehearsalRequest = {
   payer: Payer;
   request: OrderRequest;
   caller: Pick<Caller, "address" | "keyHash">;
@@ -86,7 +86,7 @@ const USUAL_SWAP_GAS = 300_000n;
 const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repeat(65)}`]);
 
 export const rehearse = counted(
-  async (ctx: ActionCtx, { payer, request, caller, asked }: Wanted): Promise<Rehearsal> => {
+  async (ctx: ActionCtx, { payer, request, caller, asked }: RehearsalRequest): Promise<Rehearsal> => {
     const token = request.kind === "send" ? request.token : request.fromToken;
     const micro = await valueOf(ctx, { token, amount: request.amount });
     const standing = await ctx.runQuery(internal.wallets.transactions.forecast.of, {

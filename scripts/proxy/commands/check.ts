@@ -44,7 +44,7 @@ function advised(message: string): string {
     ? []
     : ["Set NOELCLAW_CONVEX_URL to the service's address."];
   if (setting.includes(".convex.cloud")) advice.push("It is the one that ends in .convex.site.");
-  else if (/\w\/\w/.test(setting)) advice.push("It ends behind the host: no path belongs to it.");
+  else if (/\w\/\w/.test(setting)) advice.push("It ends after the host: leave out the path.");
   return [message.replace(/\w$/, "$&."), ...advice].join(" ");
 }
 

@@ -133,7 +133,7 @@ const askNoel = tool({
   name: "ask_noel",
   title: "Ask the assistant",
   description:
-    "Asks one of the service's agents, who knows the live market: primary-default (crypto assistant, the default), news-default (AI and Web3 news) or marketdata-default (market data). Nothing of the conversation is kept: pass earlier turns in messages. Information, not financial advice.",
+    "Asks one of the service's agents, who knows the live market: primary-default (crypto assistant, the default), news-default (AI and Web3 news) or marketdata-default (market data). The conversation is not stored: pass earlier turns in messages. Information, not financial advice.",
   endpoint: { method: "POST", path: "/mcp/chat" },
   hints: reads("live"),
   repeats: "freely",

@@ -3,7 +3,7 @@ import { lines, time, tokenAmount, usd } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 
 const SECRET_ID =
-  "userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and use the same one ever after; whoever knows it controls the wallet.";
+  "userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; anyone who knows it controls the wallet.";
 
 const CREATES: Hints = {
   readOnlyHint: false,
@@ -60,7 +60,7 @@ const connectWallet = tool({
       "Fund it at this address; keep the userId, it is the only way to it.",
       ownerUrl === undefined
         ? null
-        : `Nobody owns it yet. Give this link to the person whose money it is: whoever taps Own there approves by a tap what moves it from then on. ${ownerUrl}`,
+        : `Nobody owns it yet. Give this link to the person whose money it is: the person who taps Own there then approves every move by a tap. ${ownerUrl}`,
       warned(told),
     ),
 });
@@ -107,7 +107,7 @@ const getWalletBalance = tool({
 const getPortfolio = tool({
   name: "get_portfolio",
   title: "Portfolio",
-  description: `All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet when there is none.`,
+  description: `All token balances of the user's custody wallet with live prices and the total, in USD; a token without a live price is left out of the total. Creates the wallet if there is none.`,
   endpoint: { method: "GET", path: "/mcp/defi/portfolio" },
   hints: { ...CREATES, openWorldHint: true },
   repeats: "freely",
