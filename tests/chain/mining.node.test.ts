@@ -85,30 +85,6 @@ test("after a reorganisation a transaction is gone, its bytes can be sent again,
   expect(answer).toBe(BigInt(Math.round(PRICES.ETH * 1e8)));
 });
 
-test("blocks and prices follow a clock that runs 480 times faster, and never go back", async () => {
-  const startedAt = performance.now();
-  const begin = Date.now() / 1_000;
-  const clock = () => begin + ((performance.now() - startedAt) / 1_000) * 480;
-  let price = 3_000;
-  chain = await startTestChain({ clock, speed: 480, prices: () => ({ ...PRICES, ETH: price++ }) });
-  const client = clientOf(chain);
-  const first = await client.getBlock();
-  await until(async () => Number((await client.getBlock()).timestamp) > begin + 1_200);
-  const last = await client.getBlock();
-  for (let height = first.number + 1n; height <= last.number; height++) {
-    const [parent, block] = await Promise.all([
-      client.getBlock({ blockNumber: height - 1n }),
-      client.getBlock({ blockNumber: height }),
-    ]);
-    expect(block.timestamp).toBeGreaterThanOrEqual(parent.timestamp);
-  }
-  const address = chain.addresses.feeds.ETH;
-  await until(async () => {
-    const round = await client.readContract({ address, abi: feedAbi, functionName: "latestRoundData" });
-    return round[1] > 300_000_000_000n && Number(round[3]) > begin;
-  });
-});
-
 test("a transaction with a missing nonce before it waits for that nonce", async () => {
   chain = await startTestChain();
   const wallet = await newWallet(chain);

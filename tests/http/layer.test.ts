@@ -207,29 +207,16 @@ describe("limits", () => {
   test("of a user are counted behind access: who may not use up nothing of theirs", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     const set = (init: CallInit) => app.post("/user/messenger", { userId, messengerChatId: "1" }, init);
-    for (let n = 0; n < 70; n++)
-      expect((await set({ ip: `10.0.1.${n % 4}`, as: "mallory" })).status).toBe(403);
+    for (let n = 0; n < 70; n++) {
+      const by = n % 2 === 0 ? {} : { as: "mallory" };
+      expect((await set({ ip: `10.0.1.${n % 4}`, ...by })).status).toBe(403);
+    }
     const own = await set({ ip: "10.0.0.9", as: "alice" });
     expect([own.status, own.headers.get("ratelimit")]).toEqual([
       200,
       expect.stringContaining('"settings-user";r=59'),
     ]);
     expect((await set({ ip: "10.0.0.9", as: "mallory" })).headers.get("ratelimit")).toBeNull();
-  });
-
-  test("of an owner's id that is only named are small ones of their own", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    const ask = (init: CallInit, id = userId) =>
-      app.post("/mcp/chat", { question: "And BTC?", userId: id }, init);
-    let granted = 0;
-    let answer = await ask({ ip: "10.0.0.1" });
-    for (; answer.status === 200 && granted < 100; granted++)
-      answer = await ask({ ip: `10.0.0.${granted % 5}` });
-    expect(granted).toBeGreaterThanOrEqual(17);
-    expect(granted).toBeLessThanOrEqual(20);
-    expect(answer.headers.get("ratelimit")).toContain('"chat-named";r=0');
-    expect((await ask({ ip: "10.0.0.1", as: "alice" })).status).toBe(200);
-    expect((await ask({ ip: "10.0.0.1" }, "somebody-else-at-that-address")).status).toBe(200);
   });
 
   test("a cached read is counted against no limit, and writes nothing", async ({ app }) => {

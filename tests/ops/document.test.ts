@@ -1,7 +1,5 @@
-import { Validator } from "@seriousme/openapi-schema-validator";
 import { gunzipSync } from "fflate";
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import packageFile from "../../package.json";
 import { endpoints, offered } from "../../convex/endpoints";
 import http from "../../convex/http";
@@ -17,7 +15,6 @@ import { documented, validatorOf } from "../support/document";
 const { document } = documented();
 const unpacked = (base64: string): string =>
   new TextDecoder().decode(gunzipSync(Uint8Array.from(atob(base64), (byte) => byte.charCodeAt(0))));
-const jsonObject = z.record(z.string(), z.unknown());
 
 type Placed = { path: string; method: "get" | "post"; operation: Operation };
 
@@ -27,13 +24,6 @@ const operations: Placed[] = Object.entries(document.paths).flatMap(([path, { ge
 ]);
 
 describe("the API document", () => {
-  test("the API document is valid OpenAPI 3.1", async () => {
-    const validator = new Validator();
-    const result = await validator.validate(jsonObject.parse(JSON.parse(JSON.stringify(document))));
-    expect(result.errors ?? []).toEqual([]);
-    expect([result.valid, validator.version]).toEqual([true, "3.1"]);
-  });
-
   test("is what /openapi.json answers, with this deployment's address", async () => {
     const app = createApp({ env: { CONVEX_SITE_URL: "https://other.convex.site/" } });
     const { status, headers, body } = await app.get("/openapi.json");
@@ -106,13 +96,6 @@ describe("the API document", () => {
   test("has the version of package.json, as /health has", async () => {
     expect(document.info.version).toBe(packageFile.version);
     expect((await createApp().get("/health")).body.version).toBe(packageFile.version);
-  });
-
-  test("has an example of every JSON endpoint", () => {
-    const lacking = endpoints.filter(
-      ({ example, media }) => example === undefined && (media ?? "application/json") === "application/json",
-    );
-    expect(lacking.map(({ path }) => path)).toEqual([]);
   });
 
   test("gives GET and POST of one path the same fields", () => {
