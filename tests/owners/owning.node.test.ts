@@ -106,7 +106,7 @@ describe("a link for an owner", () => {
     const other = `${LONG}-two`;
     await app.post("/mcp/defi/connect", { userId: other });
     await say(app, await linkOf(app, other));
-    expect(await newest(app)).toContain("already claimed another account id");
+    expect(await newest(app)).toContain("already owns another account id");
   });
 });
 

@@ -79,9 +79,12 @@ export async function refusalOf(
   userId: string,
 ): Promise<string | null> {
   const user = await userOfToken(ctx, tokenIdentifier);
-  if (user?.claimed === true) return "This user has already claimed another userId";
-  if ((await ownerOf(ctx, userId)) !== null) return ANOTHERS;
   const account = accountOfLogin(tokenIdentifier);
+  if (user?.claimed === true)
+    return account === null
+      ? "This user has already claimed another userId"
+      : "This messenger account already owns another userId: use that one, or own this one with another account";
+  if ((await ownerOf(ctx, userId)) !== null) return ANOTHERS;
   if (account !== null && (await userOfAccount(ctx, account)) !== null)
     return "This messenger account is linked to another userId";
   if (user === null || !(await isInUse(ctx, user.userId))) return null;
