@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import type { Id } from "../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { isSet, optional } from "../lib/env";
-import { NOBODY } from "../lib/records/ids";
+import { NOBODY } from "../lib/records/records";
 import { mayActAs, permitNow } from "../users/access";
 import { formerAccount, levelOf } from "../users/levels";
 import { ownerOf } from "../users/model";

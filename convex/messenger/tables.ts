@@ -3,8 +3,7 @@ import { v, type Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import type { DatabaseWriter } from "../_generated/server";
 import { literals } from "../lib/literals";
-import { NOBODY } from "../lib/records/ids";
-import { ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
+import { NOBODY, ofUser, older, type Range, type RecordsOf } from "../lib/records/records";
 
 /** A function handle that is called with `{ subject }` and draws a PNG, or returns `null` if there is nothing to draw. */
 export const vPicture = v.object({ handle: v.string(), subject: v.string() });

@@ -5,7 +5,7 @@ import type { Doc, Id } from "../_generated/dataModel";
 import type { QueryCtx, MutationCtx, ActionCtx } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
 import { AppError } from "../lib/errors";
-import { NOBODY } from "../lib/records/ids";
+import { NOBODY } from "../lib/records/records";
 import { rowsByBoth } from "../lib/records/rows";
 import { linkedUser } from "../users/model";
 import type { vWalletKind } from "./tables";

@@ -1,5 +1,5 @@
 import type { MutationCtx } from "../../_generated/server";
-import { NOBODY } from "./ids";
+import { NOBODY } from "./records";
 
 /** The actor of what was done by the operator: no user. */
 export const OPERATOR = NOBODY;

@@ -1,8 +1,5 @@
 import { AppError } from "../errors";
 
-/** The `userId` of rows that belong to no user: the service's own accounts and cards. Users' ids are never empty. */
-export const NOBODY = "";
-
 /** Visible characters, without the replacement character: two different ids must not become one. */
 export const PRINTABLE = /^[^\p{C}\uFFFD]+$/u;
 export const MAX_USER_ID = 128;

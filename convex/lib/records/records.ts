@@ -128,6 +128,9 @@ export function waiting<
   };
 }
 
+/** The `userId` of rows that belong to no user: the service's own accounts and cards. Users' ids are never empty. */
+export const NOBODY = "";
+
 /** The tables' names, in the order of the rooms and of their records. */
 export function tablesOf(records: Records): TableNames[] {
   return namesIn(records);

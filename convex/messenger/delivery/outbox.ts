@@ -5,7 +5,7 @@ import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../../_generated/server";
 import { messageOf } from "../../lib/errors";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { namedChatHasLeft } from "../../lib/limits/pools";
 import { log } from "../../lib/log";
 import { holdersOf } from "../../lib/limits/shares";

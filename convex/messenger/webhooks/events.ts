@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth } from "../../lib/records/rows";
 import type { EventType, OWN_EVENTS, PUBLIC_EVENTS } from "./tables";
 

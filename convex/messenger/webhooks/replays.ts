@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { DAY } from "../../lib/time";
 import { messageIdOf, MOST_WAITING, post, webhooksOf } from "./events";
 import { ownWebhook } from "./rows";

@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { DAY, MINUTE } from "../../lib/time";
 import type { vMeasure } from "../tables";
 

@@ -9,7 +9,7 @@ import { recordAudit } from "../../lib/records/audit";
 import { MOST_FEE } from "../../lib/money/base";
 import { isOn } from "../../lib/env";
 import { AppError, KEY_USED, type ErrorCode } from "../../lib/errors";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { log } from "../../lib/log";
 import { rowsByBoth } from "../../lib/records/rows";
 import { NEVER } from "../../lib/time";

@@ -1,6 +1,6 @@
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { walletById, insertWallet } from "../model";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 import { insertSigned, type SignedBytes } from "./model";

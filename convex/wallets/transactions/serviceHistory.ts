@@ -1,6 +1,6 @@
 import type { Doc } from "../../_generated/dataModel";
 import type { QueryCtx } from "../../_generated/server";
-import { NOBODY } from "../../lib/records/ids";
+import { NOBODY } from "../../lib/records/records";
 import { rowsByBoth } from "../../lib/records/rows";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
 
