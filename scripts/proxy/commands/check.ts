@@ -13,7 +13,7 @@ const PATIENCE_MS = 15_000;
 export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
   try {
     const serviceUrl = serviceUrlOf(process.env.NOELCLAW_CONVEX_URL, builtIn);
-    const answer = await callService({
+    const { body } = await callService({
       serviceUrl,
       method: "GET",
       path: "/health",
@@ -23,7 +23,7 @@ export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
       timeoutMs: PATIENCE_MS,
       signal: new AbortController().signal,
     });
-    const told = health.safeParse(answer);
+    const told = health.safeParse(body);
     if (!told.success)
       return failed(`${serviceUrl} answers, but is not this service: set NOELCLAW_CONVEX_URL.`);
     const { status, version, reasons } = told.data;
