@@ -52,7 +52,7 @@ const EXPECTED: Record<string, [endpoint: string, required: string, fields: stri
   set_telegram: [
     "POST /user/messenger",
     "userId",
-    "messengerBotToken messengerChatId userId",
+    "idempotencyKey messengerBotToken messengerChatId userId",
     "destructive idempotent",
   ],
 };

@@ -155,7 +155,7 @@ describe("wallets", () => {
   test("the custody wallet is connected, funded, swapped and sent from", async () => {
     const { answer, text } = await good("connect_wallet", { userId });
     expect(text).toMatch(/^The custody wallet was created: 0x/);
-    expect(text).toMatch(/whoever taps Own there .* https:\/\/t\.me\/\w+\?start=own_\w+$/m);
+    expect(text).toMatch(/the person who taps Own there .* https:\/\/t\.me\/\w+\?start=own_\w+$/m);
     await stack.chain?.fund(addressOf(answer), { ETH: 10n ** 18n, USDC: 500_000_000n });
     const portfolio = await good("get_portfolio", { userId });
     expect(portfolio.text).toMatch(/\| USDC \| 500 \| \$\d.* \| \$(?:500|499)\.\d\d \|/);

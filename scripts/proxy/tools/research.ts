@@ -30,7 +30,7 @@ const runResearch = tool({
   name: "run_research",
   title: "Research now",
   description:
-    "One research snapshot of the market, or of the token given, or an answer to a question (query, whose focus is the first token that it names): outlook, key signals with confidence (0 to 1), and an analysis of 400 to 600 words. Cached for 15 minutes. The first one on a focus may take half a minute; when it says that it took too long, call again: the work goes on meanwhile. A report written for one buyer costs 1.00 USDC: GET /agent/research/paid of the service says how.",
+    "One research snapshot of the market, or of the token given, or an answer to a question (query, whose focus is the first token that it names): outlook, key signals with confidence (0 to 1), and an analysis of 400 to 600 words. Cached for 15 minutes. The first one on a focus may take half a minute; if it took too long, call again. A report written for one buyer costs 1.00 USDC: GET /agent/research/paid of the service says how.",
   endpoint: { method: "POST", path: "/mcp/research" },
   hints: reads("live"),
   repeats: "freely",
@@ -141,7 +141,7 @@ const getResearchReport = tool({
   name: "get_research_report",
   title: "Latest research report",
   description:
-    "The latest report that a research shift wrote on the token, from any user's shift; with jobId (from start_research or get_research_status) that shift's latest, which is the way to reports on the whole market.",
+    "The latest report that a research shift wrote on the token, from any user's shift; with jobId (from start_research or get_research_status) that shift's latest, the way to reports on the whole market.",
   endpoint: { method: "GET", path: "/mcp/research/report" },
   hints: reads("stored"),
   repeats: "freely",

@@ -217,7 +217,7 @@ const DIRECTION_MARKS: Record<string, string> = { bullish: "ðŸŸ¢", bearish: "ðŸ”
 const getWhaleAlerts = tool({
   name: "get_whale_alerts",
   title: "Whale alerts",
-  description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones the service read on Base itself; agent-reported ones are a language model's word, verified where the transaction says the same. ${CARD}`,
+  description: `Large on-chain moves of the last hours (0.1 to 168, 6 when left out), the ${SHOWN} largest of them, largest first: exchange inflows and outflows, large transfers and smart money, each of 1,000,000 USD or more. Measured ones were read on Base; agent-reported ones are a language model's, verified if the transaction agrees. ${CARD}`,
   endpoint: { method: "POST", path: "/mcp/whale-alerts" },
   hints: MAY_DELIVER,
   repeats: "unlessDelivered",

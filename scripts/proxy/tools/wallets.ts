@@ -68,7 +68,7 @@ const connectWallet = tool({
 const createWallet = tool({
   name: "create_wallet",
   title: "Create a basic wallet",
-  description: `Creates the user's basic wallet on Base, or returns the existing one. It is apart from the custody wallet of connect_wallet and has another address.`,
+  description: `Creates the user's basic wallet on Base, or returns the existing one. It is not the custody wallet of connect_wallet.`,
   endpoint: { method: "POST", path: "/mcp/wallet/create" },
   hints: CREATES,
   repeats: "freely",
@@ -87,7 +87,7 @@ const getWalletBalance = tool({
   name: "get_wallet_balance",
   title: "Wallet balance",
   description:
-    "ETH and USDC of the user's basic wallet and of the custody wallet, as far as there are both, as exact decimals in whole tokens.",
+    "ETH and USDC of the user's basic wallet and of the custody wallet, if they exist, as exact decimals in whole tokens.",
   endpoint: { method: "GET", path: "/mcp/wallet/balance" },
   hints: reads("live"),
   repeats: "freely",
@@ -221,7 +221,7 @@ function rehearsal({ refusal, valueUsd, limits, fees, price }: z.output<typeof r
 const swapTokens = tool({
   name: "swap_tokens",
   title: "Swap tokens",
-  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${DRY_RUN} Once it has its outcome, the same call is another swap: to repeat it, pass the idempotencyKey that its answer named.`,
+  description: `Swaps one token for another in the user's custody wallet on Base, with real money and for good: ask the person first. ${DRY_RUN} After its outcome, the same call is another swap: to repeat one, pass the idempotencyKey from its answer.`,
   endpoint: { method: "POST", path: "/mcp/defi/swap" },
   hints: MOVES_MONEY,
   repeats: "ordered",
@@ -270,7 +270,7 @@ const swapTokens = tool({
 const sendToken = tool({
   name: "send_token",
   title: "Send tokens",
-  description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${DRY_RUN} Once it has its outcome, the same call is another transfer: to repeat it, pass the idempotencyKey that its answer named.`,
+  description: `Sends tokens from the user's wallet on Base to an address, with real money and for good: ask the person first and have them check the address. from says which wallet pays: custody (the default) or basic. ${DRY_RUN} After its outcome, the same call is another transfer: to repeat one, pass the idempotencyKey from its answer.`,
   endpoint: { method: "POST", path: "/mcp/defi/send" },
   hints: MOVES_MONEY,
   repeats: "ordered",
