@@ -4,7 +4,6 @@ import { type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { DAY, dateTime, iso } from "../lib/time";
 import { isProven } from "./allowances";
-import type { Paragraph } from "../messenger/format";
 import { isChatUser } from "../messenger/model";
 import { describe } from "./words";
 import { tellOf } from "./firings";
@@ -54,32 +53,23 @@ export const review = change({}, async (ctx) => {
 });
 
 async function reviewOne(ctx: MutationCtx, alert: Doc<"alerts">, now: number): Promise<void> {
-  const { _id, expiresAt, reviewAt } = alert;
+  const { _id, number, condition, expiresAt, reviewAt } = alert;
   if (expiresAt === undefined || reviewAt === undefined) {
     await ctx.db.patch("alerts", _id, await lifeFrom(ctx, alert, now));
   } else if (reviewAt < expiresAt) {
     // After an outage the notice comes late, and the end then comes as long behind it.
     const ends = Math.max(expiresAt, now + NOTICE_MS);
     await ctx.db.patch("alerts", _id, { expiresAt: ends, reviewAt: ends });
-    await tellOfEnd(ctx, alert, ends);
+    await tellOf(ctx, alert, {
+      paragraphs: [
+        [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
+        [`It ends on ${dateTime(ends)}. A tap keeps it for another 90 days.`],
+      ],
+      buttons: [[{ text: "Keep it", command: `alert set ${_id}` }]],
+      type: "alert.ending",
+      data: { expiresAt: iso(ends) },
+    });
   } else {
     await ctx.db.patch("alerts", _id, { state: "off", watched: false, phase: "ended", endedAt: now });
   }
-}
-
-async function tellOfEnd(ctx: MutationCtx, alert: Doc<"alerts">, expiresAt: number): Promise<void> {
-  await tellOf(ctx, alert, {
-    paragraphs: endingCard(alert, expiresAt),
-    buttons: [[{ text: "Keep it", command: `alert set ${alert._id}` }]],
-    type: "alert.ending",
-    data: { expiresAt: iso(expiresAt) },
-  });
-}
-
-/** An alert is about to end by its age; a tap keeps it. */
-function endingCard({ number, condition }: Doc<"alerts">, expiresAt: number): Paragraph[] {
-  return [
-    [{ bold: `⏳ Alert ${number} ends soon` }, `\n${describe(condition)}`],
-    [`It ends on ${dateTime(expiresAt)}. A tap keeps it for another 90 days.`],
-  ];
 }

@@ -5,6 +5,7 @@ import { cut, dollars, groupedDigits } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Collection } from "../research/model";
+import { duration } from "../research/reports/cards";
 import { MARKS } from "../research/writing/result";
 import type { PublishedHead } from "../signals/record/publication";
 import type { Signal } from "../signals/record/tables";
@@ -147,12 +148,12 @@ export function portfolioCard(portfolio: {
   const held = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = held.map(
     ({ token, balance, valueUsd }) =>
-      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : usd(valueUsd)})`,
+      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : dollars(valueUsd)})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
     held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
-    ["Total: ", { bold: usd(portfolio.totalValueUsd) }],
+    ["Total: ", { bold: dollars(portfolio.totalValueUsd) }],
   ];
 }
 
@@ -205,22 +206,11 @@ function failedSources(collection: Collection | null): Paragraph[] {
 }
 
 function shiftParagraph(shift: Doc<"shifts">, now: number): Paragraph {
-  const elapsed = Math.floor((now - shift.startedAt) / MINUTE);
-  const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE));
+  const elapsed = now - shift.startedAt;
+  const remaining = Math.max(0, Math.ceil((shift.stopsAt - now) / MINUTE)) * MINUTE;
   return [
     { bold: `🔬 Research shift · ${shift.token ?? "Market"}` },
-    `\nRunning for ${hours(elapsed)}, ${hours(remaining)} to go`,
+    `\nRunning for ${duration(elapsed)}, ${duration(remaining)} to go`,
     `\nInterim reports: ${shift.interimReportsCount} of 2`,
   ];
-}
-
-/** `2h 05min`. */
-function hours(minutes: number): string {
-  return `${Math.floor(minutes / 60)}h ${String(minutes % 60).padStart(2, "0")}min`;
-}
-
-/** `$1,234.50`. */
-function usd(value: number): string {
-  const [whole = "0", cents = "00"] = value.toFixed(2).split(".");
-  return `$${groupedDigits(whole)}.${cents}`;
 }

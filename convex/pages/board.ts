@@ -4,7 +4,7 @@ import type { ServiceHealth } from "../ops/shapes";
 import type { Page } from "./layout";
 import { html, type Html } from "./markup";
 import { facts, numbers, wideTable } from "./parts";
-import { usd } from "../lib/text/numbers";
+import { dollars } from "../lib/text/strings";
 import { moment, span } from "./words";
 
 /** How the service is doing, for its operator. */
@@ -187,8 +187,4 @@ function keyItems(configured: Checks["configured"]): Html[] {
 /** `shiftCollections` is `shift collections`. */
 function spoken(kind: string): string {
   return kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
-
-function dollars(value: number): string {
-  return `$${usd(value)}`;
 }

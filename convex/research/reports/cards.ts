@@ -147,7 +147,7 @@ function impactLine(
 }
 
 /** `2h 30min`, `8h`. */
-function duration(ms: number): string {
+export function duration(ms: number): string {
   const minutes = Math.floor(ms / MINUTE);
   const rest = minutes % 60;
   return rest === 0 ? `${minutes / 60}h` : `${Math.floor(minutes / 60)}h ${rest}min`;
