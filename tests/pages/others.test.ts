@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { insertShifts } from "../support/shiftRows";
 import { research, serviceStatus, whales } from "../../convex/pages/shapes";
 import { bigUsd, typeset, usd } from "../../convex/lib/text/numbers";
+import { dollars } from "../../convex/lib/text/strings";
 import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
@@ -215,7 +216,7 @@ describe("the board", () => {
       says(words, `${name} ${isSet ? "set" : "not set"}`);
     for (const { calls, failures } of Object.values(checks.providers)) says(words, `${calls} ${failures}`);
     for (const { spentUsd, leftUsd } of Object.values(checks.budget.providers)) {
-      says(words, `$${usd(spentUsd)}`, `$${usd(leftUsd)} left`);
+      says(words, dollars(spentUsd), `${dollars(leftUsd)} left`);
     }
     expect(Object.keys(checks.lanes)).toEqual(["service", "paid", "signedIn", "anonymous", "messages"]);
   });
