@@ -21,7 +21,6 @@ export const balance = query({
   },
 });
 
-/** The user's credit transactions, newest first. */
 export const history = ownRows(
   creditTables.creditTransactions.validator.omit("userId", "key", "sequence", "owedAfter"),
   (db, userId) =>

@@ -98,7 +98,6 @@ export async function refund(ctx: MutationCtx, given: Deduction): Promise<Standi
   return bringIn(ctx, { ...given, type: "refund" });
 }
 
-/** Adds credits and takes the debt from them. */
 async function bringIn(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   const { userId, amount, key } = entry;
   const standing = await append(ctx, entry);
@@ -106,7 +105,6 @@ async function bringIn(ctx: MutationCtx, entry: Entry): Promise<Standing> {
   return netted === 0 ? standing : payOwed(ctx, { userId, key: `${key}:owed`, amount: netted });
 }
 
-/** One deduction for the debt. */
 async function payOwed(
   ctx: MutationCtx,
   payment: Pick<Entry, "userId" | "key" | "amount">,

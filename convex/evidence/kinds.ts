@@ -70,7 +70,6 @@ export const KINDS = {
   confidence: "confidence of the model | percent | confidence | confidence",
 } as const;
 
-/** What a kind is measured in. */
 export function unitOf(kind: keyof typeof KINDS): Unit {
   const [, measured = ""] = KINDS[kind].split(" | ");
   return UNITS.find((unit) => measured.split(" ")[0] === unit) ?? "text";

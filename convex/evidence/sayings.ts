@@ -7,7 +7,6 @@ import type { Fact, Kind, Saying, Sheet } from "./tables";
 
 type Row = Pick<Doc<"facts">, "facts">;
 
-/** The facts of a row. */
 export function factsIn(row: Row): Fact[] {
   return sayingsIn(row).flatMap(({ told, ...by }) =>
     namesIn(KINDS).flatMap((kind): Fact[] => {

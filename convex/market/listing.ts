@@ -86,7 +86,6 @@ async function firstNamedIn(ctx: ActionCtx, words: string): Promise<string | und
   return symbols.find(isMajor);
 }
 
-/** The error for a token that no source knows. */
 export const unknownToken = (symbol: string): string =>
   `No source knows the token ${symbol}: name it by its symbol, such as BTC`;
 

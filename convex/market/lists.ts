@@ -24,7 +24,6 @@ export function listedCoins(facts: readonly Fact[]): ListedCoin[] {
     .sort((a, b) => a.rank - b.rank);
 }
 
-/** The listed coins that a question names, by symbol or by name. */
 export function coinsNamed(question: string, facts: readonly Fact[]): ListedCoin[] {
   const words = new Set(question.split(/[^\p{L}\p{N}.$-]+/u).map((word) => word.replace(/^\$/, "")));
   const lower = question.toLowerCase();

@@ -21,7 +21,6 @@ export function linkedCitations(
   return [...spans, text.slice(end)].filter((span) => span !== "");
 }
 
-/** The address of a mark's first source. */
 function addressOf(mark: string, sources: readonly { id: number; url: string | null }[]): string | null {
   const id = Number(/\d+/.exec(mark)?.[0]);
   return safeAddress(sources.find((source) => source.id === id)?.url ?? null);

@@ -44,7 +44,6 @@ export const vQuoteSource = v.object({
   quotes: v.array(
     v.object({
       symbol: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
-      /** USD. */
       usd: v.number(),
       /** Percent over 24 hours; `null` if the source does not say. */
       change24h: v.union(v.number(), v.null()),

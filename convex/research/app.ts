@@ -23,14 +23,12 @@ const vShift = researchTables.shifts.validator
     token: v.string(),
   });
 
-/** The user's research shifts, newest first. */
 export const shifts = ownRows(
   vShift,
   (db, userId) => db.query("shifts").withIndex("by_userId_and_startedAt", (q) => q.eq("userId", userId)),
   (row) => ({ ...row, token: row.focus }),
 );
 
-/** The user's reports, newest first. */
 export const reports = ownRows(
   vReport.omit("userId"),
   (db, userId) => rowsBy(db.query("reports"), "userId", userId),

@@ -46,7 +46,6 @@ export async function linkedUser(ctx: QueryCtx, address: string): Promise<string
   return (await linkOf(ctx, address))?.userId ?? null;
 }
 
-/** The link of an address (any case), or `null`. */
 export async function linkOf(ctx: QueryCtx, address: string): Promise<Doc<"linkedAddresses"> | null> {
   return getOneFrom(ctx.db, "linkedAddresses", "by_address", address.toLowerCase());
 }
@@ -54,7 +53,6 @@ export async function linkOf(ctx: QueryCtx, address: string): Promise<Doc<"linke
 /** At most this many addresses can be linked to one user. */
 export const MAX_ADDRESSES = 20;
 
-/** The addresses a user has linked, oldest first. */
 export async function addressesOf(
   ctx: QueryCtx,
   userId: string,

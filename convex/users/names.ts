@@ -46,7 +46,6 @@ export async function nameOf(ctx: QueryCtx, userId: string): Promise<string> {
   return (await presentOf(ctx, userId))?.name ?? userId;
 }
 
-/** The error for an id that its owner has replaced. */
 export function replacedId(): AppError {
   return new AppError("not_found", "There is no such userId: its owner has put another in its place");
 }

@@ -46,7 +46,6 @@ export async function byWalletId(ctx: QueryCtx, walletId: string): Promise<Doc<"
   return wallet;
 }
 
-/** Stores a new account. */
 export async function insertWallet(
   ctx: MutationCtx,
   account: Pick<Doc<"wallets">, "walletId" | "userId" | "kind" | "address">,

@@ -59,7 +59,6 @@ export function coinAt(address: string): CoinSymbol | null {
   return BY_ADDRESS.get(address) ?? null;
 }
 
-/** Whether a text is one of the coins' symbols. */
 export function isCoin(text: string): text is CoinSymbol {
   return Object.hasOwn(COINS, text);
 }

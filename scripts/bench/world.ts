@@ -120,7 +120,6 @@ export async function createWorld(
     },
     crons: Object.entries(crons.crons).map(([id, { name, args, schedule }]) => ({
       id,
-      /** The function it runs, as in `research/shifts:collectDue`. */
       name,
       schedule,
       tick: async (): Promise<void> => {

@@ -22,7 +22,6 @@ import { FINGERPRINT, fingerprintOf } from "./fingerprint";
  */
 
 const committed = path.join(import.meta.dirname, "artifacts");
-/** The contracts of the hostile tests. */
 const hostile = path.resolve(import.meta.dirname, "../../tests/hostile");
 
 const require = createRequire(import.meta.url);

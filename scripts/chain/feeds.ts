@@ -88,7 +88,6 @@ export function startFeeds(options: {
   };
 }
 
-/** Writes one feed's only storage slot. */
 export async function writeFeed(
   rpc: Rpc,
   name: FeedName,
@@ -97,7 +96,6 @@ export async function writeFeed(
   await rpc.batch([storageWrite(name, round)]);
 }
 
-/** Whether a feed has ever been written. */
 export async function isWritten(rpc: Rpc, name: FeedName): Promise<boolean> {
   const word = hexShape.parse(await rpc.call("eth_getStorageAt", [FEEDS[name], SLOT, "latest"]));
   return BigInt(word) !== 0n;

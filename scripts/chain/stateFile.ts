@@ -48,7 +48,6 @@ export async function prepareStateFile(file: string, log: (message: string) => v
   return false;
 }
 
-/** Deletes the chain. */
 export async function dropStateFile(file: string): Promise<void> {
   await rm(file, { force: true });
   await rm(copyOf(file), { force: true });

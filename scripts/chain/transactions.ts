@@ -7,7 +7,6 @@ import { hexShape, type Rpc, type RpcCall } from "./rpc";
 
 /** Transactions of the stack's own account, which the node signs. */
 
-/** Amounts in the smallest unit. */
 export type Amounts = Partial<Record<TokenSymbol | "ETH", bigint>>;
 
 type Send = { to: Address; data?: Hex; value?: bigint };

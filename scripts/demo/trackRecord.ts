@@ -81,7 +81,6 @@ export function calibrationTable({ calibration }: SignalStats): string {
   return [bold(head) + dim("   █ won, │ confidence"), dim(`  ${"─".repeat(75)}`), ...rows].join("\n");
 }
 
-/** The given signals, one a line. */
 export function latestTable(signals: Signals): string {
   const head = `  ${"day".padEnd(8)}${"token".padEnd(7)}${"signal".padEnd(8)}${"entry".padStart(12)}${"exit".padStart(12)}${"conf.".padStart(7)}   ${"outcome".padEnd(9)}${"after costs".padStart(12)}`;
   const rows = signals.map((one) => {

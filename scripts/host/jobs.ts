@@ -5,7 +5,6 @@ import type { Row } from "./tables";
 import type { Transaction } from "./transaction";
 import { sizeOf, type Document } from "./values";
 
-/** The system table of scheduled functions. */
 export const JOBS = "_scheduled_functions";
 
 /** The row of a scheduled function, by its component and id. */

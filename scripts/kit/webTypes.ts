@@ -37,7 +37,6 @@ const functionShape = z.object({
 
 type Tree = { [name: string]: Tree | string };
 
-/** The text of `web.d.ts`. */
 export async function webTypes(): Promise<string> {
   const [application] = await loadParts(own);
   if (application === undefined) throw new Error("There is no application");

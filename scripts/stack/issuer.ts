@@ -47,7 +47,6 @@ export async function createIssuer({ issuerKey }: Pick<Keys, "issuerKey">): Prom
   };
 }
 
-/** The token in an `Authorization: Bearer` header. */
 export function bearerToken(authorization: string | undefined): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? null;
 }

@@ -38,11 +38,9 @@ export const MAX_SPEED = 3_000;
 export type StackOptions = {
   /** Port of the HTTP actions; 0 (the default) takes a free one, here and below. */
   port?: number;
-  /** Port of Convex's function API. */
   apiPort?: number;
   /** Port of the stand-ins for the outside providers. */
   providersPort?: number;
-  /** Port of the local chain. */
   chainPort?: number;
   /** How many times faster than real time the application's clock runs, 1 to 3000. Above 1, nothing is kept. */
   speed?: number;
@@ -62,7 +60,6 @@ export type StackOptions = {
   log?: (line: string) => void;
 };
 
-/** A running local stack. */
 export type Stack = {
   siteUrl: string;
   apiUrl: string;
@@ -72,7 +69,6 @@ export type Stack = {
   chain: Chain | null;
   application: Application;
   clock: Clock;
-  /** Signs in users. */
   issuer: Issuer;
   /** The providers that are called for real. */
   realProviders: Provider[];

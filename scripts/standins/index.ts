@@ -31,7 +31,6 @@ export type Standins = {
   clear: (provider?: Provider) => void;
   /** The requests to a provider, oldest first; for the messenger, the messages it accepted. */
   sent: Sent;
-  /** Clears the records. */
   forget: () => void;
   /** The environment variables that point the application at stand-ins served at `base`. */
   env: (base: string) => Record<string, string>;

@@ -48,7 +48,6 @@ export function usageOf(
   return { input: input ?? 0, output: output ?? Math.max(0, total - (input ?? 0)) };
 }
 
-/** The cost of a gateway completion, by its usage. */
 export function completionCost(usage: Usage, model: string = setting("LLM_MODEL")): number {
   return tokensCost(model, usage);
 }

@@ -4,7 +4,6 @@ import { holdersOf } from "../limits/shares";
 
 /** Who pays for a caller's requests. Kept small because every request loads it; the budget itself is for transactions. */
 
-/** The class of a caller. */
 export function classOf({ signedIn }: Pick<Caller, "signedIn">): CallerClass {
   return signedIn === true ? "signedIn" : "anonymous";
 }

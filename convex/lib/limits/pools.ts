@@ -73,7 +73,6 @@ export async function refuseGuessingAt(
   refuseUnless("missSubject", await ctx.runQuery(internal.lib.limits.shares.allows, wanted));
 }
 
-/** Counts a wrong guess at a subject. */
 export async function countGuessAt(ctx: ActionCtx, subject: string, address: string | null): Promise<void> {
   const wanted = { pool: poolOf("missSubject", subject), holders: holdersOf({ address }) };
   await ctx.runMutation(internal.lib.limits.shares.take, wanted);

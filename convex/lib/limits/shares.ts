@@ -100,7 +100,6 @@ export async function addTo(
 const vTaking = v.union(v.literal("taken"), v.literal("own"), v.literal("all"));
 export type Taking = Infer<typeof vTaking>;
 
-/** Takes one from a pool. */
 export async function takeOne(ctx: MutationCtx, pool: Pool, holders: readonly string[]): Promise<Taking> {
   const of = { pool: pool.name, window: windowOf(pool) };
   // Read from a snapshot: a current read would make all who take at the same time conflict.

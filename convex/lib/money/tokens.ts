@@ -49,7 +49,6 @@ export function waysToWrite(symbols: readonly string[]): string {
   return String.raw`^\s*\$?(?:${words})(?:/[A-Za-z0-9]{2,10})?\s*$`;
 }
 
-/** A pattern of a word in any case. */
 export function inAnyCase(word: string): string {
   return word.replace(/[A-Z]/g, (upper) => `[${upper}${upper.toLowerCase()}]`);
 }

@@ -20,13 +20,11 @@ export const deadlines = {
   researchSources: 11 * SECOND,
   /** How long chat waits for a market refresh before it answers with older figures. */
   chatContext: 5 * SECOND,
-  /** One request to the chain's RPC. */
   chain: 10 * SECOND,
   /** One source of prices, asked one after another: the feeds, then each ticker. */
   price: 3 * SECOND,
   /** All sources of prices, asked together before the model. */
   grounding: 3 * SECOND,
-  /** One request to a public source of data. */
   publicData: 8 * SECOND,
   /** One request to the news search, which is slow. */
   news: 20 * SECOND,
@@ -36,7 +34,6 @@ export const deadlines = {
   modelPrice: 12 * SECOND,
   /** One request to the payment facilitator, which itself waits for the chain. */
   facilitator: 20 * SECOND,
-  /** One request to the swap provider. */
   swap: 10 * SECOND,
   /** How long a caller waits for a transaction: until it has a hash, and for its receipt while time is left. */
   transaction: 24 * SECOND,
@@ -49,11 +46,9 @@ export const deadlines = {
   unknownHash: 2.5 * SECOND,
   /** How long a deposit webhook waits for the chain; webhook senders treat 5 s without an answer as a failure. */
   deposit: 3 * SECOND,
-  /** One message to the messenger. */
   messenger: 15 * SECOND,
   /** A model's reading of an alert's words, at most two turns while a caller waits; the answer is a few words. */
   alertWords: 12 * SECOND,
-  /** One message to a user's webhook. */
   webhook: 10 * SECOND,
   /** How long the caller who asked for a card waits for its delivery. */
   delivery: 8 * SECOND,

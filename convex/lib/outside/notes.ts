@@ -23,7 +23,6 @@ function noteCalls({ provider, calls, failures }: Count): void {
   noted.set(provider, { provider, calls: count.calls + calls, failures: count.failures + failures });
 }
 
-/** Notes what a call cost. */
 export function noteSpent({ micros, ...of }: Spent): void {
   const key = Object.values(of).join(" ");
   spent.set(key, { ...of, micros: micros + (spent.get(key)?.micros ?? 0) });

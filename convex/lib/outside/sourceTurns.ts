@@ -63,7 +63,6 @@ export const take = internalMutation({
 
 const FULL: Wait = { waitMs: null, again: false };
 
-/** Takes several turns at one source, for one holder. */
 async function takeAlike(ctx: MutationCtx, { source, holder }: Turn, count: number): Promise<Wait[]> {
   if (!isPublicSource(source)) throw new Error(`There is no source ${source}`);
   const isRare = SOURCE_LIMITS[source].period > SECOND;

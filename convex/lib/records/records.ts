@@ -21,9 +21,7 @@ export type TableRecord<Table extends TableNames> = {
   withheld?: readonly (keyof Doc<Table>)[];
 };
 
-/** The records of all tables. */
 export type Records = { readonly [Table in TableNames]: TableRecord<Table> };
-/** The records of a room's tables. */
 export type RecordsOf<Tables> = Pick<Records, keyof Tables & TableNames>;
 
 type Rows<Table extends TableNames> = QueryInitializer<NamedTableInfo<DataModel, Table>>;

@@ -53,7 +53,6 @@ export function linesOf(text: string): Line[] {
   });
 }
 
-/** The sentences of one line. */
 function sentencesOf(line: string): string[] {
   const sentences: string[] = [];
   let start = 0;

@@ -22,7 +22,6 @@ export const goOn = change({ job: vJob }, async (ctx, { job }) => {
   await wake(ctx, job);
 });
 
-/** Handles an attempt that has thrown. */
 export const fail = change({ job: vJob, ...omit(vFailure, ["isLast"]) }, async (ctx, { job, ...failure }) => {
   const row = await underWay(ctx, job);
   if (row !== null) await failed(ctx, row, failure, "failed");
@@ -53,7 +52,6 @@ export const resumeLost = dueWork(async (ctx) => {
   for (const lane of lanes) await ctx.scheduler.runAfter(0, internal.lib.work.turns.fillFree, { lane });
 });
 
-/** Handles a lost attempt. */
 export const lose = change({ job: vJob }, async (ctx, { job }) => {
   const row = await underWay(ctx, job);
   if (row !== null && (await isLost(ctx, row, Date.now()))) await failed(ctx, row, INTERRUPTED, "lost");

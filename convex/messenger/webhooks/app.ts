@@ -13,7 +13,6 @@ export const end = mutation({
   handler: async (ctx, { webhookId }) => endWebhook(ctx, (await requireUser(ctx)).userId, webhookId),
 });
 
-/** The user's webhooks. */
 export const mine = query({
   args: {},
   returns: v.array(vWebhook),

@@ -61,7 +61,6 @@ export const store = internalMutation({
   },
 });
 
-/** A user's active webhooks. */
 export const all = internalQuery({
   args: { userId: v.string() },
   returns: v.array(vWebhook),

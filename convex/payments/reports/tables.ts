@@ -4,7 +4,6 @@ import { literals } from "../../lib/literals";
 import { vResult, vSourceStates } from "../../research/shapes";
 import { older, waiting, type RecordsOf } from "../../lib/records/records";
 
-/** What a payment has bought. */
 export const vPaidReport = v.object({
   result: vResult,
   sources: vSourceStates,

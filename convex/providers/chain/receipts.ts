@@ -7,7 +7,6 @@ import { account, bigQuantity, hash, hexData, quantity } from "./shapes";
 
 /** What mined transactions have moved. */
 
-/** One Transfer log of a transaction. */
 export type LoggedTransfer = Pick<TransferLog, "token" | "from" | "to" | "amount" | "logIndex"> & {
   /** Its index among the transaction's logs, from 0: the same in any block. */
   position: number;

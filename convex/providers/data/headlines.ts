@@ -59,7 +59,6 @@ function namesOne(title: string, names: readonly string[]): boolean {
   );
 }
 
-/** The newest article of each domain. */
 function ofEachDomain(articles: readonly Headline[]): Headline[] {
   const newest = [...articles].sort((a, b) => b.seenAt - a.seenAt);
   return newest.filter((one, index) => newest.findIndex(({ domain }) => domain === one.domain) === index);

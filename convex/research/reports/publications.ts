@@ -48,7 +48,6 @@ export const publish = change({ synthesisId: v.id("syntheses") }, async (ctx, { 
   }
 });
 
-/** Report, agent run and card, in one transaction. */
 async function storeReport(
   ctx: MutationCtx,
   shift: Doc<"shifts">,

@@ -52,7 +52,6 @@ export async function signTransaction(ctx: ActionCtx, under: Under, unsigned: Un
   return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
 }
 
-/** Signs a transaction of a service account. */
 export async function signAsService(walletId: string, unsigned: Unsigned): Promise<Signed> {
   const rawTransaction = await ownAccount(walletId).signTransaction(transactionOf(unsigned));
   return { nonce: unsigned.nonce, rawTransaction, txHash: keccak256(rawTransaction) };
@@ -79,7 +78,6 @@ export async function attest(role: ServiceRole, data: TypedData): Promise<Hex> {
   return serviceAccount(role).signTypedData(data);
 }
 
-/** The service's own account, with its configured key. */
 function ownAccount(walletId: string): PrivateKeyAccount {
   const account = serviceAccountOf(walletId);
   if (account === null) throw new AppError("internal", "A user's wallet signs only under a permission");

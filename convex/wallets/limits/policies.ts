@@ -32,7 +32,6 @@ export type Transfer = {
 /** A limit that a transfer counts against. Sums in micro-USD. */
 type Limit = {
   measure: Measure;
-  /** The most in any 24 hours. */
   most: bigint;
   /** The sum of the last 24 hours. */
   used: bigint;

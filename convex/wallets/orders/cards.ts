@@ -44,7 +44,6 @@ export function requestWords(request: TransactionRequest, least: string | undefi
   return `Swap ${amountOf(amount, fromToken)} to ${toToken}${bound}`;
 }
 
-/** A wish in one line. */
 function wishWords(wish: Wish): string {
   if (wish.kind === "order") return requestWords(wish.request, wish.minBuyAmount);
   const chat = wish.chatId === null ? "no chat of its own" : `the chat ${wish.chatId ?? "that is set"}`;
@@ -57,7 +56,6 @@ function wishWords(wish: Wish): string {
   return `Your cards: to ${chat}, by ${bot}`;
 }
 
-/** The card with the question. */
 export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
   return [
     [{ bold: facts.begun === "chat" ? "🔐 Your order" : "🔐 Your approval is asked for" }],

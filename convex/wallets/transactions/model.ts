@@ -229,7 +229,6 @@ export async function takeTerm(
 export const vSignedBytes = v.object({ nonce: v.number(), rawTransaction: v.string(), txHash: v.string() });
 export type SignedBytes = Infer<typeof vSignedBytes>;
 
-/** Bytes that were signed in a driver's term. */
 export const vSigned = v.object({ walletId: v.string(), driver: v.number(), ...vSignedBytes.fields });
 
 /** @returns `false` if the driver was replaced or the nonce is taken: the bytes are void. */

@@ -76,7 +76,6 @@ const vOrderingWallet = v.object({
   isRepeat: v.boolean(),
   /** Whether a limit needs the order's value. */
   isLimited: v.boolean(),
-  /** Whether the owner has to be asked. */
   isAsked: v.boolean(),
   /** Whether the owner can be asked about what their rules refuse to this caller: beyond their cap, or to a new recipient. */
   isAskedBeyond: v.boolean(),

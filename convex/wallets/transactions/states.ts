@@ -32,7 +32,6 @@ export function shortfallOf({
   return `The swap was mined and has bought ${traded.buyAmount} rather than at least ${terms.minBuyAmount}: the operator has been notified`;
 }
 
-/** A driver that is silent for this long has died. */
 export const DRIVER_LEASE_MS = 60 * SECOND;
 
 /** After this time nothing of an order is signed for the first time: an approval may have to be mined before its swap. */

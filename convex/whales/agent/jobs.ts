@@ -17,7 +17,6 @@ const GIVE_UP_MS = 5 * MINUTE;
 const FIRST_POLL_MS = 2 * SECOND;
 const SLOWEST_POLL_MS = 20 * SECOND;
 
-/** An attempt at a step. */
 const vLook = { watchId: v.id("whaleWatches"), job: vJob };
 export type Look = ObjectType<typeof vLook>;
 

@@ -5,7 +5,6 @@ import type { Measured } from "../tables";
 
 /** The alerts that were measured on the chain. One movement is one row, whatever blocks contain its transaction. */
 
-/** How many alerts of one transaction are read. */
 const OF_ONE = 50;
 /** How many alerts are withdrawn per database transaction. */
 const BATCH = 500;

@@ -179,7 +179,6 @@ async function drop(ctx: MutationCtx, beyond: readonly Doc<"transactions">[]): P
   return open.length;
 }
 
-/** A wallet's transactions from a nonce on, by nonce. */
 function from(ctx: QueryCtx, walletId: string, nonce: number) {
   return ctx.db
     .query("transactions")

@@ -20,7 +20,6 @@ import { vSwapTerms, vTransaction } from "../tables";
 
 /** A wallet's transactions, in its driver's order. */
 
-/** A driver's term. */
 export type Term = { walletId: string; driver: number };
 
 /** The order of a caller who drives; after it, a driver of its own does the rest. */
