@@ -3,7 +3,6 @@ import * as z from "zod";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
-import { deadlines } from "../lib/outside/deadlines";
 import { required } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { equalBytes, hmacSha256, masterKey, subkey } from "../lib/security/crypto";
@@ -79,9 +78,9 @@ async function configure(ctx: ActionCtx, settings: Settings, call: Call): Promis
   const asked = await waitingAs(
     ctx,
     caller,
-    () => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find),
+    (stay) => askOwner(ctx, { userId, wish, idempotencyKey, keyHash: undefined }, find, stay),
     refuseCrowd,
-    { crowd: "moving", heldMs: deadlines.tap },
+    { crowd: "moving" },
   );
   return asked.status === "approved" ? null : asked;
 }

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { internal } from "../../convex/_generated/api";
 import { linkedUser, SECRET, tap, test } from "../bot/support";
 import type { App } from "../support/app";
 
@@ -67,4 +68,24 @@ test("two refusals are an answer for an hour, whoever asks", async ({ app }) => 
   expect((await ask()).status).toBe(429);
   await later(app, 3 * MINUTE);
   expect((await ask()).status).toBe(202);
+});
+
+test("who waits for the owner's tap keeps their place, and gives it back within seconds of hanging up", async ({
+  app,
+}) => {
+  const { userId } = await linkedUser(app, "alice", 42);
+  const held = async () =>
+    (await app.t.query(internal.lib.limits.crowd.held, { crowd: "moving", now: Date.now() })).length;
+  const client = new AbortController();
+  const body = JSON.stringify({ userId, messengerChatId: "-7" });
+  const ended = app.t
+    .withRequestMetadata({ ip: "192.0.2.1", userAgent: null })
+    .fetch("/user/messenger", { method: "POST", body, signal: client.signal })
+    .catch(String);
+  await app.advance(12_000);
+  expect(await held()).toBe(1);
+  client.abort();
+  await app.advance(6_000);
+  expect(await held()).toBe(0);
+  expect(await ended).toContain("its client has hung up");
 });

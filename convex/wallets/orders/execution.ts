@@ -1,7 +1,7 @@
 import { internal } from "../../_generated/api";
 import type { Doc } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
-import { refuseCrowd, waitingAs } from "../../lib/limits/crowd";
+import { refuseCrowd, waitingAs, type Stay } from "../../lib/limits/crowd";
 import { deadlines } from "../../lib/outside/deadlines";
 import { AppError, failureOf, isErrorCode } from "../../lib/errors";
 import type { Call } from "../../lib/http/endpoint";
@@ -21,6 +21,9 @@ import type { OrderWish } from "./tables";
 /** It loads the chain's library, so it is imported by the first request that needs it. */
 const desk = once(() => import("../transactions/desk"));
 const rehearsals = once(() => import("../transactions/rehearsal"));
+
+/** How long a rehearsal waits for others at most, in ms. */
+const rehearsedMs = () => deadlines.chain + deadlines.swap;
 
 export const EXPLORER = "https://basescan.org/tx/";
 
@@ -62,17 +65,18 @@ export async function carryOut(ctx: ActionCtx, order: Order) {
   const done = await waitingAs(
     ctx,
     order.call.caller,
-    async () => {
-      if (wallet.isAsked) return asked(ctx, order, wallet, startedAt);
+    async (stay) => {
+      if (wallet.isAsked) return asked(ctx, order, wallet, startedAt, stay);
       try {
         return { waits: null, ...(await outcomeOf(await ordered(ctx, order, wallet, startedAt), wallet)) };
       } catch (error) {
         if (!wallet.isAskedBeyond || failureOf(error)?.code !== "forbidden") throw error;
-        return asked(ctx, order, wallet, startedAt);
+        return asked(ctx, order, wallet, startedAt, stay);
       }
     },
     refuseCrowd,
-    { crowd: "moving", heldMs: deadlines.caller },
+    // An order waits for the chain itself; a question only for its rehearsal, and renews its place as it looks for the tap.
+    { crowd: "moving", heldMs: wallet.isAsked ? rehearsedMs() : deadlines.caller },
   );
   return { ...done, headers: headersOf(wallet) };
 }
@@ -93,17 +97,17 @@ async function ordered(ctx: ActionCtx, order: Order, wallet: OrderingWallet, sta
 }
 
 /** Asks the owner; an approved order has its outcome if there is time for it. */
-async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number) {
+async function asked(ctx: ActionCtx, order: Order, wallet: OrderingWallet, startedAt: number, stay: Stay) {
   const { userId, request, call } = order;
   const wish = { kind: "order" as const, walletId: wallet.walletId, request };
   const { idempotencyKey } = call;
-  const answer = await askOwner(ctx, { userId, wish, idempotencyKey, keyHash: call.caller.keyHash }, () =>
-    foundFor(ctx, { ...wallet, userId, request, caller: call.caller, asked: "approval" }),
-  );
+  const find = () => foundFor(ctx, { ...wallet, userId, request, caller: call.caller, asked: "approval" });
+  const question = { userId, wish, idempotencyKey, keyHash: call.caller.keyHash };
+  const answer = await askOwner(ctx, question, find, stay);
   if (answer.transactionId === null) return { waits: answer };
   const { settle } = await desk();
   const waitMs = Math.max(SECOND, Math.round(deadlines.transaction - (performance.now() - startedAt)));
-  const view = await settle(ctx, answer.transactionId, waitMs, undefined, { drops: false });
+  const view = await settle(ctx, answer.transactionId, waitMs, undefined, { drops: false, stay });
   if (view.txHash === undefined && view.state !== "failed") return { waits: answer };
   return { waits: null, ...(await outcomeOf(view, wallet)) };
 }
@@ -206,7 +210,7 @@ export async function rehearse(ctx: ActionCtx, order: Order) {
       return rehearse(ctx, { payer, request, caller: call.caller });
     },
     refuseCrowd,
-    { crowd: "moving", heldMs: deadlines.chain + deadlines.swap },
+    { crowd: "moving", heldMs: rehearsedMs() },
   );
   const { approvals, price, ...quoted } = swap ?? {};
   const shown = {

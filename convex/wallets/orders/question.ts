@@ -2,6 +2,7 @@ import * as z from "zod";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { deadlines } from "../../lib/outside/deadlines";
+import type { Stay } from "../../lib/limits/crowd";
 import { AppError } from "../../lib/errors";
 import { createPauses, iso } from "../../lib/time";
 import type { Found } from "./cards";
@@ -45,6 +46,7 @@ export const WAITING =
 /**
  * Asks the owner, once for a key or the same terms, and waits for their tap.
  * @param find What the card shows besides the wish; called only if the owner is asked.
+ * @param stay Renews the caller's place at each look.
  * @throws AppError `forbidden` if they refused or did not answer in time; what `proposals.propose` throws.
  */
 export async function askOwner(
@@ -56,6 +58,7 @@ export async function askOwner(
     keyHash,
   }: { userId: string; wish: Wish; idempotencyKey: string | undefined; keyHash: string | undefined },
   find: () => Promise<{ wish: Wish; found: Found | null }>,
+  stay: Stay,
 ): Promise<Asked> {
   const key = idempotencyKey === undefined ? {} : { idempotencyKey };
   const known = await ctx.runQuery(internal.wallets.orders.proposals.earlier, {
@@ -74,7 +77,7 @@ export async function askOwner(
   const deadline = AbortSignal.timeout(deadlines.tap);
   const pause = createPauses(LOOK_MS);
   while (asked.status === "awaiting_approval" && !deadline.aborted) {
-    await pause();
+    await Promise.all([pause(), stay()]);
     asked =
       (await ctx.runQuery(internal.wallets.orders.proposals.view, { userId, approvalId, now: Date.now() })) ??
       asked;

@@ -2,6 +2,7 @@ import { parseTransaction } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { ActionCtx } from "../../_generated/server";
+import type { Stay } from "../../lib/limits/crowd";
 import { deadlines } from "../../lib/outside/deadlines";
 import { messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
@@ -87,6 +88,7 @@ async function valueForLimits(
  * @param term The caller's own term as the wallet's driver, with its first piece of work; without one, another driver
  * does the work.
  * @param drops `false` for orders that an owner has approved: they continue after the deadline.
+ * @param stay Renews the caller's place at each look.
  */
 export const settle = counted(
   async (
@@ -94,7 +96,7 @@ export const settle = counted(
     transactionId: Id<"transactions">,
     waitMs: number,
     term?: Term & { first: Next },
-    { drops = true }: { drops?: boolean } = {},
+    { drops = true, stay = () => Promise.resolve() }: { drops?: boolean; stay?: Stay } = {},
   ): Promise<Doc<"transactions">> => {
     const deadline = AbortSignal.timeout(waitMs);
     const look = () => ctx.runQuery(internal.wallets.transactions.orders.view, { transactionId });
@@ -111,7 +113,7 @@ export const settle = counted(
     if (!deadline.aborted) await endTerm();
     let row = driven?.own ?? (await look());
     while ((row.state === "prepared" || row.state === "signed") && !deadline.aborted) {
-      await pause();
+      await Promise.all([pause(), stay()]);
       row = await look();
     }
     if (row.state === "prepared" && drops) {
@@ -120,7 +122,7 @@ export const settle = counted(
     await endTerm();
     const receipt = AbortSignal.timeout(deadlines.receipt);
     for (let looks = 0; isOpen(row.state) && !deadline.aborted && !receipt.aborted; looks++) {
-      await sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS);
+      await Promise.all([sleep(RECEIPT_PAUSES_MS[looks] ?? LONGEST_RECEIPT_PAUSE_MS), stay()]);
       const seen = await within(deadline, receiptOf(row));
       row = seen === null ? await look() : await advance(seen);
       if (seen !== null) return row;
