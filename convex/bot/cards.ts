@@ -1,7 +1,7 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
 import { signed } from "../lib/text/numbers";
-import { cut, dollars, groupedDigits } from "../lib/text/strings";
+import { cut, dollars } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import type { Collection } from "../research/model";
@@ -157,10 +157,11 @@ export function portfolioCard(portfolio: {
   ];
 }
 
-/** At most six digits that count: a wallet tells the rest. */
+/** At most six digits that count, and whole from a hundred thousand up: a wallet tells the rest. */
 function shortAmount(balance: string): string {
   const value = Number(balance);
-  return value >= 100_000 ? groupedDigits(value.toFixed(0)) : `${Number(value.toPrecision(6))}`;
+  const digits = value >= 100_000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 6 };
+  return value.toLocaleString("en-US", digits);
 }
 
 /** A user's active shifts (the newest one in full) and latest reports, at `now` (epoch ms). */

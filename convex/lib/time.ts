@@ -80,10 +80,13 @@ export function createPauses(first: number): () => Promise<void> {
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+/** For people: `20 Nov 2026`. */
+export function date(epochMs: number): string {
+  const day = new Date(epochMs);
+  return `${day.getUTCDate()} ${MONTHS[day.getUTCMonth()] ?? ""} ${day.getUTCFullYear()}`;
+}
+
 /** For people: `20 Nov 2026, 15:30 UTC`. */
 export function dateTime(epochMs: number): string {
-  const date = new Date(epochMs);
-  const two = (value: number) => String(value).padStart(2, "0");
-  const day = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()] ?? ""} ${date.getUTCFullYear()}`;
-  return `${day}, ${two(date.getUTCHours())}:${two(date.getUTCMinutes())} UTC`;
+  return `${date(epochMs)}, ${iso(epochMs).slice(11, 16)} UTC`;
 }

@@ -2,7 +2,7 @@ import type { PublicSignal } from "../signals/views/shapes";
 import { optional } from "../lib/env";
 import { iso } from "../lib/time";
 import type { SignalData, WhalesData } from "./shapes";
-import { levelsChart } from "./charts/levels";
+import { leavesChart, levelsChart } from "./charts/levels";
 import { addedBy, newsOf } from "../whales/cards";
 import { html, type Html, type Part } from "./markup";
 import { windowOf } from "./data";
@@ -44,7 +44,7 @@ export function signalFigure({ signal, issued, path }: SignalData): Html {
   const known =
     path.length === 0
       ? "No prices are known for these hours."
-      : `Prices by ${sourceNames([...path, { source: issued.source }])}. Shaded: from entry to the targets, and to the stop, while the signal is open.`;
+      : `Prices by ${sourceNames([...path, { source: issued.source }])}. Shaded: from entry to the targets, and to the stop, while the signal is open.${leavesChart(signal, path) ? " Where the line ends at the edge, the price went further." : ""}`;
   return html`<figure>
     ${levelsChart(signal, path, windowOf(signal))}
     <figcaption>${known}</figcaption>

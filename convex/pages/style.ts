@@ -73,7 +73,7 @@ code { font-family: var(--mono); font-size: 0.86em; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0.3rem; margin: 0.9rem 0 0; }
 dl > div { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.25rem; min-width: 0; }
 dt { color: var(--soft); } h2.plain { font-size: 1rem; margin: 0; letter-spacing: 0; }
-dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+dd { margin: 0 0 0 auto; text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; text-wrap: balance; }
 dl.facts { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1rem; }
 .facts > div { display: block; } .facts dt { font-size: 0.85rem; } .facts dd { margin: 0; text-align: left; font-size: 1.35rem; font-weight: 650; letter-spacing: -0.01em; }
 .facts dd small { display: block; font-size: 0.8rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
@@ -107,7 +107,7 @@ footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }
 @media (min-width: 48rem) {
-  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); } .two .list .head { display: grid; }
   .three { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .aside { grid-template-columns: minmax(0, 1.7fr) minmax(0, 1fr); align-items: start; }
   dl.facts { grid-template-columns: repeat(4, minmax(0, 1fr)); }

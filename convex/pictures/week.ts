@@ -2,6 +2,7 @@ import { SPAN } from "../pages/charts/frame";
 import { weekChart } from "../pages/charts/week";
 import { html, type Html } from "../pages/markup";
 import { signed } from "../lib/text/numbers";
+import { date } from "../lib/time";
 import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
 import type { PublicSignal } from "../signals/views/shapes";
@@ -25,7 +26,7 @@ export function weekPicture({ week, tokens }: DrawnWeek, site: string): string {
   return pictureOf(
     {
       title: "The week's signals",
-      aside: `Week of ${week}, after costs`,
+      aside: `Week of ${date(Date.parse(week))}, after costs`,
       source: `Prices by ${sourceNames(tokens.flatMap(({ closes }) => closes))}`,
       site,
     },

@@ -21,6 +21,6 @@ export async function whalesDigest(ctx: QueryCtx, now: number): Promise<Paragrap
   );
   return [
     { bold: "Largest movements on Base in 24 hours" },
-    ...(lines.length === 0 ? ["\nnone measured"] : lines),
+    ...(lines.length === 0 ? ["\nNone was measured."] : lines),
   ];
 }

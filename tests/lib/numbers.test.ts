@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { percent, signed, typeset } from "../../convex/lib/text/numbers";
+import { portfolioCard } from "../../convex/bot/cards";
+import { percent, shortUsd, signed, typeset } from "../../convex/lib/text/numbers";
 
 /** One style of figures. */
 
@@ -22,4 +23,27 @@ test("a figure that a function writes is in that style already", () => {
     "0.0125\u202F%",
     "0.00\u202F%",
   ]);
+});
+
+test("a chart's price has no decimals that say nothing", () => {
+  expect([97_250.4, 3_400, 3_410.25, 158, 158.5].map(shortUsd)).toEqual([
+    ...["97,250", "3,400", "3,410.3", "158", "158.50"],
+  ]);
+});
+
+test("a portfolio's amounts are grouped, and the smallest are digits too", () => {
+  const balances = (["1000", "123456.78", "1234.5678", "0.00000012", "1"] as const).map((balance) => ({
+    ...{
+      token: "USDC" as const,
+      balance,
+      raw: "1",
+      valueUsd: null,
+      decimals: 6,
+      priceUsd: null,
+      priceSource: null,
+    },
+  }));
+  const [, holdings = []] = portfolioCard({ address: "0x", balances, totalValueUsd: 0 });
+  const told = holdings.flatMap((span) => (typeof span === "string" ? span.split("  ")[1] : []));
+  expect(told).toEqual(["1,000", "123,457", "1,234.57", "0.00000012", "1"]);
 });

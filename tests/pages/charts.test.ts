@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { nameHeights, PAGE, type Canvas } from "../../convex/pages/charts/frame";
-import { levelsChart, levelScale } from "../../convex/pages/charts/levels";
+import { leavesChart, levelsChart, levelScale } from "../../convex/pages/charts/levels";
 import { html } from "../../convex/pages/markup";
 import { canvasBeside, rows } from "../../convex/pictures/card";
 import { signalExample } from "../../convex/signals/views/examples";
@@ -72,4 +72,13 @@ test("is drawn so, with each name once", () => {
     );
     expect(drawn).toEqual(names.map((one) => Number((one / 10).toFixed(2))));
   }
+});
+
+test("a price that went further than the levels are wide leaves the chart, one within their width does not", () => {
+  const { entry, tp2, sl } = signalExample;
+  const width = Math.abs((tp2 ?? entry) - (sl ?? entry));
+  const top = Math.max(tp2 ?? entry, sl ?? entry);
+  const leaves = (priceUsd: number) =>
+    leavesChart(signalExample, [{ at: signalExample.generatedAt, priceUsd, source: "coinbase" }]);
+  expect([entry, top + 0.9 * width, top + 2 * width].map(leaves)).toEqual([false, false, true]);
 });

@@ -57,8 +57,8 @@ test("writes slots for the facts of its prompt, and names what is missing", asyn
     synthesisQuestion(task, () => null),
   );
   const { fullAnalysis, shortSummary } = resultShape.parse(JSON.parse(answer));
-  expect(fullAnalysis).toContain("Bitcoin at {f1} ({f2} over 24 hours)");
-  expect(shortSummary).toBe("🔴 Risk off: SOL {f3}, {f4} over 24 hours");
+  expect(fullAnalysis).toContain("Bitcoin at {f1} ({f2})");
+  expect(shortSummary).toBe("🔴 Risk off: SOL {f3}, {f4}");
   expect(fullAnalysis).toContain("{f8}");
   expect(fullAnalysis).toContain("WIF and TAO");
   expect(fullAnalysis).toContain("some of the desk's sources");

@@ -33,10 +33,11 @@ export function usd(value: number): string {
   return grouped(value.toFixed(Math.abs(value) >= 100_000 ? 0 : 2));
 }
 
-/** For the narrow places of charts: `97,250`, `3,410.2`. */
+/** For the narrow places of charts: `97,250`, `3,410.2`, `3,400`. */
 export function shortUsd(value: number): string {
   if (Math.abs(value) < 1) return smallFigure(value, 4);
-  return grouped(value.toFixed(Math.abs(value) >= 10_000 ? 0 : Math.abs(value) >= 1_000 ? 1 : 2));
+  const places = Math.abs(value) >= 10_000 || Number.isInteger(value) ? 0 : Math.abs(value) >= 1_000 ? 1 : 2;
+  return grouped(value.toFixed(places));
 }
 
 const SIZES = [

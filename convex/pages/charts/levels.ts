@@ -96,6 +96,13 @@ export function levelScale(
   return scaleLinear().domain(spread(shown)).range([bottom, top]);
 }
 
+/** Whether the price went further from the levels than the chart shows. */
+export function leavesChart(signal: PublicSignal, path: readonly PricePoint[]): boolean {
+  const levels = levelsOf(signal).map(({ price }) => price);
+  const [least = 0, most = 0] = levelScale(levels, path, PAGE).domain();
+  return path.some(({ priceUsd }) => priceUsd < least || priceUsd > most);
+}
+
 function saying(signal: PublicSignal, path: readonly PricePoint[]): string {
   const levels = levelsOf(signal).map(({ name, price }) => `${name} ${usd(price)}`);
   const last = path.at(-1);

@@ -8,12 +8,15 @@ import { chart, course, dot, PAGE, scaleLines, SPAN, spread, timeMarks, upright,
 
 const WEEK_MS = 7 * DAY;
 
+/** A price of six digits has room at the left of it on a phone. */
+const WEEK: Canvas = { ...PAGE, begin: 165 };
+
 /** A token's signals on the path of its price: from stop to first target, with the entry; at least two prices. */
 export function weekChart(
   token: string,
   signals: readonly PublicSignal[],
   closes: readonly PricePoint[],
-  canvas: Canvas = PAGE,
+  canvas: Canvas = WEEK,
 ): Html {
   const hours = closes.map(({ at }) => Date.parse(at));
   const newest = Math.max(...hours);

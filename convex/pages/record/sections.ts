@@ -68,9 +68,7 @@ function headline(
   const fall =
     risk.maxDrawdown === null
       ? html`none yet<small>it says little before 30 trades</small>`
-      : html`${signed(-risk.maxDrawdown.percent)}<small
-            >from the highest sum to the lowest after it, in points</small
-          >`;
+      : html`${signed(-risk.maxDrawdown.percent)}<small>from the highest sum to the lowest after it</small>`;
   const ended = html`${wins} won<small
       >${losses} lost, ${expired}
       expired${holds === 0 ? "" : ` (${holds} without a position)`}${
@@ -155,15 +153,15 @@ function partsSection(cuts: Shown["cuts"]): Html {
     numbers("Won", ({ wins }) => wins),
     numbers("Lost", ({ losses }) => losses),
     numbers("After costs", ({ averageAfterCostsPercent }) => orNone(averageAfterCostsPercent, signed)),
-    numbers("Excess a day", ({ edge }) => orNone(edge.excessPoints, points)),
-    numbers("Evidence", ({ edge }) => edge.eValue.toFixed(2)),
+    { head: "Excess a day", kind: "right extra", cell: ({ edge }) => orNone(edge.excessPoints, points) },
+    { head: "Evidence", kind: "right extra", cell: ({ edge }) => edge.eValue.toFixed(2) },
   ]);
   return html`<h2 id="parts">By side, by how far the price moved, and by writer</h2>
     <div class="card">
       ${table}
       <p class="small">
-        Counted since these parts are kept. Of several parts one looks good sooner than the whole: for a claim
-        only the whole counts.
+        Counted from when these parts were first kept. Among several parts, one soon looks good by luck: only
+        the whole record supports a claim.
       </p>
     </div>`;
 }

@@ -183,7 +183,7 @@ function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string
   };
   const priced = ({ name, symbol, price, change24h }: Coin) =>
     `${name} at ${slot(`${symbol} price`, usd, price)} ` +
-    `(${slot(`${symbol} price change over 24 hours`, percent, change24h)} in 24 hours)`;
+    `(${slot(`${symbol} price change over 24 hours`, (value) => `${percent(value)} in 24 hours`, change24h)})`;
   const [bitcoin, ethereum] = [market.coin("BTC", at), market.coin("ETH", at)];
   const about = mentioned(asked, market.coins(at))[0] ?? null;
   const aside =

@@ -108,7 +108,7 @@ function majors(subject: Subject): string[] {
     const price = find(subject, `${symbol} price`) ?? find(subject, `${symbol} last trade`);
     const change = changeOf(subject.facts, symbol);
     if (price === undefined || change === undefined) return [];
-    return [`${nameOf(symbol)} at ${slot(price)} (${slot(change)} over 24 hours)`];
+    return [`${nameOf(symbol)} at ${slot(price)} (${slot(change)})`];
   });
   if (parts.length === 0) return [];
   return [
@@ -119,7 +119,7 @@ function majors(subject: Subject): string[] {
 function ranges(subject: Subject): string[] {
   const [high, low] = [find(subject, "BTC 24-hour high"), find(subject, "BTC 24-hour low")];
   if (high === undefined || low === undefined) return [];
-  return [`Over 24 hours Bitcoin has moved between ${slot(low)} and ${slot(high)}.`];
+  return [`Bitcoin has moved between ${slot(low)} and ${slot(high)}.`];
 }
 
 function breadth(subject: Subject): string[] {
@@ -222,7 +222,7 @@ function summary(subject: Subject): string {
   const price = find(subject, `${symbol} price`);
   const change = changeOf(facts, symbol);
   if (price === undefined || change === undefined) return `${MARKS[outlook]} ${tone}, on few facts`;
-  return `${MARKS[outlook]} ${tone}: ${symbol} ${slot(price)}, ${slot(change)} over 24 hours`;
+  return `${MARKS[outlook]} ${tone}: ${symbol} ${slot(price)}, ${slot(change)}`;
 }
 
 function impacts(subject: Subject): Impact[] {
@@ -243,7 +243,7 @@ function impacts(subject: Subject): Impact[] {
     const moved =
       change === undefined || price === undefined
         ? `${symbol} is told of without figures.`
-        : `${symbol} moved ${slot(change)} in 24 hours, to ${slot(price)}.`;
+        : `${symbol} has moved ${slot(change)}, to ${slot(price)}.`;
     return {
       title: NAMES[symbol] === undefined ? symbol : `${nameOf(symbol)} (${symbol})`,
       detail: `${moved} ${chance.pick(WATCH[sentiment])}`,
