@@ -77,7 +77,7 @@ describe("the weekly recap", () => {
     );
     expect(text).toContain("<b>Sun</b> · BTC — · ETH —");
     expect(text).toMatch(
-      /<b>Whole record<\/b> · 4 trades, 2 days\n4 trades: \+0\.40.% after costs; a coin flip .*%\. Too early to call it anything\.\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet\nEvidence against chance: \d\.\d\d after costs, \d\.\d\d before\. Chance alone gives 1; both must reach 20 to count as better\./,
+      /<b>Whole record<\/b> · 2 days\n4 trades: \+0\.40.% after costs; a coin flip .*%\. Too early to call it anything\.\n12\.5 points above chance \(−[\d.]+ to \+[\d.]+\), \+5\.0 after costs: no record yet\nEvidence against chance: \d\.\d\d after costs, \d\.\d\d before\. Chance alone gives 1; both must reach 20 to count as better\./,
     );
     expect(text).toMatch(
       /<b>Review<\/b>, a model's view\n[^]*🔗 Record 12: [0-9a-f]{64}\n4 of 4 closed signals in no anchor before their outcome$/u,

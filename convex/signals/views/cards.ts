@@ -99,12 +99,12 @@ export function weekCard(
  * not distinguishable from chance`, and how much speaks against chance.
  */
 export function recordLines({ summary, edge }: WholeRecord): Span[] {
-  const { trades, days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
+  const { days, excessPoints, lowPoints, highPoints, eValue, afterCosts, verdict } = edge;
   const title = { bold: "Whole record" };
   if (excessPoints === null) return [title, `\n${summary}`];
   return [
     title,
-    ` · ${many(trades, "trade")}, ${many(days, "day")}\n${summary}`,
+    ` · ${many(days, "day")}\n${summary}`,
     `\n${overChance(excessPoints)} (${points(lowPoints)} to ${points(highPoints)}), ${points(afterCosts.excessPoints ?? 0)} after costs: ${VERDICT_WORDS[verdict].within}`,
     `\nEvidence against chance: ${afterCosts.eValue.toFixed(2)} after costs, ${eValue.toFixed(2)} before. Chance alone gives 1; both must reach ${DECISIVE} to count as better.`,
   ];
