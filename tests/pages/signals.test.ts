@@ -109,6 +109,7 @@ describe("the record", () => {
     expect(new Set(told.equity.map(({ id }) => id.slice(0, 3)))).toEqual(new Set(["ETH"]));
     const words = soundWords(await openPage(app, "/record?token=eth"));
     expect(words).not.toContain("BTC-2026");
+    expect(words).toContain("One ETH signal a day, each closed");
   });
 });
 

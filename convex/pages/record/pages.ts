@@ -23,8 +23,8 @@ export function recordPage(data: RecordData): Page {
   const content = html`<h1>${title}</h1>
     ${sentence(data)}
     <p class="lead">
-      One BTC and one ETH signal a day, each closed at its target, at its stop or after six hours, and none
-      withdrawn. What follows counts all of them.
+      ${token === null ? "One BTC and one ETH signal" : `One ${token} signal`} a day, each closed at its
+      target, at its stop or after six hours, and none withdrawn. What follows counts all of them.
     </p>
     ${chips("Tokens", choices)}
     ${sections(data, "No signal has been issued yet: the first come at 08:00 UTC.", DECISIVE)}

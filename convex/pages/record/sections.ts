@@ -143,7 +143,7 @@ const CUT_WORDS = new Map([
 
 function partsSection(cuts: Shown["cuts"]): Html {
   if (cuts.length === 0) return html``;
-  const table = wideTable("Parts of the record", cuts, [
+  const table = wideTable("Parts of the record, of both tokens", cuts, [
     {
       head: "Part",
       kind: "name",

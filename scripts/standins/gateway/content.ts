@@ -189,7 +189,7 @@ function chatAnswer({ messages }: Prompted, { seed, market, at }: Scene): string
   const aside =
     about === null || about.symbol === "BTC" || about.symbol === "ETH" ? "" : ` I also see ${priced(about)}.`;
   return (
-    `${random(seed, "chat", asked).pick(CHAT_OPENINGS)} You asked: “${quoted}” ` +
+    `${random(seed, "chat", asked).pick(CHAT_OPENINGS)} You asked: “${quoted}”. ` +
     `Right now I see ${priced(bitcoin)} and ${priced(ethereum)}.${aside}`
   );
 }

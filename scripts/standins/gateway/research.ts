@@ -158,12 +158,10 @@ function flows(subject: Subject): string[] {
       : [`Near the price of Bitcoin stand buy orders of ${slot(bid)} and sell orders of ${slot(ask)}.`]),
     ...(funding === undefined || interest === undefined
       ? []
-      : [
-          `Perpetual funding of Bitcoin reads ${slot(funding)} an hour, on open interest of ${slot(interest)}.`,
-        ]),
+      : [`Perpetual funding of Bitcoin reads ${slot(funding)}, on open interest of ${slot(interest)}.`]),
     ...(supply === undefined || week === undefined
       ? []
-      : [`Dollar stablecoins amount to ${slot(supply)}, ${slot(week)} against a week ago.`]),
+      : [`Dollar stablecoins amount to ${slot(supply)}, a change of ${slot(week)}.`]),
   ];
 }
 
