@@ -50,9 +50,9 @@ type Durability = {
   synced: () => Promise<void>;
 };
 
-/** How long a transaction and an action wait for a permit, and how long an action may run. */
-const TRANSACTION_PATIENCE_MS = 5_000;
-const ACTION_PATIENCE_MS = 10_000;
+/** How long a transaction and an action wait for a permit. */
+export const PATIENCE_MS = { transaction: 5_000, action: 10_000 } as const;
+/** How long an action may run. */
 const ACTION_LIMIT_MS = 1_800_000;
 
 /** The work that a function's run is part of. */
@@ -107,9 +107,9 @@ export class Core {
         `Too many concurrent requests: the deployment's ${whose} are all in use`,
       );
     this.#permits = {
-      query: permits(transactions, TRANSACTION_PATIENCE_MS, "queries"),
-      mutation: permits(transactions, TRANSACTION_PATIENCE_MS, "mutations"),
-      action: permits(actions, ACTION_PATIENCE_MS, "actions"),
+      query: permits(transactions, PATIENCE_MS.transaction, "queries"),
+      mutation: permits(transactions, PATIENCE_MS.transaction, "mutations"),
+      action: permits(actions, PATIENCE_MS.action, "actions"),
     };
   }
 

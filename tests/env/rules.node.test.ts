@@ -228,7 +228,7 @@ test("env:push sets nothing of a file with one of these, and names the doubtful"
   );
   const doubtful = await ranHere("scripts/env/push.ts", [], { env, cwd: project });
   expect(doubtful.code).toBe(0);
-  expect(doubtful.output).toContain("doubt    AGENT_API_URL: is not set beside an LLM_ENDPOINT");
+  expect(doubtful.output).toContain("doubt    AGENT_API_URL: is not set although LLM_ENDPOINT");
 });
 
 test("npm start refuses them, of a file and the environment together", async () => {
