@@ -8,16 +8,23 @@ import { createWorld, type World } from "./world";
 export type Cost = Pick<Bill, "calls" | "readBytes" | "writtenBytes" | "actionMs">;
 export type Costs = Cost & { byFunction: Record<string, Cost> };
 
+/** A function, and the processor time of its longest transaction, with what ran in between. */
+type Longest = { name: string; ms: number };
+
 const FREE: Cost = { calls: 0, readBytes: 0, writtenBytes: 0, actionMs: 0 };
 
 /** What a shift costs on top of as many idle hours. */
-export async function aShift(progress: Progress): Promise<Costs> {
+export async function aShift(progress: Progress): Promise<Costs & { longest: Longest }> {
+  let longest: Longest = { name: "", ms: 0 };
   const shiftHours = async (start: (world: World) => Promise<unknown>) => {
-    const world = await createWorld({ answerMs: { llm: 10_000, sentiment: 45_000, messenger: 1_000 } });
+    const answerMs = { llm: 10_000, sentiment: 45_000, messenger: 1_000 };
+    const world = await createWorld({ answerMs, processorMs });
     try {
       runCrons(world);
       await start(world);
       await world.clock.advance(9 * HOUR);
+      const ran = world.host.core.processor.longest;
+      if (ran.ms > longest.ms) longest = ran;
       return world.host.core.billing.told();
     } finally {
       world.stop();
@@ -31,10 +38,16 @@ export async function aShift(progress: Progress): Promise<Costs> {
   const names = Object.keys(busy.byFunction);
   return {
     ...beyond(busy, idle),
+    longest,
     byFunction: Object.fromEntries(
       names.map((name) => [name, beyond(busy.byFunction[name], idle.byFunction[name])]),
     ),
   };
+}
+
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 function beyond(busy: Cost = FREE, idle: Cost = FREE): Cost {

@@ -84,6 +84,7 @@ export async function run(progress: Progress): Promise<Table> {
       digits: 1,
     },
     ...warm,
+    { what: "a shift's longest transaction", measured: shift.longest.ms, goal: 1_000, unit: "ms" },
     { what: "an idle minute, times an empty module", measured: minute, goal: 250 / QUIET_MS, digits: 1 },
     {
       what: "action time of a model call, times its own",
@@ -116,6 +117,7 @@ export async function run(progress: Progress): Promise<Table> {
     notes: [
       ...dearest(idle).map((line) => `idle day: ${line}`),
       ...dearest(shift).map((line) => `shift: ${line}`),
+      `shift: the longest transaction, ${shift.longest.name}`,
     ],
     measured: { idle: { hours: IDLE_HOURS, ...useOf(idle) }, shift: useOf(shift) },
   };

@@ -44,9 +44,10 @@ export async function createWorld(
     durationMs?: () => number;
     platformClass?: HostOptions["platformClass"];
     variables?: Record<string, string>;
+    processorMs?: () => number;
   } = {},
 ) {
-  const { answerMs = {}, chain, durationMs, platformClass } = options;
+  const { answerMs = {}, chain, durationMs, platformClass, processorMs } = options;
   const parts = await loadParts(own);
   // Loading a module while the application runs would take time that the clock does not see.
   const loaded = await Promise.all(parts.map(preloaded));
@@ -97,6 +98,7 @@ export async function createWorld(
     parts: loaded,
     ...(durationMs === undefined ? {} : { contention: { durationMs } }),
     ...(platformClass === undefined ? {} : { platformClass }),
+    ...(processorMs === undefined ? {} : { processorMs }),
   });
   const t = createClient<DataModel>(host);
 

@@ -43,7 +43,8 @@ export class Billing {
     };
   }
 
-  action(udfPath: string, actionMs: number): void {
+  /** Counts a call without a transaction of its own: of an action, or of a query whose answer was kept. */
+  call(udfPath: string, actionMs: number): void {
     this.#add(udfPath, { calls: 1, readBytes: 0, writtenBytes: 0, actionMs });
   }
 

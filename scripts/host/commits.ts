@@ -20,6 +20,9 @@ const FREE_TRIES = 3;
 
 export type Outcome<T> = { value: T } | { error: unknown };
 
+/** What a query has read, and the last commit that it is known to have seen. */
+export type Seen = { reads: ReadSet; sequence: number };
+
 async function outcomeOf<T>(work: () => Promise<T>): Promise<Outcome<T>> {
   try {
     return { value: await work() };
@@ -69,15 +72,26 @@ export class Commits {
   }
 
   /** Reads without a lock, and again if something that was read has changed meanwhile. */
-  async read<T>(run: (transaction: Transaction) => Promise<T>): Promise<Outcome<T>> {
+  async read<T>(run: (transaction: Transaction) => Promise<T>): Promise<{ outcome: Outcome<T>; seen: Seen }> {
     for (let tries = 0; ; tries++) {
       const before = this.#sequence;
       const release = tries < FREE_TRIES ? null : await this.#turns.acquire();
       const transaction = this.#begin();
       const outcome = await outcomeOf(() => run(transaction));
       release?.();
-      if (release !== null || this.#conflict(before, transaction.reads) === null) return outcome;
+      if (release !== null || this.#conflict(before, transaction.reads) === null)
+        return { outcome, seen: { reads: transaction.reads, sequence: before } };
     }
+  }
+
+  /** Whether everything that was read is known to be the same still. */
+  stands(seen: Seen): boolean {
+    const oldest = this.#kept[0]?.sequence ?? 0;
+    const isKnown = seen.sequence === this.#sequence || oldest <= seen.sequence + 1;
+    if (!isKnown || outer.now() > seen.reads.until) return false;
+    if (this.#conflict(seen.sequence, seen.reads) !== null) return false;
+    seen.sequence = this.#sequence;
+    return true;
   }
 
   /**

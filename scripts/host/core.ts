@@ -1,5 +1,6 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
+import { Answers } from "./answers";
 import { Billing } from "./bill";
 import { Commits, type Contention, type Outcome } from "./commits";
 import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
@@ -8,7 +9,9 @@ import { assertFits, ModuleSet, returned, type Modules, type Registered } from "
 import { installGlobals, outer, seededRandom } from "./globals";
 import { invoke } from "./invocation";
 import { Jobs, JOBS, type JobPlace } from "./jobs";
-import { deferred, Lock, Permits } from "./locks";
+import { Processor } from "./limits";
+import { deferred, Lock, type Permits } from "./locks";
+import { CLASSES, permitsOf, type PlatformClass } from "./places";
 import { Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
 import type { Change, Transaction } from "./transaction";
@@ -23,13 +26,6 @@ export type Part = {
   modules: Modules;
 };
 
-/** How much the platform's classes run at the same time; queries and mutations each have this many. */
-const CLASSES = {
-  S16: { transactions: 16, actions: 64, scheduled: 8 },
-  S256: { transactions: 256, actions: 512, scheduled: 256 },
-};
-export type PlatformClass = keyof typeof CLASSES;
-
 export type CoreOptions = {
   limited: boolean;
   platformClass: PlatformClass;
@@ -41,6 +37,8 @@ export type CoreOptions = {
   onWrite: () => void;
   /** Without it, only real overlaps conflict. */
   contention: Contention | null;
+  /** The clock of the processor's time, in ms; without it, a transaction may compute as long as it likes. */
+  processorMs: (() => number) | null;
 };
 
 /** Keeps commits. */
@@ -50,8 +48,6 @@ type Durability = {
   synced: () => Promise<void>;
 };
 
-/** How long a transaction and an action wait for a permit. */
-export const PATIENCE_MS = { transaction: 5_000, action: 10_000 } as const;
 /** How long an action may run. */
 const ACTION_LIMIT_MS = 1_800_000;
 
@@ -70,6 +66,7 @@ type KnownPart = { database: Database; modules: ModuleSet; checks: Map<string, C
 export class Core {
   readonly commits: Commits;
   readonly billing = new Billing();
+  readonly processor: Processor;
   readonly jobs: Jobs;
   readonly scheduler: Scheduler;
   readonly works = new Set<Work>();
@@ -78,14 +75,14 @@ export class Core {
   /** Where commits are stored before anything leaves the host; `null` if nothing waits for that. */
   durability: Durability | null = null;
   readonly #parts = new Map<string, KnownPart>();
+  readonly #answers: Answers;
   readonly #permits: Readonly<Record<FunctionKind, Permits>>;
   #runs = 0;
   #requests = 0;
   #writes = 0;
 
   constructor(readonly options: CoreOptions) {
-    const { transactions, actions, scheduled } = CLASSES[options.platformClass];
-    const { limited, contention, seed } = options;
+    const { limited, contention, seed, platformClass } = options;
     this.commits = new Commits({
       databaseOf: this.databaseOf,
       limited,
@@ -99,18 +96,10 @@ export class Core {
       },
     });
     this.jobs = new Jobs(this.commits);
-    this.scheduler = new Scheduler(this, scheduled);
-    const permits = (count: number, patience: number, whose: string) =>
-      new Permits(
-        count,
-        { patience, set: outer.setTimeout, clear: outer.clearTimeout },
-        `Too many concurrent requests: the deployment's ${whose} are all in use`,
-      );
-    this.#permits = {
-      query: permits(transactions, PATIENCE_MS.transaction, "queries"),
-      mutation: permits(transactions, PATIENCE_MS.transaction, "mutations"),
-      action: permits(actions, PATIENCE_MS.action, "actions"),
-    };
+    this.scheduler = new Scheduler(this, CLASSES[platformClass].scheduled);
+    this.processor = new Processor(options.processorMs);
+    this.#answers = new Answers(this.commits);
+    this.#permits = permitsOf(platformClass);
   }
 
   get platformClass(): string {
@@ -203,13 +192,29 @@ export class Core {
     const resolved = this.resolve(path, "query");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
-    const bill = this.billing.of(path);
-    const outcome = await this.transacted("query", run.work, () =>
-      this.commits.read((transaction) =>
-        bill(transaction, () => invoke(this.execution(path, "query", run, transaction), found.handler, args)),
-      ),
+    const key = this.#answers.keyOf(path, args, run.identity);
+    const kept = this.isHalted ? null : this.#answers.find(key);
+    if (kept !== null) {
+      this.billing.call(path.udfPath, 0);
+      return returned(kept, found, path);
+    }
+    const { outcome, seen } = await this.transacted("query", run.work, () =>
+      this.commits.read(this.#runOf("query", path, found, args, run)),
     );
-    return returned(outcome, found, path);
+    const value = returned(outcome, found, path);
+    if ("value" in outcome) this.#answers.keep(key, { value: outcome.value, seen });
+    return value;
+  }
+
+  /** Each run of a call is billed, and computes no longer than it may. */
+  #runOf(kind: "query" | "mutation", path: FunctionPath, { handler }: Registered, args: Value, run: Run) {
+    const bill = this.billing.of(path);
+    return (transaction: Transaction) =>
+      bill(transaction, () =>
+        this.processor.during(path.udfPath, () =>
+          invoke(this.execution(path, kind, run, transaction), handler, args),
+        ),
+      );
   }
 
   async mutation(path: FunctionPath, args: Value, run: Run): Promise<Value> {
@@ -217,13 +222,9 @@ export class Core {
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const { finishes, work } = run;
-    const bill = this.billing.of(path);
     return this.transacted("mutation", work, () =>
       this.commits.mutate({
-        run: (transaction) =>
-          bill(transaction, () =>
-            invoke(this.execution(path, "mutation", run, transaction), found.handler, args),
-          ),
+        run: this.#runOf("mutation", path, found, args, run),
         finish: (outcome, transaction) => {
           const value = returned(outcome, found, path);
           if (finishes !== undefined) this.jobs.complete(transaction, finishes, outer.now());
@@ -304,7 +305,7 @@ export class Core {
     } finally {
       outer.clearTimeout(timer);
       client?.removeEventListener("abort", hangUp);
-      this.billing.action(path.udfPath, outer.now() - startedAt);
+      this.billing.call(path.udfPath, outer.now() - startedAt);
     }
   }
 

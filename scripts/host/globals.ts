@@ -124,6 +124,9 @@ function seenBy(name: Name, slot: Slot): unknown {
   return frozenDate(globalOf("Date"));
 }
 
+/** How long the platform keeps an answer of a query that reads the clock. */
+const CLOCK_KEPT_MS = 5_000;
+
 /** The frozen form of the last `Date`: one serves all transactions, each at its own time. */
 let frozenLast: { ordinary: DateConstructor; frozen: DateConstructor } | null = null;
 
@@ -136,12 +139,13 @@ function freeze(ordinary: DateConstructor): DateConstructor {
   const now = () => {
     const execution = executions.getStore();
     if (execution === undefined || execution.frozen === null) return ordinary.now();
-    const { core, componentPath, udfPath, frozen } = execution;
+    const { core, componentPath, udfPath, frozen, transaction } = execution;
     // A component's own is not the application's to change.
     if (frozen.isTimeless && core.options.strictClock && componentPath === "")
       throw new Error(
         `The query ${udfPath} reads the clock: the platform keeps its answer while what it has read stays the same. Pass the time in, rounded`,
       );
+    transaction?.reads.holdsUntil(frozen.now + CLOCK_KEPT_MS);
     return frozen.now;
   };
   return new Proxy(ordinary, {

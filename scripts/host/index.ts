@@ -1,10 +1,11 @@
 import { HttpRouter } from "convex/server";
 import type { Value } from "convex/values";
 import type { Contention, Outcome } from "./commits";
-import { Core, type Part, type PlatformClass, type Run } from "./core";
+import { Core, type Part, type Run } from "./core";
 import type { Caller, FunctionKind, FunctionPath, Work } from "./execution";
 import { invoke } from "./invocation";
 import type { Registered } from "./functions";
+import type { PlatformClass } from "./places";
 import { passed } from "./values";
 
 /**
@@ -44,6 +45,8 @@ export type HostOptions = {
   strictClock?: boolean;
   onWrite?: () => void;
   contention?: Contention;
+  /** Holds queries and mutations to the platform's second, by this clock of the processor's time (ms). */
+  processorMs?: () => number;
 };
 
 export function createHost(options: HostOptions): Host {
@@ -54,6 +57,7 @@ export function createHost(options: HostOptions): Host {
     strictClock: options.strictClock ?? false,
     onWrite: options.onWrite ?? (() => undefined),
     contention: options.contention ?? null,
+    processorMs: options.processorMs ?? null,
   });
   for (const part of options.parts) core.add(part);
   const runFor = (caller: Caller, work: Work): Run => ({

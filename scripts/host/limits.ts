@@ -42,6 +42,30 @@ export class WriteRate {
   }
 }
 
+/** What a query or a mutation may compute, with everything it calls. */
+const PROCESSOR_MS = 1_000;
+
+/** The processor's time by a clock that its maker chooses: without one, no slow machine can fail anything. */
+export class Processor {
+  /** The longest of all runs. */
+  longest = { name: "", ms: 0 };
+
+  /** @param clock In ms. */
+  constructor(readonly clock: (() => number) | null) {}
+
+  /** Runs a transaction's function. The host's own work for its reads and writes counts, which the platform leaves out. */
+  async during<T>(name: string, work: () => Promise<T>): Promise<T> {
+    if (this.clock === null) return work();
+    const start = this.clock();
+    const value = await work();
+    const ms = this.clock() - start;
+    if (ms > this.longest.ms) this.longest = { name, ms };
+    if (ms > PROCESSOR_MS)
+      throw new Error(`Function execution timed out (maximum duration: ${PROCESSOR_MS / 1_000}s)`);
+    return value;
+  }
+}
+
 export class Meter {
   /** The bytes of system tables among these, which the platform does not bill. */
   readonly unbilled = { bytesRead: 0, bytesWritten: 0 };

@@ -24,6 +24,8 @@ const nameOf = ({ component, table }: Place) => `${component}/${table}`;
 
 /** What a transaction has read: rows by id, and ranges of indexes. A later commit within it is a conflict. */
 export class ReadSet {
+  /** The time until which its answer holds if nothing that was read is written. */
+  until = Infinity;
   readonly #ids = new Set<string>();
   readonly #ranges = new Map<string, { index: Index; range: Range }[]>();
 
@@ -36,6 +38,10 @@ export class ReadSet {
     const ranges = this.#ranges.get(name);
     if (ranges === undefined) this.#ranges.set(name, [{ index, range }]);
     else ranges.push({ index, range });
+  }
+
+  holdsUntil(time: number): void {
+    this.until = Math.min(this.until, time);
   }
 
   touches(change: Change): boolean {

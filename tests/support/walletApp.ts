@@ -2,7 +2,7 @@ import { vi } from "vitest";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { startChain, type Chain } from "../../scripts/chain";
 import { pricesOf } from "../../scripts/stack/localChain";
-import { PATIENCE_MS } from "../../scripts/host/core";
+import { PATIENCE_MS } from "../../scripts/host/places";
 import { real } from "../../scripts/real";
 import { createMarket } from "../../scripts/standins/sources/market";
 import { createWorld, replace, verbs, type WorldOptions } from "./world";
