@@ -1,11 +1,13 @@
 import { DARK, PALETTE, variables } from "../ops/palette";
 
-/** Up, down and neither. */
+/** Up, down and neither, and an hour that was served with trouble. */
 const LIGHT_WAYS = {
   ...{ up: "#0a6a5f", "up-soft": "#cfe8e2", down: "#a3312a", "down-soft": "#f6dcd8", even: "#5a6272" },
+  trouble: "#b7791f",
 };
 const DARK_WAYS = {
   ...{ up: "#6fd0bf", "up-soft": "#173a36", down: "#ff9d92", "down-soft": "#44231f", even: "#a3abb8" },
+  trouble: "#eec07c",
 };
 
 /** What the variables of `CHART_STYLE` stand for in the dark scheme. */
@@ -100,9 +102,9 @@ button { font: inherit; font-weight: 600; color: var(--paper); background: var(-
 .report p { margin: 0.9rem 0; } .report { overflow-wrap: anywhere; }
 figure { margin: 0; } figure + figure { margin-top: 1.4rem; } figcaption { font-size: 0.875rem; color: var(--soft); margin-top: 0.5rem; }
 .chart { display: block; width: 100%; height: 15rem; overflow: visible; font: 400 12px var(--sans); }
-.chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
+.chart.spark { height: 4rem; margin: 0.75rem 0 0.5rem; } .chart.low { height: 8rem; } .chart.square { height: 19rem; } .figure + .chart.low { margin-top: 0.9rem; } .chart.bar { height: 0.6rem; margin: 0.45rem 0; }
 ${CHART_STYLE}.glyph { font-size: 13px; text-anchor: middle; fill: var(--even); } .glyph.bullish { fill: var(--up); } .glyph.bearish { fill: var(--down); }
-.hours.up { fill: var(--up); } .hours.need { fill: var(--need); } .hours.down { fill: var(--down); } .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
+.hours.up { fill: var(--up); } .hours.trouble { fill: var(--trouble); } .hours.down { fill: var(--down); } .track { fill: var(--code); } .used { fill: var(--accent); } .used.much { fill: var(--need); }
 footer { padding-bottom: 3rem; color: var(--soft); font-size: 0.875rem; }
 footer p { max-width: none; } footer p:first-child { border-top: 1px solid var(--line); padding-top: 1.25rem; margin: 0; }
 @media (max-width: 26rem) { .extra { display: none; } table { font-size: 0.87rem; } th, td, tbody th { padding-right: 0.6rem; } .tag { padding: 0.3rem 0.4rem; font-size: 0.72rem; } }

@@ -5,9 +5,12 @@ import { html, type Html } from "../markup";
 
 const KINDS = [
   [".", "up"],
-  ["~", "need"],
+  ["~", "trouble"],
   ["x", "down"],
 ] as const;
+
+/** As many columns as there is room for from the first day on, so that a day is never as broad as a page. */
+const LEAST_DAYS = 30;
 
 export function uptimeChart(days: readonly { day: number; hours: string }[]): Html {
   const paths = KINDS.map(([mark, kind]) => html`<path class="hours ${kind}" d="${cells(days, mark)}" />`);
@@ -19,7 +22,7 @@ export function uptimeChart(days: readonly { day: number; hours: string }[]): Ht
       ${count(".")} hours well, ${count("~")} with trouble, ${count("x")} not served, from
       ${iso(first).slice(0, 10)} to ${iso(last).slice(0, 10)}.
     </desc>
-    <svg viewBox="0 0 ${days.length} 24" preserveAspectRatio="none">${paths}</svg>
+    <svg viewBox="0 0 ${Math.max(days.length, LEAST_DAYS)} 24" preserveAspectRatio="none">${paths}</svg>
   </svg>`;
 }
 
