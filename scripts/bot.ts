@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import * as z from "zod";
 import { failed, Misuse } from "./misuse";
 import { bold, dim, framedCard } from "./terminal";
-import { asTyped } from "./standins/messenger/plainText";
+import { isNamed } from "./standins/messenger/plainText";
 
 /**
  * `npm run bot`: a chat with the bot of the running local stack. Every typed line becomes a message of the messenger
@@ -151,10 +151,14 @@ function createAnswers({ base, chat }: Options): Answers {
       latest = at;
     }
     const cards = since.filter(({ method }) => method !== "sendChatAction");
-    for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(asTyped(text));
+    for (const { text } of cards.flatMap(({ keyboard = [] }) => keyboard.flat())) buttons.add(text);
     return cards;
   };
-  return { fresh, skip: async () => void (await fresh()), hasButton: (words) => buttons.has(asTyped(words)) };
+  return {
+    fresh,
+    skip: async () => void (await fresh()),
+    hasButton: (words) => [...buttons].some((text) => isNamed(text, words)),
+  };
 }
 
 /** “Thinking…”: the answer takes its place. */

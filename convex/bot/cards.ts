@@ -37,6 +37,15 @@ export const UNCONFIRMED: Paragraph = [
   " to drop it. Do not confirm a code that somebody else gave you.",
 ];
 
+/** For an account that would lose what it owns: there is no other login that could link it, or another, again. */
+export const ONLY_LOGIN: Paragraph = [
+  "This account is not unlinked: it is the only way to your wallet, and nothing could be approved without it. ",
+  { command: "freeze" },
+  " stops everything that moves your money, and ",
+  { command: "newid" },
+  " replaces an account id that has leaked. To unlink it, first have whoever runs this service give your account a login to the web application.",
+];
+
 /** For who confirms where there is no link: its code was never used, or has ended with the link. */
 export const NOTHING_TO_CONFIRM: Paragraph = [
   "This account has no link to confirm. To make one, create a code in the web application's profile, then send ",

@@ -6,7 +6,7 @@ import { takeCommonNow } from "../lib/limits/pools";
 import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
 import { permitNow, verdictNow } from "../users/access";
 import { ownerOf } from "../users/model";
-import { approvingLink, configOf, saveConfig } from "./model";
+import { approvingLink, configOf, saveConfig, waitsForSay } from "./model";
 import { changeDelivery } from "./owners";
 import { formerPlaces, leavePlace } from "./places";
 import { botTokenSeal } from "./seals";
@@ -95,7 +95,8 @@ export const asks = internalQuery({
   handler: async (ctx, { userId, keyHash, now }) => {
     const verdict = await verdictNow(ctx, userId, "delivery", now, keyHash);
     if (verdict.kind === "allowed") return false;
-    if (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null) return true;
-    throw new AppError(verdict.code, verdict.message);
+    if (verdict.kind !== "asks") throw new AppError(verdict.code, verdict.message);
+    if ((await approvingLink(ctx, userId, now)) !== null) return true;
+    throw new AppError(verdict.code, verdict.message + (await waitsForSay(ctx, userId)));
   },
 });

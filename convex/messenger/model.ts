@@ -180,7 +180,9 @@ export async function approvingLink(
 export async function waitsForSay(ctx: QueryCtx, userId: string): Promise<string> {
   if ((await linkOf(ctx, userId))?.confirmedAt === undefined) return "";
   const until = (await levelRowOf(ctx, userId))?.formerLink?.until;
-  return until === undefined ? "" : `: the account that is linked now approves from ${dateTime(until)} on`;
+  return until === undefined
+    ? ""
+    : `. The messenger account that is linked now approves from ${dateTime(until)} on`;
 }
 
 /** Whether a chat is the one that a user has set, or of the account they have linked. */

@@ -42,6 +42,11 @@ export async function userInSay(ctx: QueryCtx, messengerId: string, now: number)
   return row?.formerLink !== undefined && row.formerLink.until > now ? row.userId : null;
 }
 
+/** Whether an account is the only login of a user: nobody else can approve anything of theirs, or end a freeze. */
+export async function isLogin(ctx: QueryCtx, userId: string, messengerId: string): Promise<boolean> {
+  return (await ownerOf(ctx, userId))?.tokenIdentifier === messengerLogin(messengerId);
+}
+
 /** Confirms a link that somebody made for the account. */
 export async function confirmLink(
   ctx: MutationCtx,
@@ -162,7 +167,7 @@ export async function freezeAccount(ctx: MutationCtx, userId: string, from: "cha
 export async function thaw(ctx: MutationCtx, userId: string, messengerId: string): Promise<number> {
   const row = await levelRowOf(ctx, userId);
   if (row?.frozenAt === undefined) throw new AppError("conflict", "Your account is not frozen");
-  if ((await ownerOf(ctx, userId))?.tokenIdentifier !== messengerLogin(messengerId))
+  if (!(await isLogin(ctx, userId, messengerId)))
     throw new AppError("forbidden", "Sign in to the web application to end a freeze");
   const from = Date.now() + SAY_MS;
   await ctx.scheduler.runAt(from, internal.messenger.links.thawed, { userId, frozenAt: row.frozenAt });

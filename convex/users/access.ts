@@ -39,7 +39,7 @@ type Allowed<By> = {
 };
 /** `asks`: the owner's tap in their chat decides, if one is linked; otherwise it is a refusal. */
 type Refused = { kind: "refused" | "asks"; code: "unauthorized" | "forbidden"; message: string };
-type Verdict = Allowed<Credential> | Refused;
+export type Verdict = Allowed<Credential> | Refused;
 export type Permit = Allowed<Credential | "approval" | "chat">;
 
 /** The permit of somebody who has proved to be the owner without a token: by their post, or in their chat. */
@@ -118,7 +118,7 @@ async function credentialOf(
   if (!isSent) return { by: "id" };
   const { tokenIdentifier } = await requireIdentity(ctx);
   if (tokenIdentifier !== owner.tokenIdentifier) {
-    throw new AppError("forbidden", "This userId belongs to another signed-in user");
+    throw new AppError("forbidden", "This userId has another owner than the token is of");
   }
   return { by: "owner" };
 }

@@ -85,7 +85,7 @@ function noticeIn(answer: unknown): string {
       ? "they can contest it with the code that was sent to the chat of this userId, or ask the operator"
       : "only the operator can end it";
   return (
-    `\n\nWarning: a signed-in user has claimed this userId, and owns its wallet from ${claimPending} on. ` +
+    `\n\nWarning: somebody has claimed this userId, and owns its wallet from ${claimPending} on. ` +
     `If that is not this person, ${how}.`
   );
 }

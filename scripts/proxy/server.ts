@@ -11,7 +11,7 @@ import { INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, type Handler, type Request 
 
 const INSTRUCTIONS = [
   "Crypto market data, research, trading signals, whale alerts and wallets on Base.",
-  "A userId is the only credential and a bearer secret: choose a long random one per person (a UUID), keep it, use the same one in every call, and never show it to others. Losing it is losing what belongs to it.",
+  "A userId is the only credential and a bearer secret: choose a long random one per person (a UUID), keep it, use the same one in every call, and never show it to others. Until it has an owner, losing it is losing what belongs to it.",
   "Amounts of tokens are whole numbers in the smallest unit, as strings: 1 USDC is 1000000, 1 ETH is 1000000000000000000.",
   "Ask the person before swap_tokens and send_token: they move real money and cannot be undone.",
   "Where a userId has an owner, an order or a messenger setting may wait for the owner's approval in their chat: nothing has moved then; once they have approved, call again with the same input.",

@@ -68,7 +68,7 @@ export const NOTICE_FIELDS: Readonly<Record<string, JsonSchema>> = {
     type: "string",
     format: "date-time",
     description:
-      "A signed-in user has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
+      "Somebody has claimed this userId, which could be guessed and has a wallet: from then on the wallet is theirs, unless the claim is contested before. Absent where no claim waits.",
   },
   claimContest: {
     enum: ["code", "operator"],

@@ -177,11 +177,14 @@ describe("a linked account that is replaced", () => {
     await say(app, `/connect ${code}`, 666);
     await app.settle();
     expect(await newest(app)).toContain("Another messenger account is linked");
-    const early = await app.post("/mcp/defi/send", send(userId));
-    expect([early.status, early.body.error]).toEqual([
-      403,
-      expect.stringMatching(/level is guarded.*: the account that is linked now approves from /),
-    ]);
+    const delivery = app.post("/user/messenger", { userId, messengerChatId: "-7" });
+    for (const early of [await app.post("/mcp/defi/send", send(userId)), await delivery])
+      expect([early.status, early.body.error]).toEqual([
+        403,
+        expect.stringMatching(/level is guarded.*\. The messenger account that is linked now approves from /),
+      ]);
+    await say(app, "/swap 25 USDC to ETH", 666);
+    expect(await newest(app, 666)).toMatch(/cannot order yet\. The messenger account .* approves from \d+ /);
     await say(app, "/freeze");
     expect(await app.rows("messengerLinks")).toMatchObject([{ messengerId: "42", userId }]);
     expect(await newest(app, 666)).toContain("not linked any more");
@@ -247,6 +250,7 @@ describe("who holds the owner's token", () => {
     const more = await app.post("/mcp/defi/send", send(userId, { toAddress, amount: "60000000" }), { as });
     expect([more.status, more.body.status]).toEqual([202, "awaiting_approval"]);
     expect(await newest(app)).toContain("on your list it counts from");
+    expect(await newest(app)).toContain("Somebody with your login has asked for this");
     await browser.mutation(api.messenger.linking.unlink, {});
     const alone = await app.post("/mcp/defi/send", send(userId, { amount: "60000000" }), { as });
     expect([alone.status, alone.body.error]).toEqual([

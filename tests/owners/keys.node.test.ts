@@ -96,6 +96,7 @@ describe("a key", () => {
     const { key: free } = await made(browser, { scopes: ["withdraw"] });
     const stranger = order(userId, { amount: "60000000", idempotencyKey: "one" });
     expect((await app.post("/mcp/defi/send", stranger, bearer(free))).status).toBe(202);
+    expect((await cards(app)).at(-1)?.text).toContain("Your key my script has asked for this. Nothing moves");
     await tap(app, "✅ Approve");
     expect((await app.post("/mcp/defi/send", stranger, bearer(free))).body.status).toBe("confirmed");
   });

@@ -64,7 +64,9 @@ test("a person owns an assistant's wallet by a tap, and approves its first order
   });
   // Nobody else owns it, by the same link or by a login.
   await say(app, start, 666);
-  expect(await newest(app, 666)).toContain("belongs to another");
+  expect(await newest(app, 666)).toContain("has another owner already");
+  await say(app, start.replace("/start own_", "/own "), 666);
+  expect(await newest(app, 666)).toMatch(/Not yours(?! yet).*has another owner already/s);
   const claim = browserOf(app, "mallory").action(api.account.claims.claimUserId, { userId: LONG });
   await expect(claim).rejects.toMatchObject({ data: { code: "conflict" } });
 });
@@ -108,6 +110,26 @@ describe("a link for an owner", () => {
     await say(app, await linkOf(app, other));
     expect(await newest(app)).toContain("already owns another account id");
   });
+});
+
+test("an account that is the only login is not unlinked, and goes on to approve", async ({ app }) => {
+  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  await say(app, await linkOf(app, LONG));
+  await tap(app, "🔐 Own");
+  const links = await app.rows("messengerLinks");
+  await say(app, "/unlink");
+  expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
+  expect(await app.rows("messengerLinks")).toEqual(links);
+  expect((await app.post("/mcp/defi/send", order)).status).toBe(202);
+  await tap(app, "✅ Approve");
+  expect((await app.post("/mcp/defi/send", order)).body.status).toBe("confirmed");
+  // With another login, which can link it again, it may go.
+  const [user] = await app.rows("users");
+  if (user === undefined) throw new Error("The owner has a row");
+  await app.t.run((ctx) => ctx.db.patch("users", user._id, { tokenIdentifier: "https://issuer|alice" }));
+  await say(app, "/unlink");
+  expect(await newest(app)).toContain("Unlinked");
+  expect(await app.rows("messengerLinks")).toEqual([]);
 });
 
 test("an owner by phone ends a freeze two hours later, and another freeze stands", async ({ app }) => {

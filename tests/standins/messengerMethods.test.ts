@@ -113,6 +113,19 @@ describe("buttons", () => {
     expect(await messenger().ask("sendMessage", withButton(button))).toEqual(description);
   });
 
+  test("are tapped by their words, with the mark before them or without it, but not without a sign", async () => {
+    const { ask, control, updates } = messenger();
+    const texts = ["✅ Approve", "✖ Refuse", "⚠️ Set", "−1 %"];
+    for (const text of texts) await ask("sendMessage", withButton({ text, callback_data: text }));
+    for (const button of ["Approve", "✅ Approve", "Refuse", "Set", "-1 %"])
+      expect(await control({ chatId: 42, button })).toBe(200);
+    expect(await control({ chatId: 42, button: "1 %" })).toBe(400);
+    const [approve, refuse, set, less] = texts;
+    expect(updates).toMatchObject(
+      [approve, approve, refuse, set, less].map((data) => ({ callback_query: { data } })),
+    );
+  });
+
   test("are tapped, and the webhook's answer is carried out once", async () => {
     const { ask, control, updates, replyWith, standins } = messenger();
     await ask("sendMessage", withButton({ text: "A", callback_data: "signals BTC" }));

@@ -70,7 +70,7 @@ async function accountFrom(ctx: QueryCtx, text: string): Promise<string> {
   return userId;
 }
 
-const ANOTHERS = "This userId belongs to another signed-in user";
+const ANOTHERS = "This userId has another owner already";
 
 /** Why a login cannot have a `userId`; `null` where it can. */
 export async function refusalOf(

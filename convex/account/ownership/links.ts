@@ -8,6 +8,7 @@ import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from
 import { optional, required } from "../../lib/env";
 import { isGuessable } from "../../lib/records/ids";
 import { masterKey, subkey } from "../../lib/security/crypto";
+import { literals } from "../../lib/literals";
 import { DAY, dateTime } from "../../lib/time";
 import { codeHash, dailyCode } from "../../messenger/codes";
 import { messengerLogin, ownerOf } from "../../users/model";
@@ -74,16 +75,16 @@ export const offer = internalQuery({
  */
 export const own = internalMutation({
   args: { code: v.string(), messengerId: v.string() },
-  returns: v.object({ isOwned: v.boolean(), words: v.string() }),
+  returns: v.object({ head: literals("Owned", "Not yours yet", "Not yours"), words: v.string() }),
   handler: async (ctx, asked) => {
     const found = await ownable(ctx, { ...asked, now: Date.now() });
-    if ("refusal" in found) return { isOwned: false, words: found.refusal };
+    if ("refusal" in found) return { head: "Not yours" as const, words: found.refusal };
     const { userId, maskedName } = found;
     const tokenIdentifier = messengerLogin(asked.messengerId);
     if (isGuessable(userId) && (await walletOf(ctx, userId, "custody")) !== null) {
       const dueAt = await openClaim(ctx, { userId, tokenIdentifier, keep: [] });
       return {
-        isOwned: false,
+        head: "Not yours yet" as const,
         words: `This account id could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
       };
     }
@@ -91,12 +92,12 @@ export const own = internalMutation({
     // One that was masked under another key says nothing; then the account's own name is the owner's.
     if (hashed(name) === userId) await keepName(ctx, userId, name);
     await bind(ctx, tokenIdentifier, userId, []);
-    return { isOwned: true, words: OWNED };
+    return { head: "Owned" as const, words: OWNED };
   },
 });
 
 const OWNED =
-  "It is yours. From now on nothing moves its money, or changes where its cards go, without your tap here.";
+  "It is yours. From now on, whoever only knows the account id moves none of its money, and changes nothing about where its cards go, without your tap here.";
 
 async function ownable(
   ctx: QueryCtx | MutationCtx,

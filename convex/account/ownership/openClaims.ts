@@ -51,7 +51,7 @@ export async function openClaim(
     paragraphs: [
       [{ bold: "🔐 Somebody wants to own your account id" }],
       [
-        `A signed-in user has claimed the account id that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
+        `Somebody has claimed the account id that this chat is set for. It could be guessed, and has a wallet, so the claim waits until ${dateTime(dueAt)}. Then the wallet is theirs.`,
       ],
       [
         "If that is not you: contest it before then, in the web application or with whoever runs this service, by this code: ",

@@ -1,10 +1,18 @@
 import type { MutationCtx } from "../../_generated/server";
 import { codeHash } from "../../messenger/codes";
 import { linkOfAccount } from "../../messenger/model";
-import { confirmLink, dropLink } from "../../messenger/owners";
+import { confirmLink, dropLink, isLogin } from "../../messenger/owners";
 import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { walletOf } from "../../wallets/model";
-import { linkedCard, walletCard, NOTHING_TO_CONFIRM, notice, UNCONFIRMED, WRONG_CODE } from "../cards";
+import {
+  linkedCard,
+  ONLY_LOGIN,
+  walletCard,
+  NOTHING_TO_CONFIRM,
+  notice,
+  UNCONFIRMED,
+  WRONG_CODE,
+} from "../cards";
 import { unconfirmedLinkOf } from "../model";
 import { orReason, reply, type Command, type Outcome, type Request } from "./command";
 import { ownerOffer } from "./owner";
@@ -61,6 +69,7 @@ export const accountCommands: readonly Command[] = [
     run: async (ctx, { sender }) => {
       const link = await linkOfAccount(ctx, sender.messengerId);
       if (link === null) return reply("This account is not linked.");
+      if (await isLogin(ctx, link.userId, sender.messengerId)) return reply(...ONLY_LOGIN);
       await dropLink(ctx, link, "account");
       return reply("Unlinked. This chat gets no more of your reports or alerts.");
     },

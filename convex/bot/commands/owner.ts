@@ -24,10 +24,10 @@ export const ownerCommands: readonly Command[] = [
     binds: true,
     inPlace: true,
     run: async (ctx, { sender, argument }) => {
-      const { isOwned, words } = await ctx.runMutation(internal.account.ownership.links.own, {
+      const { head, words } = await ctx.runMutation(internal.account.ownership.links.own, {
         ...{ code: argument, messengerId: sender.messengerId },
       });
-      return { answer: [[{ bold: isOwned ? "🔐 Owned" : "🔐 Not yours yet" }], [words]] };
+      return { answer: [[{ bold: `🔐 ${head}` }], [words]] };
     },
   },
   {

@@ -28,7 +28,8 @@ type Facts = {
   movedUsd: string | null;
   /** The wallet that pays. */
   payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
-  begun: Doc<"approvals">["begun"];
+  /** Who has asked, in words; `null`: the owner, in their chat. */
+  asker: string | null;
 };
 
 function amountOf(amount: string, token: Symbol): string {
@@ -58,11 +59,11 @@ function wishWords(wish: Wish): string {
 
 export function questionCard(wish: Wish, facts: Facts, expiresAt: number): Paragraph[] {
   return [
-    [{ bold: facts.begun === "chat" ? "🔐 Your order" : "🔐 Your approval is asked for" }],
+    [{ bold: facts.asker === null ? "🔐 Your order" : "🔐 Your approval is asked for" }],
     [wishWords(wish)],
     ...(wish.kind === "order" ? orderLines(wish.request, facts) : []),
     [
-      `${facts.begun === "chat" ? "" : "Somebody who knows your account id has asked for this. "}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
+      `${facts.asker === null ? "" : `${facts.asker} has asked for this. `}Nothing moves without your tap, until ${dateTime(expiresAt)}.`,
     ],
   ];
 }

@@ -4,7 +4,7 @@ import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
 import { FROZEN } from "../../lib/security/refusals";
 import { vButton, vSpan } from "../../messenger/tables";
-import { approvingLink } from "../../messenger/model";
+import { approvingLink, waitsForSay } from "../../messenger/model";
 import { CHAT, TOKEN } from "../../users/access";
 import { levelOf, rulesOf } from "../../users/levels";
 import { askedWith } from "./approvals";
@@ -28,14 +28,17 @@ export const propose = internalMutation({
     if (wish.kind !== "order" || (await askedWith(ctx, userId, key)) !== null) return null;
     const now = Date.now();
     const account = await approvingLink(ctx, userId, now);
-    if (account?.messengerId !== messengerId)
-      throw new AppError("forbidden", "This account does not order anything for that user");
+    if (account?.messengerId !== messengerId) {
+      const later = await waitsForSay(ctx, userId);
+      const what = later === "" ? "orders nothing for that user" : "cannot order yet";
+      throw new AppError("forbidden", `This account ${what}${later}`);
+    }
     if ((await levelOf(ctx, userId, now)).level === "closed")
       throw new AppError("forbidden", `Your account is closed: an order needs ${TOKEN}`);
     const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
     if (isFrozen) throw new AppError("paused", FROZEN);
     const movedUsd = await judged(ctx, userId, wish, CHAT, now);
-    const question = { userId, wish, account, policyVersion, key, found, movedUsd, begun: "chat" as const };
+    const question = { userId, wish, account, policyVersion, key, found, movedUsd, asker: null };
     const { paragraphs, buttons } = await write(ctx, question);
     return { paragraphs: parse(v.array(v.array(vSpan)), paragraphs), buttons };
   },

@@ -8,7 +8,7 @@ import { AppError } from "../../lib/errors";
 import { FROZEN } from "../../lib/security/refusals";
 import { formatUnits } from "../../lib/money/amounts";
 import { approvingLink, enqueueCard, waitsForSay } from "../../messenger/model";
-import { APPROVED, verdictNow, type Permit } from "../../users/access";
+import { APPROVED, verdictNow, type Permit, type Verdict } from "../../users/access";
 import { rulesOf } from "../../users/levels";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, openedWith, pauseOf } from "../transactions/model";
@@ -109,9 +109,16 @@ export const propose = internalMutation({
     if (isFrozen) throw new AppError("paused", FROZEN);
     const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, APPROVED, now) : null;
     await refuseTooMany(ctx, userId, now);
-    return shown(ctx, await ask(ctx, { userId, wish, account, policyVersion, key, found, movedUsd }), now);
+    const question = { userId, wish, account, policyVersion, key, found, movedUsd, asker: askerIn(verdict) };
+    return shown(ctx, await ask(ctx, question), now);
   },
 });
+
+/** Who asks, for the card: whoever shows a key or the owner's token is no stranger. */
+function askerIn(verdict: Verdict): string {
+  if (verdict.kind !== "allowed" || verdict.by === "id") return "Somebody who knows your account id";
+  return verdict.key === undefined ? "Somebody with your login" : `Your key ${verdict.key.name}`;
+}
 
 const NOBODY_TO_ASK = "This order needs its owner's approval, and no messenger account is linked to ask them";
 
@@ -139,7 +146,8 @@ type Question = {
   key: string;
   found: Infer<typeof vFound> | null;
   movedUsd: string | null;
-  begun?: "chat";
+  /** Who asks, in words; `null`: the owner, in their chat. */
+  asker: string | null;
 };
 
 /** Sends the question. */
@@ -159,7 +167,7 @@ async function ask(ctx: MutationCtx, question: Question): Promise<Doc<"approvals
 /** Stores a question. @returns The card with it. */
 export async function write(
   ctx: MutationCtx,
-  { userId, wish, account, policyVersion, key: idempotencyKey, found, movedUsd, begun }: Question,
+  { userId, wish, account, policyVersion, key: idempotencyKey, found, movedUsd, asker }: Question,
 ) {
   const { _id: linkId, messengerId } = account;
   const now = Date.now();
@@ -168,14 +176,14 @@ export async function write(
   const recipient = await recipientOf(ctx, userId, wish, now);
   const id = await ctx.db.insert("approvals", {
     ...{ userId, linkId, messengerId, wish, idempotencyKey, policyVersion, expiresAt },
-    ...(begun === undefined ? {} : { begun }),
+    ...(asker === null ? { begun: "chat" as const } : {}),
     state: "open",
   });
   const closing = await ctx.scheduler.runAt(expiresAt, internal.wallets.orders.proposals.close, {
     approvalId: id,
   });
   await ctx.db.patch("approvals", id, { closing });
-  const paragraphs = questionCard(wish, { found, recipient, movedUsd, payer, begun }, expiresAt);
+  const paragraphs = questionCard(wish, { found, recipient, movedUsd, payer, asker }, expiresAt);
   return { id, paragraphs, buttons: questionButtons(id) };
 }
 

@@ -57,10 +57,10 @@ const connectWallet = tool({
   text: ({ address, existing, network, ownerUrl, ...told }) =>
     lines(
       `The custody wallet ${created(existing)}: ${address} on ${networkName(network)}.`,
-      "Fund it at this address; keep the userId, it is the only way to it.",
+      "Fund it at this address.",
       ownerUrl === undefined
-        ? null
-        : `Nobody owns it yet. Give this link to the person whose money it is: the person who taps Own there then approves every move by a tap. ${ownerUrl}`,
+        ? "Keep the userId: no tool reaches the wallet without it."
+        : `Keep the userId: no tool reaches the wallet without it, and until somebody owns it nothing else does. Give this link to the person whose money it is: who taps Own there has another way to it, and approves what the userId alone would move. ${ownerUrl}`,
       warned(told),
     ),
 });
@@ -78,7 +78,7 @@ const createWallet = tool({
   text: ({ address, existing, ...told }) =>
     lines(
       `The basic wallet ${created(existing)}: ${address} on Base.`,
-      "Keep the userId, it is the only way to it.",
+      "Keep the userId: no tool reaches the wallet without it.",
       warned(told),
     ),
 });

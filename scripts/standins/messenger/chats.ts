@@ -8,7 +8,7 @@ import * as z from "zod";
 import { readKeyboard, type Keyboard } from "./keyboard";
 import { parseJson } from "../http";
 import { readPhoto, type Photo } from "./photo";
-import { asTyped } from "./plainText";
+import { isNamed } from "./plainText";
 import type { SentMessage } from "../records";
 import { parseHtml } from "./html";
 
@@ -266,8 +266,7 @@ export function createChats(options: {
         const button = message.keyboard
           .flat()
           .find(
-            ({ text, callback_data: data }) =>
-              data !== undefined && (asTyped(text) === asTyped(named) || data === named),
+            ({ text, callback_data: data }) => data !== undefined && (isNamed(text, named) || data === named),
           );
         if (message.chatId === chatId && button?.callback_data !== undefined) {
           return { message, data: button.callback_data };
