@@ -82,6 +82,11 @@ test("an id that could be guessed waits for two days, and can be contested", asy
   expect((await app.post("/mcp/defi/send", { ...order, userId: "alice" })).status).toBe(200);
   const [claim] = await app.rows("pendingClaims");
   expect(claim).toMatchObject({ userId: "alice", state: "open", tokenIdentifier: "messenger|42" });
+  // Who taps second is told so.
+  await say(app, await linkOf(app, "alice"), 666);
+  await tap(app, "🔐 Own", { from: 666, chat: 666 });
+  expect(await newest(app, 666)).toContain("Another claim of this account id");
+  expect(await app.rows("pendingClaims")).toEqual([claim]);
 });
 
 describe("a link for an owner", () => {

@@ -23,12 +23,13 @@ export const ownerCommands: readonly Command[] = [
     access: "alone",
     binds: true,
     inPlace: true,
-    run: async (ctx, { sender, argument }) => {
-      const { head, words } = await ctx.runMutation(internal.account.ownership.links.own, {
-        ...{ code: argument, messengerId: sender.messengerId },
-      });
-      return { answer: [[{ bold: `🔐 ${head}` }], [words]] };
-    },
+    run: (ctx, { sender, argument }) =>
+      orReason(async () => {
+        const { head, words } = await ctx.runMutation(internal.account.ownership.links.own, {
+          ...{ code: argument, messengerId: sender.messengerId },
+        });
+        return { answer: [[{ bold: `🔐 ${head}` }], [words]] };
+      }),
   },
   {
     name: "unfreeze",
