@@ -3,7 +3,7 @@ import { lines, time, tokenAmount, usd } from "../format";
 import { QUICK_MS, reads, SLOW_MS, tool, type Hints, type Tool } from "../tool";
 
 const SECRET_ID =
-  "userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; anyone who knows it controls the wallet.";
+  "userId is the person's secret id: for a new person choose a long random one (a UUID), tell them to keep it, and always use the same one; until somebody owns it, anyone who knows it controls the wallet.";
 
 const CREATES: Hints = {
   readOnlyHint: false,
@@ -60,7 +60,7 @@ const connectWallet = tool({
       "Fund it at this address.",
       ownerUrl === undefined
         ? "Keep the userId: no tool reaches the wallet without it."
-        : `Keep the userId: no tool reaches the wallet without it, and until somebody owns it nothing else does. Give this link to the person whose money it is: who taps Own there has another way to it, and approves what the userId alone would move. ${ownerUrl}`,
+        : `Keep the userId: no tool reaches the wallet without it, and until somebody owns it nothing else does. Give this link to the person whose money it is: the person who taps Own there has another way to it, and approves what the userId alone would move. ${ownerUrl}`,
       warned(told),
     ),
 });
