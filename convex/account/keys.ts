@@ -11,6 +11,7 @@ import { DAY, dateTime } from "../lib/time";
 import { tellEverywhere } from "../messenger/notices";
 import { FREEZE } from "../messenger/owners";
 import { changeRules } from "../users/levels";
+import { liveRules } from "../users/levels";
 import { requireUser } from "../users/model";
 import { userTables, vScope } from "../users/tables";
 
@@ -57,7 +58,7 @@ function shown({ _id: keyId, dailyMicroUsd, ...row }: Doc<"apiKeys">) {
  * `record`: proposes signals to the owner's arms.
  * @param args.days For how long it is good, 1 to 365; left out: until it is revoked.
  * @param args.dailyUsd What it may move in any 24 hours, decimal USD; the owner's limits hold besides.
- * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`.
+ * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`; `paused` while the account is frozen.
  */
 export const create = mutation({
   args: {
@@ -70,6 +71,7 @@ export const create = mutation({
   handler: async (ctx, { days, dailyUsd, ...args }) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
+    await liveRules(ctx, userId);
     const name = args.name.trim();
     const scopes = [...new Set(args.scopes)];
     if (!/^[\p{L}\p{N}][\p{L}\p{N} _.-]{0,39}$/u.test(name))

@@ -12,6 +12,7 @@ import { FREEZE } from "../messenger/owners";
 import {
   changeRules,
   levelRowOf,
+  liveRules,
   limitsIn,
   openRefusal,
   settingAt,
@@ -82,6 +83,8 @@ export const set = mutation({
     const wish = settingOf(present, level, sums);
     const setting = tighter(wish, present);
     const next = isSame(setting, wish) ? undefined : { setting: wish, dueAt: now + LOOSENING_MS };
+    // What a freeze calls off does not begin anew while it lasts.
+    if (next !== undefined) await liveRules(ctx, userId);
     await changeRules(ctx, userId, { setting, next, setAt: now, linked });
     await recordAudit(ctx, { actor: userId, action: "level set", subject: level });
     const paragraphs = card(wish, next?.dueAt ?? null);

@@ -6,6 +6,7 @@ import { charge } from "../lib/limits/charges";
 import { dateTime } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
 import { tellEverywhere } from "../messenger/notices";
+import { liveRules } from "../users/levels";
 import { requireUser } from "../users/model";
 import { allListed, list, unlist } from "../wallets/limits/allowlist";
 import { recipientFrom } from "../wallets/recipients";
@@ -25,7 +26,7 @@ export const mine = query({
 /**
  * Puts an address on the list. It counts two hours later, and is told on every channel that the account has.
  * @throws AppError `invalid_request` for what is no address, or one that money is lost at; `conflict` where the list is
- * full; `rate_limited`.
+ * full; `rate_limited`; `paused` while the account is frozen.
  */
 export const add = mutation({
   args: { address: v.string() },
@@ -33,6 +34,7 @@ export const add = mutation({
   handler: async (ctx, args) => {
     const { userId } = await requireUser(ctx);
     await charge(ctx, "settings", { userId, address: null });
+    await liveRules(ctx, userId);
     const { isNew, ...entry } = await list(ctx, userId, recipientFrom(args.address));
     if (!isNew) return entry;
     const { address, countsFrom } = entry;

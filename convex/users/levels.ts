@@ -3,7 +3,9 @@ import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
+import { AppError } from "../lib/errors";
 import { isGuessable } from "../lib/records/ids";
+import { FROZEN } from "../lib/security/refusals";
 import { nameOf } from "./names";
 import type { vSetting } from "./tables";
 
@@ -77,6 +79,13 @@ export type Rules = {
 export async function rulesOf(ctx: QueryCtx, userId: string): Promise<Rules> {
   const row = await levelRowOf(ctx, userId);
   return { version: row?.version ?? 0, isFrozen: row?.frozenAt !== undefined };
+}
+
+/** The rules of an account that may do something. @throws AppError `paused` where its owner has frozen it. */
+export async function liveRules(ctx: QueryCtx, userId: string): Promise<Rules> {
+  const rules = await rulesOf(ctx, userId);
+  if (rules.isFrozen) throw new AppError("paused", FROZEN);
+  return rules;
 }
 
 /** The formerly linked messenger account, while it still has a say (`messenger/links`). */

@@ -13,9 +13,19 @@ export const vSource = literals("web", "x", "telegram");
 
 /**
  * What a limit counts: everything moved; what leaves a user; what leaves all users whose ids could be guessed, by the
- * caller's address; what is moved by `userId` alone, by a key, and from the chat; what swaps may lose by their terms.
+ * caller's address; what is moved by `userId` alone, by a key, and from the chat; what swaps may lose by their terms; what
+ * goes to recipients that are not on the owner's list.
  */
-export const vMeasure = literals("moved", "left", "leftByAddress", "byId", "byKey", "byChat", "lost");
+export const vMeasure = literals(
+  "moved",
+  "left",
+  "leftByAddress",
+  "byId",
+  "byKey",
+  "byChat",
+  "lost",
+  "unlisted",
+);
 
 /** An address's holding of one token, and its value. */
 export const vHolding = v.object({

@@ -3,7 +3,8 @@ import { api } from "../../convex/_generated/api";
 import { useChain, chain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import { browserOf } from "../web/support";
+import { cards, createOwnersApp, LISTED, listRecipient, owner, say, tap } from "./support";
 
 /** Who knows a userId, holds its token or had its chat, and wants the owner to approve what they would not. */
 
@@ -211,12 +212,20 @@ describe("a linked account that is replaced", () => {
     expect(await browser.query(api.account.freezes.mine, {})).toBeNull();
   });
 
-  test("is put back by a freeze of what is frozen already, which calls off what was loosened since", async ({
+  test("is put back by a freeze of what is frozen already, and nothing was loosened meanwhile", async ({
     app,
   }) => {
     const { userId, browser } = await owner(app);
     await say(app, "/freeze");
-    await browser.mutation(api.account.levels.set, { level: "guarded", dailyUsd: "9000" });
+    // Nothing that loosens begins meanwhile.
+    const looser = { level: "guarded" as const, dailyUsd: "9000" };
+    await expect(browser.mutation(api.account.levels.set, looser)).rejects.toThrow("frozen this account");
+    const recipient = { address: freshAddress() };
+    await expect(browser.mutation(api.account.recipients.add, recipient)).rejects.toThrow(
+      "frozen this account",
+    );
+    const key = { name: "script", scopes: ["withdraw" as const] };
+    await expect(browser.mutation(api.account.keys.create, key)).rejects.toThrow("frozen this account");
     await browser.mutation(api.messenger.linking.unlink, {});
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
     await say(app, `/connect ${code}`, 666);
@@ -256,6 +265,46 @@ describe("who holds the owner's token", () => {
     expect([alone.status, alone.body.error]).toEqual([
       403,
       expect.stringContaining("its owner adds it in the web application"),
+    ]);
+  });
+
+  test("sends fifty dollars a day to all strangers together, however small the orders", async ({ app }) => {
+    const { userId } = await owner(app);
+    const pay = (amount: string) => app.post("/mcp/defi/send", send(userId, { amount }), { as });
+    expect([(await pay("30000000")).status, (await pay("20000000")).status]).toEqual([200, 200]);
+    const more = await pay("1000000");
+    expect([more.status, more.body.status]).toEqual([202, "awaiting_approval"]);
+  });
+
+  test("rehearses no order of a frozen account as one that would go through", async ({ app }) => {
+    const { userId } = await owner(app);
+    await say(app, "/freeze");
+    for (const init of [{ as }, {}]) {
+      const { status, body } = await app.post("/mcp/defi/send", send(userId, { dryRun: true }), init);
+      expect([status, body.success, body.rehearsal]).toMatchObject([
+        200,
+        false,
+        { refusal: { status: 503, error: "The owner has frozen this account" } },
+      ]);
+    }
+  });
+
+  base("has a day that counts what left before the id had an owner", async ({ onTestFinished }) => {
+    const app = createOwnersApp(chain, { UNCLAIMED_DAILY_USD: "1000" });
+    onTestFinished(closeApp);
+    const userId = "kq3vX9tLw2bTz7RfYh5MnP-drained";
+    await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 4_000_000_000n });
+    expect((await app.post("/mcp/defi/send", send(userId, { amount: "999000000" }))).status).toBe(200);
+    await browserOf(app, "drainer").action(api.account.claims.claimUserId, { userId });
+    const [wallet] = await app.rows("wallets");
+    await listRecipient(app, String(wallet?.userId));
+    const pay = (amount: string) =>
+      app.post("/mcp/defi/send", send(userId, { amount, toAddress: LISTED }), { as: "drainer" });
+    expect((await pay("999000000")).status).toBe(200);
+    const third = await pay("10000000");
+    expect([third.status, third.body.error]).toEqual([
+      400,
+      expect.stringContaining("limit of 2000 USD in 24 hours"),
     ]);
   });
 

@@ -34,6 +34,14 @@ export async function owner(
   return { browser, userId, address };
 }
 
+/** A recipient that has been on an owner's list for long. */
+export const LISTED = `0x${"1".repeat(40)}`;
+
+export async function listRecipient(app: WalletApp, userId: string): Promise<void> {
+  const row = { userId, address: LISTED, addedAt: 0, countsFrom: 0 };
+  await app.t.run((ctx) => ctx.db.insert("socialRecipients", row));
+}
+
 /** What the chat was sent, the newest last. */
 export async function cards(app: WalletApp, chat = ALICE) {
   await app.settle();

@@ -29,10 +29,11 @@ export type Transfer = {
   request: TransactionRequest;
 };
 
-/** A limit that a transfer counts against. Sums in micro-USD. */
+/** A sum that a transfer counts towards, and its limit. In micro-USD. */
 type Limit = {
   measure: Measure;
-  most: bigint;
+  /** `null`: it is only counted. */
+  most: bigint | null;
   /** The sum of the last 24 hours. */
   used: bigint;
   /** The counted transfers, oldest first. */
@@ -59,20 +60,21 @@ export type Limits = {
 };
 
 const BPS = 10_000n;
-/** The most for a send to an address that is not on the owner's list: 50 USD. */
+/** The most in 24 hours for sends to addresses that are not on the owner's list: 50 USD in all. */
 const UNLISTED_MOST = 50_000_000n;
 /** The most in 24 hours for orders from the owner's chat, which cannot send to addresses off the list: 100 USD. */
 const CHAT_DAILY = 100_000_000n;
 
 /** Whether the value of a transfer has to be known. */
 export function needValue({ perTransfer, rolling, unlisted }: Limits): boolean {
-  return perTransfer !== null || rolling.length > 0 || unlisted !== null;
+  return perTransfer !== null || unlisted !== null || rolling.some(({ most }) => most !== null);
 }
 
 /** The limits that a transfer counts against, and their use at `now` (epoch ms). */
 export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): Promise<Limits> {
   const own = await ownLimits(ctx, transfer, now);
-  const rolling = (await bounds(ctx, transfer, own)).map(async (bound) => {
+  const unlisted = await unlistedOf(ctx, transfer, now);
+  const rolling = (await bounds(ctx, transfer, own, unlisted)).map(async (bound) => {
     const row = await windowOf(ctx, transfer.userId, bound);
     const entries = (row?.entries ?? []).filter(({ at }) => at > now - DAY);
     return { ...bound, used: sumOf(entries), entries };
@@ -80,7 +82,7 @@ export async function limitsOf(ctx: QueryCtx, transfer: Transfer, now: number): 
   return {
     perTransfer: lower(configured("MAX_TRANSFER_USD"), own?.most),
     rolling: await Promise.all(rolling),
-    unlisted: await unlistedOf(ctx, transfer, now),
+    unlisted,
   };
 }
 
@@ -123,11 +125,18 @@ async function bounds(
   ctx: QueryCtx,
   { userId, permit, address, request }: Transfer,
   limits: OwnLimits | null,
+  unlisted: Limits["unlisted"],
 ): Promise<Bound[]> {
   const found: Bound[] = [];
   const own = { address: "", countedBps: BPS };
+  // What an id moves before it has an owner counts towards the owner's day as well.
   const perDay = lower(configured("DAILY_TRANSFER_LIMIT_USD"), limits?.daily);
-  if (perDay !== null) found.push({ ...own, measure: "moved", most: perDay, about: "" });
+  found.push({ ...own, measure: "moved", most: perDay, about: "" });
+  if (unlisted !== null)
+    found.push({
+      ...{ ...own, measure: "unlisted", most: unlisted.most },
+      about: " to recipients that are not on the owner's list",
+    });
   if (permit.by === "id")
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
   if (permit.by === "chat")
@@ -199,7 +208,9 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
     return new AppError("invalid_request", `A transfer may be worth at most ${usd(perTransfer)} USD`);
   }
   if (unlisted !== null && value > unlisted.most) return new AppError("forbidden", strangeWords(unlisted));
-  const passed = rolling.find((limit) => limit.used + countedOf(value, limit) > limit.most);
+  const passed = rolling
+    .flatMap((limit) => (limit.most === null ? [] : [{ ...limit, most: limit.most }]))
+    .find((limit) => limit.used + countedOf(value, limit) > limit.most);
   if (passed === undefined) return null;
   const { most, about, measure, countedBps } = passed;
   const what =
@@ -208,16 +219,22 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
       : `This swap, whose terms let it lose ${cents(countedOf(value, passed))} USD,`;
   const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
   // Beyond its owner's cap an open account is like a guarded one.
-  return measure === "byId" || measure === "byChat"
-    ? new AppError(
-        "forbidden",
-        `${said}. ${measure === "byChat" ? ELSEWHERE : `Beyond it an order needs ${TOKEN}`}`,
-      )
-    : new AppError("invalid_request", said);
+  const beyond = BEYOND[measure];
+  return beyond === undefined
+    ? new AppError("invalid_request", said)
+    : new AppError("forbidden", `${said}. ${beyond}`);
 }
 
-/** To whoever orders in the chat. */
 const ELSEWHERE = "Order it signed in, or let a tool that has your account id ask you here";
+
+const LISTING = "its owner adds it in the web application, or approves the send in the linked chat";
+
+/** What lets an order pass these limits. */
+const BEYOND: Partial<Record<Measure, string>> = {
+  byId: `Beyond it an order needs ${TOKEN}`,
+  byChat: ELSEWHERE,
+  unlisted: `For more to such a recipient, ${LISTING}`,
+};
 
 function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): string {
   const isChat = most === 0n;
@@ -226,11 +243,11 @@ function strangeWords({ most, countsFrom }: NonNullable<Limits["unlisted"]>): st
     : `A send above ${usd(most)} USD needs a recipient on the owner's list`;
   if (countsFrom !== null) return `${what}, and this one counts from ${dateTime(countsFrom + MINUTE)}`;
   if (isChat) return `${what}, and this one is not. ${ELSEWHERE}`;
-  return `${what}, and this one is not: its owner adds it in the web application, or approves the send in the linked chat`;
+  return `${what}, and this one is not: ${LISTING}`;
 }
 
 /** How much is free now, and when more is free again. */
-function freeOf({ most, used, entries }: Limit): string {
+function freeOf({ most, used, entries }: Pick<Limit, "used" | "entries"> & { most: bigint }): string {
   const free = `${cents(used < most ? most - used : 0n)} USD are free now`;
   const [oldest] = entries;
   if (oldest === undefined) return free;
@@ -254,7 +271,7 @@ export async function reserve(
   const limits = await limitsOf(ctx, transfer, at);
   const refusal = refusalOf(limits, value);
   if (refusal !== null) throw refusal;
-  if (value === null || limits.rolling.length === 0) return null;
+  if (value === null) return null;
   const shares = limits.rolling.map((limit) => {
     const { measure, address } = limit;
     return { measure, address, microUsd: countedOf(value, limit).toString() };

@@ -2,11 +2,10 @@ import { v } from "convex/values";
 import { parse } from "convex-helpers/validators";
 import { internalMutation } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { FROZEN } from "../../lib/security/refusals";
 import { vButton, vSpan } from "../../messenger/tables";
 import { approvingLink, waitsForSay } from "../../messenger/model";
 import { CHAT, TOKEN } from "../../users/access";
-import { levelOf, rulesOf } from "../../users/levels";
+import { levelOf, liveRules } from "../../users/levels";
 import { askedWith } from "./approvals";
 import { vFound } from "./cards";
 import { judged, write } from "./proposals";
@@ -35,8 +34,7 @@ export const propose = internalMutation({
     }
     if ((await levelOf(ctx, userId, now)).level === "closed")
       throw new AppError("forbidden", `Your account is closed: an order needs ${TOKEN}`);
-    const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
-    if (isFrozen) throw new AppError("paused", FROZEN);
+    const { version: policyVersion } = await liveRules(ctx, userId);
     const movedUsd = await judged(ctx, userId, wish, CHAT, now);
     const question = { userId, wish, account, policyVersion, key, found, movedUsd, asker: null };
     const { paragraphs, buttons } = await write(ctx, question);

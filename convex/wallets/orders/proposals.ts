@@ -5,11 +5,10 @@ import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { AppError } from "../../lib/errors";
-import { FROZEN } from "../../lib/security/refusals";
 import { formatUnits } from "../../lib/money/amounts";
 import { approvingLink, enqueueCard, waitsForSay } from "../../messenger/model";
 import { APPROVED, verdictNow, type Permit, type Verdict } from "../../users/access";
-import { rulesOf } from "../../users/levels";
+import { liveRules } from "../../users/levels";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, openedWith, pauseOf } from "../transactions/model";
 import {
@@ -105,8 +104,7 @@ export const propose = internalMutation({
         verdict.kind === "allowed" ? "forbidden" : verdict.code,
         (verdict.kind === "allowed" ? NOBODY_TO_ASK : verdict.message) + (await waitsForSay(ctx, userId)),
       );
-    const { version: policyVersion, isFrozen } = await rulesOf(ctx, userId);
-    if (isFrozen) throw new AppError("paused", FROZEN);
+    const { version: policyVersion } = await liveRules(ctx, userId);
     const movedUsd = wish.kind === "order" ? await judged(ctx, userId, wish, APPROVED, now) : null;
     await refuseTooMany(ctx, userId, now);
     const question = { userId, wish, account, policyVersion, key, found, movedUsd, asker: askerIn(verdict) };

@@ -1,10 +1,12 @@
 import { v } from "convex/values";
 import { literals } from "../../lib/literals";
 import { internalQuery } from "../../_generated/server";
-import { failureOf, STATUS, vErrorCode } from "../../lib/errors";
+import { AppError, failureOf, STATUS, vErrorCode } from "../../lib/errors";
 import { usdValue } from "../../lib/money/amounts";
 import { approvingLink } from "../../messenger/model";
+import { FROZEN } from "../../lib/security/refusals";
 import { APPROVED, CHAT, verdictNow } from "../../users/access";
+import { rulesOf } from "../../users/levels";
 import { limitsOf, refusalOf } from "../limits/policies";
 import { deedOf, pauseOf } from "./model";
 import { vRequest } from "./tables";
@@ -66,17 +68,17 @@ export const of = internalQuery({
     const isAsked =
       asked !== undefined || (verdict.kind === "asks" && (await approvingLink(ctx, userId, now)) !== null);
     const ruled = verdict.kind === "allowed" || isAsked ? null : verdict;
-    const told = ruled ?? failureOf(pauseOf() ?? refusalOf(limits, value));
+    const { isFrozen } = await rulesOf(ctx, userId);
+    const stopped = isFrozen ? new AppError("paused", FROZEN) : pauseOf();
+    const told = failureOf(stopped) ?? ruled ?? failureOf(refusalOf(limits, value));
     const { perTransfer, rolling } = limits;
     const ofOne = { of: "transfer" as const, about: "one transfer", address: "", used: 0n };
     const once = perTransfer === null ? [] : [{ ...ofOne, most: perTransfer }];
     const all = [
       ...once,
-      ...rolling.map(({ about, ...limit }) => ({
-        ...limit,
-        of: "day" as const,
-        about: `transfers in 24 hours${about}`,
-      })),
+      ...rolling.flatMap(({ about, most, ...limit }) =>
+        most === null ? [] : [{ ...limit, most, of: "day" as const, about: `transfers in 24 hours${about}` }],
+      ),
     ];
     return {
       refusal:

@@ -4,7 +4,7 @@ import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx, MutationCtx } from "../../_generated/server";
-import { FROZEN, PAUSED } from "../../lib/security/refusals";
+import { PAUSED } from "../../lib/security/refusals";
 import { recordAudit } from "../../lib/records/audit";
 import { MOST_FEE } from "../../lib/money/base";
 import { isOn } from "../../lib/env";
@@ -16,7 +16,7 @@ import { NEVER } from "../../lib/time";
 import { tellOwner } from "../../messenger/webhooks/events";
 import { asHex } from "../addresses";
 import type { Permit } from "../../users/access";
-import { rulesOf } from "../../users/levels";
+import { liveRules } from "../../users/levels";
 import { isListFull, list } from "../limits/allowlist";
 import { byWalletId, walletAt } from "../model";
 import { livePermission } from "../permits";
@@ -180,8 +180,7 @@ export async function allow(
     mostFee?: string | undefined;
   },
 ): Promise<Id<"permissions">> {
-  const { version: policyVersion, isFrozen } = await rulesOf(ctx, asked.userId);
-  if (isFrozen) throw new AppError("paused", FROZEN);
+  const { version: policyVersion } = await liveRules(ctx, asked.userId);
   return ctx.db.insert("permissions", {
     ...asked,
     ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
