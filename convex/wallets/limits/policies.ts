@@ -129,9 +129,11 @@ async function bounds(
 ): Promise<Bound[]> {
   const found: Bound[] = [];
   const own = { address: "", countedBps: BPS };
-  // What an id moves before it has an owner counts towards the owner's day as well.
+  const leaving = await leavingBps(ctx, userId, request);
   const perDay = lower(configured("DAILY_TRANSFER_LIMIT_USD"), limits?.daily);
-  found.push({ ...own, measure: "moved", most: perDay, about: "" });
+  if (perDay !== null) found.push({ ...own, measure: "moved", most: perDay, about: "" });
+  // What leaves an id before it has an owner counts towards the owner's day as well.
+  else if (leaving > 0n) found.push({ ...own, countedBps: leaving, measure: "moved", most: null, about: "" });
   if (unlisted !== null)
     found.push({
       ...{ ...own, measure: "unlisted", most: unlisted.most },
@@ -152,18 +154,17 @@ async function bounds(
       about: ` by the key ${key.name}`,
     });
   }
-  const countedBps = await leavingBps(ctx, userId, request);
   if (limits !== null && request.kind === "swap") {
     const most = (limits.daily * limits.lossBps) / BPS;
-    found.push({ ...own, countedBps, measure: "lost", most, about: " for what swaps may lose" });
+    found.push({ ...own, countedBps: leaving, measure: "lost", most, about: " for what swaps may lose" });
   }
-  if (limits !== null || countedBps === 0n) return found;
+  if (limits !== null || leaving === 0n) return found;
   const isWeak = isGuessable(userId);
   const most = microUsd(setting(isWeak ? "WEAK_ID_DAILY_USD" : "UNCLAIMED_DAILY_USD"));
   // The operator's 0 means no limit.
   if (most === 0n) return found;
   const whose = isWeak ? "that could be guessed" : "without an owner";
-  const left = { countedBps, most };
+  const left = { countedBps: leaving, most };
   found.push({ ...own, ...left, measure: "left", about: ` that leave the wallets of a userId ${whose}` });
   if (!isWeak || address === null) return found;
   const about = " that leave the wallets of userIds that could be guessed, by one network address";
