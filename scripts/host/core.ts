@@ -15,7 +15,7 @@ import { CLASSES, permitsOf, type PlatformClass } from "./places";
 import { Scheduler } from "./scheduler";
 import { Database, Table, type Row } from "./tables";
 import type { Change, Transaction } from "./transaction";
-import { note } from "./usage";
+import { isMeasured, note } from "./usage";
 import type { Check } from "./validators";
 import type { Fields } from "./values";
 
@@ -193,7 +193,7 @@ export class Core {
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const key = this.#answers.keyOf(path, args, run.identity);
-    const kept = this.isHalted ? null : this.#answers.find(key);
+    const kept = this.isHalted || isMeasured() ? null : this.#answers.find(key);
     if (kept !== null) {
       this.billing.call(path.udfPath, 0);
       return returned(kept, found, path);

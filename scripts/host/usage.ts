@@ -8,7 +8,10 @@ export type Usage = { read: number; written: number; ranges: number; modules: st
 
 const usages = new AsyncLocalStorage<Usage>();
 
-/** Runs `work` and returns what it read and wrote; functions that it only scheduled do not count. */
+/**
+ * Runs `work` and returns what it read and wrote; functions that it only scheduled do not count, and queries run even where
+ * an answer of theirs is kept.
+ */
 export async function measure<T>(work: () => Promise<T>): Promise<{ value: T; usage: Usage }> {
   const usage: Usage = { read: 0, written: 0, ranges: 0, modules: [] };
   const value = await usages.run(usage, work);
@@ -28,6 +31,8 @@ export function note({ read = 0, written = 0, ranges = 0 }: Partial<Usage>): voi
 export function noteRun(udfPath: string): void {
   usages.getStore()?.modules.push(udfPath.replace(/(?:\.[jt]s)?:.*$/, ""));
 }
+
+export const isMeasured = (): boolean => usages.getStore() !== undefined;
 
 /** Runs `work` unmeasured. */
 export const unmeasured = <T>(work: () => T): T => usages.exit(work);

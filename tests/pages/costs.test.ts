@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from "vitest";
+import { expect } from "vitest";
 import { measure } from "../../scripts/host/usage";
 import { buy, issued, test } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
@@ -22,18 +22,12 @@ test("a page reads what its JSON reads at most, writes nothing and asks nobody",
   for (const path of ["/record", BTC, "/research?token=BTC", "/whales", "/status", "/board"])
     pages[path] = [path];
 
-  onTestFinished(() => void vi.unstubAllEnvs());
-  /** Under other variables no answer holds that an earlier request has left. */
-  const uncached = async <Value>(name: string, work: () => Promise<Value>) => {
-    vi.stubEnv("MEASURED", name);
-    return measure(work);
-  };
   const asked = () => app.standins.sent("llm").length + app.standins.sent("tickers").length;
   for (const [path, data] of Object.entries(pages)) {
     const before = asked();
-    const { usage, value } = await uncached(`page ${path}`, () => openPage(app, path));
+    const { usage, value } = await measure(() => openPage(app, path));
     expect([path, value.status, usage.written, asked() - before]).toEqual([path, 200, 0, 0]);
-    const { usage: own } = await uncached(path, async () => {
+    const { usage: own } = await measure(async () => {
       for (const one of data) await app.get(one);
     });
     expect(own.read).toBeGreaterThan(0);
