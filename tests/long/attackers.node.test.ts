@@ -114,7 +114,7 @@ describe("who has stolen", () => {
     expect((await stack.post("/mcp/defi/swap", swap(userId, 1), { as })).status).toBe(401);
   });
 
-  test("a key with withdraw sends 2,000 USD a day in sums below 50, unless the list or the owner says more", async () => {
+  test("a key with withdraw sends strangers 50 USD a day in all, unless the list or the owner says more", async () => {
     const stack = await startRunning();
     const { userId, browser, address } = await ownerOf(stack, 101);
     const wish = { name: "script", scopes: ["withdraw" as const] };
@@ -122,10 +122,11 @@ describe("who has stolen", () => {
     const { key: capped } = await browser.mutation(api.account.keys.create, { ...wish, dailyUsd: "60" });
     const thief = freshAddress();
     await many(5, () => stack.post("/mcp/defi/send", send(userId, 19, thief), { as: capped }));
-    expectAllOf(60, await stack.usdcOf(thief));
-    const last = await milk(60, () => stack.post("/mcp/defi/send", send(userId, 49, thief), { as }));
-    expect([last.status, last.body.error]).toEqual([400, expect.stringContaining("limit of 2000 USD")]);
-    expect(await stack.usdcOf(address)).toBeGreaterThanOrEqual(7_000);
+    await many(5, () => stack.post("/mcp/defi/send", send(userId, 5, freshAddress()), { as }));
+    // Beyond that the owner is asked, whatever the sum, the key and the stranger.
+    const more = await stack.post("/mcp/defi/send", send(userId, 5, thief), { as });
+    expect([202, 429]).toContain(more.status);
+    expectAllOf(50, 9_000 - (await stack.usdcOf(address)));
     // No key's send puts anybody on the list.
     expect(await browser.query(api.account.recipients.mine, {})).toEqual([]);
   });
