@@ -5,26 +5,18 @@ import { Billing } from "./bill";
 import { Commits, type Contention, type Outcome } from "./commits";
 import { outside, type Caller, type Execution, type FunctionKind, type FunctionPath } from "./execution";
 import type { RequestInfo, Work } from "./execution";
-import { assertFits, ModuleSet, returned, type Modules, type Registered } from "./functions";
+import { assertFits, returned, type Registered } from "./functions";
 import { installGlobals, outer, seededRandom } from "./globals";
 import { invoke } from "./invocation";
 import { Jobs, JOBS, type JobPlace } from "./jobs";
 import { Processor } from "./limits";
 import { deferred, Lock, type Permits } from "./locks";
+import { Parts } from "./parts";
 import { CLASSES, permitsOf, type PlatformClass } from "./places";
 import { Scheduler } from "./scheduler";
-import { Database, Table, type Row } from "./tables";
+import type { Row } from "./tables";
 import type { Change, Transaction } from "./transaction";
 import { isMeasured, note } from "./usage";
-import type { Check } from "./validators";
-import type { Fields } from "./values";
-
-/** The application (path `""`) or a component, with everything that a push would contain. */
-export type Part = {
-  path: string;
-  tables: { name: string; indexes: { name: string; fields: readonly string[] }[]; check: Check }[];
-  modules: Modules;
-};
 
 export type CoreOptions = {
   limited: boolean;
@@ -60,8 +52,6 @@ export type Run = {
   finishes?: JobPlace;
 };
 
-type KnownPart = { database: Database; modules: ModuleSet; checks: Map<string, Check> };
-
 /** The functions and running work of one application with its components, over their databases. */
 export class Core {
   readonly commits: Commits;
@@ -74,7 +64,7 @@ export class Core {
   isHalted = false;
   /** Where commits are stored before anything leaves the host; `null` if nothing waits for that. */
   durability: Durability | null = null;
-  readonly #parts = new Map<string, KnownPart>();
+  readonly parts = new Parts();
   readonly #answers: Answers;
   readonly #permits: Readonly<Record<FunctionKind, Permits>>;
   #runs = 0;
@@ -84,7 +74,7 @@ export class Core {
   constructor(readonly options: CoreOptions) {
     const { limited, contention, seed, platformClass } = options;
     this.commits = new Commits({
-      databaseOf: this.databaseOf,
+      databaseOf: this.parts.databaseOf,
       limited,
       contention,
       seed,
@@ -108,49 +98,6 @@ export class Core {
 
   get writeCount(): number {
     return this.#writes;
-  }
-
-  get parts(): string[] {
-    return [...this.#parts.keys()];
-  }
-
-  add({ path, tables, modules }: Part): void {
-    const database = new Database();
-    const checks = new Map<string, Check>();
-    for (const { name, indexes, check } of tables) {
-      database.tables.set(name, new Table(indexes));
-      checks.set(name, check);
-    }
-    this.#parts.set(path, { database, modules: new ModuleSet(modules), checks });
-  }
-
-  #part(component: string): KnownPart {
-    const part = this.#parts.get(component);
-    if (part === undefined) throw new Error(`There is no component "${component}"`);
-    return part;
-  }
-
-  readonly databaseOf = (component: string): Database => this.#part(component).database;
-
-  modulesOf(component: string): ModuleSet {
-    return this.#part(component).modules;
-  }
-
-  find({ componentPath, udfPath }: FunctionPath): Promise<Registered | null> {
-    return this.modulesOf(componentPath).find(udfPath);
-  }
-
-  /** Immediate if the function is known: a promise costs more than the lookup. */
-  resolve(path: FunctionPath, kind: FunctionKind): Registered | Promise<Registered> {
-    const known = this.modulesOf(path.componentPath).known(path.udfPath);
-    if (known !== undefined) return fitting(known, path, kind);
-    return this.find(path).then((found) => fitting(found, path, kind));
-  }
-
-  /** @throws Error for fields that the table's schema does not allow. */
-  check(component: string, table: string, fields: Fields): void {
-    const problem = this.#part(component).checks.get(table)?.(fields) ?? null;
-    if (problem !== null) throw new Error(`${problem} (table "${table}")`);
   }
 
   requestOf({ ip = null, userAgent = null }: Caller, job: string | null = null): RequestInfo {
@@ -189,7 +136,7 @@ export class Core {
 
   /** Runs a query from outside a transaction. */
   async query(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const resolved = this.resolve(path, "query");
+    const resolved = this.parts.resolve(path, "query");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const key = this.#answers.keyOf(path, args, run.identity);
@@ -218,7 +165,7 @@ export class Core {
   }
 
   async mutation(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const resolved = this.resolve(path, "mutation");
+    const resolved = this.parts.resolve(path, "mutation");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const { finishes, work } = run;
@@ -244,7 +191,7 @@ export class Core {
   }
 
   async action(path: FunctionPath, args: Value, run: Run): Promise<Value> {
-    const resolved = this.resolve(path, "action");
+    const resolved = this.parts.resolve(path, "action");
     const found = resolved instanceof Promise ? await resolved : resolved;
     assertFits(found.checkArgs(args), path);
     const outcome = await this.permitted("action", run.work, () =>
@@ -333,10 +280,4 @@ export class Core {
       this.works.delete(work);
     }
   }
-}
-
-function fitting(found: Registered | null, { udfPath, componentPath }: FunctionPath, kind: FunctionKind) {
-  if (found === null) throw new Error(`There is no function ${udfPath} in "${componentPath}"`);
-  if (found.kind !== kind) throw new Error(`${udfPath} is a ${found.kind}, not a ${kind}`);
-  return found;
 }

@@ -1,10 +1,11 @@
 import { HttpRouter } from "convex/server";
 import type { Value } from "convex/values";
 import type { Contention, Outcome } from "./commits";
-import { Core, type Part, type Run } from "./core";
+import { Core, type Run } from "./core";
 import type { Caller, FunctionKind, FunctionPath, Work } from "./execution";
 import { invoke } from "./invocation";
 import type { Registered } from "./functions";
+import type { Part } from "./parts";
 import type { PlatformClass } from "./places";
 import { passed } from "./values";
 
@@ -59,7 +60,7 @@ export function createHost(options: HostOptions): Host {
     contention: options.contention ?? null,
     processorMs: options.processorMs ?? null,
   });
-  for (const part of options.parts) core.add(part);
+  for (const part of options.parts) core.parts.add(part);
   const runFor = (caller: Caller, work: Work): Run => ({
     identity: caller.identity ?? null,
     request: core.requestOf(caller),
@@ -67,8 +68,8 @@ export function createHost(options: HostOptions): Host {
   });
   return {
     core,
-    find: (path) => core.find(path),
-    load: (module) => core.modulesOf("").load(module),
+    find: (path) => core.parts.find(path),
+    load: (module) => core.parts.modulesOf("").load(module),
     run: (kind, path, args, caller = {}) =>
       core.asWork(path.udfPath, (work) => core[kind](path, passed(args), runFor(caller, work))),
     inline: (handler, componentPath = "") =>
@@ -103,7 +104,7 @@ async function fetchFrom(
   { signal = null, ...init }: RequestInit,
   run: Run,
 ): Promise<Response> {
-  const module = await core.modulesOf("").load("http");
+  const module = await core.parts.modulesOf("").load("http");
   const router: unknown =
     typeof module === "object" && module !== null ? Reflect.get(module, "default") : null;
   if (!isRouter(router)) throw new Error("convex/http.ts exports no router");

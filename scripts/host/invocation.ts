@@ -152,7 +152,7 @@ async function callWithin(
   { kind, path, args, stale }: Within,
 ): Promise<Value> {
   const { core, frozen } = execution;
-  const resolved = core.resolve(path, kind);
+  const resolved = core.parts.resolve(path, kind);
   const found = resolved instanceof Promise ? await resolved : resolved;
   assertFits(found.checkArgs(args), path);
   const child = { ...core.execution(path, kind, runOf(execution, path), transaction), frozen };

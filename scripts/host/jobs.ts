@@ -20,7 +20,7 @@ export class Jobs {
   /** @param time Epoch ms. @returns The job's id. @throws Error for an unknown function. */
   schedule(execution: Execution, path: FunctionPath, args: Value, time: number): string {
     const { componentPath: component, core, transaction } = execution;
-    if (!core.modulesOf(path.componentPath).declares(path.udfPath))
+    if (!core.parts.modulesOf(path.componentPath).declares(path.udfPath))
       throw new Error(`Attempted to schedule function at nonexistent path: ${path.udfPath}`);
     const add = (within: Transaction) => {
       within.count("functionsScheduled");

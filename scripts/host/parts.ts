@@ -1,7 +1,72 @@
 import * as z from "zod";
-import type { Part } from "./core";
-import type { Modules } from "./functions";
-import { checkOf } from "./validators";
+import type { FunctionKind, FunctionPath } from "./execution";
+import { ModuleSet, type Modules, type Registered } from "./functions";
+import { Database, Table } from "./tables";
+import { checkOf, type Check } from "./validators";
+import type { Fields } from "./values";
+
+/** The application (path `""`) or a component, with everything that a push would contain. */
+export type Part = {
+  path: string;
+  tables: { name: string; indexes: { name: string; fields: readonly string[] }[]; check: Check }[];
+  modules: Modules;
+};
+
+type KnownPart = { database: Database; modules: ModuleSet; checks: Map<string, Check> };
+
+/** The application and its components: their databases, functions and schemas. */
+export class Parts {
+  readonly #parts = new Map<string, KnownPart>();
+
+  get paths(): string[] {
+    return [...this.#parts.keys()];
+  }
+
+  add({ path, tables, modules }: Part): void {
+    const database = new Database();
+    const checks = new Map<string, Check>();
+    for (const { name, indexes, check } of tables) {
+      database.tables.set(name, new Table(indexes));
+      checks.set(name, check);
+    }
+    this.#parts.set(path, { database, modules: new ModuleSet(modules), checks });
+  }
+
+  #part(component: string): KnownPart {
+    const part = this.#parts.get(component);
+    if (part === undefined) throw new Error(`There is no component "${component}"`);
+    return part;
+  }
+
+  readonly databaseOf = (component: string): Database => this.#part(component).database;
+
+  modulesOf(component: string): ModuleSet {
+    return this.#part(component).modules;
+  }
+
+  find({ componentPath, udfPath }: FunctionPath): Promise<Registered | null> {
+    return this.modulesOf(componentPath).find(udfPath);
+  }
+
+  /** Immediate if the function is known: a promise costs more than the lookup. */
+  resolve(path: FunctionPath, kind: FunctionKind): Registered | Promise<Registered> {
+    const known = this.modulesOf(path.componentPath).known(path.udfPath);
+    if (known !== undefined) return fitting(known, path, kind);
+    return this.find(path).then((found) => fitting(found, path, kind));
+  }
+
+  /** @throws Error for fields that the table's schema does not allow. */
+  check(component: string, table: string, fields: Fields): void {
+    const problem = this.#part(component).checks.get(table)?.(fields) ?? null;
+    if (problem !== null) throw new Error(`${problem} (table "${table}")`);
+  }
+}
+
+function fitting(found: Registered | null, { udfPath, componentPath }: FunctionPath, kind: FunctionKind) {
+  if (found === null) throw new Error(`There is no function ${udfPath} in "${componentPath}"`);
+  if (found.kind !== kind) throw new Error(`${udfPath} is a ${found.kind}, not a ${kind}`);
+  return found;
+}
 
 /** The form of `defineSchema`'s result that the platform gets in a push. */
 const tableShape = z.object({

@@ -74,7 +74,7 @@ export class Scheduler {
     const job = this.#document(component, id);
     if (job === null || kindOf(job) !== "pending") return;
     const args = argsOf(job);
-    const found = await this.core.find(path);
+    const found = await this.core.parts.find(path);
     const request = this.core.requestOf({}, id);
     try {
       if (found?.kind === "mutation") {
@@ -94,7 +94,7 @@ export class Scheduler {
   }
 
   #document(component: string, id: string): Document | null {
-    return this.core.databaseOf(component).table(JOBS).rows.get(id)?.document ?? null;
+    return this.core.parts.databaseOf(component).table(JOBS).rows.get(id)?.document ?? null;
   }
 
   #finish(component: string, id: string, state: Record<string, Value>): void {

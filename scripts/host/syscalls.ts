@@ -47,7 +47,7 @@ function read(execution: Execution, operation: string, json: string): string | n
     }
     case "1.0/count": {
       const { table } = message<{ table: string }>(json);
-      return String(execution.core.databaseOf(component).table(table).rows.size);
+      return String(execution.core.parts.databaseOf(component).table(table).rows.size);
     }
     default:
       return null;

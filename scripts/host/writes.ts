@@ -11,7 +11,7 @@ export function insert(table: string, value: unknown): string {
   const execution = currentExecution();
   const { core, componentPath: component } = execution;
   const fields = storedFields(value);
-  core.check(component, table, fields);
+  core.parts.check(component, table, fields);
   const row = inTransaction(execution).insert({ component, table }, fields, core.nowOf(execution));
   core.written();
   return row.document._id;
@@ -42,7 +42,7 @@ function change(expected: string | undefined, id: unknown, work: (document: Docu
   if (_id !== document._id || _creationTime !== document._creationTime)
     throw new Error("A document's `_id` and `_creationTime` cannot be changed");
   const fields = withoutUndefined(given);
-  core.check(component, table, fields);
+  core.parts.check(component, table, fields);
   inTransaction(execution).put(
     { component, table },
     { ...fields, _id: document._id, _creationTime: document._creationTime },

@@ -2,9 +2,8 @@ import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { Part } from "../host/core";
 import type { Modules } from "../host/functions";
-import { partOf } from "../host/parts";
+import { partOf, type Part } from "../host/parts";
 
 type Component = { name: string; package: string; children: readonly Component[] };
 

@@ -29,9 +29,9 @@ const documentShape = z.custom<Document>(
 /** All rows of all components, as they stand. */
 export function dumpRows(core: Core): Dump {
   return Object.fromEntries(
-    core.parts.map((part) => {
+    core.parts.paths.map((part) => {
       const rows: KeptRow[] = [];
-      for (const [table, { rows: documents }] of core.databaseOf(part).tables)
+      for (const [table, { rows: documents }] of core.parts.databaseOf(part).tables)
         for (const row of documents.values()) rows.push(keptRow(core, table, row));
       return [part, rows];
     }),
@@ -74,7 +74,7 @@ export function changed(dump: Dump, changes: Iterable<KeptChange>): Dump {
 /** Restores rows into new databases. Due scheduled functions start when all rows are back. */
 export async function restoreRows(core: Core, dump: Dump): Promise<void> {
   for (const [part, rows] of Object.entries(dump)) {
-    if (!core.parts.includes(part)) continue;
+    if (!core.parts.paths.includes(part)) continue;
     for (const row of rows) {
       const document = documentShape.parse(fromJson(row.document));
       if (row.component !== undefined)
@@ -83,28 +83,28 @@ export async function restoreRows(core: Core, dump: Dump): Promise<void> {
           udfPath: functionOf(document),
         });
       const { _id, _creationTime, ...fields } = document;
-      core.check(part, row.table, fields);
+      core.parts.check(part, row.table, fields);
       const kept = row.table === JOBS ? await asRestored(core, part, document) : document;
-      core.databaseOf(part).restore(row.table, kept);
+      core.parts.databaseOf(part).restore(row.table, kept);
     }
   }
-  for (const part of core.parts)
-    for (const row of core.databaseOf(part).table(JOBS).rows.values()) core.armJob(part, row);
+  for (const part of core.parts.paths)
+    for (const row of core.parts.databaseOf(part).table(JOBS).rows.values()) core.armJob(part, row);
 }
 
 /** A scheduled mutation runs exactly once and an action at most once, as on the platform. */
 async function asRestored(core: Core, part: string, job: Document): Promise<Document> {
   if (kindOf(job) !== "inProgress") return job;
   const path = core.jobs.addresses.get(job._id) ?? { componentPath: part, udfPath: functionOf(job) };
-  const isMutation = (await core.find(path))?.kind === "mutation";
+  const isMutation = (await core.parts.find(path))?.kind === "mutation";
   const cutOff: Value = { kind: "failed", error: "The server stopped while the function was running" };
   return { ...job, state: isMutation ? { kind: "pending" } : cutOff };
 }
 
 /** Deletes the rows of scheduled functions that ended and were due before `time`. */
 export function forgetJobs(core: Core, time: number): void {
-  for (const component of core.parts) {
-    const { rows } = core.databaseOf(component).table(JOBS);
+  for (const component of core.parts.paths) {
+    const { rows } = core.parts.databaseOf(component).table(JOBS);
     for (const { document } of [...rows.values()]) {
       if (!isOver(document) || Number(document.scheduledTime) >= time) continue;
       core.jobs.addresses.delete(document._id);

@@ -43,7 +43,7 @@ const unlimited = {
 export async function createFuzzedApp(chain: Chain, env: WorldOptions["env"] = {}): Promise<FuzzedApp> {
   const settings = { ...SECRETS, PLATFORM_WALLET_ADDRESS: chain.accounts[1], ...env };
   const app = createApp({ chainUrl: () => chain.url, now: Date.now(), env: settings });
-  app.host.core.add({
+  app.host.core.parts.add({
     path: "rateLimiter",
     tables: [],
     modules: { lib: () => Promise.resolve(unlimited) },
