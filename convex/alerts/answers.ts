@@ -1,4 +1,3 @@
-import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { refuseCrowd, waitingAs } from "../lib/limits/crowd";
 import { deadlines } from "../lib/outside/deadlines";
@@ -11,11 +10,11 @@ import type { Replay } from "./history/replays";
 import { REPLAYED_DAYS } from "./history/rules";
 import type { Observation } from "./tables";
 
-/** What the endpoints do, loaded when one is called: alerts say what is told to whom, so a `userId` with an owner is judged
- * as for that. */
+/** What `POST /alerts` does, loaded when it is called. */
 
 type Wanted = { userId: string; text?: string | undefined; condition?: Condition | undefined };
 
+/** An alert decides what its owner is told, and so a `userId` with an owner is judged as for that. */
 export async function proposal(ctx: ActionCtx, { userId, text, condition }: Wanted, { caller }: Call) {
   if ((text === undefined) === (condition === undefined))
     throw new AppError("invalid_request", "Send text, or a condition: one of the two");
@@ -28,23 +27,6 @@ export async function proposal(ctx: ActionCtx, { userId, text, condition }: Want
     heldMs: deadlines.alertWords + deadlines.grounding,
   });
   return { alert, replay: shownReplay(replay) };
-}
-
-export async function everything(ctx: ActionCtx, { userId }: { userId: string }) {
-  await assertMay(ctx, userId, "delivery");
-  return { alerts: await ctx.runQuery(internal.alerts.proposals.all, { userId }) };
-}
-
-type One = { userId: string; alertId: string };
-
-export async function confirmed(ctx: ActionCtx, input: One, { caller: { address } }: Call) {
-  await assertMay(ctx, input.userId, "delivery");
-  return { alert: await ctx.runMutation(internal.alerts.proposals.accept, { ...input, address }) };
-}
-
-export async function ended(ctx: ActionCtx, input: One) {
-  await assertMay(ctx, input.userId, "delivery");
-  return { alert: await ctx.runMutation(internal.alerts.proposals.end, input) };
 }
 
 const SHOWN = 20;

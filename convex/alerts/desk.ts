@@ -104,7 +104,9 @@ async function learnPrice(ctx: ActionCtx, condition: Condition): Promise<void> {
 
 /** What is asked, with what may be said instead. */
 function openWords({ say, meant = [] }: Doubt): string {
-  return meant.length === 0 ? `${say} ${HOW_TO_SAY}` : `${say} Say ${meant.map(lineOf).join(", or ")}.`;
+  return meant.length === 0
+    ? `${say} ${HOW_TO_SAY}`
+    : `${say} Say ${meant.map((one) => lineOf(one)).join(", or ")}.`;
 }
 
 /**

@@ -1,16 +1,15 @@
 import * as z from "zod";
+import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { EXAMPLE_TIME, EXAMPLE_USER } from "../lib/http/examples";
 import { USER_TOKEN, USER_TOKEN_ERRORS } from "../lib/http/headers";
-import { endpoint, type Call, type MountedEndpoint } from "../lib/http/endpoint";
+import { endpoint, type MountedEndpoint } from "../lib/http/endpoint";
 import { text, userId } from "../lib/http/input";
-import { once } from "../lib/once";
+import { assertMay } from "../users/access";
 import { conditionShape } from "./language/conditions";
 import { alertShape, replayShape } from "./views";
 
 type AlertAnswer = z.input<typeof alertShape>;
-
-const answers = once(() => import("./answers"));
 
 const id = (what: string) => text(64).describe(`The \`${what}\` that an earlier answer told.`);
 
@@ -66,7 +65,7 @@ const propose: MountedEndpoint = endpoint({
     condition: conditionShape.optional().describe("The same for programs, instead of `text`."),
   }),
   returns: z.object({ alert: alertShape, replay: replayShape }),
-  handler: async (ctx, input, call) => (await answers()).proposal(ctx, input, call),
+  handler: async (ctx, input, call) => (await import("./answers")).proposal(ctx, input, call),
 });
 
 const list: MountedEndpoint = endpoint({
@@ -80,7 +79,10 @@ const list: MountedEndpoint = endpoint({
   returns: z.object({
     alerts: z.array(alertShape).describe("Active ones, proposals, and the last ten that were switched off"),
   }),
-  handler: async (ctx, input) => (await answers()).everything(ctx, input),
+  handler: async (ctx, { userId }) => {
+    await assertMay(ctx, userId, "delivery");
+    return { alerts: await ctx.runQuery(internal.alerts.proposals.all, { userId }) };
+  },
 });
 
 /** What changes one alert. */
@@ -90,8 +92,8 @@ const changing = (
   change: (
     ctx: ActionCtx,
     input: { userId: string; alertId: string },
-    call: Call,
-  ) => Promise<{ alert: AlertAnswer }>,
+    address: string | null,
+  ) => Promise<AlertAnswer>,
 ): MountedEndpoint =>
   endpoint({
     ...guarded,
@@ -106,7 +108,10 @@ const changing = (
     example: { input: { userId: EXAMPLE_USER, alertId: example.alertId }, output: { alert: example } },
     input: z.object({ userId, alertId: id("alertId") }),
     returns: z.object({ alert: alertShape }),
-    handler: change,
+    handler: async (ctx, input, { caller }) => {
+      await assertMay(ctx, input.userId, "delivery");
+      return { alert: await change(ctx, input, caller.address) };
+    },
   });
 
 const accept = changing(
@@ -116,7 +121,7 @@ const accept = changing(
     description:
       "It fires each time its condition begins to hold, at most once an hour; what holds already has to end first. It ends by itself after 90 days, after 30 where nobody has signed in for the `userId`: a card says so a week before. A signed-in user may have 20 active ones, others 5.",
   },
-  async (ctx, input, call) => (await answers()).confirmed(ctx, input, call),
+  (ctx, input, address) => ctx.runMutation(internal.alerts.proposals.accept, { ...input, address }),
 );
 
 const end = changing(
@@ -125,7 +130,7 @@ const end = changing(
     summary: "Switches an alert off, or drops a proposal.",
     description: "It stays in the list for 90 days, and is not switched on again.",
   },
-  async (ctx, input) => (await answers()).ended(ctx, input),
+  (ctx, input) => ctx.runMutation(internal.alerts.proposals.end, input),
 );
 
 export const alertEndpoints: MountedEndpoint[] = [propose, list, accept, end];

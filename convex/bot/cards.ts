@@ -1,6 +1,6 @@
 import type { Infer } from "convex/values";
 import type { Doc } from "../_generated/dataModel";
-import { signed } from "../lib/text/numbers";
+import { signed, usd } from "../lib/text/numbers";
 import { cut, dollars } from "../lib/text/strings";
 import { dateTime, MINUTE } from "../lib/time";
 import type { Paragraph } from "../messenger/format";
@@ -148,7 +148,7 @@ function firstSentence(text: string): string {
   return cut(/^.*?[.!?](?=\s|$)/s.exec(text)?.[0] ?? text, 200);
 }
 
-/** Holdings of nothing are left out; a value of `null` has no live price. */
+/** Holdings of nothing are left out; a value of `null` has no live price. All values have cents, as in its picture. */
 export function portfolioCard(portfolio: {
   address: string;
   balances: readonly Infer<typeof vHolding>[];
@@ -157,12 +157,12 @@ export function portfolioCard(portfolio: {
   const held = portfolio.balances.filter(({ raw }) => raw !== "0");
   const lines = held.map(
     ({ token, balance, valueUsd }) =>
-      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : dollars(valueUsd)})`,
+      `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${usd(valueUsd)}`})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
     held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
-    ["Total: ", { bold: dollars(portfolio.totalValueUsd) }],
+    ["Total: ", { bold: `$${usd(portfolio.totalValueUsd)}` }],
   ];
 }
 

@@ -16,7 +16,8 @@ const DAYS = 7;
 export function alertPicture({ condition, now, path, fired, level }: DrawnAlert, site: string): string {
   const row = { top: BODY.top, height: BODY.bottom - BODY.top };
   const fitted = { above: 34, below: 38, apart: 34, values: 4, begin: 130, names: 800, marks: 2 };
-  const title = lineOf(condition);
+  const line = lineOf(condition, "$");
+  const title = line.charAt(0).toUpperCase() + line.slice(1);
   // Rates are kept per hour, and said for as long as exchanges quote them.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
   const inUnit = (values: DrawnHistory["path"]) =>

@@ -3,7 +3,6 @@ import type { MutationCtx } from "../_generated/server";
 import { cancel } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { mentionCard } from "./cards";
-import { giveBack } from "./limits";
 import type { MentionStatus } from "./tables";
 
 /** `said`: the reason in words for its author, if they differ. */
@@ -25,7 +24,6 @@ export async function endMention(
   });
   await cancel(ctx, mentionId);
   if (row.userId === undefined) return;
-  if (status === "failed" && row.reserved !== undefined) await giveBack(ctx, row.userId, row.reserved);
   const trade = row.tradeId === undefined ? null : await ctx.db.get("trades", row.tradeId);
   await enqueueCard(ctx, {
     userId: row.userId,

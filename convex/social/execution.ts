@@ -4,6 +4,7 @@ import { internal } from "../_generated/api";
 import type { Doc, Id } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { checksummed } from "../lib/money/addresses";
+import { formatUnits } from "../lib/money/amounts";
 import { setting } from "../lib/env";
 import { AppError } from "../lib/errors";
 import { cancel, underWay, vJob, type Job } from "../lib/work/jobs";
@@ -17,7 +18,7 @@ import type { TransactionRequest } from "../wallets/transactions/tables";
 import type { Command } from "./posts/commands";
 import { endMention } from "./endings";
 import { judge } from "./posts/guards";
-import { takeShare } from "./limits";
+import { limitsOf } from "./limits";
 import { authorById } from "./model";
 import { countsBought, sumOf, type Prices } from "./posts/orders";
 import { vIntent } from "./stored";
@@ -64,6 +65,7 @@ export const interpret = internalMutation({
  * Opens the trade: permission, limits, transaction and the link between the two rows are decided in this one
  * transaction.
  * @returns `null` if the trade is not allowed.
+ * @throws AppError `invalid_request` beyond a limit in 24 hours.
  */
 export const execute = internalMutation({
   args: {
@@ -134,8 +136,9 @@ async function openTrade(
   };
   const sum = sumOf(command, prices);
   if (sum === null) return refuse("The amount is smaller or finer than the token can be divided");
-  const counted = await takeShare(ctx, userId, sum.value, now);
-  if (counted.kind === "refused") return refuse(counted.reason);
+  const { perTrade, perDay } = await limitsOf(ctx, userId);
+  if (sum.value > perTrade)
+    return refuse(`A trade by mention may be worth at most ${formatUnits(perTrade, 6)} USD`);
   const onSettled: string = await createFunctionHandle(internal.social.mentions.settle);
   const transactionId = await openTransaction(ctx, {
     userId,
@@ -148,11 +151,9 @@ async function openTrade(
     permit: OWNER,
     address: null,
     mentioned: { mentionId: row._id, action: command.action, onSettled },
+    mentionsMost: perDay,
   });
-  await ctx.db.patch("mentions", row._id, {
-    tradeId: await tradeFor(ctx, transactionId, row._id),
-    reserved: counted.share,
-  });
+  await ctx.db.patch("mentions", row._id, { tradeId: await tradeFor(ctx, transactionId, row._id) });
   // From here on only the transaction continues.
   await cancel(ctx, row._id);
   return transactionId;

@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { made, ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
+import { ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
 import { vIntent } from "./stored";
 
 const vMentionStatus = v.union(
@@ -47,7 +47,7 @@ export const socialTables = {
     resumeAt: v.optional(v.number()),
     intent: v.optional(vIntent),
     tradeId: v.optional(v.id("trades")),
-    /** Counted against the user's daily limit of this UTC day, in micro-USD. */
+    /** On rows of earlier versions. */
     reserved: v.optional(v.object({ day: v.string(), microUsd: v.string() })),
     endedAt: v.optional(v.number()),
   })
@@ -88,18 +88,6 @@ export const socialTables = {
     perTrade: v.string(),
     perDay: v.string(),
   }).index("by_userId", ["userId"]),
-
-  /**
-   * What a user's mentions have moved in a UTC hour. Written by `social/limits` in the transaction that reserves. Dies
-   * after 90 days.
-   */
-  socialDays: defineTable({
-    userId: v.string(),
-    /** `2026-01-05T09`; `2026-01-05` on rows of earlier versions. */
-    day: v.string(),
-    /** Micro-USD, digits. */
-    microUsd: v.string(),
-  }).index("by_userId_and_day", ["userId", "day"]),
 };
 
 export const socialRecords: RecordsOf<typeof socialTables> = {
@@ -127,18 +115,5 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "mentions", onDeletion: "go" },
     final: { field: "status", states: ["processed", "failed", "ignored"] },
     openWhen: { mentions: waiting("by_status", "status", ["pending"], "receivedAt") },
-  },
-  socialDays: {
-    keep: {
-      days: 90,
-      why: "the limit is of 24 hours; late refunds of failed transactions find it this much longer",
-      aged: made,
-    },
-    ownedBy: {
-      rows: ofUser("by_userId_and_day"),
-      section: "socialDays",
-      // The sums of past days stay, as trades do.
-      onDeletion: "stay",
-    },
   },
 };

@@ -13,8 +13,8 @@ export const vSource = literals("web", "x", "telegram");
 
 /**
  * What a limit counts: everything moved; what leaves a user; what leaves all users whose ids could be guessed, by the
- * caller's address; what is moved by `userId` alone, by a key, and from the chat; what swaps may lose by their terms; what
- * goes to recipients that are not on the owner's list.
+ * caller's address; what is moved by `userId` alone, by a key, from the chat, and by mention; what swaps may lose by their
+ * terms; what goes to recipients that are not on the owner's list.
  */
 export const vMeasure = literals(
   "moved",
@@ -23,6 +23,7 @@ export const vMeasure = literals(
   "byId",
   "byKey",
   "byChat",
+  "byMention",
   "lost",
   "unlisted",
 );

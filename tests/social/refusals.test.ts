@@ -119,7 +119,7 @@ describe("hostile mentions of a linked author", () => {
     expect(row).toMatchObject({ status: "ignored", reason: expect.stringMatching(/\w/), userId });
     expect(row?.intent).toMatchObject({ confidence: 1 });
     expect(await app.rows("transactions")).toEqual([]);
-    expect(await app.rows("socialDays")).toEqual([]);
+    expect(await app.rows("transferWindows")).toEqual([]);
     // An allowed trade to a recipient who is not would be readable; all others are nobody's idea of a trade.
     const trades = await app.rows("trades");
     if (row?.reason?.startsWith("The recipient is not on") === true) expect(trades).toEqual([]);

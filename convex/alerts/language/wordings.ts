@@ -13,12 +13,12 @@ export const EXAMPLES = [
 
 export const HOW_TO_SAY = `Say it like one of these: ${EXAMPLES.join(" · ")}.`;
 
-/** The line that says a condition, in numbers that nobody can take for others. */
-export function lineOf(condition: Condition): string {
+/** The line that says a condition, in numbers that nobody can take for others. @param dollar Before amounts in USD. */
+export function lineOf(condition: Condition, dollar: "" | "$" = ""): string {
   const number = (value: number) => value.toLocaleString("en-US", { maximumFractionDigits: 12 });
   switch (condition.kind) {
     case "price":
-      return `${condition.token} ${condition.direction} ${number(condition.levelUsd)}`;
+      return `${condition.token} ${condition.direction} ${dollar}${number(condition.levelUsd)}`;
     case "change":
       return `${condition.token} ${condition.direction} ${number(condition.percent)} % in ${condition.windowHours} h`;
     case "funding": {
@@ -26,7 +26,7 @@ export function lineOf(condition: Condition): string {
       return `${condition.token} funding ${condition.direction} ${number(rate)} % per ${FUNDING_HOURS} h`;
     }
     case "flow":
-      return `${condition.direction}flow of ${condition.token} over ${number(condition.overUsd)}`;
+      return `${condition.direction}flow of ${condition.token} over ${dollar}${number(condition.overUsd)}`;
     case "digest":
       return `digest at ${condition.time} ${condition.timeZone}`;
   }

@@ -1,75 +1,30 @@
 import type { MutationCtx } from "../../_generated/server";
 import { checksummed } from "../../lib/money/addresses";
+import { readCommand } from "../../social/posts/commands";
+import { unitsOf } from "../../social/posts/orders";
 import { recipientProblem } from "../../wallets/recipients";
-import { SYMBOLS, TOKENS, type Symbol } from "../../wallets/tokens";
 import { notice } from "../cards";
 import type { Order } from "../tables";
-import { tokenIn } from "./grammar";
 import { reply, type Command, type Outcome, type Request } from "./command";
 
-/** Orders in the owner's own words: what they say is read by a grammar and by nothing else, and shown on a card. */
+/** Orders in the owner's own words: the grammar of posts reads them and nothing else does, and a card shows them. */
 
-const AMOUNT = String.raw`(\d{1,12}(?:\.\d{1,18})?)`;
-const TOKEN = String.raw`\$?([A-Za-z]{3,4})`;
-const END = String.raw`\s*[.!]?$`;
-const pattern = (source: string) => new RegExp(`^(?:please\\s+)?${source}${END}`, "i");
-
-/** By which groups hold the amount, what pays it, and what is bought or who gets it. */
-const SWAPS = [
-  pattern(
-    String.raw`(?:(?:swap|exchange|convert|trade)\s+)?${AMOUNT}\s*${TOKEN}\s+(?:(?:to|for|into)\s+)?${TOKEN}`,
-  ),
-  pattern(String.raw`sell\s+${AMOUNT}\s*${TOKEN}\s+(?:to|for|into)\s+${TOKEN}`),
-];
-const BUY = pattern(String.raw`buy\s+${TOKEN}\s+(?:with|for)\s+${AMOUNT}\s*${TOKEN}`);
-const SEND = pattern(
-  String.raw`(?:(?:send|transfer|pay)\s+)?${AMOUNT}\s*${TOKEN}\s+(?:to\s+)?(0x[0-9a-f]{40})`,
-);
 /** Words that begin an order; without one of them a message is a question, whatever it looks like. */
 const VERB = /^(?:please\s+)?(?:swap|exchange|convert|trade|sell|buy|send|transfer|pay)\s/i;
 
 /** What a text orders; `null` where it orders nothing that could be carried out. Pure. */
 export function orderIn(text: string): Order | null {
-  const words = text.replaceAll("\u2060", "").trim();
-  const sent = SEND.exec(words);
-  if (sent !== null) return sendOf(sent);
-  const bought = BUY.exec(words);
-  if (bought !== null) return swapOf(bought[2], bought[3], bought[1]);
-  for (const swap of SWAPS) {
-    const [matched, amount, from, to] = swap.exec(words) ?? [];
-    if (matched !== undefined) return swapOf(amount, from, to);
-  }
-  return null;
-}
-
-function sendOf([, amount, symbol, address = ""]: RegExpExecArray): Order | null {
-  const token = tokenOf(symbol);
-  const toAddress = checksummed(address);
-  const units = unitsOf(amount, token);
-  if (token === null || toAddress === null || units === null || recipientProblem(address) !== null)
-    return null;
-  return { kind: "send", token, toAddress, amount: units };
-}
-
-function swapOf(amount: string | undefined, from: string | undefined, to: string | undefined): Order | null {
-  const [fromToken, toToken] = [tokenOf(from), tokenOf(to)];
-  const units = unitsOf(amount, fromToken);
-  if (fromToken === null || toToken === null || fromToken === toToken || units === null) return null;
-  return { kind: "swap", fromToken, toToken, amount: units };
-}
-
-function tokenOf(symbol: string | undefined): Symbol | null {
-  return tokenIn(SYMBOLS, symbol ?? "") ?? null;
-}
-
-/** A decimal in the token's smallest unit, digits; `null` where it is nothing, or finer than that. */
-function unitsOf(decimal: string | undefined, token: Symbol | null): string | null {
-  if (decimal === undefined || token === null) return null;
-  const { decimals } = TOKENS[token];
-  const [whole = "", fraction = ""] = decimal.split(".");
-  if (fraction.length > decimals) return null;
-  const units = BigInt(whole + fraction.padEnd(decimals, "0"));
-  return units === 0n ? null : units.toString();
+  // A comma is a decimal point for some: an amount with one is not read exactly.
+  const reading = text.includes(",") ? null : readCommand(text.replaceAll("\u2060", ""));
+  if (reading?.kind !== "command") return null;
+  const { fromToken, toToken, unit, recipient, ...command } = reading.command;
+  const units = unit === fromToken ? unitsOf(command.amount, fromToken) : null;
+  if (units === null) return null;
+  const amount = units.toString();
+  if (toToken !== null) return { kind: "swap", fromToken, toToken, amount };
+  const toAddress = recipient === null ? null : checksummed(recipient);
+  if (recipient === null || toAddress === null || recipientProblem(recipient) !== null) return null;
+  return { kind: "send", token: fromToken, toAddress, amount };
 }
 
 const USAGE = {
@@ -88,7 +43,7 @@ function orderNamed(name: "swap" | "send", argument: string, summary: string): C
     access: "linked",
     binds: true,
     run: (_ctx: MutationCtx, { userId, argument: words }) => {
-      const order = orderIn(words);
+      const order = orderIn(VERB.test(words) ? words : `${name} ${words}`);
       return order?.kind === name ? shown(userId, order) : reply(USAGE[name]);
     },
   };

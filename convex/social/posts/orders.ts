@@ -37,7 +37,7 @@ function given(command: Command, prices: Prices, one: bigint): bigint | null {
 }
 
 /** A decimal of whole tokens in the token's smallest unit; `null` if it has more decimals than that. */
-function unitsOf(decimal: string, token: Symbol): bigint | null {
+export function unitsOf(decimal: string, token: Symbol): bigint | null {
   const { decimals } = TOKENS[token];
   if (!hasDecimals(decimal, decimals)) return null;
   const [whole = "", fraction = ""] = decimal.split(".");

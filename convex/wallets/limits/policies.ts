@@ -27,6 +27,8 @@ export type Transfer = {
   /** The caller's network address; `null` if the order came by no network. */
   address: string | null;
   request: TransactionRequest;
+  /** For an order by mention: the most that such orders may move in 24 hours, in micro-USD. */
+  mentionsMost?: bigint | undefined;
 };
 
 /** A sum that a transfer counts towards, and its limit. In micro-USD. */
@@ -123,7 +125,7 @@ type Bound = Pick<Limit, "measure" | "most" | "address" | "about" | "countedBps"
 
 async function bounds(
   ctx: QueryCtx,
-  { userId, permit, address, request }: Transfer,
+  { userId, permit, address, request, mentionsMost }: Transfer,
   limits: OwnLimits | null,
   unlisted: Limits["unlisted"],
 ): Promise<Bound[]> {
@@ -143,6 +145,8 @@ async function bounds(
     found.push({ ...own, measure: "byId", most: permit.cap ?? 0n, about: " by userId alone" });
   if (permit.by === "chat")
     found.push({ ...own, measure: "byChat", most: CHAT_DAILY, about: " that are begun in the chat" });
+  if (mentionsMost !== undefined)
+    found.push({ ...own, measure: "byMention", most: mentionsMost, about: " by mention" });
   const { key } = permit;
   if (key !== undefined && key.daily !== null) {
     const address = `key:${key.id}`;

@@ -98,6 +98,8 @@ type Order = {
   address: string | null;
   /** The social mention that ordered it. */
   mentioned?: Mentioned;
+  /** The most that mentions may move in 24 hours, in micro-USD, for an order by one. */
+  mentionsMost?: bigint;
   /** What its owner was shown: the least that a swap may bring, and the most that one transaction may cost (wei). */
   minBuyAmount?: string | undefined;
   mostFee?: string | undefined;
@@ -133,7 +135,8 @@ export async function openTransaction(
   const paused = pauseOf();
   if (paused !== null) throw paused;
   const wallet = await byWalletId(ctx, walletId);
-  const reserved = await reserve(ctx, { userId, permit, address, request }, value);
+  const transfer = { userId, permit, address, request, mentionsMost: order.mentionsMost };
+  const reserved = await reserve(ctx, transfer, value);
   const now = Date.now();
   const permissionId = await allow(ctx, { walletId, userId, by: permit.by, request, minBuyAmount, mostFee });
   const transactionId = await ctx.db.insert("transactions", {
