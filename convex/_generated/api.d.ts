@@ -544,6 +544,7 @@ import type * as wallets_tokens from "../wallets/tokens.js";
 import type * as wallets_trades from "../wallets/trades.js";
 import type * as wallets_transactions from "../wallets/transactions.js";
 import type * as wallets_transactions_approvals from "../wallets/transactions/approvals.js";
+import type * as wallets_transactions_bytes from "../wallets/transactions/bytes.js";
 import type * as wallets_transactions_desk from "../wallets/transactions/desk.js";
 import type * as wallets_transactions_driver from "../wallets/transactions/driver.js";
 import type * as wallets_transactions_forecast from "../wallets/transactions/forecast.js";
@@ -561,6 +562,7 @@ import type * as wallets_transactions_rehearsal from "../wallets/transactions/re
 import type * as wallets_transactions_serviceAccounts from "../wallets/transactions/serviceAccounts.js";
 import type * as wallets_transactions_serviceHistory from "../wallets/transactions/serviceHistory.js";
 import type * as wallets_transactions_states from "../wallets/transactions/states.js";
+import type * as wallets_transactions_steps from "../wallets/transactions/steps.js";
 import type * as wallets_transactions_swap from "../wallets/transactions/swap.js";
 import type * as wallets_transactions_tables from "../wallets/transactions/tables.js";
 import type * as wallets_transactions_terms_effects from "../wallets/transactions/terms/effects.js";
@@ -1139,6 +1141,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/trades": typeof wallets_trades;
   "wallets/transactions": typeof wallets_transactions;
   "wallets/transactions/approvals": typeof wallets_transactions_approvals;
+  "wallets/transactions/bytes": typeof wallets_transactions_bytes;
   "wallets/transactions/desk": typeof wallets_transactions_desk;
   "wallets/transactions/driver": typeof wallets_transactions_driver;
   "wallets/transactions/forecast": typeof wallets_transactions_forecast;
@@ -1156,6 +1159,7 @@ declare const fullApi: ApiFromModules<{
   "wallets/transactions/serviceAccounts": typeof wallets_transactions_serviceAccounts;
   "wallets/transactions/serviceHistory": typeof wallets_transactions_serviceHistory;
   "wallets/transactions/states": typeof wallets_transactions_states;
+  "wallets/transactions/steps": typeof wallets_transactions_steps;
   "wallets/transactions/swap": typeof wallets_transactions_swap;
   "wallets/transactions/tables": typeof wallets_transactions_tables;
   "wallets/transactions/terms/effects": typeof wallets_transactions_terms_effects;

@@ -157,13 +157,13 @@ function tighter(wish: LevelSetting, present: LevelSetting): LevelSetting {
   const isOpener = OPENNESS[wish.level] > OPENNESS[present.level];
   const [less, more] = isOpener ? [present, wish] : [wish, present];
   const cap = less.level === "open" ? lowest(less.capMicroUsd, more.capMicroUsd) : undefined;
-  const [wished, held] = [limitsIn(wish), limitsIn(present)];
+  const [wished, current] = [limitsIn(wish), limitsIn(present)];
   return {
     level: less.level,
     ...(cap === undefined ? {} : { capMicroUsd: cap }),
-    mostMicroUsd: lowest(wished.most, held.most),
-    dailyMicroUsd: lowest(wished.daily, held.daily),
-    lossBps: Number(lowest(wished.lossBps, held.lossBps)),
+    mostMicroUsd: lowest(wished.most, current.most),
+    dailyMicroUsd: lowest(wished.daily, current.daily),
+    lossBps: Number(lowest(wished.lossBps, current.lossBps)),
   };
 }
 

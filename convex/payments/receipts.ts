@@ -51,9 +51,9 @@ export async function signedReceipt(
   receipt: Pick<Receipt, "resourceUrl" | "payer" | "transaction"> & { deliveredAt: number },
 ): Promise<Signed<Receipt> | null> {
   return unlessFailing(async () => {
-    const { deliveredAt, ...told } = receipt;
+    const { deliveredAt, ...purchase } = receipt;
     const issuedAt = Math.floor(deliveredAt / SECOND);
-    const payload: Receipt = { version: 1, network: NETWORK_V2, ...told, issuedAt };
+    const payload: Receipt = { version: 1, network: NETWORK_V2, ...purchase, issuedAt };
     const signature = await (await custody()).attest("relayer", typedReceipt(payload));
     return { format: "eip712", payload, signature };
   });

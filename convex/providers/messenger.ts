@@ -121,8 +121,9 @@ function outcomeOf(result: Exchange): SendOutcome {
     return { kind: "sent", messageId: parsed.data.result?.message_id ?? null };
   }
   const failure = parsed.success && !parsed.data.ok ? parsed.data : undefined;
-  const told = failure?.description;
-  const reason = told === undefined ? `The messenger answered with status ${result.status}` : cut(told, 200);
+  const description = failure?.description;
+  const reason =
+    description === undefined ? `The messenger answered with status ${result.status}` : cut(description, 200);
   if (result.status === 429) {
     return { kind: "wait", retryAfterMs: (failure?.parameters?.retry_after ?? 5) * SECOND, reason };
   }

@@ -36,9 +36,11 @@ export const view = action({
       if (wallet === null) return [];
       const { address } = wallet;
       const portfolio = await portfolioOf(ctx, address);
-      const held = portfolio.balances.filter(({ raw }) => raw !== "0");
-      const balances = held.filter(({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD);
-      return [{ ...portfolio, kind, address, balances, hidden: held.length - balances.length }];
+      const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
+      const balances = holdings.filter(
+        ({ valueUsd }) => showDust || valueUsd === null || valueUsd >= DUST_USD,
+      );
+      return [{ ...portfolio, kind, address, balances, hidden: holdings.length - balances.length }];
     });
     return (await Promise.all(views)).flat();
   },

@@ -43,14 +43,14 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
   let total = 0n;
   const balances = SYMBOLS.map((token) => {
     const { decimals, feed } = TOKENS[token];
-    const held = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
+    const amount = token === "ETH" ? account.native : (account.tokens[ERC20S.indexOf(token)] ?? 0n);
     const price = prices.get(feed) ?? null;
-    const value = price === null ? null : microUsdOf(held, decimals, price.price, FEED_DECIMALS);
+    const value = price === null ? null : microUsdOf(amount, decimals, price.price, FEED_DECIMALS);
     total += value ?? 0n;
     return {
       token,
-      balance: formatUnits(held, decimals),
-      raw: held.toString(),
+      balance: formatUnits(amount, decimals),
+      raw: amount.toString(),
       decimals,
       priceUsd: price === null ? null : Number(formatUnits(price.price, FEED_DECIMALS)),
       priceSource: price === null ? null : price.source,
@@ -97,8 +97,8 @@ async function otherPrice(ctx: ActionCtx, feed: ValueFeed): Promise<DisplayPrice
       const { priceUsd, source } = await currentPrice(ctx, "ETH");
       return { price: scaled(priceUsd), source };
     }
-    const told = await modelPrice(ctx, feed, { ask: true });
-    return told === null ? null : { price: scaled(told.priceUsd), source: "llm" };
+    const quote = await modelPrice(ctx, feed, { ask: true });
+    return quote === null ? null : { price: scaled(quote.priceUsd), source: "llm" };
   } catch (error) {
     log.warn("wallets.unpriced", { token: feed, reason: messageOf(error) });
     return null;

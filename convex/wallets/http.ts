@@ -22,7 +22,7 @@ const network = z.string().describe("base: Base mainnet, chain id 8453");
 /** Fields of a wallet in answers. */
 const owned = { address: z.string(), existing: z.boolean().describe("Whether the wallet was there before") };
 
-const held = {
+const holding = {
   kind: z.enum(["basic", "custody"]),
   address: z.string(),
   eth: z.string().describe("Exact decimal, in ETH"),
@@ -72,9 +72,9 @@ const balance: MountedEndpoint = endpoint({
   },
   input: z.object({ userId }),
   returns: z.object({
-    ...held,
+    ...holding,
     network,
-    otherWallet: z.object(held).nullable().describe("The user's other wallet; null if there is none"),
+    otherWallet: z.object(holding).nullable().describe("The user's other wallet; null if there is none"),
     ...weakId,
   }),
   handler: async (ctx, { userId }, { named }) => {

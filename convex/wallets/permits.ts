@@ -6,6 +6,12 @@ import { rulesOf } from "../users/levels";
 
 /** Whether a permission is still valid. Plain functions; the one rule for opening a key and for storing bytes. */
 
+/** What a transaction is signed under; only a service account's has none. @throws AppError `internal` */
+export function permissionOf({ permissionId }: Pick<Doc<"transactions">, "permissionId">): Id<"permissions"> {
+  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
+  return permissionId;
+}
+
 /**
  * @param isFirst Bytes that were sent before may be replaced even after the owner's rules have changed, since nothing
  * moves twice; but not while the account is frozen.

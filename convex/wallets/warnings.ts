@@ -16,6 +16,6 @@ export function warned(
   userId: string | undefined,
   key?: string,
 ): { warning?: string; suggestedUserId?: string } {
-  const told = userId === undefined ? null : guessableWarning(userId);
-  return told === null ? {} : key === undefined ? told : { warning: told.warning };
+  const warning = userId === undefined ? null : guessableWarning(userId);
+  return warning === null ? {} : key === undefined ? warning : { warning: warning.warning };
 }

@@ -1,6 +1,6 @@
 import { internal } from "../../convex/_generated/api";
 import type { Doc } from "../../convex/_generated/dataModel";
-import { hashesOf } from "../../convex/wallets/transactions/model";
+import { hashesOf } from "../../convex/wallets/transactions/bytes";
 import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
 import type { WalletApp } from "../support/walletApp";

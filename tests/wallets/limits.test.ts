@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, vi } from "vitest";
-import { limitsOf, refusalOf, release, reserve } from "../../convex/wallets/limits/policies";
+import { limitsOf, refusalOf, reserve } from "../../convex/wallets/limits/policies";
+import { count } from "../../convex/wallets/limits/windows";
 import { createApp, START, test } from "../support/app";
 
 /** The caps of ids without an owner, over rolling 24 hours: against a plain list of what was moved when. */
@@ -51,7 +52,7 @@ test("never pass the cap in any 24 hours, refuse nothing that has fitted for a q
         } else {
           const [given] = moved.splice(one.giveBack % Math.max(1, moved.length), 1);
           const reservation = given?.reservation ?? null;
-          if (reservation !== null) await app.t.run((ctx) => release(ctx, userId, reservation));
+          if (reservation !== null) await app.t.run((ctx) => count(ctx, userId, reservation, -1n));
         }
       }
       const rows = await app.rows("transferWindows");

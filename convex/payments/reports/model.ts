@@ -204,14 +204,14 @@ export async function claimMined(
     if (typeof strength === "object") refused = strength;
     else graded.push({ transfer: candidate.transfer, strength });
   }
-  const held: { row: Doc<"paymentClaims">; grade: Graded }[] = [];
+  const claims: { row: Doc<"paymentClaims">; grade: Graded }[] = [];
   for (const grade of graded) {
     const spent = await spentTransfer(ctx, grade.transfer);
     if (spent?.claimKey === undefined) continue;
     const row = await claimByKey(ctx, spent.claimKey);
-    if (row !== null && row.authorization === undefined) held.push({ row, grade });
+    if (row !== null && row.authorization === undefined) claims.push({ row, grade });
   }
-  const own = held.find(({ row }) => sameOrder(row, order));
+  const own = claims.find(({ row }) => sameOrder(row, order));
   if (own !== undefined) {
     const { row, grade } = own;
     if (grade.strength > row.strength && !row.overridden) return override(ctx, row, grade, by);
@@ -225,7 +225,7 @@ export async function claimMined(
       return openClaim(ctx, grade, by);
     }
   }
-  const weak = held.find(({ row, grade }) => row.strength === 0 && grade.strength > 0 && !row.overridden);
+  const weak = claims.find(({ row, grade }) => row.strength === 0 && grade.strength > 0 && !row.overridden);
   return weak === undefined ? refused : override(ctx, weak.row, weak.grade, by);
 }
 

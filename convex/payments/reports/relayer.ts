@@ -6,7 +6,7 @@ import { AppError } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { rowsBy } from "../../lib/records/rows";
 import { DAY, HOUR, MINUTE } from "../../lib/time";
-import { vSignedBytes } from "../../wallets/transactions/model";
+import { vSignedBytes } from "../../wallets/transactions/bytes";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";
 import { claimAt, claimsOf, settlementOf, vClaimWork } from "./model";
 import { refusal, type Refusal } from "../terms";

@@ -38,7 +38,7 @@ export async function prepareTransaction(
 ): Promise<Preparation> {
   const client = chainClient();
   return guarded(async () => {
-    const [chainId, mined, native, market, held, gas, l1Fee] = await Promise.all([
+    const [chainId, mined, native, market, balance, gas, l1Fee] = await Promise.all([
       getChainId(client),
       getTransactionCount(client, { address: from, blockTag: "latest" }),
       getBalance(client, { address: from, blockTag: "pending" }),
@@ -51,7 +51,7 @@ export async function prepareTransaction(
     return {
       mined,
       native,
-      token: held,
+      token: balance,
       fees: feesIn(market),
       market,
       gas,

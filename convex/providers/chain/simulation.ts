@@ -146,6 +146,6 @@ function answersIn(data: Hex): Hex[] {
 function isUnknownMethod(error: unknown): boolean {
   const codes = [MethodNotFoundRpcError, MethodNotSupportedRpcError];
   if (codes.some((code) => causeOf(error, code) !== null)) return true;
-  const said = refusalText(error);
-  return said !== null && /method not found|unknown method|not supported|does not exist/i.test(said);
+  const text = refusalText(error);
+  return text !== null && /method not found|unknown method|not supported|does not exist/i.test(text);
 }

@@ -25,13 +25,13 @@ export async function broadcast(raw: Hex): Promise<Broadcast> {
     await sendRawTransaction(chainClient(), { serializedTransaction: raw });
     return { kind: "accepted" };
   } catch (error) {
-    const said = refusalText(error);
-    if (said === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
+    const text = refusalText(error);
+    if (text === null) return { kind: "unknown", reason: messageOf(chainFailure(error)) };
     // The node's own words distinguish these; viem maps several of them to one class.
-    if (/already (?:imported|known)|known transaction/i.test(said)) return { kind: "accepted" };
-    if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(said))
+    if (/already (?:imported|known)|known transaction/i.test(text)) return { kind: "accepted" };
+    if (/nonce (?:is )?too low|replacement transaction underpriced/i.test(text))
       return { kind: "nonce taken" };
-    const [word] = INVALID.exec(said) ?? [];
+    const [word] = INVALID.exec(text) ?? [];
     return word === undefined
       ? { kind: "unknown", reason: "The chain RPC did not take the transaction" }
       : { kind: "refused", reason: word.toLowerCase() };

@@ -1,21 +1,15 @@
 import { toEventSelector, type Address, type Hex } from "viem";
 import { getBlockNumber, getChainId } from "viem/actions";
-import * as z from "zod";
+import type * as z from "zod";
 import { USDC } from "../../lib/money/base";
 import { chainClient, guarded, requireChain, type ChainClient } from "./client";
-import { receiptShape, transfersIn } from "./receipts";
-import { hash, toQuantity } from "./shapes";
+import { placeOf } from "./blocks";
+import { receiptShape, transfersIn, type LoggedTransfer } from "./receipts";
 
 /** Reads transactions that may have moved USDC from the chain. */
 
-/** A transfer of USDC in a mined transaction. The sender's address is in lower case, the amount in USDC's smallest unit. */
-type MinedTransfer = {
-  /** The index of its log in the transaction, from 0: the same in any block. */
-  position: number;
-  /** The index of its log in the block. */
-  logIndex: number;
-  from: string;
-  amount: bigint;
+/** A transfer of USDC in a mined transaction. */
+type MinedTransfer = Pick<LoggedTransfer, "position" | "logIndex" | "from" | "amount"> & {
   /** The nonce of the sender's signed authorization (EIP-3009) that it executed. */
   authorization?: string;
 };
@@ -40,8 +34,6 @@ export type Sought = { txHash: Hex; seenIn?: { blockNumber: number; blockHash: s
 const AUTHORIZATION_USED = toEventSelector("AuthorizationUsed(address,bytes32)");
 
 type Receipt = z.output<typeof receiptShape>;
-
-const blockShape = z.object({ hash }).nullable();
 
 /**
  * Looks up transactions, all in one round trip, with a second one for those that have vanished.
@@ -88,11 +80,7 @@ async function vanished(
   client: ChainClient,
   seenIn: { blockNumber: number; blockHash: string },
 ): Promise<Sighting> {
-  const answer = await client.request({
-    method: "eth_getBlockByNumber",
-    params: [toQuantity(seenIn.blockNumber), false],
-  });
-  const block = blockShape.parse(answer);
+  const block = await placeOf(client, seenIn.blockNumber);
   return block === null || block.hash === seenIn.blockHash ? { kind: "unknown" } : { kind: "absent" };
 }
 

@@ -29,7 +29,7 @@ const pairOf = (symbol: string) => `symbol=${encodeURIComponent(symbol)}USDT`;
 const bookShape = lazy(() => {
   const level = z.tuple([priceText, decimalText]);
   const answer = z.object({ lastUpdateId: z.number(), bids: rowsOf(level), asks: rowsOf(level) });
-  return answer.transform((told) => bookOf(told, Date.now()));
+  return answer.transform((levels) => bookOf(levels, Date.now()));
 });
 
 export const binance: Venue = {

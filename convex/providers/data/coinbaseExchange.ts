@@ -42,7 +42,7 @@ const bookShape = lazy(() => {
   const level = z.tuple([priceText, decimalText, z.number()]);
   return z
     .object({ bids: rowsOf(level), asks: rowsOf(level), time: z.iso.datetime({ offset: true }) })
-    .transform((told) => bookOf(told, Date.parse(told.time)));
+    .transform((levels) => bookOf(levels, Date.parse(levels.time)));
 });
 
 export const coinbase: Venue = {

@@ -100,12 +100,12 @@ const trendingShape = lazy(() => {
     .transform((rows): unknown[] => rows.map((row, index) => ({ row, place: index + 1 })));
   const coin = z
     .object({ row: z.object({ item }), place: z.number() })
-    .transform(({ row: { item: told }, place }): SearchedCoin => ({
-      symbol: told.symbol,
-      name: told.name,
+    .transform(({ row: { item: entry }, place }): SearchedCoin => ({
+      symbol: entry.symbol,
+      name: entry.name,
       place,
-      change24h: told.data?.price_change_percentage_24h?.usd ?? null,
-      url: pageOf(told.id),
+      change24h: entry.data?.price_change_percentage_24h?.usd ?? null,
+      url: pageOf(entry.id),
     }));
   return z.object({ coins: placed.pipe(rowsOf(coin)) });
 });

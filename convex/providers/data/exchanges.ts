@@ -30,9 +30,9 @@ export async function askCandles(
   const found: Candle[] = [];
   for (const part of partsOf(range, candles.most, Date.now())) {
     const path = candles.path(symbol, interval, part);
-    const told = await askPublic(turns, source, { path, shape, isAbsence }, timeoutMs);
+    const answer = await askPublic(turns, source, { path, shape, isAbsence }, timeoutMs);
     // Some may be from before the start.
-    found.push(...told.filter(({ openedAt }) => openedAt >= part.first && openedAt <= part.last));
+    found.push(...answer.filter(({ openedAt }) => openedAt >= part.first && openedAt <= part.last));
   }
   return found.sort((a, b) => a.openedAt - b.openedAt);
 }

@@ -25,7 +25,7 @@ const SKEW_MS = 60 * SECOND;
 const articlesShape = lazy(() =>
   z
     .instanceof(XmlElement)
-    .transform((root): unknown[] => elementsOf(root, root.name === "feed" ? "entry" : "item").map(told))
+    .transform((root): unknown[] => elementsOf(root, root.name === "feed" ? "entry" : "item").map(articleOf))
     .pipe(
       rowsOf(
         z.object({
@@ -70,7 +70,7 @@ function childrenOf(within: XmlElement): XmlElement[] {
 }
 
 /** An article in either format. */
-function told(article: XmlElement): { title?: string; url?: string; seenAt?: string } {
+function articleOf(article: XmlElement): { title?: string; url?: string; seenAt?: string } {
   const parts = childrenOf(article);
   const textOf = (...names: string[]) =>
     names.flatMap((name) => parts.find((part) => part.name === name)?.text.trim() || [])[0];

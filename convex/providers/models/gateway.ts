@@ -209,9 +209,9 @@ function client(isFormatted: boolean): OpenAI {
     fetch: async (url, init) => {
       const response = await fetch(url, init);
       if (response.status !== 400 && response.status !== 422) return response;
-      const told = await response.clone().text();
-      if (blamesLimit(told)) throw new LimitRefused(response.status);
-      if (isFormatted && blamesFormat(told)) throw new FormatRefused(response.status);
+      const text = await response.clone().text();
+      if (blamesLimit(text)) throw new LimitRefused(response.status);
+      if (isFormatted && blamesFormat(text)) throw new FormatRefused(response.status);
       return response;
     },
     dangerouslyAllowBrowser: true,
@@ -225,12 +225,12 @@ function gatewayBase(endpoint: string): string {
 }
 
 /** Whether a refusal is about the format. Gateways word it in many ways, so the text decides. */
-function blamesFormat(told: string): boolean {
-  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(told);
+function blamesFormat(text: string): boolean {
+  return /response[_ ]?format|json[_ ]?schema|\bschema\b|structured[_ ]?output/i.test(text);
 }
 
-function blamesLimit(told: string): boolean {
-  return told.includes("max_completion_tokens");
+function blamesLimit(text: string): boolean {
+  return text.includes("max_completion_tokens");
 }
 
 /** A provider that asks for a longer pause is not waited for. */

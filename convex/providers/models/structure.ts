@@ -66,11 +66,11 @@ export async function completeStructured<Shape extends z.ZodType>(
 }
 
 /** What each action has read about gateways, so that parallel questions read it once. */
-const told = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
+const memories = new WeakMap<ActionCtx, Map<string, Promise<boolean>>>();
 
 function remembered(ctx: ActionCtx, gateway: { gateway: string }): Promise<boolean> {
-  const known = told.get(ctx) ?? new Map<string, Promise<boolean>>();
-  told.set(ctx, known);
+  const known = memories.get(ctx) ?? new Map<string, Promise<boolean>>();
+  memories.set(ctx, known);
   const asked = { ...gateway, now: roundedNow() };
   const looked =
     known.get(gateway.gateway) ?? ctx.runQuery(internal.lib.outside.gatewayFormats.isRefused, asked);

@@ -6,7 +6,7 @@ import { cron } from "../../lib/cronRuns";
 import { isSet } from "../../lib/env";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { HOUR, iso } from "../../lib/time";
-import { vSignedBytes } from "../../wallets/transactions/model";
+import { vSignedBytes } from "../../wallets/transactions/bytes";
 import { storeSigned } from "../../wallets/transactions/serviceAccounts";
 import { addressesOf, lastSentBy, sentBy } from "../../wallets/transactions/serviceHistory";
 import { vAnchor, vHead } from "../stored";

@@ -222,12 +222,12 @@ export function refusalOf(limits: Limits, value: bigint | null): AppError | null
     countedBps === BPS
       ? "This transfer"
       : `This swap, whose terms let it lose ${cents(countedOf(value, passed))} USD,`;
-  const said = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
+  const message = `${what} would pass the limit of ${usd(most)} USD in 24 hours${about}: ${freeOf(passed)}`;
   // Beyond its owner's cap an open account is like a guarded one.
   const beyond = BEYOND[measure];
   return beyond === undefined
-    ? new AppError("invalid_request", said)
-    : new AppError("forbidden", `${said}. ${beyond}`);
+    ? new AppError("invalid_request", message)
+    : new AppError("forbidden", `${message}. ${beyond}`);
 }
 
 const ELSEWHERE = "Order it signed in, or let a tool that has your account id ask you here";
@@ -284,20 +284,6 @@ export async function reserve(
   const reservation = { at, microUsd: value.toString(), shares };
   await count(ctx, transfer.userId, reservation, 1n);
   return reservation;
-}
-
-/** Gives back what a transfer had reserved that moved nothing. */
-export async function release(ctx: MutationCtx, userId: string, reservation: Reservation): Promise<void> {
-  await count(ctx, userId, reservation, -1n);
-}
-
-/** Counts a transfer again that was given back and then mined, even beyond a limit. */
-export async function reserveAgain(
-  ctx: MutationCtx,
-  userId: string,
-  reservation: Reservation,
-): Promise<void> {
-  await count(ctx, userId, reservation, 1n);
 }
 
 /** Micro-USD in USD, to the cent. */

@@ -53,12 +53,12 @@ const approval: MountedEndpoint = endpoint({
       ...{ userId, approvalId, now: Date.now() },
     });
     if (asked === null) throw new AppError("not_found", "This user has no question with this id");
-    const { transactionId, expiresAt, idempotencyKey: _, error, ...told } = asked;
+    const { transactionId, expiresAt, idempotencyKey: _, error, ...question } = asked;
     const { orders } = internal.wallets.transactions;
     const view = transactionId === null ? null : await ctx.runQuery(orders.view, { transactionId });
     const fault = view === null ? error : (view.error ?? shortfallOf(view) ?? error);
     return {
-      ...{ ...told, expiresAt: iso(expiresAt) },
+      ...{ ...question, expiresAt: iso(expiresAt) },
       ...(view?.txHash === undefined ? {} : { txHash: view.txHash, transaction: shownStatus(view.state) }),
       ...(fault === null ? {} : { error: fault }),
     };

@@ -28,14 +28,10 @@ const MOST_A_DAY = 10;
 /** This many refusals within an hour stop further questions for an hour. */
 const REFUSALS = 2;
 
-export type Standing =
-  | "awaiting_approval"
-  | "approved"
-  | "refused"
-  | "failed"
-  | "expired"
-  | "void"
-  | "undelivered";
+const ENDS = ["approved", "refused", "failed", "expired", "void", "undelivered"] as const;
+/** `undelivered`: the owner's chat did not take the question. */
+export const STANDINGS = ["awaiting_approval", ...ENDS] as const;
+export type Standing = (typeof STANDINGS)[number];
 
 export async function askedWith(ctx: QueryCtx, userId: string, key: string): Promise<Approval | null> {
   const rows = ctx.db.query("approvals");
@@ -169,9 +165,9 @@ export function requireSameWish(row: Approval, wish: Wish): void {
 
 /** Whether two wishes are the same in the caller's terms: neither values nor the seal of a token count. */
 export function sameWish(a: Wish, b: Wish): boolean {
-  const said = (wish: Wish) =>
+  const terms = (wish: Wish) =>
     wish.kind === "order"
       ? [wish.walletId, Object.entries(wish.request).sort()]
       : [wish.chatId ?? null, wish.chatId === undefined, wish.botTag ?? null, wish.sealedBotToken === null];
-  return a.kind === b.kind && JSON.stringify(said(a)) === JSON.stringify(said(b));
+  return a.kind === b.kind && JSON.stringify(terms(a)) === JSON.stringify(terms(b));
 }

@@ -84,9 +84,9 @@ const send: MountedEndpoint = endpoint({
       return { ...outcome, token, toAddress, amount, ...warned(call.named) };
     }
     const done = await carryOut(ctx, { userId, from, request, call });
-    const told = { token, toAddress, amount, ...warned(call.named, call.idempotencyKey) };
-    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
-    return new Reply({ ...done.outcome, ...told }, done.headers);
+    const order = { token, toAddress, amount, ...warned(call.named, call.idempotencyKey) };
+    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
+    return new Reply({ ...done.outcome, ...order }, done.headers);
   },
 });
 
@@ -178,16 +178,13 @@ const swap: MountedEndpoint = endpoint({
       return { ...outcome, fromToken, toToken, sellAmount: amount, ...quoted, ...warned(call.named) };
     }
     const done = await carryOut(ctx, { userId, from: "custody", request, call });
-    if (done.waits !== null) {
-      const told = { fromToken, toToken, sellAmount: amount, ...warned(call.named, call.idempotencyKey) };
-      return new Reply({ ...waitingBody(done.waits), ...told }, {}, 202);
-    }
+    const order = { fromToken, toToken, sellAmount: amount, ...warned(call.named, call.idempotencyKey) };
+    if (done.waits !== null) return new Reply({ ...waitingBody(done.waits), ...order }, {}, 202);
     const { outcome, view } = done;
     if (view.terms === undefined) throw new Error("A signed swap has no terms");
     const approvalTxHash = view.approvalTxHash === undefined ? {} : { approvalTxHash: view.approvalTxHash };
-    const told = { ...view.terms, ...view.traded, ...approvalTxHash };
-    const body = { ...outcome, fromToken, toToken, ...told, ...warned(call.named, call.idempotencyKey) };
-    return new Reply(body, done.headers);
+    const amounts = { ...view.terms, ...view.traded, ...approvalTxHash };
+    return new Reply({ ...outcome, ...order, ...amounts }, done.headers);
   },
 });
 

@@ -19,6 +19,7 @@ import {
   requireSameWish,
   sameWish,
   standingOf,
+  STANDINGS,
   unsealed,
 } from "./approvals";
 import { byWalletId } from "../model";
@@ -30,7 +31,7 @@ import { vWish, type OrderWish, type Wish } from "./tables";
 
 const vAsked = v.object({
   approvalId: v.id("approvals"),
-  status: literals("awaiting_approval", "approved", "refused", "failed", "expired", "void", "undelivered"),
+  status: literals(...STANDINGS),
   idempotencyKey: v.string(),
   /** Epoch ms. */
   expiresAt: v.number(),

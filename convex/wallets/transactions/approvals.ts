@@ -4,7 +4,9 @@ import { internalMutation, internalQuery } from "../../_generated/server";
 import { change } from "../../lib/changes";
 import { recordAudit } from "../../lib/records/audit";
 import { byWalletId } from "../model";
-import { byId, insertSigned, requireLive, takeNonce, vSigned } from "./model";
+import { insertSigned, takeNonce, vSigned } from "./bytes";
+import { byId } from "./model";
+import { requireLive } from "./permissions";
 import { vRequest } from "./tables";
 
 /** What a swap signs before itself: an approval, or a permit. */

@@ -13,7 +13,7 @@ import { minedOf } from "../../providers/chain/transactions";
 import { asHex } from "../addresses";
 import { valueOf } from "../holdings";
 import { serve } from "./driver";
-import { hashesOf } from "./model";
+import { hashesOf } from "./bytes";
 import type { Next, Term } from "./progress/queue";
 import { endingOf } from "./progress/receipt";
 import type { Step } from "./progress/signatures";

@@ -70,7 +70,7 @@ export const of = internalQuery({
     const ruled = verdict.kind === "allowed" || isAsked ? null : verdict;
     const { isFrozen } = await rulesOf(ctx, userId);
     const stopped = isFrozen ? new AppError("paused", FROZEN) : pauseOf();
-    const told = failureOf(stopped) ?? ruled ?? failureOf(refusalOf(limits, value));
+    const failure = failureOf(stopped) ?? ruled ?? failureOf(refusalOf(limits, value));
     const { perTransfer, rolling } = limits;
     const ofOne = { of: "transfer" as const, about: "one transfer", address: "", used: 0n };
     const once = perTransfer === null ? [] : [{ ...ofOne, most: perTransfer }];
@@ -82,8 +82,8 @@ export const of = internalQuery({
     ];
     return {
       refusal:
-        told !== null
-          ? { status: STATUS[told.code], code: told.code, error: told.message }
+        failure !== null
+          ? { status: STATUS[failure.code], code: failure.code, error: failure.message }
           : isAsked
             ? WAITS
             : null,

@@ -1,62 +1,26 @@
-import { v, type Infer, type ObjectType } from "convex/values";
-import { literals } from "../../lib/literals";
-import type { Hex } from "viem";
 import { internal } from "../../_generated/api";
 import type { Doc, Id } from "../../_generated/dataModel";
 import type { QueryCtx, MutationCtx } from "../../_generated/server";
-import { PAUSED } from "../../lib/security/refusals";
-import { recordAudit } from "../../lib/records/audit";
-import { MOST_FEE } from "../../lib/money/base";
 import { isOn } from "../../lib/env";
-import { AppError, KEY_USED, type ErrorCode } from "../../lib/errors";
-import { NOBODY } from "../../lib/records/records";
-import { log } from "../../lib/log";
+import { AppError, KEY_USED } from "../../lib/errors";
 import { rowsByBoth } from "../../lib/records/rows";
-import { NEVER } from "../../lib/time";
-import { tellOwner } from "../../messenger/webhooks/events";
-import { asHex } from "../addresses";
+import { PAUSED } from "../../lib/security/refusals";
 import type { Permit } from "../../users/access";
-import { liveRules } from "../../users/levels";
 import { isListFull, list } from "../limits/allowlist";
+import { reserve } from "../limits/policies";
 import { byWalletId, walletAt } from "../model";
-import { livePermission } from "../permits";
-import { release, reserve, reserveAgain } from "../limits/policies";
 import type { Source } from "../tables";
-import { openTrade, settleTrade, type Mentioned } from "../trades";
-import {
-  PREPARED_FOR_MS,
-  SIGNED_WITHIN_MS,
-  DRIVER_LEASE_MS,
-  nextCheck,
-  mayFollow,
-  LOOK_BACK_MS,
-  corrects,
-  shortfallOf,
-} from "./states";
-import { vState, vTraded, type TransactionRequest, type TransactionState } from "./tables";
+import { openTrade, type Mentioned } from "../trades";
+import { allow } from "./permissions";
+import { DRIVER_LEASE_MS, PREPARED_FOR_MS } from "./states";
+import type { TransactionRequest } from "./tables";
 
 /**
- * The rows of the transaction machine (`states.ts`): finding, opening and moving them on, with all consequences. Plain
+ * The rows of the transaction machine (`states.ts`): finding and opening them, and the driver of a wallet's queue. Plain
  * functions; those that write are steps of their caller's mutation.
  */
 
 type Transaction = Doc<"transactions">;
-
-/** The bytes to send, or `null` while nothing is signed. */
-export function bytesOf({
-  rawTransaction,
-  replacement,
-}: Pick<Transaction, "rawTransaction" | "replacement">): Hex | null {
-  const raw = replacement?.rawTransaction ?? rawTransaction;
-  return raw === undefined ? null : asHex(raw);
-}
-
-/** All hashes under which it may be mined. */
-export function hashesOf({ txHash, replacement }: Transaction): Hex[] {
-  const own = txHash === undefined ? [] : [txHash];
-  const others = replacement === undefined ? [] : [...replacement.outpriced, replacement];
-  return [...own, ...others.map(({ txHash: hash }) => hash)].map(asHex);
-}
 
 export async function byId(ctx: QueryCtx, id: Id<"transactions">): Promise<Transaction> {
   const row = await ctx.db.get("transactions", id);
@@ -171,28 +135,6 @@ function wayOf({ source, permit: { by, key } }: Pick<Order, "source" | "permit">
   return by === "id" ? "by your account id alone" : "with your token";
 }
 
-/** Stores what may be signed, under the owner's current rules. @throws AppError `paused` while the account is frozen. */
-export async function allow(
-  ctx: MutationCtx,
-  {
-    minBuyAmount,
-    mostFee = MOST_FEE.toString(),
-    ...asked
-  }: Pick<Doc<"permissions">, "walletId" | "userId" | "by" | "request"> & {
-    minBuyAmount?: string | undefined;
-    mostFee?: string | undefined;
-  },
-): Promise<Id<"permissions">> {
-  const { version: policyVersion } = await liveRules(ctx, asked.userId);
-  return ctx.db.insert("permissions", {
-    ...asked,
-    ...(minBuyAmount === undefined ? {} : { minBuyAmount }),
-    mostFee,
-    policyVersion,
-    until: Date.now() + SIGNED_WITHIN_MS,
-  });
-}
-
 /** Lists a recipient whom the owner has sent to, or tapped for; it counts two hours later. */
 async function noteRecipient(
   ctx: MutationCtx,
@@ -226,181 +168,4 @@ export async function takeTerm(
   const driver = wallet.driver + 1;
   await ctx.db.patch("wallets", wallet._id, { driver, leaseUntil: now + DRIVER_LEASE_MS });
   return driver;
-}
-
-export const vSignedBytes = v.object({ nonce: v.number(), rawTransaction: v.string(), txHash: v.string() });
-export type SignedBytes = Infer<typeof vSignedBytes>;
-
-export const vSigned = v.object({ walletId: v.string(), driver: v.number(), ...vSignedBytes.fields });
-
-/** @returns `false` if the driver was replaced or the nonce is taken: the bytes are void. */
-export async function takeNonce(
-  ctx: MutationCtx,
-  signed: { walletId: string; driver: number; nonce: number },
-): Promise<boolean> {
-  const wallet = await byWalletId(ctx, signed.walletId);
-  if (wallet.driver !== signed.driver || signed.nonce < (wallet.nextNonce ?? 0)) return false;
-  await ctx.db.patch("wallets", wallet._id, {
-    nextNonce: signed.nonce + 1,
-    leaseUntil: Date.now() + DRIVER_LEASE_MS,
-  });
-  return true;
-}
-
-/**
- * Checks the permission again in the transaction that releases signed bytes: nothing leaves if the account was frozen
- * or changed since the signature.
- * @throws AppError as `livePermission`.
- */
-export async function requireLive(
-  ctx: QueryCtx,
-  { permissionId }: Pick<Transaction, "permissionId">,
-): Promise<Id<"permissions">> {
-  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
-  await livePermission(ctx, permissionId, { isFirst: true, now: Date.now() });
-  return permissionId;
-}
-
-/** Creates a transaction with its signed bytes, for those that nobody has ordered. */
-export async function insertSigned(
-  ctx: MutationCtx,
-  { walletId, userId, address }: Pick<Transaction, "walletId" | "userId" | "address">,
-  { signed, ...row }: Pick<Transaction, "request" | "parentId" | "permissionId"> & { signed: SignedBytes },
-): Promise<Id<"transactions">> {
-  const fresh = { walletId, userId, address, ...row, createdAt: Date.now(), checks: 0 };
-  const transactionId = await ctx.db.insert("transactions", { ...fresh, ...signedFields(signed) });
-  await auditSigning(ctx, { ...fresh, _id: transactionId }, `${row.request.kind} ${signed.txHash}`);
-  return transactionId;
-}
-
-/** Bytes are sent right after they are stored: from here on somebody outside may have them. */
-export function signedFields({ nonce, rawTransaction, txHash }: SignedBytes) {
-  const now = Date.now();
-  const signed = { nonce, rawTransaction, txHash, handedOutAt: now };
-  return { state: "signed" as const, ...signed, nextCheckAt: nextCheck(now, 0) };
-}
-
-/** Records a signature in the audit trail, for the user or, by its address, for a service account. */
-export async function auditSigning(
-  ctx: MutationCtx,
-  { _id, userId, address }: Pick<Transaction, "_id" | "userId" | "address">,
-  detail: string,
-): Promise<void> {
-  const actor = userId === NOBODY ? address : userId;
-  await recordAudit(ctx, { actor, action: "transaction signed", subject: _id, detail });
-}
-
-type Step = {
-  to: TransactionState;
-  error?: string | undefined;
-  errorCode?: ErrorCode | undefined;
-  minedAs?: string | undefined;
-  /** By the receipt of a swap. */
-  traded?: Infer<typeof vTraded> | undefined;
-};
-
-/** A step of a transaction, from an action. */
-export const vStep = {
-  to: vState,
-  error: v.optional(v.string()),
-  errorCode: v.optional(literals("invalid_request", "upstream", "internal", "paused", "forbidden")),
-  /** Only from this state: for dropping what was not signed. */
-  onlyFrom: v.optional(vState),
-  minedAs: v.optional(v.string()),
-  traded: v.optional(vTraded),
-};
-
-/** `moveOn`, with fields that only some steps have. */
-export async function take(
-  ctx: MutationCtx,
-  transactionId: Id<"transactions">,
-  { onlyFrom, ...step }: ObjectType<typeof vStep>,
-): Promise<void> {
-  const row = await byId(ctx, transactionId);
-  if (onlyFrom !== undefined && row.state !== onlyFrom) return;
-  await moveOn(ctx, row, step);
-}
-
-/** Moves a transaction on; a late or repeated step changes nothing. @returns Whether it has changed something. */
-export async function moveOn(ctx: MutationCtx, row: Transaction, step: Step): Promise<boolean> {
-  const { to, error, errorCode, minedAs, traded } = step;
-  if (!mayFollow(row.state, to) || (to === row.state && error === row.error)) return false;
-  const now = Date.now();
-  const ended = to === "confirmed" || to === "failed";
-  await ctx.db.patch("transactions", row._id, {
-    state: to,
-    ...(error === undefined ? {} : { error }),
-    ...(errorCode === undefined ? {} : { errorCode }),
-    ...(minedAs === undefined ? {} : { minedAs }),
-    ...(traded === undefined ? {} : { traded }),
-    ...(ended ? { endedAt: now, ...lookedBackAt(row, now) } : { nextCheckAt: nextCheck(now, row.checks) }),
-  });
-  if (to === "failed" && row.reserved !== undefined) await release(ctx, row.userId, row.reserved);
-  if (ended) await settle(ctx, { ...row, ...(traded === undefined ? {} : { traded }) }, to, error);
-  return true;
-}
-
-/** Ends the trade, and warns the operator if a swap has brought less than it guaranteed. */
-async function settle(
-  ctx: MutationCtx,
-  row: Transaction,
-  to: "confirmed" | "failed",
-  error: string | undefined,
-): Promise<void> {
-  const short = to === "confirmed" ? shortfallOf(row) : null;
-  await tellOfEnd(ctx, row, { status: to, error: short ?? error ?? null });
-  if (short === null) return settleTrade(ctx, row, to, error);
-  log.error("wallets.swap fell short", { transactionId: row._id });
-  await recordAudit(ctx, { actor: row.userId, action: "swap fell short", subject: row._id, detail: short });
-  await ctx.db.patch("transactions", row._id, { shortAt: Date.now() });
-  await settleTrade(ctx, row, "failed", short);
-}
-
-/** Tells the webhooks of whose send or swap it is. What `GET /mcp/defi/transaction` shows of it is the whole of it. */
-async function tellOfEnd(
-  ctx: MutationCtx,
-  { userId, _id: transactionId, request, txHash, traded }: Transaction,
-  ended: { status: "confirmed" | "failed"; error: string | null },
-): Promise<void> {
-  if (request.kind !== "send" && request.kind !== "swap") return;
-  await tellOwner(ctx, userId, "transaction.ended", () => {
-    return {
-      transactionId,
-      ...request,
-      txHash,
-      ...ended,
-      success: ended.status === "confirmed" && ended.error === null,
-      traded,
-    };
-  });
-}
-
-/** An end is looked at again where the chain decided it: what was never signed cannot be mined. */
-function lookedBackAt({ handedOutAt }: Transaction, now: number) {
-  return { checks: 0, nextCheckAt: handedOutAt === undefined ? NEVER : now + LOOK_BACK_MS[0] };
-}
-
-/** The chain has decided otherwise than was believed. @returns Whether that has changed something. */
-export async function correct(
-  ctx: MutationCtx,
-  row: Transaction,
-  { to, error, errorCode, minedAs, traded }: Step & { to: "confirmed" | "failed" },
-): Promise<boolean> {
-  if (!corrects(row.state, to)) return false;
-  await ctx.db.patch("transactions", row._id, {
-    state: to,
-    error,
-    errorCode,
-    ...(minedAs === undefined ? {} : { minedAs }),
-    traded,
-    replacedSince: undefined,
-    replacedAnswers: undefined,
-  });
-  if (row.reserved !== undefined) {
-    if (to === "failed") await release(ctx, row.userId, row.reserved);
-    else await reserveAgain(ctx, row.userId, row.reserved);
-  }
-  const { traded: _before, ...ended } = row;
-  await settle(ctx, { ...ended, ...(traded === undefined ? {} : { traded }) }, to, error);
-  return true;
 }

@@ -3,7 +3,7 @@ import type { MutationCtx } from "../../_generated/server";
 import { NOBODY } from "../../lib/records/records";
 import { walletById, insertWallet } from "../model";
 import { serviceWalletId, type ServiceRole } from "../custody/services";
-import { insertSigned, type SignedBytes } from "./model";
+import { insertSigned, type SignedBytes } from "./bytes";
 import type { TransactionRequest } from "./tables";
 
 /**

@@ -14,6 +14,7 @@ import { simulate } from "../../providers/chain/simulation";
 import { requestQuote, type Quote } from "../../providers/swap";
 import { asAddress } from "../addresses";
 import { toleratedBps } from "../limits/policies";
+import { permissionOf } from "../permits";
 import { PERMIT2, swapAddress, TOKENS, type Symbol } from "../tokens";
 import { checkOutcome, watchedOf } from "./terms/effects";
 import {
@@ -69,12 +70,12 @@ export async function offerOf(
   const swap = swapOf(request);
   const taker = asAddress(payer.address);
   // Settled rather than awaited together, so that what the wallet lacks is reported before the provider's failures.
-  const [[asked], { held, prices }, allowed] = await Promise.all([
+  const [[asked], { balance, prices }, allowed] = await Promise.all([
     Promise.allSettled([ask(taker, swap)]),
     readMarket(taker, swap),
     readAllowed(ctx, payer.walletId, taker, swap.fromToken),
   ]);
-  if (held < swap.amount) await refuseFor(ctx, payer, swap.fromToken, swap.amount, held);
+  if (balance < swap.amount) await refuseFor(ctx, payer, swap.fromToken, swap.amount, balance);
   if (asked.status === "rejected") throw asked.reason;
   const checked = await check(await atLeast(asked.value, taker, swap, approved), request, taker, prices);
   const isAllowed = !checked.quote.permit2 || allowed.now - allowed.taken >= swap.amount;
@@ -236,9 +237,7 @@ async function withPermit(ctx: ActionCtx, job: Job, quote: Quote): Promise<Hex> 
     throw new AppError("upstream", "The swap provider's quote uses an earlier permit of this wallet");
   if (!permit2) return transaction.data;
   const { message } = permit2.eip712;
-  const { permissionId } = job.transaction;
-  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
-  const signature = await signPermit(ctx, permissionId, message);
+  const signature = await signPermit(ctx, permissionOf(job.transaction), message);
   const permit = {
     r: slice(signature, 0, 32).slice(2).toLowerCase(),
     endsAt: Number(message.deadline) * SECOND,
@@ -330,11 +329,11 @@ async function readAllowed(
 async function readMarket(
   owner: Address,
   { fromToken, toToken }: Swap,
-): Promise<{ held: bigint; prices: SidePrices }> {
+): Promise<{ balance: bigint; prices: SidePrices }> {
   const { address } = TOKENS[fromToken];
   const feeds = [TOKENS[fromToken].feed, TOKENS[toToken].feed] as const;
   const account = await readAccount(owner, address === null ? [] : [address], feedAddresses(feeds));
-  const held = address === null ? account.native : (account.tokens[0] ?? 0n);
+  const balance = address === null ? account.native : (account.tokens[0] ?? 0n);
   const prices = livePrices(feeds, account.rounds, Date.now());
-  return { held, prices: { from: prices.get(feeds[0]) ?? null, to: prices.get(feeds[1]) ?? null } };
+  return { balance, prices: { from: prices.get(feeds[0]) ?? null, to: prices.get(feeds[1]) ?? null } };
 }

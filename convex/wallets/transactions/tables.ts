@@ -161,8 +161,8 @@ export const transactionTables = {
     .index("by_shortAt", ["shortAt"]),
 
   /**
-   * What may be signed for a wallet: one row for each order, or for a free nonce. Written in the transaction that
-   * reserves (`wallets/transactions/model`, `wallets/transactions/progress/nonces`); no key opens without one. Kept.
+   * What may be signed for a wallet: one row for each order, or for a free nonce. Written by
+   * `wallets/transactions/permissions`, in the transaction that reserves; no key opens without one. Kept.
    */
   permissions: defineTable(permissionFields).index("by_userId", ["userId"]),
 };

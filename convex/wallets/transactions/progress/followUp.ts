@@ -6,7 +6,7 @@ import { providerAction } from "../../../lib/outside/providerCalls";
 import { UPSTREAM } from "../../../providers/chain/client";
 import { saysAgain, standing, type Standing } from "../../../providers/chain/transactions";
 import { asAddress } from "../../addresses";
-import { hashesOf } from "../model";
+import { hashesOf } from "../bytes";
 import { ofTransaction } from "./outcome";
 import { endingOf } from "./receipt";
 import { mendGap, replaceIfStuck, withdrawRefused } from "./replacement";
@@ -120,8 +120,8 @@ async function followOpen(
   if (mends && waits && (await mend(ctx, row, now.mined))) return;
   if (mends && (await replaceIfStuck(ctx, row, now.mined))) return;
   if (now.kind !== "missing") return;
-  const said = await handOut(ctx, row);
-  if (mends && said === "refused") await withdrawRefused(ctx, row, now.mined);
+  const answer = await handOut(ctx, row);
+  if (mends && answer === "refused") await withdrawRefused(ctx, row, now.mined);
 }
 
 async function followEnded(ctx: ActionCtx, row: Doc<"transactions">, now: Found): Promise<void> {

@@ -9,8 +9,11 @@ import { rowsByBoth } from "../../../lib/records/rows";
 import { NEVER } from "../../../lib/time";
 import { byWalletId, walletById } from "../../model";
 import { livePermission } from "../../permits";
-import { allow, auditSigning, byId, insertSigned, moveOn, requireLive, vSignedBytes } from "../model";
+import { auditSigning, insertSigned, vSignedBytes } from "../bytes";
+import { byId } from "../model";
+import { allow, requireLive } from "../permissions";
 import { DROPPED, FURTHEST_AHEAD, isOpen, isReverted, OPEN_STATES } from "../states";
+import { moveOn } from "../steps";
 import { vReplacement, vTransaction } from "../tables";
 
 /** An account's nonces: their holders, free ones, and a next one that turned out to be wrong. */

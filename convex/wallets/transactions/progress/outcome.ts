@@ -6,8 +6,9 @@ import { dueWork } from "../../../lib/cronRuns";
 import { log } from "../../../lib/log";
 import { rowsDue } from "../../../lib/records/rows";
 import { NEVER } from "../../../lib/time";
-import { byId, correct, moveOn, take, vStep } from "../model";
+import { byId } from "../model";
 import { isOpen, LOOK_BACK_MS, nextCheck, NOT_SENT, REPLACED_AFTER_MS, REPLACED_ANSWERS } from "../states";
+import { correct, moveOn, take, vStep } from "../steps";
 import { vTraded, vTransaction } from "../tables";
 
 /** Outcomes of signed transactions. Answers that may come from a lagging node are believed once they stay the same. */

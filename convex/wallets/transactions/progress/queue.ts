@@ -3,19 +3,11 @@ import { internal } from "../../../_generated/api";
 import { internalMutation, type MutationCtx } from "../../../_generated/server";
 import { change } from "../../../lib/changes";
 import { byWalletId } from "../../model";
-import {
-  auditSigning,
-  byId,
-  oldest,
-  requireLive,
-  signedFields,
-  startDriver,
-  take,
-  takeNonce,
-  vSigned,
-  vStep,
-} from "../model";
+import { auditSigning, signedFields, takeNonce, vSigned } from "../bytes";
+import { byId, oldest, startDriver } from "../model";
+import { requireLive } from "../permissions";
 import { DRIVER_LEASE_MS, isHandedOut } from "../states";
+import { take, vStep } from "../steps";
 import { vSwapTerms, vTransaction } from "../tables";
 
 /** A wallet's transactions, in its driver's order. */

@@ -9,7 +9,7 @@ import { prepareTransaction, type Transaction } from "../../../providers/chain/p
 import { broadcast, saysAgain } from "../../../providers/chain/transactions";
 import { asAddress } from "../../addresses";
 import { canSign } from "../../custody/signatures";
-import { bytesOf } from "../model";
+import { bytesOf } from "../bytes";
 import type { Held } from "./nonces";
 import { L1_FEE_MARGIN } from "../terms/plan";
 import { signAnew } from "../terms/signer";
@@ -159,13 +159,13 @@ export async function mendGap(
   ctx: ActionCtx,
   { walletId, address, mined, only }: { walletId: string; address: Address; mined: number; only?: "ended" },
 ): Promise<{ handedOut: number; filled: number; isReset: boolean }> {
-  const held = await ctx.runQuery(internal.wallets.transactions.progress.nonces.held, {
+  const holders = await ctx.runQuery(internal.wallets.transactions.progress.nonces.held, {
     walletId,
     from: mined,
   });
   const done = { handedOut: 0, filled: 0, isReset: false };
-  const reach = reachOf(held);
-  if (reach < held.length) {
+  const reach = reachOf(holders);
+  if (reach < holders.length) {
     log.error("wallets.nonce out of reach", { walletId, mined });
     if (only === undefined && (await saysAgain(address, mined)))
       done.isReset = await ctx.runMutation(internal.wallets.transactions.progress.nonces.dropSettlements, {
@@ -173,7 +173,7 @@ export async function mendGap(
         mined,
       });
   }
-  for (const { nonce, transaction, failed } of held.slice(0, reach)) {
+  for (const { nonce, transaction, failed } of holders.slice(0, reach)) {
     if (transaction !== null) {
       const raw = bytesOf(transaction);
       if (raw === null || (only === "ended" && transaction.state !== "confirmed")) continue;
@@ -193,13 +193,13 @@ export async function mendGap(
  * there was signed with a wrong nonce, and filling up to it would cost a fee per nonce. Settlements there are dropped
  * immediately (`nonces.dropSettlements`), all else by `repair`.
  */
-function reachOf(held: readonly Pick<Held, "transaction" | "failed">[]): number {
+function reachOf(holders: readonly Pick<Held, "transaction" | "failed">[]): number {
   let run = 0;
-  for (const [i, { transaction, failed }] of held.entries()) {
+  for (const [i, { transaction, failed }] of holders.entries()) {
     run = transaction === null && failed === null ? run + 1 : 0;
     if (run > FURTHEST_AHEAD) return i + 1 - run;
   }
-  return held.length;
+  return holders.length;
 }
 
 /** Fills a nonce with an empty transaction, for more than failed bytes with it offer. @returns Whether it was sent. */

@@ -11,7 +11,8 @@ import { broadcast, saysAgain, type Broadcast } from "../../../providers/chain/t
 import { asAddress } from "../../addresses";
 import { signAsService, type Signed, type Unsigned as Bytes } from "../../custody/signatures";
 import { serviceWalletId, type ServiceRole } from "../../custody/services";
-import { bytesOf } from "../model";
+import { permissionOf } from "../../permits";
+import { bytesOf } from "../bytes";
 import type { Job, Plan } from "../terms/plan";
 import type { Term } from "./queue";
 import { mendGap } from "./replacement";
@@ -70,19 +71,14 @@ async function aheadOf(address: Address, mined: number, unlikely: string): Promi
 /** Signs for a wallet's driver, under the order's permission: the order's own call, or the approval that it needs first. */
 export async function signInTerm(ctx: ActionCtx, job: Job, plan: Plan): Promise<Signed & Term> {
   const { walletId, driver, transaction } = job;
-  const { permissionId } = transaction;
-  if (permissionId === undefined) throw new AppError("internal", "Nothing is signed without a permission");
   const { preparation, gas, mostFee, transaction: call } = plan;
   const address = asAddress(transaction.address);
   const unlikely = `${UPSTREAM} reports transactions that this wallet has not made: nothing was signed`;
   const account = { walletId, next: plan.nextNonce ?? 0, isShared: false, unlikely };
   const unsigned = await nextBytes(ctx, { address, preparation, gas, call }, account);
   const least = plan.terms === undefined ? undefined : BigInt(plan.terms.minBuyAmount);
-  return {
-    walletId,
-    driver,
-    ...(await signOrdered(ctx, permissionId, { address, unsigned, mostFee, least })),
-  };
+  const signed = await signOrdered(ctx, permissionOf(transaction), { address, unsigned, mostFee, least });
+  return { walletId, driver, ...signed };
 }
 
 /** Signs for a service account, whose nonces several actions use in parallel. */

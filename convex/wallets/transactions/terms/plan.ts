@@ -50,8 +50,8 @@ function shortfall(
 ): { token: Symbol; missing: string } | null {
   const { token, amount } = spent;
   const native = TOKENS[token].address === null;
-  const held = native ? preparation.native : preparation.token;
-  if (held < amount) return { token, missing: insufficient(token, amount, held) };
+  const balance = native ? preparation.native : preparation.token;
+  if (balance < amount) return { token, missing: insufficient(token, amount, balance) };
   if (preparation.gas.kind === "reverts") return null;
   const fees = maximumFees(preparation, preparation.gas.gas);
   const needed = fees + (native ? amount : 0n);
@@ -64,11 +64,11 @@ function shortfall(
 }
 
 /** `Insufficient USDC: 9 needed, the wallet holds 5, 4 is missing` */
-function insufficient(token: Symbol, needed: bigint, held: bigint): string {
+function insufficient(token: Symbol, needed: bigint, balance: bigint): string {
   const shown = (amount: bigint) => formatUnits(amount, TOKENS[token].decimals);
   return (
-    `Insufficient ${token}: ${shown(needed)} needed, the wallet holds ${shown(held)}, ` +
-    `${shown(needed - held)} is missing`
+    `Insufficient ${token}: ${shown(needed)} needed, the wallet holds ${shown(balance)}, ` +
+    `${shown(needed - balance)} is missing`
   );
 }
 
@@ -131,9 +131,9 @@ async function otherWalletHint(
       if (wallet === null || wallet.walletId === walletId) continue;
       const { address, decimals } = TOKENS[token];
       const balances = await readAccount(asAddress(wallet.address), address === null ? [] : [address], []);
-      const held = address === null ? balances.native : (balances.tokens[0] ?? 0n);
-      if (held >= needed)
-        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(held, decimals)} ${token}: a send with from: "${kind}" spends it`;
+      const balance = address === null ? balances.native : (balances.tokens[0] ?? 0n);
+      if (balance >= needed)
+        return `. The user's ${kind} wallet ${wallet.address} holds ${formatUnits(balance, decimals)} ${token}: a send with from: "${kind}" spends it`;
     }
   } catch {
     return "";
@@ -227,8 +227,8 @@ export async function refuseFor(
   { userId, walletId }: Payer,
   token: Symbol,
   needed: bigint,
-  held: bigint,
+  balance: bigint,
 ): Promise<never> {
   const hint = await otherWalletHint(ctx, userId, walletId, token, needed);
-  throw new AppError("invalid_request", `${insufficient(token, needed, held)}${hint}`);
+  throw new AppError("invalid_request", `${insufficient(token, needed, balance)}${hint}`);
 }
