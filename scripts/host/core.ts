@@ -69,7 +69,6 @@ export class Core {
   readonly #permits: Readonly<Record<FunctionKind, Permits>>;
   #runs = 0;
   #requests = 0;
-  #writes = 0;
 
   constructor(readonly options: CoreOptions) {
     const { limited, contention, seed, platformClass } = options;
@@ -94,10 +93,6 @@ export class Core {
 
   get platformClass(): string {
     return this.options.platformClass.toLowerCase();
-  }
-
-  get writeCount(): number {
-    return this.#writes;
   }
 
   requestOf({ ip = null, userAgent = null }: Caller, job: string | null = null): RequestInfo {
@@ -126,12 +121,6 @@ export class Core {
 
   nowOf(execution: Execution): number {
     return execution.frozen?.now ?? outer.now();
-  }
-
-  /** Called for every write of a function. */
-  written(): void {
-    this.#writes += 1;
-    this.options.onWrite();
   }
 
   /** Runs a query from outside a transaction. */
@@ -182,12 +171,6 @@ export class Core {
         name: path.udfPath,
       }),
     );
-  }
-
-  /** Writes immediately, outside any function. */
-  at<T>(work: (transaction: Transaction) => T): T {
-    this.#writes += 1;
-    return this.commits.at(work);
   }
 
   async action(path: FunctionPath, args: Value, run: Run): Promise<Value> {

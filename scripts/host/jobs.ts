@@ -30,7 +30,7 @@ export class Jobs {
       if (path.componentPath !== component) this.addresses.set(_id, path);
       return _id;
     };
-    core.written();
+    core.options.onWrite();
     return transaction === null ? this.commits.at(add) : add(transaction);
   }
 
@@ -42,7 +42,7 @@ export class Jobs {
       if (isOver(job)) return;
       within.put(place, { ...job, state: { kind: "canceled" } });
     };
-    core.written();
+    core.options.onWrite();
     if (transaction === null) this.commits.at(mark);
     else mark(transaction);
   }

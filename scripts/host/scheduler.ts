@@ -112,6 +112,8 @@ export class Scheduler {
   ): void {
     const job = this.#document(component, id);
     if (job === null) return;
-    this.core.at((transaction) => transaction.put({ component, table: JOBS }, { ...job, ...rest, state }));
+    this.core.commits.at((transaction) =>
+      transaction.put({ component, table: JOBS }, { ...job, ...rest, state }),
+    );
   }
 }

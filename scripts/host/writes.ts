@@ -13,7 +13,7 @@ export function insert(table: string, value: unknown): string {
   const fields = storedFields(value);
   core.parts.check(component, table, fields);
   const row = inTransaction(execution).insert({ component, table }, fields, core.nowOf(execution));
-  core.written();
+  core.options.onWrite();
   return row.document._id;
 }
 
@@ -30,7 +30,7 @@ export function remove(expected: string | undefined, id: unknown): void {
   const table = tableOfId(id, expected);
   const { document } = existing(execution, table, String(id));
   inTransaction(execution).remove({ component: execution.componentPath, table }, document._id);
-  execution.core.written();
+  execution.core.options.onWrite();
 }
 
 function change(expected: string | undefined, id: unknown, work: (document: Document) => Fields): void {
@@ -47,7 +47,7 @@ function change(expected: string | undefined, id: unknown, work: (document: Docu
     { component, table },
     { ...fields, _id: document._id, _creationTime: document._creationTime },
   );
-  core.written();
+  core.options.onWrite();
 }
 
 /** A patch's fields; undefined removes a field. */

@@ -26,8 +26,6 @@ export type Application = {
   restore: (dump: Dump) => Promise<void>;
   /** Deletes the rows of scheduled functions that ended and were due before `time`. */
   forgetJobs: (time: number) => void;
-  /** How many writes there have been. A changed number means that there is something to save. */
-  writeCount: () => number;
   /** What the platform would have billed so far. */
   usage: () => Bill;
   host: Host;
@@ -80,6 +78,5 @@ export async function createApplication(options: {
     restore: (dump) => clock.inside(() => restoreRows(core, dump)),
     forgetJobs: (time) => forgetJobs(core, time),
     usage: () => clock.inside(() => core.billing.told()),
-    writeCount: () => core.writeCount,
   };
 }

@@ -3,6 +3,7 @@ import { open, readdir, readFile, rm, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { real } from "../real";
+import type { DueTimes } from "./crons";
 import { changeShape, type KeptChange } from "./rows";
 
 /**
@@ -11,7 +12,12 @@ import { changeShape, type KeptChange } from "./rows";
  * commit.
  */
 
-const lineShape = z.object({ sequence: z.number(), changes: z.array(changeShape) });
+const lineShape = z.object({
+  sequence: z.number(),
+  changes: z.array(changeShape),
+  /** When each cron is due next, if that has changed since the line before. */
+  crons: z.record(z.string(), z.number()).optional(),
+});
 type Line = z.infer<typeof lineShape>;
 
 /** A log that cannot be used, with a remedy. */
@@ -19,7 +25,7 @@ export class JournalError extends Error {}
 
 type Journal = {
   /** Takes a commit; it is on the disk when a later `synced` resolves. */
-  note: (changes: KeptChange[]) => void;
+  note: (changes: KeptChange[], crons?: DueTimes) => void;
   /**
    * Resolves when all noted commits are on the disk; several waiting callers share one sync.
    * @throws JournalError once the disk has failed, and then always: nothing may leave any more.
@@ -103,9 +109,9 @@ export async function openJournal(directory: string, after: number): Promise<Jou
     if (failure !== null) throw failure;
   };
   return {
-    note: (changes) => {
+    note: (changes, crons) => {
       noted += 1;
-      pending.push(textOf({ sequence: noted, changes }));
+      pending.push(textOf({ sequence: noted, changes, crons }));
       idle ??= real.setTimeout(() => {
         idle = null;
         // A failure is reported to the callers that wait for it.

@@ -20,8 +20,7 @@ const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money]
   --speed N     runs the application's clock N times faster, up to ${MAX_SPEED}; keeps nothing
   --ephemeral   keeps nothing: no rows, no keys, no chain
   --hold-real-money
-                takes a real chain (CHAIN_RPC_URL): everything is on the disk before it answers, and
-                WALLET_ENCRYPTION_KEY is yours
+                takes a real chain (CHAIN_RPC_URL); WALLET_ENCRYPTION_KEY is yours
   --backend     runs the platform's own backend, which the Convex CLI fetches, instead of this
                 repository's host; keeps nothing, and nobody can sign in
   --json        where everything is, as one line of JSON on stdout; the log goes to stderr

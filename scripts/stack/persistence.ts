@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import type { Application, Dump } from "./application";
@@ -13,12 +13,12 @@ const snapshotShape = z.object({
   savedAt: z.string(),
   crons: z.record(z.string(), z.number()),
   components: z.record(z.string(), z.array(rowShape)),
-  /** The number of the last commit in it, if commits are logged. */
+  /** The number of the last commit in it. */
   sequence: z.number().default(0),
 });
 type Snapshot = z.infer<typeof snapshotShape>;
 
-/** How often the stack checks whether there is something to save. */
+/** How often the log's length is looked at. */
 const EVERY_MS = 250;
 /** A longer log is replaced by a snapshot. */
 const LONGEST_LOG = 64 * 1024 * 1024;
@@ -26,10 +26,11 @@ const LONGEST_LOG = 64 * 1024 * 1024;
 /** A stored state that cannot be used, with a remedy. */
 export class StateError extends Error {}
 
-export type Persistence = {
-  /** Saves every change from now on. */
-  start: (application: Application, dueTimes: () => DueTimes) => Promise<void>;
-  /** Saves a last time. */
+/** Keeps an application's rows. */
+type Persistence = {
+  /** Takes a snapshot, which replaces the log whenever that is long from now on. */
+  start: (dueTimes: () => DueTimes) => Promise<void>;
+  /** Takes a last snapshot. */
   stop: () => Promise<void>;
 };
 
@@ -52,7 +53,8 @@ export async function readState(directory: string): Promise<KeptState> {
     components,
     lines.flatMap(({ changes }) => changes),
   );
-  return { rows, dueTimes: crons, sequence: lines.at(-1)?.sequence ?? sequence };
+  const dueTimes = lines.findLast((line) => line.crons !== undefined)?.crons ?? crons;
+  return { rows, dueTimes, sequence: lines.at(-1)?.sequence ?? sequence };
 }
 
 /** Restores the rows stored in `directory` into a new application. @throws StateError */
@@ -75,66 +77,40 @@ async function fitting<T>(directory: string, work: () => T | Promise<T>): Promis
   }
 }
 
-/** Stores the application's rows in `directory`: after each change, at most one interval later, and at the end. */
-export function createPersistence(directory: string): Persistence {
-  let stop: () => Promise<void> = () => Promise.resolve();
-  return {
-    stop: () => stop(),
-    start: (application, dueTimes) => {
-      let saved = -1;
-      let saving = Promise.resolve();
-      let pauseUntil = 0;
-      const save = async () => {
-        const count = application.writeCount();
-        const startedAt = performance.now();
-        await write(directory, snapshotOf(application.dump(), dueTimes(), 0), { durably: false });
-        saved = count;
-        // A large database takes long to save; the application gets most of the time.
-        pauseUntil = performance.now() + 9 * (performance.now() - startedAt);
-      };
-      let busy = false;
-      const timer = real.setInterval(() => {
-        if (busy || saved === application.writeCount() || performance.now() < pauseUntil) return;
-        busy = true;
-        saving = save()
-          .catch((error: unknown) => console.error("The state could not be saved", error))
-          .finally(() => (busy = false));
-      }, EVERY_MS);
-      stop = async () => {
-        real.clearInterval(timer);
-        await saving;
-        await save();
-      };
-      return Promise.resolve();
-    },
-  };
-}
-
 /**
- * Stores them so that nothing leaves the application, to a caller or to the outside, before all earlier commits are on
+ * Stores an application's rows so that nothing leaves it, to a caller or to the outside, before all earlier commits are on
  * the disk: each commit is a line of a log, and a snapshot replaces a long one. To be called before anything runs,
  * including restored work.
  * @param state.sequence The number of the last stored commit.
  */
-export async function createDurability(
+export async function createPersistence(
   directory: string,
-  { sequence }: KeptState,
-  { host: { core } }: Application,
+  { sequence, dueTimes: atFirst }: KeptState,
+  application: Application,
 ): Promise<Persistence> {
+  const { core } = application.host;
   const journal = await openJournal(directory, sequence);
+  let crons = () => atFirst;
+  let logged = JSON.stringify(atFirst);
   core.durability = {
-    committed: (changes) => journal.note(keptChanges(core, changes)),
+    committed: (changes) => {
+      const dueTimes = crons();
+      const isLogged = logged === JSON.stringify(dueTimes);
+      logged = JSON.stringify(dueTimes);
+      journal.note(keptChanges(core, changes), isLogged ? undefined : dueTimes);
+    },
     synced: journal.synced,
   };
   let stop = journal.close;
   return {
     stop: () => stop(),
-    start: async (application, dueTimes) => {
+    start: async (dueTimes) => {
+      crons = dueTimes;
       const compact = async () => {
         const { kept, forget } = await journal.turn((last) =>
           snapshotOf(application.dump(), dueTimes(), last),
         );
-        await write(directory, kept, { durably: true });
+        await write(directory, kept);
         await forget();
       };
       await compact();
@@ -171,24 +147,19 @@ function parse(text: string): Snapshot {
   return snapshotShape.parse(json);
 }
 
-async function write(
-  directory: string,
-  snapshot: Snapshot,
-  { durably }: { durably: boolean },
-): Promise<void> {
-  await mkdir(directory, { recursive: true });
+async function write(directory: string, snapshot: Snapshot): Promise<void> {
   const file = fileIn(directory);
   const draft = `${file}.${process.pid}`;
   // The rows may contain sealed keys, and users' ids, which are their credentials.
   const handle = await open(draft, "w", 0o600);
   try {
     await handle.writeFile(JSON.stringify(snapshot));
-    if (durably) await handle.sync();
+    await handle.sync();
   } finally {
     await handle.close();
   }
   await rename(draft, file);
-  if (durably) await syncDirectory(directory);
+  await syncDirectory(directory);
 }
 
 function fileIn(directory: string): string {

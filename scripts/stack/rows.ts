@@ -108,7 +108,7 @@ export function forgetJobs(core: Core, time: number): void {
     for (const { document } of [...rows.values()]) {
       if (!isOver(document) || Number(document.scheduledTime) >= time) continue;
       core.jobs.addresses.delete(document._id);
-      core.at((transaction) => transaction.remove({ component, table: JOBS }, document._id));
+      core.commits.at((transaction) => transaction.remove({ component, table: JOBS }, document._id));
     }
   }
 }

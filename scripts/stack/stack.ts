@@ -20,13 +20,7 @@ import { listen } from "../sockets/listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
-import {
-  createDurability,
-  createPersistence,
-  readState,
-  restoreState,
-  type Persistence,
-} from "./persistence";
+import { createPersistence, readState, restoreState } from "./persistence";
 import { real } from "../real";
 import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "../standins/index";
@@ -46,7 +40,7 @@ export type StackOptions = {
   speed?: number;
   /** Keeps nothing: no rows, no keys, no chain. */
   ephemeral?: boolean;
-  /** Takes a real chain, stores everything before anybody sees it, and gets the encryption key from the operator. */
+  /** Takes a real chain, and gets the encryption key from the operator. */
   holdRealMoney?: boolean;
   /** The seed of the stand-ins' simulated market. */
   seed?: string;
@@ -179,7 +173,7 @@ async function start(options: StackOptions, ending: Ending): Promise<Omit<Stack,
     const variables = applicationVariables(settings, { ...urls, keys, local, payments });
     ending.leave.push(applyVariables(variables));
     const source = options.source ?? own;
-    application.resolve(await startApplication(source, kept, clock, ending, isReal));
+    application.resolve(await startApplication(source, kept, clock, ending));
     facts.resolve({
       ...urls,
       realProviders: shownProviders(outside),
@@ -207,21 +201,18 @@ async function startApplication(
   kept: string | null,
   clock: Clock,
   ending: Ending,
-  isReal: boolean,
 ): Promise<Application> {
   const application = await createApplication({ source, clock });
   // Loads most of the application before the first request.
   await application.defaultExport("http");
   const state = kept === null ? null : await readState(kept);
-  let persistence: Persistence | null = null;
-  if (kept !== null && state !== null) {
-    persistence = isReal ? await createDurability(kept, state, application) : createPersistence(kept);
-    await restoreState(kept, state, application);
-  }
+  const persistence =
+    kept === null || state === null ? null : await createPersistence(kept, state, application);
+  if (kept !== null && state !== null) await restoreState(kept, state, application);
   const crons = await startCrons(application, clock, state?.dueTimes ?? {});
   if (persistence !== null) {
     ending.save.push(persistence.stop);
-    await persistence.start(application, crons.dueTimes);
+    await persistence.start(crons.dueTimes);
   }
   ending.quiet.push(crons.stop);
 
@@ -257,8 +248,8 @@ function checkMoney(
   if (isReal && !holdRealMoney) {
     throw new OptionsError(
       "CHAIN_RPC_URL names a real chain, so the wallets of this stack would hold real money: start it with " +
-        "--hold-real-money, which keeps everything on the disk before it answers and takes WALLET_ENCRYPTION_KEY from " +
-        "you, or take CHAIN_RPC_URL out of the environment and of .env.local.",
+        "--hold-real-money, which takes WALLET_ENCRYPTION_KEY from you, or take CHAIN_RPC_URL out of the environment and of " +
+        ".env.local.",
     );
   }
   if (!holdRealMoney) return;

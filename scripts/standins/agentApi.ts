@@ -40,9 +40,7 @@ type Job = {
   cancelledAt: number | null;
 };
 
-export type AgentApi = { handle(call: Call, fault?: Fault): Response };
-
-export function createAgentApi(options: { seed: string; now: () => number; market: Market }): AgentApi {
+export function createAgentApi(options: { seed: string; now: () => number; market: Market }) {
   const { seed, now, market } = options;
   const jobs = new Map<string, Job>();
   let created = 0;
@@ -133,7 +131,7 @@ export function createAgentApi(options: { seed: string; now: () => number; marke
   };
 
   return {
-    handle: (call, fault) => {
+    handle: (call: Call, fault?: Fault): Response => {
       if ((call.headers.get("X-API-Key") ?? "") === "") {
         return refuse(401, "Authentication required", "Send your key in X-API-Key");
       }

@@ -1,6 +1,7 @@
 /** Part of the stand-ins for local use: the faults that a stand-in can show, and which request gets which. */
 
 import * as z from "zod";
+import type { Call } from "./http";
 import { EVIDENCE_SOURCES } from "./sources/evidence";
 import { STYLES } from "./gateway/styles";
 
@@ -44,39 +45,38 @@ const faultShape = z.discriminatedUnion("mode", [
   z.strictObject({ mode: z.literal("hang"), ms: z.number().nonnegative().optional(), ...limits }),
   /** The right answer after `ms`. */
   z.strictObject({ mode: z.literal("slow"), ms: z.number().nonnegative(), ...limits }),
-  /** The request takes effect; the answer has status 200 and is not JSON. */
-  z.strictObject({ mode: z.literal("garbage"), ...limits }),
-  /** The request takes effect, the answer is a web page. */
-  z.strictObject({ mode: z.literal("html"), ...limits }),
-  /** The request takes effect; the answer is empty. */
-  z.strictObject({ mode: z.literal("empty"), ...limits }),
-  /** The model's content is cut half-way. */
-  z.strictObject({ mode: z.literal("truncated"), ...limits }),
-  /** The request takes effect; the answer's body breaks off in the middle. */
-  z.strictObject({ mode: z.literal("half"), ...limits }),
-  /** The request takes effect, then the connection is lost. */
-  z.strictObject({ mode: z.literal("drop"), ...limits }),
   /** The model's content, or the response of the agent's job, is this text. */
   z.strictObject({ mode: z.literal("reply"), content: z.string(), ...limits }),
-  /** The gateway does not support schemas: it refuses requests with one, and accepts the others. */
-  z.strictObject({ mode: z.literal("formatless"), ...limits }),
   /** The right value, written as some models write it. */
   z.strictObject({ mode: z.literal("style"), style: z.enum(STYLES), ...limits }),
-  /** The model refuses to answer. */
-  z.strictObject({ mode: z.literal("refusal"), ...limits }),
-  /** The model's content is null. */
-  z.strictObject({ mode: z.literal("blank"), ...limits }),
-  /** The sentiment model answers without a search. */
-  z.strictObject({ mode: z.literal("uncited"), ...limits }),
-  /** The agent accepts the prompt, and its job fails. */
-  z.strictObject({ mode: z.literal("fails"), ...limits }),
-  /** The agent accepts the prompt, and its job never ends. */
-  z.strictObject({ mode: z.literal("never"), ...limits }),
+  z.strictObject({
+    mode: z.enum([
+      /** The request takes effect; the answer has status 200 and is not JSON, a web page, or empty. */
+      ...(["garbage", "html", "empty"] as const),
+      /** The request takes effect; the answer's body breaks off in the middle, or the connection before it. */
+      ...(["half", "drop"] as const),
+      /** The gateway does not support schemas: it refuses requests with one, and accepts the others. */
+      "formatless",
+      /** The model's content is cut half-way; it refuses to answer; its content is null. */
+      ...(["truncated", "refusal", "blank"] as const),
+      /** The sentiment model answers without a search. */
+      "uncited",
+      /** The agent accepts the prompt, and its job fails, or never ends. */
+      ...(["fails", "never"] as const),
+    ]),
+    ...limits,
+  }),
 ]);
 
 export type Fault = z.infer<typeof faultShape>;
 
-const MODELS: readonly Provider[] = ["llm", "sentiment"];
+/** A provider's stand-in: what it answers, and the body of a refusal in the provider's own words. */
+export type Standin = {
+  handle: (call: Call, fault?: Fault) => Response | Promise<Response>;
+  error: (status: number, reason: string, about: { path: string; retryAfter: number | undefined }) => unknown;
+};
+
+export const MODELS: readonly Provider[] = ["llm", "sentiment"];
 /** Modes that only some providers can show. */
 const ONLY: Partial<Record<Fault["mode"], readonly Provider[]>> = {
   truncated: MODELS,

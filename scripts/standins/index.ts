@@ -4,19 +4,19 @@
  */
 
 import * as z from "zod";
-import { createAgentApi } from "./agentApi";
-import { CHAT, control, createFaults, PROVIDERS, type Fault, type Provider } from "./control";
-import { createEvidence, EVIDENCE_SOURCES, evidenceSourceOf } from "./sources/evidence";
+import { agentError, createAgentApi } from "./agentApi";
+import { CHAT, control, createFaults, MODELS, PROVIDERS } from "./control";
+import type { Fault, Provider, Standin } from "./control";
+import { createEvidence, evidenceSourceOf, isEvidenceSource, type EvidenceSource } from "./sources/evidence";
 import { json, parseJson, problemOf, type Call } from "./http";
-import { createLlm, isFormatted, schemaOf } from "./gateway/gateway";
+import { createLlm, isFormatted, llmError, schemaOf } from "./gateway/gateway";
 import { createMarket, type Market } from "./sources/market";
-import { createMessenger } from "./messenger/api";
+import { createMessenger, messengerRefusal } from "./messenger/api";
 import { createRecords, type Sent } from "./records";
-import { refusal } from "./refusals";
-import { createSentiment } from "./sentiment";
-import { delay, spoil } from "./spoil";
-import { createSwap } from "./swap/api";
-import { createTickers, tickerOf } from "./sources/tickers";
+import { createSentiment, sentimentError } from "./sentiment";
+import { delay, refusal, spoil } from "./spoil";
+import { createSwap, swapError } from "./swap/api";
+import { createTickers, tickerError, tickerOf } from "./sources/tickers";
 
 export type { Fault, Provider } from "./control";
 
@@ -45,15 +45,6 @@ const PREFIXES = new Map<string, Provider>([
   ["tickers", "tickers"],
 ]);
 
-/** For an empty answer, these answer an empty object; the models answer in their usual form, without content. */
-const EMPTY_IS_AN_OBJECT: readonly Provider[] = [
-  "agent",
-  "messenger",
-  "swap",
-  "tickers",
-  ...EVIDENCE_SOURCES,
-];
-
 export type StandinsOptions = {
   /** The seed of the simulated market. */
   seed?: string;
@@ -72,12 +63,7 @@ export function createStandins(options: StandinsOptions = {}): Standins {
   const faults = createFaults();
   const records = createRecords();
 
-  const llm = createLlm({ seed, now, market });
-  const agent = createAgentApi({ seed, now, market });
-  const sentiment = createSentiment({ seed, now, market });
-  const swap = createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) });
-  const tickers = createTickers({ now, market });
-  const evidence = createEvidence({ seed, now, market });
+  const ofMarket = { seed, now, market };
   const messenger = createMessenger({
     now,
     accepted: (message) => {
@@ -85,25 +71,26 @@ export function createStandins(options: StandinsOptions = {}): Standins {
     },
     ...(options.deliver === undefined ? {} : { deliver: options.deliver }),
   });
-
-  const answer = (provider: Provider, call: Call, fault: Fault | undefined): Response | Promise<Response> => {
-    switch (provider) {
-      case "llm":
-        return llm.handle(call, fault);
-      case "agent":
-        return agent.handle(call, fault);
-      case "sentiment":
-        return sentiment.handle(call, fault);
-      case "messenger":
-        return messenger.handle(call);
-      case "swap":
-        return swap.handle(call);
-      case "tickers":
-        return tickers.handle(call);
-      default:
-        return evidence.handle(provider, call);
-    }
+  const evidence = createEvidence(ofMarket);
+  const standins: Record<Exclude<Provider, EvidenceSource>, Standin> = {
+    llm: { ...createLlm(ofMarket), error: (_status, reason) => llmError(reason) },
+    agent: {
+      ...createAgentApi(ofMarket),
+      error: (status, reason) => agentError(reason, `The stand-in was told to answer ${status}`),
+    },
+    sentiment: {
+      ...createSentiment(ofMarket),
+      error: (status, reason) => sentimentError(String(status), reason),
+    },
+    messenger: { handle: messenger.handle, error: messengerRefusal },
+    swap: { ...createSwap({ now, rpcUrl: options.rpcUrl ?? (() => null) }), error: swapError },
+    tickers: {
+      ...createTickers(ofMarket),
+      error: (status, reason, { path }) => tickerError(tickerOf(path) ?? "coinbase", status, reason),
+    },
   };
+  const standinOf = (provider: Provider): Standin =>
+    isEvidenceSource(provider) ? evidence(provider) : standins[provider];
 
   const serve = async (provider: Provider, call: Call, signal: AbortSignal): Promise<Response> => {
     const body = call.body === "" ? null : (parseJson(call.body) ?? call.body);
@@ -120,10 +107,12 @@ export function createStandins(options: StandinsOptions = {}): Standins {
       isFormatted: isFormatted(body),
     };
     const fault = faults.take(provider, about);
-    if (fault?.mode === "status") return refusal(provider, fault, call);
+    const standin = standinOf(provider);
+    if (fault?.mode === "status") return refusal(standin, fault, call);
     await delay(fault, signal);
-    const right = await answer(provider, call, fault);
-    const empty = fault?.mode === "empty" && EMPTY_IS_AN_OBJECT.includes(provider);
+    const right = await standin.handle(call, fault);
+    // A model answers in its usual form, without content.
+    const empty = fault?.mode === "empty" && !MODELS.includes(provider);
     return empty ? json({}) : spoil(fault, right);
   };
 

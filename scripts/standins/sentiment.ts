@@ -4,8 +4,9 @@ import * as z from "zod";
 import { conforming } from "./gateway/values";
 import type { Fault } from "./control";
 import { formIn } from "./gateway/form";
-import { bearer, CHARACTERS_PER_TOKEN, json, parseJson, problemOf, tokensOf, type Call } from "./http";
+import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "./http";
 import { outlookOf, type Coin, type Market, type Outlook } from "./sources/market";
+import { withinTokens } from "./spoil";
 import { hash, random, type Random } from "./random";
 import { styled } from "./gateway/styles";
 import { focusToken } from "./gateway/words";
@@ -36,9 +37,7 @@ const requestShape = z.looseObject({
 
 type Request = z.infer<typeof requestShape>;
 
-export type Sentiment = { handle(call: Call, fault: Fault | undefined): Response };
-
-export function createSentiment(options: { seed: string; now: () => number; market: Market }): Sentiment {
+export function createSentiment(options: { seed: string; now: () => number; market: Market }) {
   const respond = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, "invalid-argument", problemOf(parsed.error));
@@ -46,9 +45,8 @@ export function createSentiment(options: { seed: string; now: () => number; mark
     const at = options.now();
     const prompt = promptOf(request);
     const whole = contentOf(prompt, fault, moods(prompt, options.seed, options.market, at));
-    const room = roomOf(request, fault, whole);
-    const cut = whole.length > room;
-    const text = whole.slice(0, room);
+    const most = (request.max_output_tokens ?? Infinity) - REASONING_TOKENS;
+    const { text, isCut } = withinTokens(whole, most, fault);
     const searched = fault?.mode !== "uncited" && searches(request);
     const id = hash(`${at} ${call.body}`).toString(16);
     const [inputTokens, outputTokens] = [tokensOf(prompt), REASONING_TOKENS + tokensOf(text)];
@@ -57,8 +55,8 @@ export function createSentiment(options: { seed: string; now: () => number; mark
       object: "response",
       created_at: Math.floor(at / 1_000),
       model: `simulated-${request.model}`,
-      status: cut ? "incomplete" : "completed",
-      ...(cut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
+      status: isCut ? "incomplete" : "completed",
+      ...(isCut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
       output: fault?.mode === "empty" ? [] : output(id, text, searched),
       ...(searched && fault?.mode !== "empty" ? { citations: sources(id) } : {}),
       usage: {
@@ -73,7 +71,7 @@ export function createSentiment(options: { seed: string; now: () => number; mark
   };
 
   return {
-    handle: (call, fault) => {
+    handle: (call: Call, fault?: Fault): Response => {
       if (bearer(call.headers) === null) {
         return refuse(401, "unauthenticated", "No or an invalid authorization header");
       }
@@ -91,13 +89,6 @@ export function createSentiment(options: { seed: string; now: () => number; mark
 
 /** Tokens of the model's reasoning, which count against the answer's limit. */
 const REASONING_TOKENS = 2_400;
-
-/** How many characters of the answer fit into the limit after reasoning. */
-function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
-  const tokens = Math.max(0, (request.max_output_tokens ?? Infinity) - REASONING_TOKENS);
-  const room = tokens * CHARACTERS_PER_TOKEN;
-  return fault?.mode === "truncated" ? Math.min(room, Math.ceil(whole.length / 2)) : room;
-}
 
 function contentOf(prompt: string, fault: Fault | undefined, known: unknown): string {
   if (fault?.mode === "reply") return fault.content;

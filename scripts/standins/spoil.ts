@@ -1,7 +1,7 @@
 /** Part of the stand-ins for local use: faults of the connection and of the answer. */
 
-import { ConnectionLost } from "./http";
-import type { Fault } from "./control";
+import { CHARACTERS_PER_TOKEN, ConnectionLost, json, type Call } from "./http";
+import type { Fault, Standin } from "./control";
 
 const HANG_MS = 10 * 60_000;
 
@@ -18,6 +18,36 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) done();
   });
   signal.throwIfAborted();
+}
+
+const REASONS: Record<number, string> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  402: "Payment Required",
+  403: "Forbidden",
+  404: "Not Found",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+};
+
+/** A request is refused, with the fault's body or in the provider's own words. */
+export function refusal(
+  { error }: Standin,
+  { status, retryAfter, body }: Extract<Fault, { mode: "status" }>,
+  { path }: Call,
+): Response {
+  const reason = REASONS[status] ?? `Error ${status}`;
+  const headers = retryAfter === undefined ? {} : { "Retry-After": String(retryAfter) };
+  return json(body === undefined ? error(status, reason, { path, retryAfter }) : body, status, headers);
+}
+
+/** A model's text, cut where its tokens end, or half-way by a fault. */
+export function withinTokens(whole: string, tokens: number, fault: Fault | undefined) {
+  const room = Math.max(0, tokens) * CHARACTERS_PER_TOKEN;
+  const length = fault?.mode === "truncated" ? Math.min(room, Math.ceil(whole.length / 2)) : room;
+  return { text: whole.slice(0, length), isCut: whole.length > length };
 }
 
 /** Faults that come before the request takes effect. */

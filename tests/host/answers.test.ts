@@ -185,7 +185,9 @@ test("a query whose reads are older than the commits that the host remembers is 
   await t.query(sizes, { name: "a" });
   const place = { component: "", table: "things" };
   for (let i = 0; i < 9_000; i++)
-    host.core.at((transaction) => transaction.insert(place, { name: i === 0 ? "a" : "b", size: i }, 0));
+    host.core.commits.at((transaction) =>
+      transaction.insert(place, { name: i === 0 ? "a" : "b", size: i }, 0),
+    );
   expect(await t.query(sizes, { name: "a" })).toEqual([0]);
   expect(ran).toEqual(["a", "a"]);
 });

@@ -2,10 +2,11 @@
 
 import * as z from "zod";
 import type { Fault } from "../control";
-import { bearer, CHARACTERS_PER_TOKEN, json, parseJson, problemOf, tokensOf, type Call } from "../http";
+import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "../http";
 import { answerTo, type Prompted, type Scene } from "./content";
 import type { Market } from "../sources/market";
 import { hash } from "../random";
+import { withinTokens } from "../spoil";
 import { schemaProblem } from "./strictSchema";
 import { styled } from "./styles";
 
@@ -44,9 +45,7 @@ const requestShape = z.looseObject({
 
 const MODELS = ["claude-haiku-4.5", "claude-sonnet-4.6", "gemini-3.6-flash", "gpt-5-mini"];
 
-export type Llm = { handle(call: Call, fault: Fault | undefined): Response };
-
-export function createLlm(options: { seed: string; now: () => number; market: Market }): Llm {
+export function createLlm(options: { seed: string; now: () => number; market: Market }) {
   const complete = (call: Call, fault: Fault | undefined): Response => {
     const parsed = requestShape.safeParse(parseJson(call.body));
     if (!parsed.success) return refuse(400, problemOf(parsed.error));
@@ -55,9 +54,8 @@ export function createLlm(options: { seed: string; now: () => number; market: Ma
     if (refused !== null) return refuse(400, refused, null, "response_format");
     const prompted = promptOf(parsed.data);
     const whole = contentOf(prompted, fault, { ...options, at });
-    const room = roomOf(parsed.data, fault, whole);
-    const isCut = whole.length > room;
-    const content = whole.slice(0, room);
+    const most = parsed.data.max_completion_tokens ?? parsed.data.max_tokens ?? Infinity;
+    const { text: content, isCut } = withinTokens(whole, most, fault);
     const message =
       fault?.mode === "refusal"
         ? { role: "assistant", content: null, refusal: "I'm sorry, but I can't help with that." }
@@ -80,7 +78,7 @@ export function createLlm(options: { seed: string; now: () => number; market: Ma
   };
 
   return {
-    handle: (call, fault) => {
+    handle: (call: Call, fault?: Fault): Response => {
       if (bearer(call.headers) === null && (call.headers.get("X-API-Key") ?? "") === "") {
         return refuse(401, "Missing or invalid API key", "invalid_api_key");
       }
@@ -146,13 +144,6 @@ function contentOf(prompted: Prompted, fault: Fault | undefined, scene: Scene): 
   const answer = answerTo(prompted, scene);
   if ("prose" in answer) return answer.prose;
   return fault?.mode === "style" ? styled(answer.value, fault.style) : JSON.stringify(answer.value);
-}
-
-/** How many characters fit into the answer's token limit. */
-function roomOf(request: Request, fault: Fault | undefined, whole: string): number {
-  const tokens = request.max_completion_tokens ?? request.max_tokens ?? Infinity;
-  const room = tokens * CHARACTERS_PER_TOKEN;
-  return fault?.mode === "truncated" ? Math.min(room, Math.ceil(whole.length / 2)) : room;
 }
 
 function promptOf({ messages, response_format: format }: Request): Prompted {

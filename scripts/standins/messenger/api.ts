@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { formOf, json, parseJson, type Call } from "../http";
 import { createChats } from "./chats";
+import type { Standin } from "../control";
 import { hash } from "../random";
 import type { SentMessage } from "../records";
 
@@ -44,7 +45,7 @@ const tapShape = z.strictObject({ ...personShape, button: z.string().min(1) });
 const callShape = z.looseObject({ method: z.string() });
 
 export type Messenger = {
-  handle(call: Call): Promise<Response>;
+  handle: (call: Call) => Promise<Response>;
   /**
    * Makes a person's message and sends it to the webhook as an update.
    * @param message `{ chatId, text, from?: { id?, username? } }`
@@ -213,9 +214,15 @@ function placeOf(
 }
 
 /** The Bot API's own error body; the HTTP status repeats its code. */
-export function messengerError(status: number, description: string, parameters?: unknown): unknown {
+function messengerError(status: number, description: string, parameters?: unknown): unknown {
   return { ok: false, error_code: status, description, ...(parameters === undefined ? {} : { parameters }) };
 }
+
+/** The same for a refusal that a fault orders. */
+export const messengerRefusal: Standin["error"] = (status, reason, { retryAfter }) =>
+  retryAfter === undefined
+    ? messengerError(status, reason)
+    : messengerError(status, `${reason}: retry after ${retryAfter}`, { retry_after: retryAfter });
 
 function refuse(status: number, description: string): Response {
   return json(messengerError(status, description), status);

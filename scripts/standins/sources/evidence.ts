@@ -86,20 +86,19 @@ function site(paths: RegExp): Source {
 }
 
 export type EvidenceSource = keyof typeof SOURCES;
-export const EVIDENCE_SOURCES: readonly EvidenceSource[] = Object.keys(SOURCES).filter(isSource);
+export const EVIDENCE_SOURCES: readonly EvidenceSource[] = Object.keys(SOURCES).filter(isEvidenceSource);
 
-function isSource(name: string): name is EvidenceSource {
+export function isEvidenceSource(name: string): name is EvidenceSource {
   return Object.hasOwn(SOURCES, name);
 }
-
-export type Evidence = { handle(source: EvidenceSource, call: Call): Response };
 
 /** The source of a path; `undefined` if there is none. */
 export function evidenceSourceOf(path: string): EvidenceSource | undefined {
   return EVIDENCE_SOURCES.find((source) => SOURCES[source].paths.test(path));
 }
 
-export function createEvidence(context: Context): Evidence {
+/** @returns Each source's stand-in. */
+export function createEvidence(context: Context) {
   const asked = new Map<EvidenceSource, { at: number; weight: number }[]>();
   const isTooOften = (source: EvidenceSource, call: Call): boolean => {
     const { allowed, weight = () => 1 }: Source = SOURCES[source];
@@ -109,13 +108,18 @@ export function createEvidence(context: Context): Evidence {
     asked.set(source, recent);
     return recent.reduce((sum, one) => sum + one.weight, 0) > allowed.count;
   };
-  return {
-    handle: (source, call) => {
-      const { method = "GET", answer }: Source = SOURCES[source];
-      if (call.method !== method) return refusalOf(source, 405, "Method Not Allowed");
-      if (isTooOften(source, call)) return refusalOf(source, 429, "Too Many Requests");
+  return (source: EvidenceSource) => {
+    const { method = "GET", answer, error }: Source = SOURCES[source];
+    const refuse = (status: number, reason: string) => {
+      const body = error(status, reason);
+      return typeof body === "string" ? new Response(body, { status }) : json(body, status);
+    };
+    const handle = (call: Call): Response => {
+      if (call.method !== method) return refuse(405, "Method Not Allowed");
+      if (isTooOften(source, call)) return refuse(429, "Too Many Requests");
       return answer(context, call);
-    },
+    };
+    return { handle, error };
   };
 }
 
@@ -125,14 +129,4 @@ function weightAtBinance({ path, query }: Call): number {
   if (limit <= 100) return 5;
   if (limit <= 500) return 25;
   return limit <= 1_000 ? 50 : 250;
-}
-
-function refusalOf(source: EvidenceSource, status: number, reason: string): Response {
-  const body = evidenceError(source, status, reason);
-  return typeof body === "string" ? new Response(body, { status }) : json(body, status);
-}
-
-/** An error in the source's words. */
-export function evidenceError(source: EvidenceSource, status: number, reason: string): unknown {
-  return SOURCES[source].error(status, reason);
 }

@@ -173,7 +173,7 @@ export function binanceSpot({ now, market }: Context, { path, query }: Call): Re
   return json(rows);
 }
 
-function binanceDay(market: Market, symbol: string, at: number) {
+export function binanceDay(market: Market, symbol: string, at: number) {
   const { open, high, low, last, volume, quoteVolume, change24h } = dayOf(market, symbol, at);
   return {
     symbol: `${symbol}USDT`,

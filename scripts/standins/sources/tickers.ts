@@ -5,11 +5,9 @@
 
 import { TICKERS, type Ticker } from "../control";
 import { json, type Call } from "../http";
+import { binanceDay } from "./exchanges";
 import type { Market } from "./market";
 
-export type Tickers = { handle(call: Call): Response };
-
-const DAY = 86_400_000;
 /** CoinGecko's ids of the coins. */
 const IDS = new Map([
   ["bitcoin", "BTC"],
@@ -28,7 +26,7 @@ export function tickerOf(path: string): Ticker | undefined {
   return TICKERS.find((ticker) => PATHS[ticker].test(path));
 }
 
-export function createTickers({ now, market }: { now: () => number; market: Market }): Tickers {
+export function createTickers({ now, market }: { now: () => number; market: Market }) {
   const spot = ({ path }: Call): Response => {
     const symbol = /^\/v2\/prices\/([A-Z]+)-USD\/spot$/.exec(path)?.[1];
     if (symbol === undefined || !traded(symbol)) return refuse("coinbase", 404, "Invalid base currency");
@@ -43,21 +41,10 @@ export function createTickers({ now, market }: { now: () => number; market: Mark
     if (symbol === undefined || !traded(symbol)) return refuse("binance", 400, "Invalid symbol.");
     // Accelerated clocks have fractions of a millisecond.
     const at = Math.floor(now());
-    const { price, change24h, volume24h } = market.coin(symbol, at);
-    if (path === "/api/v3/ticker/price") return json({ symbol: pair, price: price.toFixed(8) });
+    if (path === "/api/v3/ticker/price")
+      return json({ symbol: pair, price: market.coin(symbol, at).price.toFixed(8) });
     if (path !== "/api/v3/ticker/24hr") return refuse("binance", 404, "Unknown path");
-    const hours = Array.from({ length: 25 }, (_, hour) => market.coin(symbol, at - (DAY * hour) / 24).price);
-    return json({
-      symbol: pair,
-      lastPrice: price.toFixed(8),
-      priceChangePercent: change24h.toFixed(3),
-      highPrice: Math.max(...hours).toFixed(8),
-      lowPrice: Math.min(...hours).toFixed(8),
-      volume: (volume24h / price).toFixed(8),
-      quoteVolume: volume24h.toFixed(8),
-      openTime: at - DAY,
-      closeTime: at,
-    });
+    return json(binanceDay(market, symbol, at));
   };
 
   const listed = ({ path, query }: Call): Response => {
@@ -79,7 +66,7 @@ export function createTickers({ now, market }: { now: () => number; market: Mark
   };
 
   return {
-    handle: (call) => {
+    handle: (call: Call): Response => {
       const ticker = tickerOf(call.path);
       if (ticker === undefined) return json({ error: `No ticker has ${call.path}` }, 404);
       if (call.method !== "GET") return refuse(ticker, 405, "Use GET");
