@@ -1,11 +1,14 @@
 import type { Doc } from "../_generated/dataModel";
 import { namesIn } from "../lib/records/records";
 import { KINDS, unitOf } from "./kinds";
-import type { Fact, Kind, Saying, Sheet } from "./tables";
+import type { Fact, Kind, Sheet } from "./tables";
 
 /** Facts in their stored and in their usual form. */
 
 type Row = Pick<Doc<"facts">, "facts">;
+
+/** Figures of one source about one subject at one time, by kind. */
+type Saying = Omit<Fact, "kind" | "value" | "unit"> & { told: Record<string, Fact["value"]> };
 
 export function factsIn(row: Row): Fact[] {
   return sayingsIn(row).flatMap(({ told, ...by }) =>
@@ -30,12 +33,7 @@ export function toldIn(
 }
 
 function sayingsIn({ facts }: Row): Saying[] {
-  return facts.flatMap((one): Saying[] => {
-    if ("subjects" in one) return one.subjects.map((subject, index) => lineOf(one, subject, index));
-    if ("told" in one) return [one];
-    const { kind, value, unit: _ofItsKind, ...by } = one;
-    return [{ ...by, told: { [kind]: value } }];
-  });
+  return facts.flatMap((one) => one.subjects.map((subject, index) => lineOf(one, subject, index)));
 }
 
 function lineOf({ source, url, ends, observedAt, told }: Sheet, subject: string, index: number): Saying {

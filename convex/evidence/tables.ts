@@ -21,11 +21,6 @@ export const vFact = v.object({
   url: v.string(),
 });
 
-/** Figures of one source about one subject at one time, by kind. */
-const vSaying = vFact
-  .omit("kind", "value", "unit")
-  .extend({ told: v.record(v.string(), vFact.fields.value) });
-
 /**
  * Figures of one source about several subjects in stored form, without repeating what they have in common. Each list
  * has one entry per subject.
@@ -53,7 +48,6 @@ export type Claim = Infer<typeof vClaim>;
 export const vMissing = v.object({ collector: vCollector, subject: v.string(), reason: v.string() });
 
 export type Fact = Infer<typeof vFact>;
-export type Saying = Infer<typeof vSaying>;
 export type Sheet = Infer<typeof vSheet>;
 export type Kind = Infer<typeof vKind>;
 export type Collector = Infer<typeof vCollector>;
@@ -71,8 +65,7 @@ export const evidenceTables = {
     /** Epoch ms: where its half hour begins. */
     slot: v.number(),
     collectedAt: v.number(),
-    /** Rows of earlier versions are by subject or by fact; they live for eight days. */
-    facts: v.array(v.union(vSheet, vSaying, vFact)),
+    facts: v.array(vSheet),
   })
     .index("by_key", ["key", "slot"])
     .index("by_slot", ["slot"]),
@@ -83,8 +76,6 @@ export const evidenceRecords: RecordsOf<typeof evidenceTables> = {
     keep: {
       days: 8,
       why: "reports keep what they cite; comparisons go back a week",
-      // The largest, of an earlier version, have some 60 kB.
-      batch: 50,
       aged: older("slot"),
     },
   },

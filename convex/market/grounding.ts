@@ -174,35 +174,21 @@ export function sourcesAlone(
   focus: string,
 ): { figures: MarketFigures; sources: MarketSource[] } | null {
   const known = references(observed);
-  const listed = listedCoins(observed.facts);
   const key = (symbol: Known) => {
-    const told = known.get(symbol);
-    return told === undefined || told.change24h === null
-      ? null
-      : { usd: told.usd, usd_24h_change: told.change24h, source: told.source };
+    const { usd, change24h = null } = known.get(symbol) ?? {};
+    return usd === undefined || change24h === null ? null : { usd, usd_24h_change: change24h };
   };
   const [bitcoin, ethereum, solana] = [key("BTC"), key("ETH"), key("SOL")];
-  const trending = groundTrending([], observed.facts, known);
-  const top20 = groundTop([], listed, known);
   if (bitcoin === null || ethereum === null || solana === null) return null;
-  if (trending.length === 0 || top20.length < TOP) return null;
-  const coin = listed.find(({ symbol }) => symbol === focus);
-  const change24h = known.get(focus)?.change24h ?? null;
-  const asked =
-    coin === undefined || change24h === null
-      ? null
-      : { ...pick(coin, ["symbol", "name", "price", "marketCap", "volume24h"]), change24h };
-  const figures: MarketFigures = {
+  const isListed = listedCoins(observed.facts).some(({ symbol }) => symbol === focus);
+  const own = {
     keyPrices: { bitcoin, ethereum, solana },
-    trending,
-    top20,
-    ...(focus === "" ? {} : { focus: asked === null ? null : groundToken(asked, observed).token }),
+    ...{ trending: [], top20: [] },
+    ...(focus === "" ? {} : { focus: isListed ? figuresFrom(focus, observed) : null }),
   };
-  const sources = withList(observed.quoted, listed).map((source) => ({
-    ...seen(source),
-    agreementBps: null,
-  }));
-  return { figures, sources };
+  const { figures, sources } = ground(own, observed);
+  if (figures.trending.length === 0 || figures.top20.length < TOP) return null;
+  return { figures, sources: sources.map((one) => ({ ...one, agreementBps: null })) };
 }
 
 function groundTrending(
@@ -258,13 +244,10 @@ function agreement(asked: readonly Price[], { name, quotes }: QuoteSource): Mark
     asked.filter((one) => one.symbol === symbol).map(({ price }) => distance(price, usd)),
   );
   return {
-    ...seen({ name, quotes }),
+    name,
+    asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))),
     agreementBps: Math.min(Math.round(Math.max(...distances) * 10_000), MAX_AGREEMENT_BPS),
   };
-}
-
-function seen({ name, quotes }: QuoteSource): Pick<MarketSource, "name" | "asOf"> {
-  return { name, asOf: iso(Math.min(...quotes.map(({ observedAt }) => observedAt))) };
 }
 
 /** Every price of a coin in the figures. */

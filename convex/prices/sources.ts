@@ -52,8 +52,8 @@ export async function readFeeds<Feed extends FeedName>(
   return quotes;
 }
 
-export type Found = {
-  token: PricedToken;
+export type Found<Coin extends Quoted = PricedToken> = {
+  token: Coin;
   source: "chainlink" | Ticker;
   priceUsd: number;
   observedAt: number;
@@ -64,14 +64,15 @@ export type Found = {
  * @param observedSince Epoch ms: older observations do not count.
  * @returns The prices, and why each source that was asked had not all of them.
  */
-export async function findPrices(
-  tokens: readonly PricedToken[],
+export async function findPrices<Coin extends Quoted>(
+  coins: readonly Coin[],
   observedSince = 0,
-): Promise<{ found: Found[]; failures: string[] }> {
-  const found: Found[] = [];
+  sources: readonly Found["source"][] = ["chainlink", ...TICKERS],
+): Promise<{ found: Found<Coin>[]; failures: string[] }> {
+  const found: Found<Coin>[] = [];
   const failures: string[] = [];
-  const missing = new Set(tokens);
-  for (const source of ["chainlink", ...TICKERS] as const) {
+  const missing = new Set(coins);
+  for (const source of sources) {
     if (missing.size === 0) break;
     try {
       const quotes =
@@ -84,7 +85,7 @@ export async function findPrices(
         found.push({ token, source, priceUsd: quote.usd, observedAt: quote.observedAt });
         missing.delete(token);
       }
-      if (missing.size > 0) failures.push(`${source} does not tell ${[...missing].join(", ")}`);
+      if (missing.size > 0) failures.push(`${source} has no price of ${[...missing].join(", ")}`);
     } catch (error) {
       failures.push(messageOf(error));
     }
@@ -96,20 +97,9 @@ export async function findPrices(
  * A coin's price from the first ticker that has seen it since a moment (epoch ms); it is not stored.
  * @throws AppError `upstream` naming what failed if none has.
  */
-export async function findTicked(
-  coin: Quoted,
-  observedSince: number,
-): Promise<{ source: Ticker; priceUsd: number; observedAt: number }> {
-  const failures: string[] = [];
-  for (const source of TICKERS) {
-    try {
-      const quote = (await askTicker(source, [coin], deadlines.price))[coin];
-      if (quote !== undefined && quote.observedAt >= observedSince)
-        return { source, priceUsd: quote.usd, observedAt: quote.observedAt };
-      failures.push(`${source} does not tell ${coin}`);
-    } catch (error) {
-      failures.push(messageOf(error));
-    }
-  }
+export async function findTicked(coin: Quoted, observedSince: number): Promise<Found<Quoted>> {
+  const { found, failures } = await findPrices([coin], observedSince, TICKERS);
+  const [best] = found;
+  if (best !== undefined) return best;
   throw new AppError("upstream", `No ticker returned a price for ${coin}: ${failures.join("; ")}`);
 }

@@ -21,10 +21,10 @@ import {
 } from "../lib/work/jobs";
 import type { Place } from "../lib/work/lanes";
 import { rowsBy } from "../lib/records/rows";
-import { anyFailed, anyOk, carriedOver, isSettled } from "./writing/readings";
+import { anyFailed, anyOk, carriedOver, filledIn, isSettled } from "./writing/readings";
 import { FAILURE_STANDS_MS } from "./freshness";
-import { wholeOf, withSettled } from "./sayings";
-import { vSettled, vSources, vSourcesKept, type SourcesKept } from "./shapes";
+import { readingsOf, withSettled } from "./sayings";
+import { vReadings, vSettled, vSourcesKept, vSourceStates, type SourcesKept } from "./shapes";
 
 /** How long an observation is shared by requests for the same focus. */
 const SHARED_FOR_MS = 5 * MINUTE;
@@ -160,11 +160,14 @@ export const failed = change(
   },
 );
 
-/** The current sources of an observation; for each without a reading, the last stored one before it. */
+/**
+ * What an observation says so far; for a source without an answer, its last one since `since` (epoch ms). `error`: why one
+ * of the models has no answer.
+ */
 export const readings = internalQuery({
-  args: { observationId: v.id("observations") },
-  returns: v.object({ current: vSources, earlier: v.array(vSources) }),
-  handler: async (ctx, { observationId }) => {
+  args: { observationId: v.id("observations"), since: v.number() },
+  returns: v.object({ readings: vReadings, states: vSourceStates, error: v.union(v.string(), v.null()) }),
+  handler: async (ctx, { observationId, since }) => {
     const row = await ctx.db.get("observations", observationId);
     if (row === null) throw new Error("The observation is gone");
     const earlier = await ctx.db
@@ -172,10 +175,12 @@ export const readings = internalQuery({
       .withIndex("by_focus", (q) => q.eq("focus", row.focus).lt("requestedAt", row.requestedAt))
       .order("desc")
       .take(5);
-    return {
-      current: await wholeOf(ctx, row.sources),
-      earlier: await Promise.all(earlier.map(({ sources }) => wholeOf(ctx, sources))),
-    };
+    const before = earlier.map(({ sources }) => sources);
+    const { sources, states } = filledIn(row.sources, before, since);
+    const failed = [sources.market, sources.sentiment, sources.onchain].flatMap((one) =>
+      one.state === "failed" ? [one.error] : [],
+    );
+    return { readings: await readingsOf(ctx, [sources]), states, error: failed[0] ?? null };
   },
 });
 

@@ -1,18 +1,13 @@
-import type { Doc, Id } from "../_generated/dataModel";
+import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../_generated/server";
-import type { Readings, Settled, Sources, SourcesKept } from "./shapes";
+import type { Readings, Settled, SourcesKept } from "./shapes";
 import { moversIn, persistentTokens } from "./writing/readings";
 
 /** The sources' answers, in rows of their own: checking an observation's progress does not read them. */
 
 type Ctx = Pick<QueryCtx, "db">;
 type Row = Doc<"sourceReadings">;
-type Answer = { state: "ok"; at: number; model: string; tokensUsed: number };
-type StoredSource<Output> =
-  | Exclude<Sources["facts"], { state: "ok" }>
-  | (Answer & { output: Output })
-  | (Answer & { readingId: Id<"sourceReadings"> });
-type Whole<Output> = Exclude<StoredSource<Output>, { readingId: unknown }>;
+type Kept = SourcesKept["market" | "sentiment" | "onchain"];
 
 /** How many of the models' readings a report gets. */
 const LAST_CYCLES = 2;
@@ -29,35 +24,24 @@ export async function withSettled(
   const { source, reading } = settled;
   const { output, ...said } = reading;
   const readingId = await db.insert("sourceReadings", { [source]: output });
-  const ranks = "trending" in output ? { ranks: ranksOf(output.trending) } : {};
+  const ranks =
+    "trending" in output ? { ranks: output.trending.map(({ symbol, rank }) => ({ symbol, rank })) } : {};
   return { ...sources, [source]: { ...said, readingId, ...ranks } };
 }
 
-/** The sources of an observation with their answers. */
-export async function wholeOf(
-  ctx: Ctx,
-  { market, sentiment, onchain, facts }: SourcesKept,
-): Promise<Sources> {
-  return {
-    market: await filled(ctx, market, (row) => row.market),
-    sentiment: await filled(ctx, sentiment, (row) => row.sentiment),
-    onchain: await filled(ctx, onchain, (row) => row.onchain),
-    facts,
-  };
-}
-
 /** The combined readings of observations, oldest first; a failed source contributes nothing. */
-export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[]): Promise<Readings> {
+export async function readingsOf({ db }: Ctx, observations: readonly SourcesKept[]): Promise<Readings> {
   const last = async <Output>(
-    kept: readonly StoredSource<Output>[],
+    kept: readonly Kept[],
     most: number,
     pick: (row: Row) => Output | undefined,
   ) => {
     const readings: { at: number; output: Output }[] = [];
     for (const one of kept.toReversed()) {
       if (readings.length === most) break;
-      const whole = await filled(ctx, one, pick);
-      if (whole.state === "ok") readings.unshift({ at: whole.at, output: whole.output });
+      const row = one.state === "ok" ? await db.get("sourceReadings", one.readingId) : null;
+      const output = row === null ? undefined : pick(row);
+      if (one.state === "ok" && output !== undefined) readings.unshift({ at: one.at, output });
     }
     return readings;
   };
@@ -66,11 +50,7 @@ export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[])
   return {
     market,
     movers: moversIn(market),
-    persistent: persistentTokens(
-      markets.map((one) =>
-        one.state !== "ok" ? [] : "ranks" in one ? one.ranks : ranksOf(one.output.trending),
-      ),
-    ),
+    persistent: persistentTokens(markets.map((one) => (one.state === "ok" ? one.ranks : []))),
     sentiment: await last(
       observations.map(({ sentiment }) => sentiment),
       LAST_CYCLES,
@@ -84,21 +64,4 @@ export async function readingsOf(ctx: Ctx, observations: readonly SourcesKept[])
     cycles: observations.length,
     facts: observations.at(-1)?.facts ?? null,
   };
-}
-
-async function filled<Output>(
-  { db }: Ctx,
-  kept: StoredSource<Output>,
-  pick: (row: Row) => Output | undefined,
-): Promise<Whole<Output>> {
-  if (!("readingId" in kept)) return kept;
-  const { readingId, at, model, tokensUsed } = kept;
-  const row = await db.get("sourceReadings", readingId);
-  const output = row === null ? undefined : pick(row);
-  if (output === undefined) return { state: "failed", at, error: "Its answer is gone" };
-  return { state: "ok", at, model, tokensUsed, output };
-}
-
-function ranksOf(trending: readonly { symbol: string; rank: number }[]) {
-  return trending.map(({ symbol, rank }) => ({ symbol, rank }));
 }

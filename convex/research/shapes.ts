@@ -61,14 +61,6 @@ const vGood = <Output extends ReturnType<typeof v.object>>(output: Output) =>
 
 const vCollected = v.object({ state: v.literal("ok"), at: v.number(), missing: v.array(vMissing) });
 
-export const vSources = v.object({
-  market: v.union(vPending, vFailed, vGood(vMarketOutput)),
-  sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput)),
-  onchain: v.union(vPending, vFailed, vGood(vOnchainOutput)),
-  /** Whether the fact collectors have finished their round. */
-  facts: v.union(vPending, vFailed, vCollected),
-});
-
 /** A successful outcome in an observation; the answer itself is a row of `sourceReadings`. */
 const vSaid = v.object({
   state: v.literal("ok"),
@@ -80,11 +72,12 @@ const vSaid = v.object({
 /** Stored here because persistence is counted over all observations of a shift. */
 const vRank = v.object({ symbol: v.string(), rank: v.number() });
 
-/** The sources in an observation; rows of earlier versions also contain the answers. */
+/** The sources in an observation. */
 export const vSourcesKept = v.object({
-  market: v.union(vPending, vFailed, vGood(vMarketOutput), vSaid.extend({ ranks: v.array(vRank) })),
-  sentiment: v.union(vPending, vFailed, vGood(vSentimentOutput), vSaid),
-  onchain: v.union(vPending, vFailed, vGood(vOnchainOutput), vSaid),
+  market: v.union(vPending, vFailed, vSaid.extend({ ranks: v.array(vRank) })),
+  sentiment: v.union(vPending, vFailed, vSaid),
+  onchain: v.union(vPending, vFailed, vSaid),
+  /** Whether the fact collectors have finished their round. */
   facts: v.union(vPending, vFailed, vCollected),
 });
 
@@ -122,10 +115,9 @@ export const vReadings = v.object({
   onchain: v.array(v.object({ at: v.number(), output: vOnchainOutput })),
   cycles: v.number(),
   /** Of the latest observation. */
-  facts: v.union(vSources.fields.facts, v.null()),
+  facts: v.union(vSourcesKept.fields.facts, v.null()),
 });
 
-export type Sources = Infer<typeof vSources>;
 export type SourcesKept = Infer<typeof vSourcesKept>;
 export type Readings = Infer<typeof vReadings>;
 export type Rank = Infer<typeof vRank>;

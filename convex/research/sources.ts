@@ -14,7 +14,7 @@ import { askSentiment } from "../providers/models/sentiment";
 import { completeStructured } from "../providers/models/structure";
 import { FACTS_FRESH_MS } from "./freshness";
 import { onchainQuestion, SENTIMENT_SYSTEM, sentimentQuestion, sentimentShape } from "./writing/prompts";
-import type { MarketOutput, Settled, Sources } from "./shapes";
+import type { MarketOutput, Settled } from "./shapes";
 import { wantedFor } from "./writing/collections";
 
 /**
@@ -30,7 +30,7 @@ type Collection = { focus: string; payer: Payer; facts: Promise<Gathered> | null
 
 export function collectSource(
   ctx: ActionCtx,
-  source: keyof Sources,
+  source: Settled["source"],
   { focus, payer, facts }: Collection,
 ): Promise<Settled> {
   switch (source) {
@@ -45,7 +45,10 @@ export function collectSource(
   }
 }
 
-type Good<Source extends keyof Sources> = Omit<Extract<Sources[Source], { state: "ok" }>, "state" | "at">;
+type Good<Source extends Settled["source"]> = Omit<
+  Extract<Extract<Settled, { source: Source }>["reading"], { state: "ok" }>,
+  "state" | "at"
+>;
 
 /** @param turnOf Whose turns at the sources are taken. */
 export function beginFacts(ctx: ActionCtx, focus: string, turnOf: string | undefined): Promise<Gathered> {
@@ -71,7 +74,7 @@ async function ownLists(facts: Promise<Gathered>): Promise<Fact[] | null> {
   );
 }
 
-async function settle<Source extends keyof Sources>(
+async function settle<Source extends Settled["source"]>(
   source: Source,
   collect: () => Promise<Good<Source>>,
 ): Promise<{ source: Source; reading: { state: "ok"; at: number } & Good<Source> } | Failed<Source>> {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import { keyOf, slotOf } from "../../convex/evidence/model";
+import { sheetsOf } from "../../convex/evidence/sayings";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
 
@@ -188,7 +189,7 @@ describe("an alert", () => {
       const by = { observedAt: at, source: "Hyperliquid", url: "https://app.hyperliquid.xyz/trade/ETH" };
       const fact = { ...by, subject: "ETH", kind: "funding", unit: "percent", value: percent } as const;
       return app.t.run(async ({ db }) => {
-        await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: [fact] });
+        await db.insert("facts", { key, slot: slotOf(at), collectedAt: at, facts: sheetsOf([fact]) });
         for (const one of await db.query("refreshes").collect())
           if (one.key === `evidence:${key}`) await db.patch("refreshes", one._id, { doneAt: at });
       });

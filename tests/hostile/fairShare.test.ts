@@ -2,6 +2,8 @@ import "./meta";
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { keyOf, slotOf } from "../../convex/evidence/model";
+import { sheetsOf } from "../../convex/evidence/sayings";
+import { factOf } from "../evidence/corpus/reports";
 import { createApp, type App, type AppSettings, test as appTest } from "../support/app";
 import type { CallInit } from "../support/world";
 
@@ -19,12 +21,7 @@ const test = appTest.extend<{ settings: AppSettings; app: App }>({
       for (const subject of TOKENS)
         await db.insert("facts", {
           ...{ key: keyOf({ collector: "listing", subject }), slot: slotOf(at), collectedAt: at },
-          facts: [
-            {
-              ...{ subject, kind: "name" as const, value: `Coin ${subject}`, unit: "text" as const },
-              ...{ observedAt: at, source: "CoinGecko", url: "https://www.coingecko.com" },
-            },
-          ],
+          facts: sheetsOf(factOf(subject, "name", `Coin ${subject}`, at)),
         });
     });
     await use(app);

@@ -45,7 +45,7 @@ test.for([
   const reading = observation?.sources.sentiment;
   expect(reading?.state).toBe(state);
   if (reading?.state === "ok") {
-    expect(reading.output.tokens.map(({ buzz }) => buzz)).toEqual(
+    expect(reading.output?.tokens.map(({ buzz }) => buzz)).toEqual(
       scores.map((score) => Math.max(1, Math.round(score))),
     );
   } else

@@ -107,11 +107,9 @@ describe("a research shift", () => {
         },
       });
       expect(sources.sentiment).toMatchObject({ state: "ok", output: { degraded: false } });
-      if (sources.sentiment.state === "ok") {
-        for (const { buzz } of sources.sentiment.output.tokens) {
-          expect(buzz).toBeGreaterThanOrEqual(1);
-          expect(buzz).toBeLessThanOrEqual(10);
-        }
+      for (const { buzz } of sources.sentiment.output?.tokens ?? []) {
+        expect(buzz).toBeGreaterThanOrEqual(1);
+        expect(buzz).toBeLessThanOrEqual(10);
       }
       expect(sources.onchain).toMatchObject({ state: "ok", output: { signals: expect.any(Array) } });
     }

@@ -1,4 +1,4 @@
-import type { Rank, Readings, Sources, SourcesKept } from "../shapes";
+import type { Rank, Readings, SourcesKept, SourceStates } from "../shapes";
 
 /** Combines observations into readings. Pure. */
 
@@ -23,18 +23,46 @@ export function moversIn(market: Readings["market"]): Readings["movers"] {
   return market?.output.movers.slice(0, MOVERS) ?? [];
 }
 
-/** The readings of one observation. */
-export function readingsIn({ market: asked, sentiment, onchain, facts }: Sources): Readings {
-  const market = asked.state === "ok" ? { at: asked.at, output: asked.output } : null;
+/**
+ * Each source's own reading, otherwise its latest stored one since `since` (epoch ms), otherwise nothing; and which of
+ * these it is.
+ */
+export function filledIn(
+  current: SourcesKept,
+  earlier: readonly SourcesKept[],
+  since: number,
+): { sources: SourcesKept; states: SourceStates } {
+  const of = <Source extends keyof SourceStates>(source: Source) =>
+    pick(
+      current[source],
+      earlier.map((one) => one[source]),
+      since,
+    );
+  const [market, sentiment, onchain] = [of("market"), of("sentiment"), of("onchain")];
   return {
-    persistent: persistentTokens([market?.output.trending ?? []]),
-    movers: moversIn(market),
-    market,
-    sentiment: sentiment.state === "ok" ? [{ at: sentiment.at, output: sentiment.output }] : [],
-    onchain: onchain.state === "ok" ? [{ at: onchain.at, output: onchain.output }] : [],
-    cycles: 1,
-    facts,
+    sources: {
+      market: market.reading,
+      sentiment: sentiment.reading,
+      onchain: onchain.reading,
+      facts: current.facts,
+    },
+    states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },
   };
+}
+
+type Any = { state: "pending" } | { state: "failed"; at: number } | { state: "ok"; at: number };
+
+function pick<Reading extends Any>(
+  current: Reading,
+  earlier: readonly Reading[],
+  since: number,
+): { reading: Reading; state: SourceStates["market"] } {
+  if (current.state === "ok") return { reading: current, state: { state: "live", asOf: current.at } };
+  for (const reading of earlier) {
+    if (reading.state === "ok" && reading.at >= since)
+      return { reading, state: { state: "earlier", asOf: reading.at } };
+  }
+  return { reading: current, state: { state: "missing", asOf: null } };
 }
 
 /** What a new observation starts with: readings since `since` (epoch ms) are not asked for again. */

@@ -7,8 +7,7 @@ import { AppError } from "../../lib/errors";
 import { HOUR, iso, sleep } from "../../lib/time";
 import type { Brief } from "./brief";
 import { gatherBrief } from "./material";
-import { readingsIn } from "./readings";
-import type { Result, Sources, SourceStates } from "../shapes";
+import type { Result, SourceStates } from "../shapes";
 import { writeResult } from "./writer";
 
 /** Writes a result from the sources' answers so far. For actions. */
@@ -41,10 +40,10 @@ export async function writeSnapshot(
   { focus, question, observationId, occasion, wanted, payer }: SnapshotTask,
 ): Promise<{ result: Result; model: string; sources: SourceStates }> {
   await awaitSources(ctx, observationId, wanted);
-  const readings = await ctx.runQuery(internal.research.observations.readings, { observationId });
-  const { sources, states } = fillIn(readings.current, readings.earlier, Date.now() - READING_GOOD_MS);
-  const brief = await gatherBrief(ctx, { focus, readings: readingsIn(sources), startedAt: null });
-  const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, sources);
+  const asked = { observationId, since: Date.now() - READING_GOOD_MS };
+  const { readings, states, error } = await ctx.runQuery(internal.research.observations.readings, asked);
+  const brief = await gatherBrief(ctx, { focus, readings, startedAt: null });
+  const failure = wanted === "whole" ? noMarketFacts(brief) : nothingToWriteFrom(brief, error);
   if (failure !== null) throw new AppError("upstream", failure);
   const task = { occasion, focus, question, nowIso: iso(Date.now()), brief };
   const { result, model } = await writeResult(ctx, task, { turnMs: deadlines.llmScheduled, payer });
@@ -68,48 +67,6 @@ async function awaitSources(
   }
 }
 
-/**
- * Each source's own reading, otherwise its latest stored one since `since` (epoch ms), otherwise nothing; and which of
- * these it is.
- */
-function fillIn(
-  current: Sources,
-  earlier: readonly Sources[],
-  since: number,
-): { sources: Sources; states: SourceStates } {
-  const of = <Source extends keyof SourceStates>(source: Source) =>
-    pick(
-      current[source],
-      earlier.map((one) => one[source]),
-      since,
-    );
-  const [market, sentiment, onchain] = [of("market"), of("sentiment"), of("onchain")];
-  return {
-    sources: {
-      market: market.reading,
-      sentiment: sentiment.reading,
-      onchain: onchain.reading,
-      facts: current.facts,
-    },
-    states: { market: market.state, sentiment: sentiment.state, onchain: onchain.state },
-  };
-}
-
-type Any = { state: "pending" } | { state: "failed"; at: number } | { state: "ok"; at: number };
-
-function pick<Reading extends Any>(
-  current: Reading,
-  earlier: readonly Reading[],
-  since: number,
-): { reading: Reading; state: SourceStates["market"] } {
-  if (current.state === "ok") return { reading: current, state: { state: "live", asOf: current.at } };
-  for (const reading of earlier) {
-    if (reading.state === "ok" && reading.at >= since)
-      return { reading, state: { state: "earlier", asOf: reading.at } };
-  }
-  return { reading: current, state: { state: "missing", asOf: null } };
-}
-
 /** Why a whole result cannot be written, or `null` if it can: a paid report states observed prices. */
 function noMarketFacts({ isPriced, missing }: Brief): string | null {
   if (isPriced) return null;
@@ -117,10 +74,7 @@ function noMarketFacts({ isPriced, missing }: Brief): string | null {
   return first === undefined ? "The market data did not come in time" : first.reason;
 }
 
-/** Why there is no material, or `null` if there is some. */
-function nothingToWriteFrom(brief: Brief, sources: Sources): string | null {
-  if (brief.sources.length > 0) return null;
-  const all = [sources.market, sources.sentiment, sources.onchain];
-  const failed = all.find((source) => source.state === "failed");
-  return failed?.state === "failed" ? failed.error : "The research sources did not answer in time";
+/** Why there is no material, or `null` if there is some. @param error Why one of the models has no answer. */
+function nothingToWriteFrom({ sources }: Brief, error: string | null): string | null {
+  return sources.length > 0 ? null : (error ?? "The research sources did not answer in time");
 }
