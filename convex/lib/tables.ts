@@ -49,9 +49,9 @@ export const libTables = {
     attempt: v.number(),
     /** When the latest attempt began, epoch ms. */
     beganAt: v.number(),
-    /** Epoch ms until which the running attempt owns the key; absent if none runs, 0 on rows of earlier versions. */
+    /** Epoch ms until which the running attempt owns the key; absent if none runs. */
     leaseUntil: v.optional(v.number()),
-    /** Epoch ms: when the latest result was stored; absent on rows of earlier versions. */
+    /** Epoch ms: when the latest result was stored; absent before the first. */
     doneAt: v.optional(v.number()),
     /** Why the latest attempt failed; absent after a success. */
     failure: v.optional(v.string()),
@@ -81,13 +81,8 @@ export const libTables = {
     /** The start of its 5 minutes, epoch ms. */
     bucket: v.number(),
     /** Several rows count together, so that actions which end at the same time do not conflict. */
-    part: v.optional(v.number()),
-    counts: v.optional(v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() }))),
-    /** Only on rows of earlier versions, which are of one provider each; they live for two days. */
-    provider: v.optional(vProvider),
-    shard: v.optional(v.number()),
-    calls: v.optional(v.number()),
-    failures: v.optional(v.number()),
+    part: v.number(),
+    counts: v.array(v.object({ provider: vProvider, calls: v.number(), failures: v.number() })),
   }).index("by_bucket", ["bucket", "part"]),
 
   /**
@@ -111,7 +106,7 @@ export const libTables = {
    * `lib/limits/shares`. Dies after two days.
    */
   shares: defineTable({
-    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`: pools from which strangers take one at a time. */
+    /** `llm:anonymous`: a part of the day's budget; `wallet`, `webhook`, `budget warning`: pools that are taken from one by one. */
     pool: v.string(),
     /** The start of the window, epoch ms. */
     window: v.number(),
@@ -139,14 +134,6 @@ export const libTables = {
     .index("by_shard", ["shard", "until"])
     .index("by_holder", ["holder", "until"])
     .index("by_around", ["around", "until"]),
-
-  /**
-   * Days on which the operator was told that the budget is nearly used up. Written by `ops/budget`. Dies after 35 days.
-   */
-  budgetWarnings: defineTable({
-    /** `2026-01-05`. */
-    day: v.string(),
-  }).index("by_day", ["day"]),
 
   /**
    * Gateways that refused a schema beside the prompt: they are asked without one for a day. Written by
@@ -201,13 +188,6 @@ export const libRecords: RecordsOf<typeof libTables> = {
     keep: { days: 2, why: "windows are a day at most", aged: older("window") },
   },
   crowdPlaces: { keep: "fifty rows at most, each taken over when its holder was lost" },
-  budgetWarnings: {
-    keep: {
-      days: 35,
-      why: "as the day's spending",
-      aged: (rows, before) => rows.withIndex("by_day", (q) => q.lt("day", dayOf(before))),
-    },
-  },
   refusedFormats: { keep: "one row per gateway that was ever set" },
   auditEvents: { keep: "the record of what was done with keys and money; to be exported, never shortened" },
 };

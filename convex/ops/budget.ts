@@ -1,8 +1,8 @@
-import { getOneFrom } from "convex-helpers/server/relationships";
 import { NEARLY_USED, spentToday, type Billed } from "../lib/budget/ledger";
 import { cron } from "../lib/cronRuns";
+import { takeOne } from "../lib/limits/shares";
 import { log } from "../lib/log";
-import { dateTime, dayOf } from "../lib/time";
+import { DAY, dateTime } from "../lib/time";
 import { enqueueServiceCard } from "../messenger/notices";
 
 /** Warns the operator in time that the day's budget is running out. */
@@ -13,17 +13,17 @@ const NAMES: Record<Billed, string> = {
   agentApi: "Agent API",
 };
 
+/** One a UTC day. */
+const WARNINGS = { name: "budget warning", most: 1, windowMs: DAY };
+
 /** One card a day, once four fifths of a share or of a whole budget are spent. For the cron. */
 export const watch = cron("watch the budget", async (ctx) => {
   const now = Date.now();
   const { used, providers, resetsAt } = await spentToday(ctx, now);
   const fullest = Math.max(...used.map(({ part }) => part));
   if (fullest < NEARLY_USED) return;
-  const day = dayOf(now);
-  const told = await getOneFrom(ctx.db, "budgetWarnings", "by_day", day);
-  if (told !== null) return;
-  await ctx.db.insert("budgetWarnings", { day });
-  log.warn("budget.nearly used up", { day, part: Math.round(fullest * 100) / 100 });
+  if ((await takeOne(ctx, WARNINGS, [])) !== "taken") return;
+  log.warn("budget.nearly used up", { part: Math.round(fullest * 100) / 100 });
   const lines = (["llm", "sentiment", "agentApi"] as const).map(
     (name) =>
       `${NAMES[name]}: ${providers[name].spentUsd.toFixed(2)} of ${providers[name].limitUsd.toFixed(2)} USD`,

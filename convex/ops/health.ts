@@ -10,19 +10,14 @@ import { rowsBy } from "../lib/records/rows";
 import { DAY, iso, MINUTE, SECOND } from "../lib/time";
 import { backlog, oldestWork, workCounts } from "./backlog";
 import { vOwnChecks } from "./stored";
+import { isFailing, isLate } from "./troubles";
 
 /** A cron that has missed two turns, and the platform's random delay of clock crons, is late. */
 const CRON_SLACK_MS = 10 * MINUTE;
-/** Work resumes within minutes: after a longer wait a person is needed. */
-const LATE_MS = 30 * MINUTE;
 /** How long the operator sees a swap that bought too little. */
 const TOLD_FOR_MS = 7 * DAY;
 const SHORT_SWAP =
   'within the week a swap has bought less than its call guaranteed: see "swap fell short" in auditEvents, and set TRADING_PAUSED until it is understood';
-
-/** Fewer calls say nothing about a provider. */
-const MANY_CALLS = 10;
-const BAD_RATE = 0.5;
 
 /** Links are counted up to here. */
 const COUNTED_LINKS = 100;
@@ -102,21 +97,21 @@ async function scarce(ctx: QueryCtx, used: readonly Used[], now: number): Promis
 
 /** A sentence each, for the operator. */
 function reasonsOf({ crons, outbox, pending, providers }: Checks): string[] {
-  const late = (seconds: number | null | undefined, ms: number) => (seconds ?? 0) * SECOND > ms;
   const minutes = (seconds: number | null | undefined) => Math.round(((seconds ?? 0) * SECOND) / MINUTE);
-  const reasons = Object.entries(CRON_PERIODS)
-    .filter(([name, period]) => late(crons[name], 2 * period + CRON_SLACK_MS))
-    .map(([name]) => `the cron "${name}" last ran ${minutes(crons[name])} minutes ago`);
-  if (late(outbox.oldestSeconds, LATE_MS)) {
-    reasons.push(`a message has waited for ${minutes(outbox.oldestSeconds)} minutes to be delivered`);
-  }
-  for (const [kind, seconds] of Object.entries(pending)) {
-    if (late(seconds, LATE_MS))
-      reasons.push(`unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`);
-  }
-  for (const [name, { calls, failures, errorRate }] of Object.entries(providers)) {
-    if (calls < MANY_CALLS || errorRate <= BAD_RATE) continue;
-    reasons.push(`${failures} of ${calls} calls of ${name} failed within the hour`);
-  }
-  return reasons;
+  return [
+    ...Object.entries(CRON_PERIODS)
+      .filter(([name, period]) => (crons[name] ?? 0) * SECOND > 2 * period + CRON_SLACK_MS)
+      .map(([name]) => `the cron "${name}" last ran ${minutes(crons[name])} minutes ago`),
+    ...(isLate(outbox.oldestSeconds)
+      ? [`a message has waited for ${minutes(outbox.oldestSeconds)} minutes to be delivered`]
+      : []),
+    ...Object.entries(pending)
+      .filter(([, seconds]) => isLate(seconds))
+      .map(([kind, seconds]) => `unfinished work (${kind}) has waited for ${minutes(seconds)} minutes`),
+    ...Object.entries(providers)
+      .filter(([, calls]) => isFailing(calls))
+      .map(
+        ([name, { calls, failures }]) => `${failures} of ${calls} calls of ${name} failed within the hour`,
+      ),
+  ];
 }

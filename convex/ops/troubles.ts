@@ -18,6 +18,7 @@ type Signs = {
 /** Fewer calls say nothing; a problem needs this share of failures. */
 const MANY_CALLS = 10;
 const BAD_RATE = 0.5;
+/** Work resumes within minutes: after a longer wait a person is needed. */
 const LATE_MS = HOUR / 2;
 
 const ASKED: readonly [Trouble, readonly string[]][] = [
@@ -27,14 +28,21 @@ const ASKED: readonly [Trouble, readonly string[]][] = [
   ["messages", ["messenger"]],
 ];
 
+/** Whether work has waited for too long, by the age of the oldest; `null` if none waits. */
+export function isLate(seconds: number | null): boolean {
+  return (seconds ?? 0) * SECOND > LATE_MS;
+}
+
+/** Whether most calls of a provider fail. */
+export function isFailing({ calls, errorRate }: { calls: number; errorRate: number }): boolean {
+  return calls >= MANY_CALLS && errorRate > BAD_RATE;
+}
+
 /** Current problems, from the last hour. */
 export function troublesIn({ outbox, pending, providers }: Signs): Trouble[] {
-  const isLate = (seconds: number | null) => (seconds ?? 0) * SECOND > LATE_MS;
-  const isFailing = (name: string) => {
-    const { calls = 0, errorRate = 0 } = providers[name] ?? {};
-    return calls >= MANY_CALLS && errorRate > BAD_RATE;
-  };
-  const failing = ASKED.filter(([, names]) => names.some(isFailing)).map(([trouble]) => trouble);
+  const failing = ASKED.filter(([, names]) =>
+    names.flatMap((name) => providers[name] ?? []).some(isFailing),
+  ).map(([trouble]) => trouble);
   if (isLate(outbox.oldestSeconds)) failing.push("messages");
   if (Object.values(pending).some(isLate)) failing.push("late");
   return TROUBLES.filter((trouble) => failing.includes(trouble));

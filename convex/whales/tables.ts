@@ -69,9 +69,9 @@ export const whaleTables = {
     messengerSent: v.boolean(),
     /** Whether the service has found the alert's statements on the chain. */
     verified: v.boolean(),
-    /** How often the chain was asked about an agent's alert, and when next; `NEVER` if not again. */
-    checks: v.number(),
-    checkAt: v.number(),
+    /** On rows of earlier versions. */
+    checks: v.optional(v.number()),
+    checkAt: v.optional(v.number()),
     movement: v.optional(vMovement),
     /** Of the movement. */
     blockNumber: v.optional(v.number()),
@@ -85,8 +85,7 @@ export const whaleTables = {
     .index("by_token_and_alertType", ["token", "alertType", "detectedAt"])
     .index("by_txHash", ["txHash"])
     .index("by_watchId", ["watchId"])
-    .index("by_cardHour", ["cardHour", "detectedAt"])
-    .index("by_checkAt", ["checkAt"]),
+    .index("by_cardHour", ["cardHour", "detectedAt"]),
 
   /**
    * How far Base has been read for whales: one row. Written by `whales/chain/cursor`; kept, so that no block is left

@@ -154,8 +154,6 @@ describe("an alert", () => {
             detectedAt: at,
             messengerSent: false,
             verified: true,
-            checks: 0,
-            checkAt: 0,
             blockNumber: place,
           },
           ...(told === true ? {} : { movement }),

@@ -33,8 +33,6 @@ test("chat knows the day's signals and the last large movements, unverified ones
       watchId,
       messengerSent: false,
       verified: false,
-      checks: 0,
-      checkAt: Number.MAX_SAFE_INTEGER,
     });
     await ctx.db.insert("signals", {
       token: "BTC",

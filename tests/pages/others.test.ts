@@ -149,8 +149,6 @@ describe("whales", () => {
         watchId,
         messengerSent: false,
         verified: false,
-        checks: 0,
-        checkAt: 9e15,
       };
       await db.insert("whaleAlerts", { ...found, direction: "bullish", ...state });
     });
@@ -169,7 +167,7 @@ describe("whales", () => {
         const found = { token: `T${index}`, alertType: "smart_money" as const, amount: 1e6 + index * 1e5 };
         const said = { direction: "neutral" as const, description: `${HOSTILE} `.repeat(8) };
         const state = { detectedAt: hour - index * MINUTE, watchId, messengerSent: false, verified: false };
-        await db.insert("whaleAlerts", { ...found, ...said, ...state, checks: 0, checkAt: 9e15 });
+        await db.insert("whaleAlerts", { ...found, ...said, ...state });
       }
     });
     const words = soundWords(await openPage(app, "/whales"));

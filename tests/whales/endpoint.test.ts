@@ -21,8 +21,6 @@ async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {
         watchId,
         messengerSent: false,
         verified: false,
-        checks: 0,
-        checkAt: Number.MAX_SAFE_INTEGER,
       });
     }
   });

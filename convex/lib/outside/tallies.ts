@@ -31,7 +31,7 @@ async function count(ctx: MutationCtx, counts: readonly Count[]): Promise<void> 
     .withIndex("by_bucket", (q) => q.eq("bucket", bucket).eq("part", part))
     .unique();
   if (row === null) await ctx.db.insert("providerCalls", { bucket, part, counts: [...counts] });
-  else await ctx.db.patch("providerCalls", row._id, { counts: summed([...(row.counts ?? []), ...counts]) });
+  else await ctx.db.patch("providerCalls", row._id, { counts: summed([...row.counts, ...counts]) });
 }
 
 /** Calls and failures of each provider that was asked in the last hour (and up to 5 minutes more). */
@@ -40,7 +40,7 @@ export async function callsOfLastHour(ctx: QueryCtx, now: number): Promise<Count
     .query("providerCalls")
     .withIndex("by_bucket", (q) => q.gt("bucket", now - HOUR - BUCKET_MS))
     .take(HOUR_OF_ROWS);
-  return summed(rows.flatMap(({ counts = [] }) => counts));
+  return summed(rows.flatMap(({ counts }) => counts));
 }
 
 function summed(counts: readonly Count[]): Count[] {

@@ -3,7 +3,7 @@ import { isHash } from "viem";
 import { internal } from "../../_generated/api";
 import type { ActionCtx } from "../../_generated/server";
 import { purseOf } from "../../lib/budget/ledger";
-import { failureOf, messageOf } from "../../lib/errors";
+import { AppError, failureOf, messageOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { HOUR, MINUTE } from "../../lib/time";
 import { worker } from "../../lib/work/desk";
@@ -84,34 +84,27 @@ const FAILURES = {
   unknown: "The agent API no longer knows the job",
 };
 
-/**
- * Asks the chain about a batch of transactions that the agent's alerts name. If it cannot be reached, their next check
- * asks again.
- */
-export const check = worker({}, async (ctx, { job }) => {
-  const due = await ctx.runMutation(internal.whales.agent.checks.claim, { job });
-  const wanted = due.flatMap((alert) =>
+/** Asks the chain about the transactions that the alerts of an answer name; again later while it lacks one. */
+export const check = worker({ alertIds: v.array(v.id("whaleAlerts")) }, async (ctx, { alertIds }) => {
+  const alerts = await ctx.runQuery(internal.whales.agent.checks.unconfirmed, { alertIds });
+  const wanted = alerts.flatMap((alert) =>
     alert.txHash !== undefined && isHash(alert.txHash) ? [{ alert, txHash: alert.txHash }] : [],
   );
-  if (wanted.length === 0) return;
-  try {
-    const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
-    const mined = wanted.flatMap(({ alert }, i) => {
-      const outcome = outcomes[i] ?? null;
-      return outcome === null ? [] : [{ alert, outcome }];
+  if (wanted.length === 0) return "over";
+  const outcomes = await readOutcomes(wanted.map(({ txHash }) => txHash));
+  const mined = wanted.flatMap(({ alert }, i) => {
+    const outcome = outcomes[i] ?? null;
+    return outcome === null ? [] : [{ alert, outcome }];
+  });
+  const prices = mined.length === 0 ? null : await feedPrices();
+  const agreed = mined.filter(({ alert, outcome }) => prices !== null && agrees(alert, outcome, prices));
+  if (agreed.length > 0)
+    await ctx.runMutation(internal.whales.agent.checks.confirm, {
+      alertIds: agreed.map(({ alert }) => alert.alertId),
     });
-    if (mined.length === 0) return;
-    const prices = await feedPrices();
-    const checked = mined.map(({ alert, outcome }) => ({
-      alertId: alert.alertId,
-      verified: agrees(alert, outcome, prices),
-    }));
-    await ctx.runMutation(internal.whales.agent.checks.settle, { checked });
-  } catch (error) {
-    const failure = failureOf(error);
-    if (failure === null) throw error;
-    log.warn("whales.unchecked", { transactions: wanted.length, reason: failure.message });
-  }
+  if (mined.length < wanted.length)
+    throw new AppError("upstream", "The chain does not have every transaction that was reported");
+  return "over";
 });
 
 /** Whether an agent's alert agrees with the chain: transaction, age, token and amount. */

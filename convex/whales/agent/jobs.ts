@@ -7,7 +7,7 @@ import { HOUR, MINUTE, SECOND } from "../../lib/time";
 import { end as endWork, open, rest, underWay, vJob } from "../../lib/work/jobs";
 import { vReported } from "../tables";
 import { tell } from "../news";
-import { checkWhenDue } from "./checks";
+import { check } from "./checks";
 import { end, storeAlerts } from "./model";
 
 /** An hour's question, step by step: its one prompt, and the polls of its job. */
@@ -98,11 +98,11 @@ export const finish = change(
   async (ctx, { watchId, job, alerts, dropped, note }) => {
     if (!(await endWork(ctx, job))) return;
     const now = Date.now();
-    const { stored, merged } = await storeAlerts(ctx, watchId, alerts, now);
+    const { stored, merged, named } = await storeAlerts(ctx, watchId, alerts, now);
     const counts = { stored: stored.length, merged, dropped };
     await end(ctx, watchId, { state: "done", counts, ...(note === null ? {} : { note }) });
     if (dropped > 0) log.warn("whales.dropped", { watchId, dropped });
     await tell(ctx, stored, watchId);
-    await checkWhenDue(ctx);
+    await check(ctx, named);
   },
 );

@@ -2,7 +2,7 @@ import type { Doc, Id } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { log } from "../../lib/log";
 import { rowsBy } from "../../lib/records/rows";
-import { DAY, HOUR, MINUTE, NEVER } from "../../lib/time";
+import { DAY, HOUR, MINUTE } from "../../lib/time";
 import { CHAIN } from "../coins";
 import type { Reported } from "../tables";
 
@@ -25,16 +25,18 @@ const SKEW_MS = 5 * MINUTE;
  * token, type, amount and description are equal; two of different answers, if token and type are equal and the amounts
  * differ by at most 10 %: the nearest amounts are matched first, and never two alerts of an answer with one known
  * alert. A known alert keeps its first report and only adds a missing transaction.
+ * @returns `named`: the alerts with a transaction that Base may have and that nobody has looked for.
  */
 export async function storeAlerts(
   ctx: MutationCtx,
   watchId: Id<"whaleWatches">,
   alerts: readonly Reported[],
   now: number,
-): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number }> {
+): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number; named: Id<"whaleAlerts">[] }> {
   const told = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
   const known = await matches(ctx, told, now - SAME_WITHIN_MS);
   const stored: Doc<"whaleAlerts">[] = [];
+  const named: Id<"whaleAlerts">[] = [];
   for (const alert of told) {
     const same = known.get(alert);
     if (same === undefined) {
@@ -44,16 +46,16 @@ export async function storeAlerts(
         watchId,
         messengerSent: false,
         verified: false,
-        checks: 0,
-        checkAt: checkAt(alert, now),
       });
+      if (mayBeOnBase(alert)) named.push(alertId);
       const row = await ctx.db.get("whaleAlerts", alertId);
       if (row !== null) stored.push(row);
     } else if (same.txHash === undefined && alert.txHash !== undefined) {
-      await ctx.db.patch("whaleAlerts", same._id, { txHash: alert.txHash, checkAt: checkAt(alert, now) });
+      await ctx.db.patch("whaleAlerts", same._id, { txHash: alert.txHash });
+      if (mayBeOnBase(alert)) named.push(same._id);
     }
   }
-  return { stored, merged: alerts.length - stored.length };
+  return { stored, merged: alerts.length - stored.length, named };
 }
 
 function withoutFalseTime(alert: Reported, now: number): Reported {
@@ -62,9 +64,8 @@ function withoutFalseTime(alert: Reported, now: number): Reported {
   return occurredAt >= now - OLDEST_MS && occurredAt <= now + SKEW_MS ? alert : rest;
 }
 
-/** When to look for the transaction; only for one that Base may have. */
-function checkAt({ txHash, chain = CHAIN }: Reported, now: number): number {
-  return txHash?.startsWith("0x") === true && chain === CHAIN ? now : NEVER;
+function mayBeOnBase({ txHash, chain = CHAIN }: Reported): boolean {
+  return txHash?.startsWith("0x") === true && chain === CHAIN;
 }
 
 /** One answer's alerts, each movement once. */

@@ -1,6 +1,5 @@
 import type { MutationCtx } from "../../_generated/server";
 import { rowsBy } from "../../lib/records/rows";
-import { NEVER } from "../../lib/time";
 import type { Measured } from "../tables";
 
 /** The alerts that were measured on the chain. One movement is one row, whatever blocks contain its transaction. */
@@ -25,14 +24,14 @@ export async function storeMeasured(
     const same = known ?? rows.find(({ movement, token }) => movement === undefined && token === one.token);
     const fields = {
       ...one,
-      ...{ verified: true, checkAt: NEVER, blockNumber: one.movement.blockNumber, withdrawnAt: undefined },
+      ...{ verified: true, blockNumber: one.movement.blockNumber, withdrawnAt: undefined },
     };
     if (same !== undefined) await ctx.db.patch("whaleAlerts", same._id, fields);
     else {
       const { withdrawnAt: _none, ...row } = fields;
       await ctx.db.insert("whaleAlerts", {
         ...row,
-        ...{ detectedAt: now, messengerSent: false, checks: 0, cardHour: 0 },
+        ...{ detectedAt: now, messengerSent: false, cardHour: 0 },
       });
     }
   }
