@@ -4,7 +4,7 @@ import * as z from "zod";
 import { deadlines } from "../convex/lib/outside/deadlines";
 import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
-import { readRounds } from "../convex/providers/chain/client";
+import { readRounds } from "../convex/providers/chain/accounts";
 import { readOutcomes, type Outcome } from "../convex/providers/chain/receipts";
 import { failed, Misuse } from "./misuse";
 import { read, Unreadable } from "./publicRecord";

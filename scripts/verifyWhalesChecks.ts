@@ -2,7 +2,7 @@ import { isHash } from "viem";
 import type * as z from "zod";
 import { formatUnits } from "../convex/lib/money/amounts";
 import { FEED_DECIMALS, FEEDS, livePrice } from "../convex/prices/feeds";
-import type { Rounds } from "../convex/providers/chain/client";
+import type { Rounds } from "../convex/providers/chain/accounts";
 import type { Outcome } from "../convex/providers/chain/receipts";
 import { COINS, isCoin } from "../convex/whales/coins";
 import { measuredIn } from "../convex/whales/chain/alerts";

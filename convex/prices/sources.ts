@@ -1,7 +1,7 @@
 import { deadlines } from "../lib/outside/deadlines";
 import { AppError, messageOf } from "../lib/errors";
 import { formatUnits } from "../lib/money/amounts";
-import { readRounds } from "../providers/chain/client";
+import { readRounds } from "../providers/chain/accounts";
 import {
   askTicker,
   TICKERS,

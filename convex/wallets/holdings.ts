@@ -9,7 +9,7 @@ import { FEED_DECIMALS, feedAddresses, livePrices, type FeedName } from "../pric
 import { currentPrice, modelPrice } from "../market/prices";
 import { findPrices } from "../prices/sources";
 import type { PriceSource } from "../prices/tables";
-import { readAccount, readRounds } from "../providers/chain/client";
+import { readAccount, readRounds } from "../providers/chain/accounts";
 import { asAddress } from "./addresses";
 import type { vHolding } from "./tables";
 import { SYMBOLS, TOKENS, type Symbol } from "./tokens";

@@ -1,6 +1,7 @@
 import type { UserIdentity } from "convex/server";
 import type { Value } from "convex/values";
 import type { Commits, Seen } from "./commits";
+import { environmentVersion } from "./environment";
 import type { FunctionPath } from "./execution";
 import { toJson } from "./values";
 
@@ -16,7 +17,7 @@ type Answer = { value: unknown; seen: Seen };
 export class Answers {
   /** The least recently used comes first. */
   readonly #kept = new Map<string, Answer>();
-  #environment = "";
+  #environment = 0;
 
   constructor(readonly commits: Commits) {}
 
@@ -41,9 +42,9 @@ export class Answers {
     if (this.#kept.size > MOST && oldest !== undefined) this.#kept.delete(oldest);
   }
 
-  /** For a query the platform's variables are something that it reads; nobody is told when the process's are set. */
+  /** For a query the platform's variables are something that it reads. */
   #forgetOtherSettings(): void {
-    const environment = JSON.stringify(process.env);
+    const environment = environmentVersion();
     if (environment !== this.#environment) this.#kept.clear();
     this.#environment = environment;
   }

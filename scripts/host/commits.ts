@@ -1,5 +1,6 @@
 import { outer, seededRandom } from "./globals";
 import type { Work } from "./execution";
+import { History } from "./history";
 import { WriteRate } from "./limits";
 import { deferred, Lock } from "./locks";
 import type { Database } from "./tables";
@@ -14,7 +15,6 @@ export type Contention = {
 /** How often a conflicting mutation is run again before its caller gets the error. */
 const MAX_RETRIES = 4;
 const BACKOFF_MS = 100;
-const KEPT_COMMITS = 4_096;
 /** How often a query runs without a lock before it waits for its turn. */
 const FREE_TRIES = 3;
 
@@ -62,7 +62,7 @@ export class Commits {
   readonly #turns = new Lock();
   /** Seeded, like everything that the order of transactions depends on. */
   readonly #chance: () => number;
-  #kept: { sequence: number; changes: Change[] }[] = [];
+  readonly #history = new History();
   readonly #writeRate = new WriteRate();
   #sequence = 0;
   #lastTime = 0n;
@@ -86,9 +86,7 @@ export class Commits {
 
   /** Whether everything that was read is known to be the same still. */
   stands(seen: Seen): boolean {
-    const oldest = this.#kept[0]?.sequence ?? 0;
-    const isKnown = seen.sequence === this.#sequence || oldest <= seen.sequence + 1;
-    if (!isKnown || outer.now() > seen.reads.until) return false;
+    if (outer.now() > seen.reads.until || !this.#history.knows(seen.sequence, seen.reads)) return false;
     if (this.#conflict(seen.sequence, seen.reads) !== null) return false;
     seen.sequence = this.#sequence;
     return true;
@@ -167,22 +165,14 @@ export class Commits {
     const changes = transaction.commit(this.#lastTime);
     if (changes.length === 0) return;
     this.#sequence += 1;
-    this.#kept.push({ sequence: this.#sequence, changes });
-    if (this.#kept.length > 2 * KEPT_COMMITS) this.#kept = this.#kept.slice(-KEPT_COMMITS);
+    this.#history.add(this.#sequence, changes);
     this.options.committed(changes);
     for (const change of changes) this.options.changed(change);
   }
 
-  /** The first change since `before` to what was read. */
+  /** A change since `before` to what was read. */
   #conflict(before: number, reads: ReadSet): Change | null {
-    if (this.#sequence === before) return null;
-    for (let i = this.#kept.length - 1; i >= 0; i--) {
-      const commit = this.#kept[i];
-      if (commit === undefined || commit.sequence <= before) return null;
-      const change = commit.changes.find((one) => reads.touches(one));
-      if (change !== undefined) return change;
-    }
-    return null;
+    return this.#sequence === before ? null : this.#history.changeSince(before, reads);
   }
 
   #note(name: string, { component, table }: Change): void {

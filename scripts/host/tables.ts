@@ -70,6 +70,22 @@ export class Index {
     return this.#paths.map((path) => fieldAt(document, path));
   }
 
+  isWithin({ document }: Row, { lower, withLower, upper, withUpper }: Range): boolean {
+    const low = this.#order(document, lower);
+    if (low < 0 || (low === 0 && !withLower && lower.length > 0)) return false;
+    const high = this.#order(document, upper);
+    return high < 0 || (high === 0 && (withUpper || upper.length === 0));
+  }
+
+  /** Compares as much of the document's key as the prefix has. */
+  #order(document: Document, prefix: Key): number {
+    for (let i = 0; i < prefix.length; i++) {
+      const order = compared(fieldAt(document, this.#paths[i] ?? []), prefix[i]);
+      if (order !== 0) return order;
+    }
+    return 0;
+  }
+
   /** Replaces the row with this id by `row`; null deletes it. */
   set(id: string, row: Row | null): void {
     const entry = this.#byId.get(id);
@@ -141,13 +157,6 @@ export function comparedKeys(key: Key, prefix: Key, isLow = false): number {
     if (order !== 0) return order;
   }
   return 0;
-}
-
-export function isWithin(key: Key, { lower, withLower, upper, withUpper }: Range): boolean {
-  const low = comparedKeys(key, lower);
-  if (low < 0 || (low === 0 && !withLower && lower.length > 0)) return false;
-  const high = comparedKeys(key, upper);
-  return high < 0 || (high === 0 && (withUpper || upper.length === 0));
 }
 
 export class Table {

@@ -1,15 +1,6 @@
 import type { Value } from "convex/values";
 import { Meter } from "./limits";
-import {
-  comparedKeys,
-  isWithin,
-  Row,
-  tableOf,
-  type Database,
-  type Index,
-  type Key,
-  type Range,
-} from "./tables";
+import { comparedKeys, Row, tableOf, type Database, type Index, type Key, type Range } from "./tables";
 import { withCommitTime, type Document, type Fields } from "./values";
 
 /** A table of one component, as `component/table`; the application's own component is the empty string. */
@@ -20,35 +11,48 @@ export type Change = Place & { id: string; before: Row | null; after: Row | null
 
 type Writes = Map<string, Place & { rows: Map<string, Row | null> }>;
 
-const nameOf = ({ component, table }: Place) => `${component}/${table}`;
+export const nameOf = ({ component, table }: Place) => `${component}/${table}`;
 
 /** What a transaction has read: rows by id, and ranges of indexes. A later commit within it is a conflict. */
 export class ReadSet {
   /** The time until which its answer holds if nothing that was read is written. */
   until = Infinity;
-  readonly #ids = new Set<string>();
-  readonly #ranges = new Map<string, { index: Index; range: Range }[]>();
+  /** By table. */
+  readonly #parts = new Map<string, { ids: Set<string>; ranges: { index: Index; range: Range }[] }>();
 
-  addId(id: string, component: string): void {
-    this.#ids.add(`${component}/${id}`);
+  tables(): string[] {
+    return [...this.#parts.keys()];
+  }
+
+  addId(place: Place, id: string): void {
+    this.#part(place).ids.add(id);
   }
 
   addRange(place: Place, index: Index, range: Range): void {
-    const name = nameOf(place);
-    const ranges = this.#ranges.get(name);
-    if (ranges === undefined) this.#ranges.set(name, [{ index, range }]);
-    else ranges.push({ index, range });
+    this.#part(place).ranges.push({ index, range });
   }
 
   holdsUntil(time: number): void {
     this.until = Math.min(this.until, time);
   }
 
-  touches(change: Change): boolean {
-    if (this.#ids.has(`${change.component}/${change.id}`)) return true;
-    return (this.#ranges.get(nameOf(change)) ?? []).some(({ index, range }) =>
-      [change.before, change.after].some((row) => row !== null && isWithin(index.keyOf(row), range)),
+  /** Whether a change in the table of this name is one of what was read. */
+  touches(name: string, { id, before, after }: Change): boolean {
+    const part = this.#parts.get(name);
+    if (part === undefined) return false;
+    if (part.ids.has(id)) return true;
+    return part.ranges.some(
+      ({ index, range }) =>
+        (before !== null && index.isWithin(before, range)) ||
+        (after !== null && index.isWithin(after, range)),
     );
+  }
+
+  #part(place: Place) {
+    const name = nameOf(place);
+    let part = this.#parts.get(name);
+    if (part === undefined) this.#parts.set(name, (part = { ids: new Set(), ranges: [] }));
+    return part;
   }
 }
 
@@ -96,7 +100,7 @@ export class Transaction {
   }
 
   get(place: Place, id: string): Row | null {
-    if (this.#stale === 0) this.reads.addId(id, place.component);
+    if (this.#stale === 0) this.reads.addId(place, id);
     this.count("databaseQueries");
     const row = this.#find(place, id);
     if (row !== null) this.countRead(row);
@@ -105,7 +109,7 @@ export class Transaction {
 
   /** The row that a write changes: it is read, but not by a query. */
   existing(place: Place, id: string): Row | null {
-    this.reads.addId(id, place.component);
+    this.reads.addId(place, id);
     const row = this.#find(place, id);
     if (row !== null) this.countRead(row);
     return row;
@@ -139,7 +143,7 @@ export class Transaction {
     let rows = index.rows(range, descending, limit + own.size);
     if (own.size > 0) {
       rows = rows.filter((row) => !own.has(row.document._id));
-      for (const row of own.values()) if (row !== null && isWithin(index.keyOf(row), range)) rows.push(row);
+      for (const row of own.values()) if (row !== null && index.isWithin(row, range)) rows.push(row);
       const sign = descending ? -1 : 1;
       rows.sort((a, b) => sign * comparedKeys(index.keyOf(a), index.keyOf(b)));
       rows = rows.slice(0, limit === Infinity ? undefined : limit);

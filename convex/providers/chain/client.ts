@@ -2,19 +2,13 @@ import {
   BaseError,
   createClient,
   defineChain,
-  erc20Abi,
   HttpRequestError,
   http,
   isHex,
-  multicall3Abi,
-  parseAbi,
   RpcRequestError,
-  type Address,
   type Client,
-  type ContractFunctionParameters,
   type HttpTransport,
 } from "viem";
-import { getBalance, multicall, readContract } from "viem/actions";
 import { CHAIN_ID } from "../../lib/money/base";
 import { deadlines } from "../../lib/outside/deadlines";
 import { setting } from "../../lib/env";
@@ -26,19 +20,12 @@ import { revertName, type Revert } from "./reverts";
 /** The chain's JSON-RPC, through viem. One function is one HTTP round trip: viem batches its requests. */
 export const UPSTREAM = "The chain RPC";
 
-export const MULTICALL3: Address = "0xcA11bde05977b3631167028862bE2a173976CA11";
-
 const chain = defineChain({
   id: CHAIN_ID,
   name: "Base",
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: ["https://mainnet.base.org"] } },
-  contracts: { multicall3: { address: MULTICALL3 } },
 });
-
-const feedAbi = parseAbi([
-  "function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)",
-]);
 
 export type ChainClient = Client<HttpTransport, typeof chain>;
 
@@ -66,99 +53,6 @@ async function counted(request: Promise<Response>): Promise<Response> {
     noteCall("chain", true);
     throw error;
   }
-}
-
-/** Whether the contract at an address answers like a token. Without an answer it is not one: it may be a person's wallet. */
-export async function isToken(address: Address): Promise<boolean> {
-  return readContract(chainClient(), { address, abi: erc20Abi, functionName: "totalSupply" }).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** The balance of a token (its address, or `null` for the chain's own coin) in its smallest unit. */
-export type Balances = { native: bigint; tokens: bigint[] };
-
-export type Rounds = ({ answer: bigint; updatedAt: bigint; startedAt: bigint } | null)[];
-
-/**
- * Balances of an address and latest rounds of feeds, in one call.
- * @throws AppError `upstream` if the chain cannot be reached or a balance cannot be read; a feed without an answer is
- * `null`.
- */
-export async function readAccount(
-  owner: Address,
-  tokens: readonly Address[],
-  feeds: readonly Address[],
-): Promise<Balances & { rounds: Rounds }> {
-  const client = chainClient();
-  const contracts: ContractFunctionParameters[] = [
-    { address: MULTICALL3, abi: multicall3Abi, functionName: "getEthBalance", args: [owner] },
-    ...tokens.map((address) => ({ address, abi: erc20Abi, functionName: "balanceOf", args: [owner] })),
-    ...feeds.map(latestRound),
-  ];
-  return guarded(async () => {
-    const results = await manyCalls(client, contracts);
-    const native = uint(results[0]) ?? (await getBalance(client, { address: owner }));
-    const balances = tokens.map((_token, i) => uint(results[1 + i]));
-    if (balances.some((balance) => balance === null)) throw unusableFailure(UPSTREAM);
-    return {
-      native,
-      tokens: balances.flatMap((balance) => (balance === null ? [] : [balance])),
-      rounds: feeds.map((_feed, i) => round(results[1 + tokens.length + i])),
-    };
-  });
-}
-
-/**
- * The allowance of `spender` for a token, in its smallest unit, as of the latest block.
- * @throws AppError `upstream` if the chain cannot be reached.
- */
-export async function readAllowance(token: Address, owner: Address, spender: Address): Promise<bigint> {
-  const call = { address: token, abi: erc20Abi, functionName: "allowance", args: [owner, spender] } as const;
-  return guarded(() => readContract(chainClient(), call));
-}
-
-/**
- * Latest rounds of feeds, in one call.
- * @param blockNumber The block to read at; by default the newest. Old ones need a node that keeps them.
- * @throws AppError `upstream` if the chain cannot be reached; a feed without an answer is `null`.
- */
-export async function readRounds(
-  feeds: readonly Address[],
-  timeoutMs: number,
-  blockNumber?: number,
-): Promise<Rounds> {
-  const client = chainClient(timeoutMs);
-  return guarded(async () => (await manyCalls(client, feeds.map(latestRound), blockNumber)).map(round));
-}
-
-function latestRound(address: Address): ContractFunctionParameters {
-  return { address, abi: feedAbi, functionName: "latestRoundData" };
-}
-
-type Result = { status: "success"; result: unknown } | { status: "failure" };
-
-/** Many calls through Multicall3; if the chain has none, through its code sent along. */
-async function manyCalls(
-  client: ChainClient,
-  contracts: readonly ContractFunctionParameters[],
-  blockNumber?: number,
-): Promise<readonly Result[]> {
-  const at = blockNumber === undefined ? {} : { blockNumber: BigInt(blockNumber) };
-  const ask = async (deployless: boolean) => {
-    const results = await multicall(client, {
-      ...{ contracts, allowFailure: true, batchSize: 0, deployless },
-      ...at,
-    });
-    // If the chain cannot be reached, viem reports that every call failed: that says nothing about any of them.
-    for (const result of results) {
-      if (result.status === "failure" && isTransport(result.error)) throw result.error;
-    }
-    return results;
-  };
-  const results = await ask(false);
-  return results.every(({ status }) => status === "failure") ? ask(true) : results;
 }
 
 /** How nodes say that the call itself fails; code 3 is usual, some send only words. */
@@ -242,16 +136,4 @@ export function chainFailure(error: unknown): AppError {
   if (causeOf(error, RpcRequestError) !== null)
     return new AppError("upstream", `${UPSTREAM} refused a request`);
   return unusableFailure(UPSTREAM);
-}
-
-function uint(result: Result | undefined): bigint | null {
-  return result?.status === "success" && typeof result.result === "bigint" ? result.result : null;
-}
-
-function round(result: Result | undefined): Rounds[number] {
-  if (result?.status !== "success" || !Array.isArray(result.result)) return null;
-  const [, answer, startedAt, updatedAt] = result.result as unknown[];
-  if (typeof answer !== "bigint" || typeof startedAt !== "bigint" || typeof updatedAt !== "bigint")
-    return null;
-  return { answer, startedAt, updatedAt };
 }

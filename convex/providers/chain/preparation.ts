@@ -1,14 +1,15 @@
-import { decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
-import { call, estimateGas, getBalance, getChainId, getTransactionCount, readContract } from "viem/actions";
+import type { Address, Hex } from "viem";
+import { estimateGas, getBalance, getChainId, getTransactionCount } from "viem/actions";
 import { chainClient, guarded, requireChain, revertOf, type ChainClient } from "./client";
 import { feesIn, readFees, type FeeMarket, type Fees } from "./fees";
+import { answerOf, dataOf, erc20, gasPriceOracle } from "./methods";
+import { read } from "./reads";
 import type { Revert } from "./reverts";
 
 /** What a transaction needs from the chain before it is signed. */
 
 /** The OP stack's predeploy that prices a transaction's L1 data. */
 const GAS_PRICE_ORACLE: Address = "0x420000000000000000000000000000000000000F";
-const oracleAbi = parseAbi(["function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)"]);
 
 export type Preparation = {
   /** How many of the account's transactions are mined. This service itself knows which are pending. */
@@ -61,13 +62,9 @@ export async function prepareTransaction(
 }
 
 async function tokenBalance(client: ChainClient, token: Address, owner: Address): Promise<bigint> {
-  return readContract(client, {
-    address: token,
-    abi: erc20Abi,
-    functionName: "balanceOf",
-    args: [owner],
-    blockTag: "pending",
-  });
+  const asked = { to: token, data: dataOf(erc20.balanceOf, [owner]) };
+  const [balance] = answerOf(erc20.balanceOf, await read(client, asked, { blockTag: "pending" }));
+  return balance;
 }
 
 async function estimate(
@@ -87,8 +84,9 @@ async function estimate(
 /** The oracle prices a transaction by its size; a chain without one charges nothing. */
 async function l1DataFee(client: ChainClient, { data }: Transaction): Promise<bigint> {
   const size = BigInt((data.length - 2) / 2 + 120);
-  const question = { abi: oracleAbi, functionName: "getL1FeeUpperBound" } as const;
-  const asked = { to: GAS_PRICE_ORACLE, data: encodeFunctionData({ ...question, args: [size] }) };
-  const { data: answer } = await call(client, asked);
-  return answer === undefined ? 0n : decodeFunctionResult({ ...question, data: answer });
+  const asked = { to: GAS_PRICE_ORACLE, data: dataOf(gasPriceOracle.feeUpperBound, [size]) };
+  const answer = await read(client, asked);
+  if (answer === "0x") return 0n;
+  const [fee] = answerOf(gasPriceOracle.feeUpperBound, answer);
+  return fee;
 }

@@ -1,6 +1,7 @@
-import { ContractFunctionRevertedError, isAddressEqual, parseAbi, type Address } from "viem";
-import { multicall } from "viem/actions";
-import { causeOf, chainClient, guarded } from "./client";
+import { isAddressEqual, type Address } from "viem";
+import { chainClient, guarded } from "./client";
+import { answerIn, answerOf, dataOf, erc20, registry, type Outcome, type Read } from "./methods";
+import { readMany } from "./reads";
 
 /**
  * Finds the swap provider's genuine settler contract. Source: the README of 0x-settler, "How do I find the most recent
@@ -11,10 +12,11 @@ const REGISTRY: Address = "0x00000000000004533Fe15556B1E086BB1A72cEae";
 /** The feature of swaps that their taker submits. */
 const TAKER_SUBMITTED = 2n;
 
-const registryAbi = parseAbi([
-  "function ownerOf(uint256 tokenId) view returns (address)",
-  "function prev(uint128 featureId) view returns (address)",
-]);
+/** The current settler, and the one before. */
+const settlers = (): Read[] => [
+  { to: REGISTRY, data: dataOf(registry.ownerOf, [TAKER_SUBMITTED]) },
+  { to: REGISTRY, data: dataOf(registry.prev, [TAKER_SUBMITTED]) },
+];
 
 export type Genuineness = "genuine" | "counterfeit" | "paused";
 
@@ -23,26 +25,38 @@ export type Genuineness = "genuine" | "counterfeit" | "paused";
  * @throws AppError `upstream` if the chain cannot be reached, or has no registry.
  */
 export async function judgeSettler(settler: Address): Promise<Genuineness> {
-  const client = chainClient();
-  const ask = { address: REGISTRY, abi: registryAbi, args: [TAKER_SUBMITTED] } as const;
-  const contracts = [
-    { ...ask, functionName: "ownerOf" },
-    { ...ask, functionName: "prev" },
-  ] as const;
+  return guarded(async () => judged(settler, await readMany(chainClient(), settlers())));
+}
+
+/**
+ * What money that is sent to an address would be lost to: the swap provider's contract, which anybody may empty, or a
+ * token's; `null` for any other. A contract is a token if it tells its supply.
+ * @throws AppError `upstream` as `judgeSettler`
+ */
+export async function lossAt(address: Address): Promise<"settler" | "token" | null> {
   return guarded(async () => {
-    const answers = await multicall(client, { contracts, allowFailure: true });
-    const [current, previous] = answers.map(settlerIn);
-    if (current === null || current === undefined) return "paused";
-    const known = previous === null || previous === undefined ? [current] : [current, previous];
-    return known.some((one) => isAddressEqual(one, settler)) ? "genuine" : "counterfeit";
+    const supply = { to: address, data: dataOf(erc20.totalSupply, []) };
+    const [current, previous, total] = await readMany(chainClient(), [...settlers(), supply]);
+    if (judged(address, [current, previous]) === "genuine") return "settler";
+    return answerIn(erc20.totalSupply, total) === null ? null : "token";
   });
 }
 
-type Answer = { status: "success"; result: Address } | { status: "failure"; error: Error };
+function judged(settler: Address, [current, previous]: readonly (Outcome | undefined)[]): Genuineness {
+  const now = settlerIn(current, registry.ownerOf);
+  if (now === null) return "paused";
+  const before = settlerIn(previous, registry.prev);
+  return [now, before].some((one) => one !== null && isAddressEqual(one, settler))
+    ? "genuine"
+    : "counterfeit";
+}
 
-/** The settler that the registry names; `null` if it reverts. */
-function settlerIn(answer: Answer): Address | null {
-  if (answer.status === "success") return answer.result;
-  if (causeOf(answer.error, ContractFunctionRevertedError) !== null) return null;
-  throw answer.error;
+/** The settler that the registry names; `null` if it reverts. @throws viem's error if there is no registry */
+function settlerIn(
+  data: Outcome | undefined,
+  method: typeof registry.ownerOf | typeof registry.prev,
+): Address | null {
+  if (data === null || data === undefined) return null;
+  const [settler] = answerOf(method, data);
+  return settler;
 }

@@ -1,28 +1,18 @@
-import {
-  decodeFunctionResult,
-  encodeFunctionData,
-  MethodNotFoundRpcError,
-  MethodNotSupportedRpcError,
-  multicall3Abi,
-  parseAbi,
-  type Address,
-  type Hex,
-  type Log,
-} from "viem";
+import { MethodNotFoundRpcError, MethodNotSupportedRpcError, type Address, type Hex, type Log } from "viem";
 import { call, simulateBlocks } from "viem/actions";
 import { AppError } from "../../lib/errors";
 import { unusableFailure } from "../call";
-import { causeOf, chainClient, guarded, MULTICALL3, refusalText, UPSTREAM, type ChainClient } from "./client";
+import { causeOf, chainClient, guarded, refusalText, UPSTREAM, type ChainClient } from "./client";
 import { CHECKER_CODE } from "./checkerCode";
+import { answerOf, checker, dataOf, multicall3, type Read } from "./methods";
 import type { Transaction } from "./preparation";
+import { MULTICALL3 } from "./reads";
 import { revertIn, type Revert } from "./reverts";
 
 /**
  * Simulates a transaction on the chain before it is signed. This is no guarantee: a contract can recognise a simulation
  * by its fees, by the wallet's code or by state that changes afterwards, and behave differently in a block.
  */
-
-export type Read = { to: Address; data: Hex };
 
 export type Simulated =
   | {
@@ -40,10 +30,6 @@ export type Simulated =
 /** Gas, and wei per gas. */
 export type Offer = { gas: bigint; maxFeePerGas: bigint; baseFee: bigint };
 
-const checkerAbi = parseAbi([
-  "function check(address to, uint256 value, bytes data, address reader, bytes reading) returns (bool succeeded, bytes result, bytes before, bytes behind)",
-]);
-
 /**
  * Executes a transaction on top of the latest block, with its sender and fees, and reads something before and after it.
  * A node without `eth_simulateV1` gets an `eth_call` in which the sender has a checker's code; it returns no logs.
@@ -56,11 +42,8 @@ export async function simulate(
   reads: readonly Read[],
 ): Promise<Simulated> {
   const client = chainClient();
-  const reading = encodeFunctionData({
-    abi: multicall3Abi,
-    functionName: "aggregate3",
-    args: [reads.map(({ to, data }) => ({ target: to, callData: data, allowFailure: false }))],
-  });
+  const calls = reads.map(({ to, data }) => ({ target: to, callData: data, allowFailure: false }));
+  const reading = dataOf(multicall3.aggregate3, [calls]);
   return guarded(async () => {
     try {
       return await simulateBlock(client, from, transaction, offer, reading);
@@ -111,11 +94,7 @@ async function checkByCall(
 ): Promise<Simulated> {
   const answer = await call(client, {
     to: from,
-    data: encodeFunctionData({
-      abi: checkerAbi,
-      functionName: "check",
-      args: [to, value, data, MULTICALL3, reading],
-    }),
+    data: dataOf(checker.check, [to, value, data, MULTICALL3, reading]),
     stateOverride: [{ address: from, code: CHECKER_CODE }],
     blockTag: "pending",
   });
@@ -123,11 +102,7 @@ async function checkByCall(
   if (answer.data === undefined) {
     throw new AppError("upstream", `${UPSTREAM} cannot simulate a transaction: nothing was signed`);
   }
-  const [succeeded, result, before, behind] = decodeFunctionResult({
-    abi: checkerAbi,
-    functionName: "check",
-    data: answer.data,
-  });
+  const [succeeded, result, before, behind] = answerOf(checker.check, answer.data);
   if (!succeeded) return { kind: "reverts", ...revertIn(result) };
   return {
     kind: "done",
@@ -139,7 +114,7 @@ async function checkByCall(
 }
 
 function answersIn(data: Hex): Hex[] {
-  const results = decodeFunctionResult({ abi: multicall3Abi, functionName: "aggregate3", data });
+  const [results] = answerOf(multicall3.aggregate3, data);
   return results.map(({ returnData }) => returnData);
 }
 

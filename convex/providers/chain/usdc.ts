@@ -1,29 +1,13 @@
-import {
-  encodeFunctionData,
-  erc20Abi,
-  hashTypedData,
-  isAddressEqual,
-  parseAbi,
-  parseAbiItem,
-  recoverAddress,
-  type Address,
-  type Hex,
-} from "viem";
-import {
-  getBlock,
-  getBlockNumber,
-  getChainId,
-  getCode,
-  getLogs,
-  readContract,
-  verifyHash,
-} from "viem/actions";
+import { hashTypedData, isAddressEqual, parseAbiItem, recoverAddress, type Address, type Hex } from "viem";
+import { getBlock, getBlockNumber, getChainId, getCode, getLogs, verifyHash } from "viem/actions";
 import { CHAIN_ID, USDC } from "../../lib/money/base";
 import { sha256Hex } from "../../lib/security/digests";
 import { SECOND } from "../../lib/time";
 import { unusableFailure } from "../call";
 import { chainClient, guarded, requireChain, UPSTREAM, type ChainClient } from "./client";
 import { placeOf } from "./blocks";
+import { answerOf, authorizations, dataOf, erc20 } from "./methods";
+import { read } from "./reads";
 import { lookUp, transfersIn, type LoggedTransfer } from "./receipts";
 
 /** USDC on Base from its payee's view: transfers in mined transactions, and EIP-3009 authorizations. */
@@ -39,10 +23,6 @@ const DEEPEST = 302_400n;
 /** The end of a signature that would deploy its wallet first (ERC-6492): no call of a signer's choosing is ever made. */
 export const UNDEPLOYED_SUFFIX = "6492649264926492649264926492649264926492649264926492649264926492";
 
-const authorizationAbi = parseAbi([
-  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
-  "function authorizationState(address authorizer, bytes32 nonce) view returns (bool)",
-]);
 const authorizationUsed = parseAbiItem(
   "event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)",
 );
@@ -108,8 +88,7 @@ export type SignedAuthorization = {
 export function authorizationCall(one: SignedAuthorization): { to: Address; data: Hex; value: bigint } {
   const terms = [one.from, one.to, one.value, one.validAfter, one.validBefore] as const;
   const args = [...terms, one.nonce, one.signature] as const;
-  const functionName = "transferWithAuthorization";
-  return { to: USDC, data: encodeFunctionData({ abi: authorizationAbi, functionName, args }), value: 0n };
+  return { to: USDC, data: dataOf(authorizations.transfer, args), value: 0n };
 }
 
 /**
@@ -123,16 +102,13 @@ export async function readAuthorization(
 ): Promise<{ used: boolean; balance: bigint; codeHash: string | null }> {
   const client = chainClient();
   return guarded(async () => {
-    const [used, balance, code] = await Promise.all([
-      readContract(client, {
-        address: USDC,
-        abi: authorizationAbi,
-        functionName: "authorizationState",
-        args: [from, nonce],
-      }),
-      readContract(client, { address: USDC, abi: erc20Abi, functionName: "balanceOf", args: [from] }),
+    const [state, held, code] = await Promise.all([
+      read(client, { to: USDC, data: dataOf(authorizations.state, [from, nonce]) }),
+      read(client, { to: USDC, data: dataOf(erc20.balanceOf, [from]) }),
       getCode(client, { address: from }),
     ]);
+    const [used] = answerOf(authorizations.state, state);
+    const [balance] = answerOf(erc20.balanceOf, held);
     return { used, balance, codeHash: code === undefined ? null : sha256Hex(code) };
   });
 }

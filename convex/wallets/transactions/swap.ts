@@ -7,7 +7,7 @@ import { AppError } from "../../lib/errors";
 import { BPS } from "../../lib/money/amounts";
 import { SECOND, sleep } from "../../lib/time";
 import { feedAddresses, livePrices } from "../../prices/feeds";
-import { readAccount, readAllowance } from "../../providers/chain/client";
+import { readAccount, readAllowance } from "../../providers/chain/accounts";
 import { standing } from "../../providers/chain/transactions";
 import { judgeSettler } from "../../providers/chain/settlers";
 import { simulate } from "../../providers/chain/simulation";

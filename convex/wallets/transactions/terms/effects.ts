@@ -1,18 +1,8 @@
-import {
-  encodeFunctionData,
-  erc20Abi,
-  isAddressEqual,
-  multicall3Abi,
-  pad,
-  parseAbi,
-  toEventSelector,
-  type Address,
-  type Hex,
-  type Log,
-} from "viem";
+import { isAddressEqual, pad, toEventSelector, type Address, type Hex, type Log } from "viem";
 import { AppError } from "../../../lib/errors";
-import { MULTICALL3 } from "../../../providers/chain/client";
-import type { Read, Simulated } from "../../../providers/chain/simulation";
+import { dataOf, erc20, multicall3, permit2, type Read } from "../../../providers/chain/methods";
+import { MULTICALL3 } from "../../../providers/chain/reads";
+import type { Simulated } from "../../../providers/chain/simulation";
 import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../../tokens";
 
 /**
@@ -23,10 +13,6 @@ import { PERMIT2, SYMBOLS, TOKENS, type Symbol } from "../../tokens";
 export type Terms = { fromToken: Symbol; toToken: Symbol; amount: bigint; minBuyAmount: bigint };
 
 const REFUSED = "The swap would do something else than what was asked for: nothing was swapped";
-
-const permit2Abi = parseAbi([
-  "function allowance(address owner, address token, address spender) view returns (uint160 amount, uint48 expiration, uint48 nonce)",
-]);
 
 type Watched =
   | { kind: "balance"; token: Symbol; read: Read }
@@ -39,23 +25,15 @@ export function watchedOf(owner: Address, target: Address): Watched[] {
   return SYMBOLS.flatMap((token): Watched[] => {
     const { address } = TOKENS[token];
     if (address === null) {
-      const data = encodeFunctionData({ abi: multicall3Abi, functionName: "getEthBalance", args: [owner] });
+      const data = dataOf(multicall3.getEthBalance, [owner]);
       return [{ kind: "balance", token, read: { to: MULTICALL3, data } }];
     }
-    const balance = encodeFunctionData({ abi: erc20Abi, functionName: "balanceOf", args: [owner] });
-    const kept = encodeFunctionData({
-      abi: permit2Abi,
-      functionName: "allowance",
-      args: [owner, address, target],
-    });
+    const balance = dataOf(erc20.balanceOf, [owner]);
+    const kept = dataOf(permit2.allowance, [owner, address, target]);
     return [
       { kind: "balance", token, read: { to: address, data: balance } },
       ...[PERMIT2, target].map((spender) => {
-        const data = encodeFunctionData({
-          abi: erc20Abi,
-          functionName: "allowance",
-          args: [owner, spender],
-        });
+        const data = dataOf(erc20.allowance, [owner, spender]);
         return { kind: "allowance" as const, token, spender, read: { to: address, data } };
       }),
       { kind: "permit", read: { to: PERMIT2, data: kept } },

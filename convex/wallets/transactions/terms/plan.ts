@@ -1,13 +1,14 @@
-import { encodeFunctionData, erc20Abi, type Address } from "viem";
+import type { Address } from "viem";
 import { internal } from "../../../_generated/api";
 import type { Doc } from "../../../_generated/dataModel";
 import type { ActionCtx } from "../../../_generated/server";
 import { MOST_FEE } from "../../../lib/money/base";
 import { AppError } from "../../../lib/errors";
 import { formatUnits } from "../../../lib/money/amounts";
-import { isToken, readAccount } from "../../../providers/chain/client";
+import { readAccount } from "../../../providers/chain/accounts";
+import { dataOf, erc20 } from "../../../providers/chain/methods";
 import { prepareTransaction, type Preparation, type Transaction } from "../../../providers/chain/preparation";
-import { judgeSettler } from "../../../providers/chain/settlers";
+import { lossAt } from "../../../providers/chain/settlers";
 import { asAddress } from "../../addresses";
 import { TOKENS, type Symbol } from "../../tokens";
 import type { SwapTerms, TransactionRequest } from "../tables";
@@ -26,13 +27,11 @@ const NOBODYS_MONEY = "toAddress is a token's contract: what is sent there is lo
 export function sendTransaction(token: Symbol, to: Address, amount: bigint): Transaction {
   const { address } = TOKENS[token];
   if (address === null) return { to, data: "0x", value: amount };
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
-  return { to: address, data, value: 0n };
+  return { to: address, data: dataOf(erc20.transfer, [to, amount]), value: 0n };
 }
 
 export function approval(token: Address, spender: Address, amount: bigint): Transaction {
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: "approve", args: [spender, amount] });
-  return { to: token, data, value: 0n };
+  return { to: token, data: dataOf(erc20.approve, [spender, amount]), value: 0n };
 }
 
 /** Room for the state to change between the estimate and the block. */
@@ -211,13 +210,12 @@ export async function affordable(
 export async function sendable(ctx: ActionCtx, payer: Payer, request: SendRequest): Promise<Affordable> {
   const spent = { token: request.token, amount: BigInt(request.amount) };
   const to = asAddress(request.toAddress);
-  const [verdict, isLost, affordableSend] = await Promise.all([
-    judgeSettler(to),
-    isToken(to),
+  const [loss, affordableSend] = await Promise.all([
+    lossAt(to),
     affordable(ctx, payer, sendTransaction(spent.token, to, spent.amount), { kind: "send", spent }),
   ]);
-  if (verdict === "genuine") throw new AppError("invalid_request", OTHERS_MONEY);
-  if (isLost) throw new AppError("invalid_request", NOBODYS_MONEY);
+  if (loss === "settler") throw new AppError("invalid_request", OTHERS_MONEY);
+  if (loss === "token") throw new AppError("invalid_request", NOBODYS_MONEY);
   return affordableSend;
 }
 

@@ -1,7 +1,8 @@
-import { encodeFunctionData, isAddressEqual, parseAbi, type Address } from "viem";
+import { isAddressEqual, type Address } from "viem";
 import { CHAIN_ID } from "../../../lib/money/base";
 import { AppError } from "../../../lib/errors";
 import { BPS } from "../../../lib/money/amounts";
+import { dataOf, weth } from "../../../providers/chain/methods";
 import type { Transaction } from "../../../providers/chain/preparation";
 import type { Quote } from "../../../providers/swap";
 import type { TypedData } from "../../custody/signatures";
@@ -11,8 +12,6 @@ import { guaranteeOf } from "./settler";
 /** Checks quotes, which are not trusted, before anything is signed, and builds the permit to sign. Pure. */
 
 export type Swap = { fromToken: Symbol; toToken: Symbol; amount: bigint; slippageBps: number };
-
-const wethAbi = parseAbi(["function deposit() payable", "function withdraw(uint256 amount)"]);
 
 /** No real quote has a permit that is valid for longer. */
 const LONGEST_PERMIT_SECONDS = 1_800n;
@@ -99,10 +98,7 @@ export function isWrapping({ fromToken, toToken }: Pick<Swap, "fromToken" | "toT
 
 /** At the WETH contract, by exactly its own `deposit()` or `withdraw(amount)`. */
 function isPlainWrap({ to, data }: Pick<Transaction, "to" | "data">, { fromToken, amount }: Swap): boolean {
-  const plain =
-    fromToken === "ETH"
-      ? encodeFunctionData({ abi: wethAbi, functionName: "deposit" })
-      : encodeFunctionData({ abi: wethAbi, functionName: "withdraw", args: [amount] });
+  const plain = fromToken === "ETH" ? dataOf(weth.deposit, []) : dataOf(weth.withdraw, [amount]);
   return isAddressEqual(to, swapAddress("WETH")) && data.toLowerCase() === plain;
 }
 
