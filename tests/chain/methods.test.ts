@@ -1,14 +1,21 @@
-import { toFunctionSelector } from "viem";
+import { toFunctionSelector, type AbiParameter } from "viem";
 import { expect, test } from "vitest";
-import * as contracts from "../../convex/providers/chain/methods";
+import * as chain from "../../convex/providers/chain/methods";
+
+type Method = {
+  name: string;
+  selector: string;
+  inputs: readonly AbiParameter[];
+  outputs: readonly AbiParameter[];
+};
 
 test("every method's selector is the one of its signature", () => {
-  const { dataOf: _data, answerOf: _answer, answerIn: _in, ...named } = contracts;
-  const methods = Object.values(named).flatMap((contract) => Object.values(contract));
+  const { dataOf: _data, answerOf: _answer, answerIn: _in, ...contracts } = chain;
+  const methods = Object.values<Record<string, Method>>(contracts).flatMap((one) => Object.values(one));
 
   expect(methods.length).toBeGreaterThan(0);
-  for (const { name, selector, inputs, outputs } of methods)
-    expect(selector, name).toBe(
-      toFunctionSelector({ type: "function", name, inputs, outputs, stateMutability: "view" }),
+  for (const { selector, ...signature } of methods)
+    expect(selector, signature.name).toBe(
+      toFunctionSelector({ type: "function", stateMutability: "view", ...signature }),
     );
 });
