@@ -99,8 +99,7 @@ describe("POST /mcp/defi/send", () => {
     expect(methods.filter((method) => method !== "eth_getTransactionReceipt").sort()).toEqual([
       "eth_call", // the price
       "eth_call", // the fee for its L1 data
-      "eth_call", // the swap provider's contract, which is no recipient
-      "eth_call", // whether the recipient is a token
+      "eth_call", // whether the recipient is the swap provider's contract or a token
       "eth_chainId",
       "eth_estimateGas",
       "eth_feeHistory",
