@@ -1,27 +1,14 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { real } from "../../scripts/real";
-import { chain, useChain } from "../support/chain";
+import { useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import { cards, newest, owner, say, send, tap, test } from "./support";
 
 /** An order by `userId` alone on a guarded account: asked of its owner, whose tap decides, once. */
 
 useChain();
-
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
-
-const order = (userId: string, fields: object = {}) => ({
-  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
-  ...fields,
-});
 
 const held = async (app: WalletApp, userId: string) => {
   const { body } = await app.get(`/mcp/wallet/balance?userId=${userId}`);
@@ -31,7 +18,7 @@ const held = async (app: WalletApp, userId: string) => {
 describe("a send by userId alone", () => {
   test("waits for a tap, and a repeat with its key returns the outcome", async ({ app }) => {
     const { userId } = await owner(app);
-    const wanted = order(userId);
+    const wanted = send(userId);
     const asked = await app.post("/mcp/defi/send", wanted);
     expect([asked.status, asked.body]).toMatchObject([
       202,
@@ -77,7 +64,7 @@ describe("a send by userId alone", () => {
     expect(repeat.headers.get("idempotent-replayed")).toBe("true");
     expect(repeat.body.txHash).toBe(done.body.txHash);
     expect(await held(app, userId)).toBe("975");
-    const other = await app.post("/mcp/defi/send", { ...order(userId), idempotencyKey });
+    const other = await app.post("/mcp/defi/send", { ...send(userId), idempotencyKey });
     expect(other.status).toBe(409);
     expect(await app.rows("permissions")).toMatchObject([{ by: "approval", request: { kind: "send" } }]);
   });
@@ -85,7 +72,7 @@ describe("a send by userId alone", () => {
   test("is answered with its outcome where the owner taps while it waits", async ({ app }) => {
     deadlines.tap = 3_600_000;
     const { userId } = await owner(app);
-    const waiting = app.post("/mcp/defi/send", order(userId));
+    const waiting = app.post("/mcp/defi/send", send(userId));
     while ((await cards(app)).length === 0) await new Promise((go) => real.setTimeout(go, 20));
     await tap(app, "✅ Approve");
     expect(await waiting).toMatchObject({ status: 200, body: { success: true, status: "confirmed" } });
@@ -93,17 +80,17 @@ describe("a send by userId alone", () => {
 
   test("refused, expired, frozen or under other rules moves nothing", async ({ app }) => {
     const { userId, browser } = await owner(app);
-    const wanted = order(userId, { idempotencyKey: "one" });
+    const wanted = send(userId, { idempotencyKey: "one" });
     await app.post("/mcp/defi/send", wanted);
     await tap(app, "✖ Refuse");
     const refused = await app.post("/mcp/defi/send", wanted);
     expect([refused.status, refused.body.error]).toEqual([403, "The owner has refused this"]);
 
-    const second = order(userId, { idempotencyKey: "two" });
+    const second = send(userId, { idempotencyKey: "two" });
     await app.post("/mcp/defi/send", second);
     await browser.mutation(api.account.levels.set, { level: "closed" });
     await tap(app, "✅ Approve");
-    expect((await cards(app)).at(-1)?.text).toContain("Void");
+    expect(await newest(app)).toContain("Void");
     expect((await app.rows("transactions")).length).toBe(0);
     expect((await app.rows("approvals")).map(({ state }) => state)).toEqual(["refused", "open"]);
   });
@@ -112,7 +99,7 @@ describe("a send by userId alone", () => {
     app,
   }) => {
     const { userId, browser } = await owner(app);
-    await app.post("/mcp/defi/send", order(userId));
+    await app.post("/mcp/defi/send", send(userId));
     const [approval] = await app.rows("approvals");
     await say(app, `/approve ${String(approval?._id)}`, 666);
     await owner(app, { ETH: 1n }, 43);
@@ -122,25 +109,13 @@ describe("a send by userId alone", () => {
     expect(await app.rows("transactions")).toEqual([]);
     expect(await app.rows("permissions")).toEqual([]);
     // Without a chat nobody can be asked.
-    const { status, body } = await app.post("/mcp/defi/send", order(userId));
+    const { status, body } = await app.post("/mcp/defi/send", send(userId));
     expect([status, body.error]).toEqual([403, expect.stringContaining("level is guarded")]);
-  });
-
-  test("is asked for three at a time, and two refusals end it for an hour", async ({ app }) => {
-    const { userId } = await owner(app);
-    const statuses: number[] = [];
-    for (let i = 0; i < 4; i++) statuses.push((await app.post("/mcp/defi/send", order(userId))).status);
-    expect(statuses).toEqual([202, 202, 202, 429]);
-    await tap(app, "✖ Refuse");
-    const [first] = await app.rows("approvals");
-    await say(app, `/refuse ${String(first?._id)}`);
-    const { status, body } = await app.post("/mcp/defi/send", order(userId));
-    expect([status, body.error]).toEqual([429, expect.stringContaining("refused twice")]);
   });
 
   test("races of taps open one transaction", async ({ app }) => {
     const { userId } = await owner(app);
-    await app.post("/mcp/defi/send", order(userId));
+    await app.post("/mcp/defi/send", send(userId));
     const [approval] = await app.rows("approvals");
     await Promise.all(Array.from({ length: 10 }, () => say(app, `/approve ${String(approval?._id)}`)));
     expect((await app.rows("transactions")).length).toBe(1);
@@ -149,22 +124,9 @@ describe("a send by userId alone", () => {
 
   test("that could not be carried out is refused at once, and asks nobody", async ({ app }) => {
     const { userId } = await owner(app, { ETH: 10n ** 18n, USDC: 500_000_000n });
-    const { status, body } = await app.post("/mcp/defi/send", order(userId, { amount: "999000000" }));
+    const { status, body } = await app.post("/mcp/defi/send", send(userId, { amount: "999000000" }));
     expect([status, body.error]).toEqual([400, expect.stringContaining("Insufficient USDC")]);
     expect(await app.rows("approvals")).toEqual([]);
-  });
-
-  test("of a look-alike address says so", async ({ app }) => {
-    const { userId } = await owner(app);
-    const known = freshAddress();
-    const headers = { as: `person-42` };
-    expect((await app.post("/mcp/defi/send", order(userId, { toAddress: known }), headers)).status).toBe(200);
-    const alike = known.slice(0, 6) + "5".repeat(32) + known.slice(-4);
-    await app.post("/mcp/defi/send", order(userId, { toAddress: alike }));
-    const card = (await cards(app)).at(-1);
-    expect(card?.text.toLowerCase()).toContain(`made to look like ${known}`);
-    await app.post("/mcp/defi/send", order(userId, { toAddress: known }));
-    expect((await cards(app)).at(-1)?.text).toContain("on your list it counts from");
   });
 });
 
@@ -196,7 +158,7 @@ describe("delivery settings by userId alone", () => {
     const headers = { "Idempotency-Key": "chat" };
     const asked = await app.post("/user/messenger", wanted, { headers });
     expect([asked.status, asked.body]).toMatchObject([202, { success: false, status: "awaiting_approval" }]);
-    expect((await cards(app)).at(-1)?.text).toContain("Your cards: to the chat -777");
+    expect(await newest(app)).toContain("Your cards: to the chat -777");
     expect(await app.rows("messengerConfigs")).toEqual([]);
     await tap(app, "✅ Approve");
     expect(await app.post("/user/messenger", wanted, { headers })).toMatchObject({
@@ -218,17 +180,17 @@ test("another's bot never takes the place of one that is asked for", async ({ ap
 describe("an account that is frozen", () => {
   test("signs nothing, whoever asks, until its signed-in owner ends it", async ({ app }) => {
     const { userId, browser } = await owner(app);
-    await app.post("/mcp/defi/send", order(userId));
+    await app.post("/mcp/defi/send", send(userId));
     await tap(app, "🧊 Freeze");
-    expect((await cards(app)).at(-1)?.text).toMatch(/Your account is frozen[^]*To end it, sign in/);
+    expect(await newest(app)).toMatch(/Your account is frozen[^]*To end it, sign in/);
     const [approval] = await app.rows("approvals");
     await say(app, `/approve ${String(approval?._id)}`);
-    const byToken = await app.post("/mcp/defi/send", order(userId), { as: "person-42" });
+    const byToken = await app.post("/mcp/defi/send", send(userId), { as: "person-42" });
     expect([byToken.status, byToken.body.error]).toEqual([503, "The owner has frozen this account"]);
-    expect((await app.post("/mcp/defi/send", order(userId))).status).toBe(503);
+    expect((await app.post("/mcp/defi/send", send(userId))).status).toBe(503);
     expect(await app.rows("permissions")).toEqual([]);
     await browser.mutation(api.account.freezes.unfreeze, {});
-    expect((await app.post("/mcp/defi/send", order(userId), { as: "person-42" })).status).toBe(200);
+    expect((await app.post("/mcp/defi/send", send(userId), { as: "person-42" })).status).toBe(200);
     // What was asked before stays void.
     await say(app, `/approve ${String(approval?._id)}`);
     expect((await app.rows("permissions")).length).toBe(1);
@@ -236,10 +198,10 @@ describe("an account that is frozen", () => {
 
   test("by a block of a day refuses orders by the id alone, and nobody is asked", async ({ app }) => {
     const { userId } = await owner(app);
-    await app.post("/mcp/defi/send", order(userId));
+    await app.post("/mcp/defi/send", send(userId));
     await tap(app, "Block 24 h");
-    const { status, body } = await app.post("/mcp/defi/send", order(userId));
+    const { status, body } = await app.post("/mcp/defi/send", send(userId));
     expect([status, body.error]).toEqual([403, expect.stringContaining("has blocked orders")]);
-    expect((await app.post("/mcp/defi/send", order(userId), { as: "person-42" })).status).toBe(200);
+    expect((await app.post("/mcp/defi/send", send(userId), { as: "person-42" })).status).toBe(200);
   });
 });

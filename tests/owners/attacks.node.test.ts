@@ -1,30 +1,14 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { useChain, chain } from "../support/chain";
+import { useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
-import { browserOf } from "../web/support";
-import { cards, createOwnersApp, LISTED, listRecipient, owner, say, tap } from "./support";
+import { cards, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
 /** Who knows a userId, holds its token or had its chat, and wants the owner to approve what they would not. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
-
 const HOUR = 3_600_000;
-
-const send = (userId: string, fields: object = {}) => ({
-  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
-  ...fields,
-});
-
-const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
 
 describe("a recipient", () => {
   test("is not known for what others have sent to it before the id had an owner", async ({ app }) => {
@@ -48,16 +32,23 @@ describe("a recipient", () => {
     expect(await newest(app, 77)).toContain("New: it is not on your list");
   });
 
-  test("of the user's own, one that looks like it, and one that is asked about, are told apart", async ({
+  test("that looks like the user's own wallet, one on the list or one that is asked about is told apart", async ({
     app,
   }) => {
     const { userId, address } = await owner(app);
+    const known = freshAddress();
+    const paid = await app.post("/mcp/defi/send", send(userId, { toAddress: known }), { as: "person-42" });
+    expect(paid.status).toBe(200);
+    const likeKnown = `${known.slice(0, 6)}${"5".repeat(32)}${known.slice(-4)}`;
+    await app.post("/mcp/defi/send", send(userId, { toAddress: likeKnown }));
+    expect((await newest(app)).toLowerCase()).toContain(`made to look like ${known}`);
+    await tap(app, "✖ Refuse");
     const alike = `${address.slice(0, 6)}${"7".repeat(32)}${address.slice(-4)}`.toLowerCase();
     await app.post("/mcp/defi/send", send(userId, { toAddress: alike }));
     const card = await newest(app);
     expect(card).toContain(`made to look like ${address}, your own custody wallet`);
     expect(card).toContain(`From your custody wallet ${address}`);
-    expect(card).toContain("Moved in the last 24 hours: 0 USD");
+    expect(card).toContain("Moved in the last 24 hours: 25 USD");
     const asked = freshAddress();
     await app.post("/mcp/defi/send", send(userId, { toAddress: asked }));
     const other = `${asked.slice(0, 6)}${"8".repeat(32)}${asked.slice(-4)}`;
@@ -170,6 +161,14 @@ describe("an account that is open", () => {
 });
 
 describe("a linked account that is replaced", () => {
+  /** The account of the test's owner is unlinked, and 666 linked in its place. */
+  async function replaceLink(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>["browser"]) {
+    await browser.mutation(api.messenger.linking.unlink, {});
+    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
+    await say(app, `/connect ${code}`, 666);
+    await app.settle();
+  }
+
   test("approves nothing for two hours, and the one of before can take it back", async ({ app }) => {
     const { userId, browser } = await owner(app);
     await browser.mutation(api.messenger.linking.unlink, {});
@@ -194,10 +193,7 @@ describe("a linked account that is replaced", () => {
 
   test("approves once the two hours are over", async ({ app }) => {
     const { userId, browser } = await owner(app);
-    await browser.mutation(api.messenger.linking.unlink, {});
-    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    await say(app, `/connect ${code}`, 666);
-    await app.settle();
+    await replaceLink(app, browser);
     const [row] = await app.rows("accountLevels");
     expect(row?.formerLink?.until).toBeGreaterThan(Date.now() + 1.9 * HOUR);
     await app.t.run((ctx) =>
@@ -226,9 +222,7 @@ describe("a linked account that is replaced", () => {
     );
     const key = { name: "script", scopes: ["withdraw" as const] };
     await expect(browser.mutation(api.account.keys.create, key)).rejects.toThrow("frozen this account");
-    await browser.mutation(api.messenger.linking.unlink, {});
-    const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    await say(app, `/connect ${code}`, 666);
+    await replaceLink(app, browser);
     await say(app, "/freeze");
     expect(await newest(app)).toContain("Your account is frozen");
     expect(await app.rows("messengerLinks")).toMatchObject([{ messengerId: "42", userId }]);
@@ -289,35 +283,13 @@ describe("who holds the owner's token", () => {
     }
   });
 
-  base("has a day that counts what left before the id had an owner", async ({ onTestFinished }) => {
-    const app = createOwnersApp(chain, { UNCLAIMED_DAILY_USD: "1000" });
-    onTestFinished(closeApp);
-    const userId = "kq3vX9tLw2bTz7RfYh5MnP-drained";
-    await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 4_000_000_000n });
-    expect((await app.post("/mcp/defi/send", send(userId, { amount: "999000000" }))).status).toBe(200);
-    await browserOf(app, "drainer").action(api.account.claims.claimUserId, { userId });
-    const [wallet] = await app.rows("wallets");
-    await listRecipient(app, String(wallet?.userId));
-    const pay = (amount: string) =>
-      app.post("/mcp/defi/send", send(userId, { amount, toAddress: LISTED }), { as: "drainer" });
-    expect((await pay("999000000")).status).toBe(200);
-    const third = await pay("10000000");
-    expect([third.status, third.body.error]).toEqual([
-      400,
-      expect.stringContaining("limit of 2000 USD in 24 hours"),
-    ]);
-  });
-
   test("moves a thousand dollars an order, two thousand a day, and is told of at the linked chat", async ({
     app,
   }) => {
-    const { userId, browser } = await owner(app, { ETH: 10n ** 18n, USDC: 9_000_000_000n });
+    const { userId, browser } = await owner(app, RICH);
     const toAddress = freshAddress();
     const { address } = await browser.mutation(api.account.recipients.add, { address: toAddress });
-    await app.t.run(async (ctx) => {
-      for (const { _id } of await ctx.db.query("socialRecipients").collect())
-        await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
-    });
+    await listsCount(app);
     const order = (usd: number) =>
       app.post("/mcp/defi/send", send(userId, { toAddress, amount: String(usd * 1_000_000) }), { as });
     expect((await order(1_001)).body.error).toContain("at most 1000 USD");
@@ -331,7 +303,7 @@ describe("who holds the owner's token", () => {
   });
 
   test("loses a twentieth of that in swaps at most", async ({ app }) => {
-    const { userId } = await owner(app, { ETH: 10n ** 18n, USDC: 9_000_000_000n });
+    const { userId } = await owner(app, RICH);
     const swap = (usd: number) =>
       app.post(
         "/mcp/defi/swap",

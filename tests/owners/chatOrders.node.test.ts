@@ -1,32 +1,19 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { orderIn } from "../../convex/bot/commands/orders";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
-import { chain, useChain, usdcOf } from "../support/chain";
+import { useChain, usdcOf } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import { cards, listsCount, newest, owner, RICH, say, tap, test } from "./support";
 
 /** Orders that the owner begins in the chat: the card shows them, a tap carries them out, and they move little. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
-
-const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
-
 /** Puts an address on the owner's list, to count at once. */
 async function allow(app: WalletApp, browser: Awaited<ReturnType<typeof owner>>["browser"], address: string) {
   await browser.mutation(api.account.recipients.add, { address });
-  await app.t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.query("socialRecipients").collect())
-      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
-  });
+  await listsCount(app);
 }
 
 describe("what a text orders", () => {
@@ -35,7 +22,7 @@ describe("what a text orders", () => {
     ...{ kind: "swap", fromToken, toToken, amount },
   });
 
-  base("is read exactly, or not at all", () => {
+  test("is read exactly, or not at all", () => {
     for (const words of [
       "swap 25 USDC to ETH",
       "swap 25 usdc for eth",
@@ -95,7 +82,7 @@ describe("an order in the chat", () => {
   });
 
   test("sends to the owner's list alone, and 100 USD a day in all", async ({ app }) => {
-    const { userId, browser } = await owner(app, { ETH: 10n ** 18n, USDC: 9_000_000_000n });
+    const { userId, browser } = await owner(app, RICH);
     const to = freshAddress();
     await say(app, `/send 25 USDC to ${to}`);
     expect(await newest(app)).toContain(

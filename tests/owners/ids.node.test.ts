@@ -1,26 +1,16 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
-import { chain, nonceOf, useChain, usdcOf } from "../support/chain";
+import { nonceOf, useChain, usdcOf } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
 import { browserOf } from "../web/support";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import { cards, newest, owner, say, send, tap, test as ownersTest } from "./support";
 
 /** A userId that has leaked, and a deployment that was set back to a backup. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain, { PLATFORM_WALLET_ADDRESS: `0x${"7".repeat(40)}` }));
-    closeApp();
-  },
-});
-
-const send = (userId: string, fields: object = {}) => ({
-  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
-  ...fields,
-});
+const env = { PLATFORM_WALLET_ADDRESS: `0x${"7".repeat(40)}` };
+const test = ownersTest.extend({ settings: { env } });
 
 /** Of each kind of request that takes a `userId`. */
 const requests = (userId: string): [string, object | null][] => [
@@ -60,7 +50,7 @@ describe("a userId that was replaced", () => {
     expect(waiting.status).toBe(202);
     const replaced = await browser.mutation(api.users.access.replaceUserId, {});
     expect(replaced.userId).toMatch(/^usr_[0-9a-f]{32}$/);
-    expect((await cards(app)).at(-1)?.text).toContain("Your account has a new id");
+    expect(await newest(app)).toContain("Your account has a new id");
     for (const request of requests(userId)) {
       const { status, body } = await ask(app, request);
       expect([request[0], status, body]).toEqual([
@@ -160,7 +150,7 @@ describe("a backup that is put back", () => {
     expect(await nonceOf(address)).toBe(1);
     await putBack(app, before);
     await say(app, `/approve ${String(asked?._id)}`);
-    expect((await cards(app)).at(-1)?.text).toContain("Void");
+    expect(await newest(app)).toContain("Void");
     // Whatever the rows believe, the chain knows better, and nothing is signed.
     for (const as of ["person-42", "person-42"]) {
       const { status, body } = await app.post("/mcp/defi/send", send(userId, { toAddress: to }), { as });

@@ -1,22 +1,14 @@
 import type { FunctionArgs } from "convex/server";
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { sha256Hex } from "../../convex/lib/security/digests";
-import { chain, useChain } from "../support/chain";
+import { useChain } from "../support/chain";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
-import { cards, createOwnersApp, LISTED, listRecipient, owner, tap } from "./support";
+import { cards, dollars, LISTED, listRecipient, newest, owner, send, tap, test } from "./support";
 
 /** Keys that an owner gives to programs: what each opens, and nothing else. */
 
 useChain();
-
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
 
 type Browser = Awaited<ReturnType<typeof owner>>["browser"];
 type Wish = Partial<FunctionArgs<typeof api.account.keys.create>>;
@@ -26,13 +18,8 @@ const made = (browser: Browser, wish: Wish) =>
 
 const bearer = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
-const order = (userId: string, fields: object = {}) => ({
-  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
-  ...fields,
-});
-
 const swap = (userId: string, usd = 30) => ({
-  ...{ userId, fromToken: "USDC", toToken: "DAI", amount: String(usd * 1_000_000) },
+  ...{ userId, fromToken: "USDC", toToken: "DAI", amount: dollars(usd) },
 });
 
 describe("a key", () => {
@@ -44,10 +31,10 @@ describe("a key", () => {
     const { key: paying } = await made(browser, { scopes: ["withdraw", "read"] });
     expect(trading).toMatch(/^mk_[A-Za-z0-9_-]{43}$/);
     expect((await app.post("/mcp/defi/swap", swap(userId), bearer(trading))).status).toBe(200);
-    const wrong = await app.post("/mcp/defi/send", order(userId), bearer(trading));
+    const wrong = await app.post("/mcp/defi/send", send(userId), bearer(trading));
     expect([wrong.status, wrong.body.error]).toEqual([403, "This key lacks the scope withdraw"]);
     expect(await app.rows("approvals")).toEqual([]);
-    expect((await app.post("/mcp/defi/send", order(userId), bearer(paying))).status).toBe(200);
+    expect((await app.post("/mcp/defi/send", send(userId), bearer(paying))).status).toBe(200);
     expect((await app.post("/mcp/research/start", { userId, token: "BTC" }, bearer(paying))).status).toBe(
       403,
     );
@@ -70,16 +57,14 @@ describe("a key", () => {
       403,
       expect.stringContaining("No key does this"),
     ]);
-    expect((await app.post("/mcp/defi/send", order(other.userId), bearer(key))).status).toBe(403);
-    expect((await app.post("/mcp/defi/send", order(userId), bearer(`mk_${"x".repeat(43)}`))).status).toBe(
-      401,
-    );
+    expect((await app.post("/mcp/defi/send", send(other.userId), bearer(key))).status).toBe(403);
+    expect((await app.post("/mcp/defi/send", send(userId), bearer(`mk_${"x".repeat(43)}`))).status).toBe(401);
     await browser.mutation(api.account.keys.revoke, { keyId });
-    const after = await app.post("/mcp/defi/send", order(userId), bearer(key));
+    const after = await app.post("/mcp/defi/send", send(userId), bearer(key));
     expect([after.status, after.body.error]).toEqual([401, expect.stringContaining("revoked")]);
     const { key: short, keyId: shortId } = await made(browser, { scopes: ["withdraw"], days: 1 });
     await app.t.run((ctx) => ctx.db.patch("apiKeys", shortId, { expiresAt: Date.now() - 1 }));
-    expect((await app.post("/mcp/defi/send", order(userId), bearer(short))).status).toBe(401);
+    expect((await app.post("/mcp/defi/send", send(userId), bearer(short))).status).toBe(401);
     expect(await app.rows("transactions")).toEqual([]);
   });
 
@@ -88,7 +73,7 @@ describe("a key", () => {
     await listRecipient(app, userId);
     const { key } = await made(browser, { scopes: ["trade", "withdraw"], dailyUsd: "60" });
     const pay = (amount: string) =>
-      app.post("/mcp/defi/send", order(userId, { amount, toAddress: LISTED }), bearer(key));
+      app.post("/mcp/defi/send", send(userId, { amount, toAddress: LISTED }), bearer(key));
     expect([(await pay("40000000")).status, (await pay("20000000")).status]).toEqual([200, 200]);
     const third = await pay("1000000");
     expect([third.status, third.body.error]).toEqual([
@@ -97,11 +82,11 @@ describe("a key", () => {
     ]);
     const { key: free } = await made(browser, { scopes: ["withdraw"] });
     // All strangers get 50 USD a day together, by however many orders: beyond that the owner is asked.
-    const small = () => app.post("/mcp/defi/send", order(userId, { amount: "20000000" }), bearer(free));
+    const small = () => app.post("/mcp/defi/send", send(userId, { amount: "20000000" }), bearer(free));
     expect([(await small()).status, (await small()).status, (await small()).status]).toEqual([200, 200, 202]);
-    const stranger = order(userId, { amount: "60000000", idempotencyKey: "one" });
+    const stranger = send(userId, { amount: "60000000", idempotencyKey: "one" });
     expect((await app.post("/mcp/defi/send", stranger, bearer(free))).status).toBe(202);
-    expect((await cards(app)).at(-1)?.text).toContain("Your key my script has asked for this. Nothing moves");
+    expect(await newest(app)).toContain("Your key my script has asked for this. Nothing moves");
     await tap(app, "✅ Approve");
     expect((await app.post("/mcp/defi/send", stranger, bearer(free))).body.status).toBe("confirmed");
   });
@@ -133,7 +118,7 @@ describe("a key", () => {
     expect(await browser.query(api.account.keys.mine, {})).toMatchObject([
       { keyId, name: "my script", scopes: ["read"], dailyUsd: null, lastUsedAt: expect.any(Number) },
     ]);
-    expect((await cards(app)).at(-1)?.text).toContain("my script: read, until you revoke it");
+    expect(await newest(app)).toContain("my script: read, until you revoke it");
     const everything = await app.t.run(async (ctx) =>
       Promise.all(
         (["apiKeys", "messages", "auditEvents", "accountLevels", "transactions"] as const).map((table) =>
@@ -143,7 +128,7 @@ describe("a key", () => {
     );
     expect(JSON.stringify(everything)).not.toContain(key);
     await browser.mutation(api.account.keys.revoke, { keyId });
-    expect((await cards(app)).at(-1)?.text).toContain("my script opens nothing any more");
+    expect(await newest(app)).toContain("my script opens nothing any more");
     const { address } = await browser.mutation(api.account.recipients.add, { address: freshAddress() });
     await browser.mutation(api.account.recipients.remove, { address });
     const [added, removed] = (await cards(app)).slice(-2).map(({ text }) => text);
@@ -160,7 +145,7 @@ describe("a key", () => {
     await app.fundedWallet("kq3vX9tLw2bTz7RfYh5MnP", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
     const { status } = await app.post(
       "/mcp/defi/send",
-      order("kq3vX9tLw2bTz7RfYh5MnP"),
+      send("kq3vX9tLw2bTz7RfYh5MnP"),
       bearer(`mk_${"x".repeat(43)}`),
     );
     expect(status).toBe(200);

@@ -1,31 +1,17 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { hashed } from "../../convex/users/names";
-import { chain, useChain } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { useChain } from "../support/chain";
+import type { WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
-import { cards, createOwnersApp, say, tap } from "./support";
+import { newest, say, send, tap, test } from "./support";
 
 /** From nothing to an owner with a phone: no web application, and the tools know a userId alone. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
-
 const LONG = "kq3vX9tLw2bTz7RfYh5MnP-of-an-assistant";
-const order = {
-  userId: LONG,
-  token: "USDC",
-  amount: "25000000",
-  toAddress: freshAddress(),
-  idempotencyKey: "k",
-};
+const order = send(LONG, { idempotencyKey: "k" });
 
 /** Connects as a tool does. @returns What starts the bot. */
 async function linkOf(app: WalletApp, userId: string): Promise<string> {
@@ -34,8 +20,6 @@ async function linkOf(app: WalletApp, userId: string): Promise<string> {
   expect(url.href).toMatch(/^https:\/\/t\.me\/simulated_123456_bot\?start=own_[2-9A-Z]{12}$/);
   return `/start ${url.searchParams.get("start") ?? ""}`;
 }
-
-const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
 
 test("a person owns an assistant's wallet by a tap, and approves its first order", async ({ app }) => {
   const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });

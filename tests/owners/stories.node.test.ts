@@ -1,34 +1,15 @@
-import { expect, test as base } from "vitest";
+import { expect } from "vitest";
 import { api } from "../../convex/_generated/api";
-import { chain, useChain, usdcOf } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import { useChain, usdcOf } from "../support/chain";
+import { freshAddress } from "../support/walletApp";
+import { dollars, listsCount, newest, owner, RICH, say, send, tap, test } from "./support";
 
 /** From one end to the other: what people and those who rob them live through, by the sums of docs/security.md. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(createOwnersApp(chain));
-    closeApp();
-  },
-});
-
-const RICH = { ETH: 10n ** 18n, USDC: 9_000_000_000n };
-
-const send = (userId: string, toAddress: string, dollars: number, fields: object = {}) => ({
-  ...{ userId, token: "USDC", amount: String(dollars * 1_000_000), toAddress },
-  ...fields,
-});
-
-/** The two hours after which an address on the list counts are over. */
-const count = (app: WalletApp) =>
-  app.t.run(async (ctx) => {
-    for (const { _id } of await ctx.db.query("socialRecipients").collect())
-      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
-  });
+const sends = (userId: string, toAddress: string, usd: number, fields: object = {}) =>
+  send(userId, { toAddress, amount: dollars(usd), ...fields });
 
 test("a trading script has a key, which is stolen: it takes 100 USD by bad prices, and nothing else, until it is revoked", async ({
   app,
@@ -39,10 +20,10 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
     scopes: ["trade"],
   });
   const headers = { Authorization: `Bearer ${key}` };
-  const swap = (dollars: number) =>
+  const swap = (usd: number) =>
     app.post(
       "/mcp/defi/swap",
-      { userId, fromToken: "USDC", toToken: "DAI", amount: String(dollars * 1_000_000), slippageBps: 1_000 },
+      { userId, fromToken: "USDC", toToken: "DAI", amount: dollars(usd), slippageBps: 1_000 },
       { headers },
     );
   expect((await swap(900)).body.success).toBe(true);
@@ -51,7 +32,7 @@ test("a trading script has a key, which is stolen: it takes 100 USD by bad price
   expect([again.status, again.body.error]).toEqual([400, expect.stringContaining("what swaps may lose")]);
   const thiefs = freshAddress();
   for (const [path, body] of [
-    ["/mcp/defi/send", send(userId, thiefs, 1)],
+    ["/mcp/defi/send", sends(userId, thiefs, 1)],
     ["/user/messenger", { userId, messengerChatId: "666" }],
     ["/webhooks", { userId, url: "https://example.com/hook" }],
   ] as const)
@@ -67,7 +48,7 @@ test("a new recipient: the assistant is refused by a refusal, paid by a tap, and
   const { userId } = await owner(app, RICH);
   const landlord = freshAddress();
   const order = (idempotencyKey: string) =>
-    app.post("/mcp/defi/send", send(userId, landlord, 600, { idempotencyKey }));
+    app.post("/mcp/defi/send", sends(userId, landlord, 600, { idempotencyKey }));
   expect(await order("first")).toMatchObject({
     status: 202,
     body: {
@@ -79,15 +60,15 @@ test("a new recipient: the assistant is refused by a refusal, paid by a tap, and
   await tap(app, "✖ Refuse");
   expect((await order("first")).body.error).toBe("The owner has refused this");
   const asked = await order("second");
-  expect((await cards(app)).at(-1)?.text).toContain("New: it is not on your list");
+  expect(await newest(app)).toContain("New: it is not on your list");
   const follow = `/mcp/defi/approval?userId=${userId}&approvalId=${String(asked.body.approvalId)}`;
   expect((await app.get(follow)).body.status).toBe("awaiting_approval");
   await tap(app, "✅ Approve");
   expect((await app.get(follow)).body).toMatchObject({ status: "approved", kind: "send" });
   expect((await order("second")).body).toMatchObject({ success: true, status: "confirmed" });
-  await count(app);
+  await listsCount(app);
   await order("third");
-  expect((await cards(app)).at(-1)?.text).toContain("On your list since");
+  expect(await newest(app)).toContain("On your list since");
   expect(await usdcOf(landlord)).toBe(600_000_000n);
 });
 
@@ -97,11 +78,11 @@ test("a lost phone: its finder moves 100 USD to the list at most, and the owner,
   const { userId, browser } = await owner(app, RICH);
   const friend = freshAddress();
   await browser.mutation(api.account.recipients.add, { address: friend });
-  await count(app);
+  await listsCount(app);
   const finders = freshAddress();
   await say(app, `/send 50 USDC to ${finders}`);
-  for (const dollars of [90, 90]) {
-    await say(app, `/send ${dollars} USDC to ${friend}`);
+  for (const usd of [90, 90]) {
+    await say(app, `/send ${usd} USDC to ${friend}`);
     await tap(app, "✅ Approve");
   }
   await app.settle();
@@ -109,14 +90,14 @@ test("a lost phone: its finder moves 100 USD to the list at most, and the owner,
   expect([await usdcOf(finders), await usdcOf(friend)]).toEqual([0n, 90_000_000n]);
   await browser.mutation(api.account.freezes.freeze, {});
   await say(app, `/send 1 USDC to ${friend}`);
-  expect((await cards(app)).at(-1)?.text).toContain("frozen");
-  const order = await app.post("/mcp/defi/send", send(userId, friend, 1), { as: "person-42" });
+  expect(await newest(app)).toContain("frozen");
+  const order = await app.post("/mcp/defi/send", sends(userId, friend, 1), { as: "person-42" });
   expect(order.status).toBe(503);
   await browser.mutation(api.account.freezes.unfreeze, {});
   await browser.mutation(api.messenger.linking.unlink, {});
   await say(app, `/send 1 USDC to ${friend}`);
-  expect((await cards(app)).at(-1)?.text).toContain("needs your account");
-  expect((await app.post("/mcp/defi/send", send(userId, friend, 1), { as: "person-42" })).status).toBe(200);
+  expect(await newest(app)).toContain("needs your account");
+  expect((await app.post("/mcp/defi/send", sends(userId, friend, 1), { as: "person-42" })).status).toBe(200);
 });
 
 test("a plain client calls itself alice, has no owner and no token, and everything works as the contract says", async ({
@@ -125,7 +106,7 @@ test("a plain client calls itself alice, has no owner and no token, and everythi
   const address = await app.fundedWallet("alice", { ETH: 10n ** 18n, USDC: 1_000_000_000n });
   const to = freshAddress();
   const wrong = { headers: { Authorization: "Bearer not-a-token" } };
-  const sent = await app.post("/mcp/defi/send", send("alice", to, 25), wrong);
+  const sent = await app.post("/mcp/defi/send", sends("alice", to, 25), wrong);
   expect(sent).toMatchObject({ status: 200, body: { success: true, status: "confirmed" } });
   const swapped = await app.post("/mcp/defi/swap", {
     ...{ userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "100000000" },

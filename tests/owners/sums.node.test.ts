@@ -1,39 +1,38 @@
-import { describe, expect, test as base } from "vitest";
+import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { records } from "../../convex/schema";
 import { tablesOf } from "../../convex/lib/records/records";
 import { accountNamed } from "../../convex/users/names";
-import { useChain, chain } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
-import { closeApp } from "../support/world";
+import { useChain } from "../support/chain";
+import type { WalletApp } from "../support/walletApp";
 import { browserOf } from "../web/support";
-import { cards, createOwnersApp, owner, say, tap } from "./support";
+import {
+  cards,
+  dollars,
+  LISTED,
+  listRecipient,
+  newest,
+  owner,
+  RICH,
+  say,
+  send as sends,
+  tap,
+  test as ownersTest,
+} from "./support";
 
 /** What docs/security.md says in USD: who has a copy of the database, the chat with the id, many addresses. */
 
 useChain();
 
-const test = base.extend<{ app: WalletApp }>({
-  app: async ({ task: _task }, use) => {
-    await use(
-      createOwnersApp(chain, {
-        MESSENGER_BOT_NAME: "service_bot",
-        WEAK_ID_DAILY_USD: "500",
-        UNCLAIMED_DAILY_USD: "1000",
-      }),
-    );
-    closeApp();
-  },
-});
+const env = { MESSENGER_BOT_NAME: "service_bot", WEAK_ID_DAILY_USD: "500", UNCLAIMED_DAILY_USD: "1000" };
+const test = ownersTest.extend({ settings: { env } });
 
-const RICH = { ETH: 10n ** 18n, USDC: 9_000_000_000n };
 const NOBODYS = "kq3vX9tLw2bTz7RfYh5MnP";
 const CLAIMED = "Wc8rT2mVx6pLz4NqYh7KdJ";
 const TAPPED = "Zb5nG9sQw3kFj7XrTv2MhC";
 
-const send = (userId: string, dollars = 25) => ({
-  ...{ userId, token: "USDC", amount: String(dollars * 1_000_000), toAddress: freshAddress() },
-});
+const send = (userId: string, usd = 25, fields: object = {}) =>
+  sends(userId, { amount: dollars(usd), ...fields });
 
 /** Every text in every row, whole and in pieces. */
 async function textsIn(app: WalletApp): Promise<Set<string>> {
@@ -161,6 +160,23 @@ test("chats with bots of their own hear of the owner by these, the one that is s
   await mine.mutation(api.account.freezes.freeze, {});
   expect((await cards(app, 5)).length + (await cards(app, 6)).length).toBe(sent);
   expect(await browser.query(api.account.freezes.mine, {})).toBeNull();
+});
+
+test("an owner's day counts what left before the id had an owner", async ({ app }) => {
+  const userId = "kq3vX9tLw2bTz7RfYh5MnP-drained";
+  await app.fundedWallet(userId, RICH);
+  expect((await app.post("/mcp/defi/send", send(userId, 999))).status).toBe(200);
+  await browserOf(app, "drainer").action(api.account.claims.claimUserId, { userId });
+  const [wallet] = await app.rows("wallets");
+  await listRecipient(app, String(wallet?.userId));
+  const pay = (usd: number) =>
+    app.post("/mcp/defi/send", send(userId, usd, { toAddress: LISTED }), { as: "drainer" });
+  expect((await pay(999)).status).toBe(200);
+  const third = await pay(10);
+  expect([third.status, third.body.error]).toEqual([
+    400,
+    expect.stringContaining("limit of 2000 USD in 24 hours"),
+  ]);
 });
 
 describe("who has the chat and the userId", () => {

@@ -2,19 +2,37 @@ import { api } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { linkOfAccount } from "../../convex/messenger/model";
 import { confirmLink } from "../../convex/messenger/owners";
-import type { Chain } from "../../scripts/chain";
 import { ALICE, SECRET, updateOf } from "../bot/support";
-import { createWalletApp, type WalletApp } from "../support/walletApp";
+import { chain, test as chainTest } from "../support/chain";
+import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import type { WorldOptions } from "../support/world";
 import { browserOf } from "../web/support";
 
 /** A person with a phone: an account with an owner, a linked chat, and a wallet with money in it. */
 
-export function createOwnersApp(chain: Chain, env: Record<string, string> = {}) {
+/** Tests that get such an `app` on their file's chain when they ask for one. */
+export const test = chainTest.extend<{ app: WalletApp }>({
+  app: async ({ settings }, use) => use(createOwnersApp(settings)),
+});
+
+function createOwnersApp({ env }: WorldOptions): WalletApp {
   const app = createWalletApp(chain, { env: { MESSENGER_WEBHOOK_SECRET: SECRET, ...env } });
-  // Who waits is told at once that it waits, unless a test says otherwise.
+  // Callers are told immediately that they wait, unless a test says otherwise.
   deadlines.tap = 1;
   return app;
 }
+
+/** An order that sends 25 USD to a stranger, but for the fields that are named. */
+export const send = (userId: string, fields: object = {}) => ({
+  ...{ userId, token: "USDC", amount: "25000000", toAddress: freshAddress() },
+  ...fields,
+});
+
+/** Micro-USD, as amounts of USDC are written. */
+export const dollars = (usd: number) => String(usd * 1_000_000);
+
+/** Enough for every limit. */
+export const RICH = { ETH: 10n ** 18n, USDC: 9_000_000_000n };
 
 /** A signed-in user whose account is linked and confirmed, with a funded wallet. */
 export async function owner(
@@ -41,6 +59,16 @@ export async function listRecipient(app: WalletApp, userId: string): Promise<voi
   const row = { userId, address: LISTED, addedAt: 0, countsFrom: 0 };
   await app.t.run((ctx) => ctx.db.insert("socialRecipients", row));
 }
+
+/** The two hours after which an address on a list counts are over. */
+export const listsCount = (app: WalletApp) =>
+  app.t.run(async (ctx) => {
+    for (const { _id } of await ctx.db.query("socialRecipients").collect())
+      await ctx.db.patch("socialRecipients", _id, { countsFrom: 0 });
+  });
+
+/** The text of the newest card. */
+export const newest = async (app: WalletApp, chat?: number) => (await cards(app, chat)).at(-1)?.text ?? "";
 
 /** What the chat was sent, the newest last. */
 export async function cards(app: WalletApp, chat = ALICE) {
