@@ -11,7 +11,7 @@ import { rendered } from "../../scripts/bench/table";
  */
 
 const ELSEWHERE = [
-  ...["paidForgeries", "paidDoubts", "paidEvidence", "relayer"].map((name) => `tests/payments/${name}.node`),
+  ...["paidForgeries", "paidDoubts", "paidFocus", "relayer"].map((name) => `tests/payments/${name}.node`),
   "tests/wallets/machine.node",
   "tests/messenger/named",
   "tests/web/recovery",

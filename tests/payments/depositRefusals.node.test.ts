@@ -1,9 +1,7 @@
 import { encodeFunctionData, type Address } from "viem";
 import { describe, expect } from "vitest";
-import { spendTransfer } from "../../convex/payments/transfers";
 import { faucetAbi } from "../../scripts/chain/abis";
 import { mined, newWallet, send, transferTo } from "../chain/support";
-import type { WalletApp } from "../support/walletApp";
 import { chain, useChain } from "../support/chain";
 import {
   account,
@@ -23,7 +21,6 @@ import {
   USDC,
   test,
 } from "./depositSupport";
-import { authorize, settlementCall } from "./authorizations";
 
 useChain();
 
@@ -112,56 +109,5 @@ describe("what is no deposit", () => {
     });
     expect((await notify(app, { txHash })).body).toMatchObject({ credited: [], pending: [{ txHash }] });
     expect(await app.rows("deposits")).toEqual([]);
-  });
-});
-
-describe("a transfer that bought a report", () => {
-  const spend = (app: WalletApp, paid: Awaited<ReturnType<typeof pay>>, amount: bigint) =>
-    app.t.run((ctx) => {
-      const { txHash, wallet } = paid;
-      const transfer = { txHash, position: 0, from: wallet.address, amount: amount.toString() };
-      return spendTransfer(ctx, transfer, { claimKey: `log:${txHash}:0` });
-    });
-
-  test("of exactly its price credits nothing", async ({ app }) => {
-    const paid = await pay(USDC);
-    await link(app, paid.wallet.address);
-    await spend(app, paid, USDC);
-    const { body } = await notify(app, { txHash: paid.txHash });
-    expect(body).toEqual(ignored(paid.txHash, "it was spent on a report"));
-    expect(await balanceOf(app)).toBe(0);
-  });
-
-  test("of more credits the rest", async ({ app }) => {
-    const paid = await pay(100n * USDC);
-    await link(app, paid.wallet.address);
-    await spend(app, paid, 100n * USDC);
-    const { txHash, logIndex } = paid;
-    expect((await notify(app, { txHash })).body).toEqual(credited(txHash, logIndex, "100", 9_900));
-    const [row] = await app.rows("spentTransfers");
-    expect(row).toMatchObject({ claimKey: `log:${txHash}:0`, depositKey: expect.any(String) });
-  });
-
-  test("by a signed payment is known before the report's work says so", async ({ app }) => {
-    const wallet = await newWallet(chain, { USDC: 3n * USDC });
-    await link(app, wallet.address);
-    const authorized = await authorize(wallet, { value: 3n * USDC });
-    const receipt = await send(chain, await newWallet(chain), settlementCall(authorized));
-    expect(receipt.status).toBe("success");
-    await app.t.run((ctx) =>
-      ctx.db.insert("paymentClaims", {
-        key: `auth:${wallet.address.toLowerCase()}:${authorized.message.nonce}`,
-        order: { focus: "", bodyHash: "00" },
-        strength: 2,
-        overridden: false,
-        state: "settling",
-        attempt: 1,
-        leaseUntil: 0,
-        payer: wallet.address.toLowerCase(),
-        createdAt: Date.now(),
-      }),
-    );
-    const { body } = await notify(app, { txHash: receipt.transactionHash });
-    expect(body.credited).toMatchObject([{ amountUsdc: "3", credits: 200 }]);
   });
 });

@@ -51,18 +51,6 @@ describe("time and trouble", () => {
     expect((await notify(app, { txHash: hash })).body.credited).toMatchObject([{ credits: 100 }]);
   });
 
-  test("a made-up transaction is asked ever more seldom, and given up after a day", async ({ app }) => {
-    const txHash = `0x${"0d".repeat(32)}`;
-    expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
-    await app.t.run(async (ctx) => {
-      const row = await ctx.db.query("depositHints").first();
-      if (row !== null) await ctx.db.patch("depositHints", row._id, { openedAt: Date.now() - 90_000_000 });
-    });
-    await cronsRun(app);
-    const [row] = await app.rows("depositHints");
-    expect(row).toMatchObject({ state: "settled", reason: "the chain does not know this transaction" });
-  });
-
   test("while the chain is down deposits are kept, and the cron credits them", async ({ app }) => {
     const { wallet, txHash, logIndex } = await pay(USDC);
     await link(app, wallet.address);

@@ -44,6 +44,13 @@ describe("POST /indexer/deposit", () => {
       }),
     ],
     [
+      "Coinbase's, of a wallet,",
+      (txHash: string, logIndex: number) => ({
+        eventType: "wallet.activity.detected",
+        data: { transactionHash: txHash, logIndex },
+      }),
+    ],
+    [
       "Coinbase's",
       (txHash: string, logIndex: number) => ({
         event_name: "Transfer",

@@ -182,9 +182,14 @@ describe("a transfer that reaches the deposit webhook", () => {
   });
 
   test("of exactly the price leaves nothing, and the answer speaks of no rest", async ({ app }) => {
-    const { body } = await buyWith(app, await transfer(chain, await payer(chain)));
+    const txHash = await sent(app, "alice", ONE);
+    const { body } = await buyWith(app, txHash, { userId: "alice" });
     expect(body).not.toHaveProperty("rest");
     expect(await app.rows("depositHints")).toEqual([]);
+    expect((await webhook(app, txHash)).body).toMatchObject({
+      ...{ credited: [], ignored: [{ txHash, reason: "it was spent on a report" }] },
+    });
+    expect(await balanceOf(app, "alice")).toBe(0);
   });
 
   test("as the settlement of a signed payment credits what the report has left, whoever comes first", async () => {

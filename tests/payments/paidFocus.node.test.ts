@@ -1,8 +1,9 @@
 import { describe, expect } from "vitest";
+import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, useChain } from "../support/chain";
-import { authorize, buy, buyWith, payer, test, transfer, versionOne } from "./paying";
+import { authorize, buy, buyWith, payer, test, transfer, versionOne, versionTwo } from "./paying";
 
-/** On which tokens reports are sold. */
+/** On which tokens reports are sold, and what they are written from. */
 
 useChain();
 
@@ -39,6 +40,7 @@ describe("a token that no source knows", () => {
       const paid = await app.call("POST", "/agent/research/paid", { body: text, headers });
       expect([paid.status, paid.body.error]).toEqual([400, problem]);
     }
+    expect(await app.rows("paymentClaims")).toEqual([]);
   });
 
   test("buys nothing with a proof: it is 404, and the same proof buys a report that there is", async ({
@@ -100,4 +102,25 @@ test("every way to write a token buys the report on it, and joins it again with 
     "DOGE",
     "SHIB",
   ]);
+});
+
+test("a report waits for the slowest source, however soon others have answered, and names them all", async ({
+  app,
+}) => {
+  deadlines.researchSources = 1;
+  app.standins.fail("sentiment", { mode: "slow", ms: 700, times: 1 });
+  const { status, body } = await buy(app, versionTwo(await authorize(await payer(chain))));
+  expect(status).toBe(200);
+  const live = { state: "live", asOf: expect.any(String) };
+  expect(body.result).toMatchObject({ readings: { market: live, sentiment: live, onchain: live } });
+});
+
+test("without an observed price no report is written, and the payment is kept", async ({ app }) => {
+  const header = versionTwo(await authorize(await payer(chain)));
+  for (const source of ["coingecko", "coinbase", "binance"] as const) {
+    app.standins.fail(source, { mode: "status", status: 503 });
+  }
+  const failed = await buy(app, header);
+  expect([failed.status, failed.body.error]).toEqual([502, "CoinGecko answered with status 503"]);
+  expect(await app.rows("paymentClaims")).toMatchObject([{ state: "paid" }]);
 });

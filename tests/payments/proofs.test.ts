@@ -101,6 +101,9 @@ describe("a proof", () => {
     ["an amount that is a number", { value: 1_000_000 }],
     ["a hexadecimal amount", { value: "0xf4240" }],
     ["a negative amount", { value: "-1" }],
+    ["a value that no uint256 holds", { value: (2n ** 256n).toString() }],
+    ["a beginning that none holds", { validAfter: (2n ** 256n).toString() }],
+    ["an end that none holds", { validBefore: (2n ** 256n).toString() }],
     ["a short nonce", { nonce: "0x12" }],
     ["an address with a digit too few", { to: `0x${"1".repeat(39)}` }],
   ])("with %s is invalid", (_name, change) => {

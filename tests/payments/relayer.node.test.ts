@@ -54,27 +54,6 @@ describe("a block that is dropped behind a delivered report", () => {
     expect((await buyOnce(app)).status).toBe(200);
     expect([await isMined(first), (await received()) - before]).toEqual([true, 2n * ONE]);
   });
-
-  test("is noticed when nothing follows: delivered payments are looked at again", async ({ app }) => {
-    const first = await lostPayment(app);
-    const { row } = (await settlementOf(app)) ?? fail();
-    expect(row.nextCheckAt).toBe((row.endedAt ?? 0) + 60_000);
-    await app.t.run((ctx) => ctx.db.patch("transactions", row._id, { nextCheckAt: 1 }));
-    await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
-    chain.miner.resume();
-    await until(() => isMined(first));
-  });
-
-  test("is repaired at an operator's word as well", async ({ app }) => {
-    const first = await lostPayment(app);
-    const repair = internal.wallets.transactions.repair;
-    expect(await app.t.action(repair, { address: RELAYER.toLowerCase() })).toMatchObject({
-      handedOut: 1,
-      filled: 0,
-    });
-    chain.miner.resume();
-    await until(() => isMined(first));
-  });
 });
 
 describe("a node that lies about the relayer's nonce", () => {

@@ -8,16 +8,19 @@ import { replace } from "../support/world";
 import {
   authorize,
   buy,
+  headerOf,
+  now,
   ONE,
   payer,
   received,
   settlementCall,
   test,
+  versionOne,
   versionTwo,
   withFacilitator,
 } from "./paying";
 
-/** A payment that was made is not refused for the age of the promise that it fulfils. */
+/** A facilitator has made the payment, and its answer is lost, or the service was away: the payer gets the report. */
 
 useChain();
 
@@ -59,4 +62,26 @@ test("a facilitator that has taken the dollar and lost the answer leaves the pay
   expect((await again())[0]).toBe(200);
   expect((await buy(app, versionTwo(await authorize(gas, { validBefore: 1n })))).body.reason).toBe(expired);
   expect(await app.rows("spentTransfers")).toHaveLength(1);
+});
+
+/** More than an hour of Base's blocks, and more than are asked for at a time. */
+const BLOCKS = 2_300;
+const AWAY_MS = 77 * 60_000;
+
+test("a payment that a facilitator made before an outage of over an hour is found, from when it was claimed", async () => {
+  const app = withFacilitator(() => Promise.reject(new TypeError("connection refused")));
+  // The test before has left the chain ahead of this time.
+  const authorized = await authorize(await payer(chain), { validBefore: now() + 3_600n });
+  expect((await buy(app, versionOne(authorized))).status).toBe(502);
+  // It had arrived all the same.
+  const { transactionHash } = await send(chain, await payer(chain), settlementCall(authorized));
+  await chain.rpc("anvil_mine", [`0x${BLOCKS.toString(16)}`]);
+  await app.t.run(async (ctx) => {
+    for (const { _id, createdAt } of await ctx.db.query("paymentClaims").collect()) {
+      await ctx.db.patch("paymentClaims", _id, { createdAt: createdAt - AWAY_MS });
+    }
+  });
+  const answer = await buy(app, versionOne(authorized));
+  expect([answer.status, answer.body.error]).toEqual([200, undefined]);
+  expect(headerOf(answer, "x-payment-response")).toMatchObject({ transaction: transactionHash });
 });
