@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { sha256Hex } from "../../convex/lib/security/digests";
 import { useChain } from "../support/chain";
-import { freshAddress, type WalletApp } from "../support/walletApp";
+import { freshAddress } from "../support/walletApp";
 import { cards, dollars, LISTED, listRecipient, newest, owner, send, tap, test } from "./support";
 
 /** Keys that an owner gives to programs: what each opens, and nothing else. */

@@ -11,7 +11,6 @@ import {
   dollars,
   LISTED,
   listRecipient,
-  newest,
   owner,
   RICH,
   say,
