@@ -1,8 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod";
-import { failed, Misuse } from "./misuse";
+import { command, Misuse } from "./command";
 import { bold, dim, framedCard } from "./terminal";
 import { isNamed } from "./standins/messenger/plainText";
 
@@ -40,27 +39,20 @@ const saidShape = z.object({ status: z.number() });
 
 type Options = { base: string; chat: string; lingerMs: number; json: boolean };
 
-function optionsOf(argv: string[]): Options | null {
-  const { values } = parseArgs({
-    args: argv,
-    options: {
-      chat: { type: "string" },
-      linger: { type: "string" },
-      json: { type: "boolean" },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help === true) return null;
-  const { chat = "1001", linger = "6" } = values;
+const FLAGS = {
+  chat: { type: "string", default: "1001" },
+  linger: { type: "string", default: "6" },
+  json: { type: "boolean", default: false },
+} as const;
+
+function optionsOf({ chat, linger, json }: Record<"chat" | "linger", string> & { json: boolean }): Options {
   if (!/^-?[1-9]\d{0,15}$/.test(chat)) throw new Misuse("--chat must be a chat's numeric id");
   if (!/^\d{1,4}$/.test(linger)) throw new Misuse("--linger must be a number of seconds");
   const base = `http://127.0.0.1:${process.env.PROVIDERS_PORT || "3299"}`;
-  return { base, chat, lingerMs: Number(linger) * 1_000, json: values.json === true };
+  return { base, chat, lingerMs: Number(linger) * 1_000, json };
 }
 
-async function main(): Promise<void> {
-  const options = optionsOf(process.argv.slice(2));
-  if (options === null) return console.log(USAGE);
+async function main(options: Options): Promise<void> {
   const answers = createAnswers(options);
   await answers.skip();
   const terminal = process.stdin.isTTY && !options.json;
@@ -202,6 +194,6 @@ async function call(url: string, init?: RequestInit): Promise<unknown> {
   return body;
 }
 
-await main().catch((error: unknown) => {
-  process.exitCode = failed(error, (one) => one instanceof ChatError);
-});
+await command({ usage: USAGE, flags: FLAGS, forOperator: [ChatError] }, ({ values }) =>
+  main(optionsOf(values)),
+);

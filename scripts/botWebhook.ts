@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { commands } from "../convex/bot/commands/list";
-import { failed, Misuse } from "./misuse";
+import { command } from "./command";
 import { settingsFile } from "./env/file";
 import { operatorSettings } from "./stack/env";
 import { bold, nextStep } from "./terminal";
@@ -40,25 +39,16 @@ const commandsShape = z.array(z.object({ command: z.string(), description: z.str
 type Settings = Record<string, string | undefined>;
 type Ask = (method: string, parameters?: object) => Promise<unknown>;
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { show: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" } },
-  });
-  if (values.help === true) return console.log(USAGE);
+async function main(site: string | undefined, isShown: boolean): Promise<Registered> {
   const settings = await operatorSettings(settingsFile());
   const ask = botApi(settings);
   const { username } = botShape.parse(await ask("getMe"));
-  if (values.show !== true) {
-    if (positionals.length > 1) throw new Misuse("Name one site");
-    await register(ask, settings, positionals[0] ?? settings.CONVEX_SITE_URL);
-  }
-  const registered = {
+  if (!isShown) await register(ask, settings, site ?? settings.CONVEX_SITE_URL);
+  return {
     bot: username,
     webhook: webhookShape.parse(await ask("getWebhookInfo")),
     commands: commandsShape.parse(await ask("getMyCommands")),
   };
-  console.log(values.json === true ? JSON.stringify(registered, null, 2) : shown(registered));
 }
 
 async function register(ask: Ask, settings: Settings, site: string | undefined): Promise<void> {
@@ -139,6 +129,13 @@ function needed(settings: Settings, name: string, shape: RegExp): string {
   return value;
 }
 
-await main().catch((error: unknown) => {
-  process.exitCode = failed(error, (one) => one instanceof RegistrationError);
+const about = {
+  usage: USAGE,
+  flags: { show: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
+  most: 1,
+  forOperator: [RegistrationError],
+} as const;
+await command(about, async ({ values: { show, json }, positionals: [site] }) => {
+  const registered = await main(site, show);
+  console.log(json ? JSON.stringify(registered, null, 2) : shown(registered));
 });

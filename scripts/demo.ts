@@ -1,5 +1,4 @@
-import { parseArgs } from "node:util";
-import { failed, Misuse } from "./misuse";
+import { command, Misuse } from "./command";
 
 /**
  * `npm run demo`: shows the service at work, with simulated providers and time. `npm run demo -- signals` shows 60 days of
@@ -18,19 +17,10 @@ const USAGE = `Usage: npm run demo [-- NAME] [--json]
 
   --json     what came of it, as JSON on stdout; how far it is goes to stderr`;
 
-try {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { json: { type: "boolean" }, help: { type: "boolean" } },
-  });
-  if (values.help === true) {
-    console.log(USAGE);
-    process.exit(0);
-  }
-  const [wanted = "research", ...rest] = positionals;
-  const demo = rest.length > 0 ? undefined : demos[wanted];
-  if (demo === undefined) throw new Misuse(`There is no demo named ${positionals.join(" ")}`);
-  process.exit(await (await demo()).play(values.json === true));
-} catch (error) {
-  process.exit(failed(error));
-}
+const flags = { json: { type: "boolean", default: false } } as const;
+await command({ usage: USAGE, flags, most: 1 }, async ({ values, positionals: [wanted = "research"] }) => {
+  const demo = demos[wanted];
+  if (demo === undefined) throw new Misuse(`There is no demo named ${wanted}`);
+  return (await demo()).play(values.json);
+});
+process.exit();

@@ -1,10 +1,9 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { failed, Misuse } from "./misuse";
+import { command, Misuse } from "./command";
 import { bold, dim, green, nextStep, red } from "./terminal";
 
 /**
@@ -60,29 +59,6 @@ type View = {
   problems: string[];
   picture: string | null;
 };
-
-function optionsOf(argv: string[]): Options | null {
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      out: { type: "string" },
-      whole: { type: "boolean" },
-      json: { type: "boolean" },
-      help: { type: "boolean" },
-    },
-  });
-  const [url, ...paths] = positionals;
-  if (values.help === true) return null;
-  if (url === undefined || !URL.canParse(url)) throw new Misuse("Name a service by its URL");
-  return {
-    url,
-    paths: paths.length === 0 ? PATHS : paths,
-    out: values.out,
-    whole: values.whole === true,
-    json: values.json === true,
-  };
-}
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
@@ -181,9 +157,7 @@ function nameOf(path: string): string {
   return words.length === 0 ? "home" : words.join("-");
 }
 
-async function main(): Promise<void> {
-  const options = optionsOf(process.argv.slice(2));
-  if (options === null) return console.log(USAGE);
+async function main(options: Options): Promise<void> {
   if (options.out !== undefined) await mkdir(options.out, { recursive: true });
   // It takes ten times as long to load as all else here: who asks for help does not wait for it.
   const { chromium } = await import("playwright-core");
@@ -206,8 +180,17 @@ async function main(): Promise<void> {
   }
 }
 
-try {
-  await main();
-} catch (error) {
-  process.exitCode = failed(error, (one) => one instanceof ScreenshotError);
-}
+const about = {
+  usage: USAGE,
+  flags: {
+    out: { type: "string" },
+    whole: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+  most: Infinity,
+  forOperator: [ScreenshotError],
+} as const;
+await command(about, ({ values: { out, whole, json }, positionals: [url, ...paths] }) => {
+  if (url === undefined || !URL.canParse(url)) throw new Misuse("Name a service by its URL");
+  return main({ url, paths: paths.length === 0 ? PATHS : paths, out, whole, json });
+});

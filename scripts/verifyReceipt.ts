@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { isDeepStrictEqual } from "node:util";
 import { formatUnits, isAddress, isAddressEqual, isHex, recoverTypedDataAddress, type Address } from "viem";
 import * as z from "zod";
 import { USDC } from "../convex/lib/money/base";
 import { OFFER_RECEIPT, typedOffer, typedReceipt } from "../convex/payments/artifacts";
 import { NETWORK, NETWORK_V2 } from "../convex/payments/terms";
-import { failed, Misuse } from "./misuse";
+import { command, Misuse } from "./command";
 import { Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
 
@@ -55,15 +55,6 @@ type Found = {
   offer: z.output<typeof offerShape>["payload"] | null;
   problems: string[];
 };
-
-async function main(): Promise<number> {
-  const asked = options();
-  const found = await checked(asked);
-  const holds = found.problems.length === 0;
-  if (asked.json) console.log(JSON.stringify({ holds, ...found }, null, 2));
-  else print(found);
-  return holds ? 0 : 1;
-}
 
 async function checked({ receipt: shown, offer: offered, signer: wanted, payer }: Asked): Promise<Found> {
   const {
@@ -167,39 +158,35 @@ type Asked = {
   offer: string | undefined;
   signer: Address | undefined;
   payer: Address | undefined;
-  json: boolean;
 };
-
-function options(): Asked {
-  const option = { type: "string" } as const;
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      ...{ offer: option, signer: option, payer: option },
-      ...{ json: { type: "boolean" }, help: { type: "boolean" } },
-    },
-  });
-  if (values.help === true) {
-    console.log(USAGE);
-    process.exit(0);
-  }
-  const [receipt] = positionals;
-  if (receipt === undefined || positionals.length > 1) throw new Misuse("Name one receipt");
-  const { offer, signer, payer, json = false } = values;
-  // Any signature is somebody's.
-  if (offer === undefined && signer === undefined)
-    throw new Misuse("Say who has to have signed it: with --offer or --signer");
-  return { receipt, offer, signer: addressOf(signer, "--signer"), payer: addressOf(payer, "--payer"), json };
-}
 
 function addressOf(shown: string | undefined, option: string): Address | undefined {
   if (shown === undefined || isAddress(shown, { strict: false })) return shown;
   throw new Misuse(`${option} has to be an address`);
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  failed(error, (one) => one instanceof Unreadable);
-  process.exitCode = 2;
-}
+const about = {
+  usage: USAGE,
+  flags: {
+    offer: { type: "string" },
+    signer: { type: "string" },
+    payer: { type: "string" },
+    json: { type: "boolean", default: false },
+  },
+  most: 1,
+  forOperator: [Unreadable],
+  failure: 2,
+} as const;
+await command(about, async ({ values, positionals: [receipt] }) => {
+  const { offer, json } = values;
+  if (receipt === undefined) throw new Misuse("Name one receipt");
+  // Any signature is somebody's.
+  if (offer === undefined && values.signer === undefined)
+    throw new Misuse("Say who has to have signed it: with --offer or --signer");
+  const [signer, payer] = [addressOf(values.signer, "--signer"), addressOf(values.payer, "--payer")];
+  const found = await checked({ receipt, offer, signer, payer });
+  const holds = found.problems.length === 0;
+  if (json) console.log(JSON.stringify({ holds, ...found }, null, 2));
+  else print(found);
+  return holds ? 0 : 1;
+});

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { isHash, type Hex } from "viem";
 import * as z from "zod";
 import { deadlines } from "../convex/lib/outside/deadlines";
@@ -6,7 +5,7 @@ import { setting } from "../convex/lib/env";
 import { failureOf } from "../convex/lib/errors";
 import { readRounds } from "../convex/providers/chain/accounts";
 import { readOutcomes, type Outcome } from "../convex/providers/chain/receipts";
-import { failed, Misuse } from "./misuse";
+import { command, Misuse } from "./command";
 import { read, Unreadable } from "./publicRecord";
 import { green, nextStep, red } from "./terminal";
 import {
@@ -46,17 +45,6 @@ type Found = {
   problems: string[];
 };
 
-async function main(): Promise<number> {
-  const { base, rpc, json } = options();
-  if (rpc !== undefined) process.env["CHAIN_RPC_URL"] = rpc;
-  const alerts = await shown(base);
-  const found = await checked(alerts);
-  const holds = found.problems.length === 0;
-  if (json) console.log(JSON.stringify({ holds, ...found }, null, 2));
-  else print(found);
-  return holds ? 0 : 1;
-}
-
 function print({ alerts, transactions, pricesChecked, problems }: Found): void {
   if (problems.length > 0) {
     console.log(`${red("✗")} The alerts are not what the chain says (${problems.length} differences):`);
@@ -74,21 +62,6 @@ function print({ alerts, transactions, pricesChecked, problems }: Found): void {
     );
   }
   console.log(nextStep("npm run verify-signals -- URL checks the signals"));
-}
-
-function options(): { base: string; rpc: string | undefined; json: boolean } {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { rpc: { type: "string" }, json: { type: "boolean" }, help: { type: "boolean" } },
-  });
-  if (values.help === true) {
-    console.log(USAGE);
-    process.exit(0);
-  }
-  const [base] = positionals;
-  if (base === undefined || positionals.length > 1 || !/^https?:\/\//.test(base))
-    throw new Misuse("Name one service by its URL");
-  return { base, rpc: values.rpc, json: values.json === true };
 }
 
 /** Every measured alert, page by page. */
@@ -161,9 +134,19 @@ async function asChecked<Value>(work: Promise<Value>): Promise<Value> {
   }
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  failed(error, (one) => one instanceof Unreadable);
-  process.exitCode = 2;
-}
+const about = {
+  usage: USAGE,
+  flags: { rpc: { type: "string" }, json: { type: "boolean", default: false } },
+  most: 1,
+  forOperator: [Unreadable],
+  failure: 2,
+} as const;
+await command(about, async ({ values: { rpc, json }, positionals: [base] }) => {
+  if (base === undefined || !/^https?:\/\//.test(base)) throw new Misuse("Name one service by its URL");
+  if (rpc !== undefined) process.env["CHAIN_RPC_URL"] = rpc;
+  const found = await checked(await shown(base));
+  const holds = found.problems.length === 0;
+  if (json) console.log(JSON.stringify({ holds, ...found }, null, 2));
+  else print(found);
+  return holds ? 0 : 1;
+});

@@ -1,8 +1,7 @@
-import { parseArgs } from "node:util";
 import { ConvexHttpClient } from "convex/browser";
 import { makeFunctionReference } from "convex/server";
 import * as z from "zod";
-import { failed, Misuse } from "../misuse";
+import { command, Misuse } from "../command";
 import { dim, green, red } from "../terminal";
 import { conventionRows } from "./conventions";
 import { readRows } from "./reads";
@@ -37,25 +36,19 @@ const codeShape = z.object({ code: z.string().min(1) });
 const keyShape = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]{64}$/)]);
 const MARKS: Record<Outcome["outcome"], string> = { holds: green("✓"), differs: red("✗"), skipped: dim("–") };
 
-async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      user: { type: "string", default: "alice" },
-      proxy: { type: "string", default: "dist/proxy.js" },
-      api: { type: "string" },
-      token: { type: "string" },
-      spend: { type: "boolean", default: false },
-      key: { type: "string" },
-      rpc: { type: "string" },
-      json: { type: "boolean", default: false },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help === true) return console.log(USAGE);
-  const [url, ...more] = positionals;
-  if (url === undefined || !URL.canParse(url) || more.length > 0)
-    throw new Misuse("Name one address of a deployment");
+const FLAGS = {
+  user: { type: "string", default: "alice" },
+  proxy: { type: "string", default: "dist/proxy.js" },
+  api: { type: "string" },
+  token: { type: "string" },
+  spend: { type: "boolean", default: false },
+  key: { type: "string" },
+  rpc: { type: "string" },
+  json: { type: "boolean", default: false },
+} as const;
+
+await command({ usage: USAGE, flags: FLAGS, most: 1 }, async ({ values, positionals: [url] }) => {
+  if (url === undefined || !URL.canParse(url)) throw new Misuse("Name one address of a deployment");
   const service = createService(url);
   const { user } = values;
   const rows: Row[] = [
@@ -78,8 +71,8 @@ async function main(): Promise<void> {
     console.log(
       `\n${count("holds")} rows hold, ${count("differs")} differ, ${count("skipped")} were skipped`,
     );
-  if (count("differs") > 0) process.exitCode = 1;
-}
+  return count("differs") > 0 ? 1 : 0;
+});
 
 function lineOf({ row, outcome, why }: Outcome): string {
   return `${MARKS[outcome]} ${row}${why === null ? "" : `\n    ${why}`}`;
@@ -112,7 +105,3 @@ function payerOf({
     throw new Misuse("--spend takes the chain's address with --rpc");
   return [parsed.data, rpc];
 }
-
-await main().catch((error: unknown) => {
-  process.exitCode = failed(error);
-});

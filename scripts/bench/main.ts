@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
-import { parseArgs } from "node:util";
-import { failed, Misuse } from "../misuse";
+import { command, Misuse } from "../command";
 import { bold, dim, nextStep } from "../terminal";
 import { keepMeasurements } from "./capacity";
 import * as conflicts from "./conflicts";
@@ -38,55 +37,40 @@ ${LIST}`;
 
 type Answer = { name: string; question: string; seconds: number; table: Table };
 
-const { names, json, write } = orderOf();
-const progress = createProgress();
-const answers: Answer[] = [];
-if (!json) console.log(bold(`Node ${process.version}, ${availableParallelism()} cores`));
-for (const [index, name] of names.entries()) {
-  const bench = QUESTIONS[name];
-  if (bench === undefined) throw new Error(`There is no question ${name}`);
-  const place = `${index + 1} of ${names.length}, ${name}`;
-  progress.show(place);
-  const startedAt = performance.now();
-  const table = await bench.run((what) => progress.show(`${place}: ${what}`));
-  const seconds = (performance.now() - startedAt) / 1_000;
-  progress.clear();
-  if (write && table.measured !== undefined) keepMeasurements(table.measured);
-  answers.push({ name, question: bench.question, seconds, table });
-  if (json) continue;
-  console.log(`\n${rendered(bench.question, table)}`);
-  console.log(dim(`\n  npm run bench -- ${name}, ${seconds.toFixed(0)} s`));
-}
-console.log(
-  json
-    ? JSON.stringify(answers, null, 2)
-    : nextStep("npm run bench -- platform shows what the platform bills"),
-);
+const FLAGS = {
+  json: { type: "boolean", default: false },
+  write: { type: "boolean", default: false },
+  list: { type: "boolean", default: false },
+} as const;
 
-function orderOf(): { names: string[]; json: boolean; write: boolean } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        ...{ json: { type: "boolean" }, write: { type: "boolean" } },
-        ...{ list: { type: "boolean" }, help: { type: "boolean" } },
-      },
-    });
-    if (values.help === true || values.list === true) {
-      console.log(values.help === true ? USAGE : LIST);
-      process.exit(0);
-    }
-    const all = Object.keys(QUESTIONS);
-    const unknown = positionals.filter((name) => !all.includes(name));
-    if (unknown.length > 0) throw new Misuse(`There is no question ${unknown.join(", ")}`);
-    return {
-      names: all.filter((name) =>
-        positionals.length === 0 ? !LONG.includes(name) : positionals.includes(name),
-      ),
-      json: values.json === true,
-      write: values.write === true,
-    };
-  } catch (error) {
-    process.exit(failed(error));
+await command({ usage: USAGE, flags: FLAGS, most: Infinity }, async ({ values, positionals }) => {
+  const { json, write } = values;
+  if (values.list) return console.log(LIST);
+  const all = Object.keys(QUESTIONS);
+  const unknown = positionals.filter((name) => !all.includes(name));
+  if (unknown.length > 0) throw new Misuse(`There is no question ${unknown.join(", ")}`);
+  const names = positionals.length === 0 ? all.filter((name) => !LONG.includes(name)) : positionals;
+  const progress = createProgress();
+  const answers: Answer[] = [];
+  if (!json) console.log(bold(`Node ${process.version}, ${availableParallelism()} cores`));
+  for (const [index, name] of names.entries()) {
+    const bench = QUESTIONS[name];
+    if (bench === undefined) throw new Error(`There is no question ${name}`);
+    const place = `${index + 1} of ${names.length}, ${name}`;
+    progress.show(place);
+    const startedAt = performance.now();
+    const table = await bench.run((what) => progress.show(`${place}: ${what}`));
+    const seconds = (performance.now() - startedAt) / 1_000;
+    progress.clear();
+    if (write && table.measured !== undefined) keepMeasurements(table.measured);
+    answers.push({ name, question: bench.question, seconds, table });
+    if (json) continue;
+    console.log(`\n${rendered(bench.question, table)}`);
+    console.log(dim(`\n  npm run bench -- ${name}, ${seconds.toFixed(0)} s`));
   }
-}
+  console.log(
+    json
+      ? JSON.stringify(answers, null, 2)
+      : nextStep("npm run bench -- platform shows what the platform bills"),
+  );
+});

@@ -1,6 +1,6 @@
 import { pad, toHex, type Hex } from "viem";
 import { FEEDS, type FeedName } from "./addresses";
-import { startLoop } from "./loop";
+import { startLoop, type Loop } from "./loop";
 import { timeOfHead, type Miner } from "./miner";
 import { hexShape, type Rpc, type RpcCall } from "./rpc";
 
@@ -11,15 +11,11 @@ const PRICED = ["ETH", "BTC", "USDC", "USDT", "DAI"] as const satisfies readonly
 /** In USD. */
 export type Prices = Record<(typeof PRICED)[number], number>;
 
-export type Feeds = {
+export type Feeds = Pick<Loop, "pause" | "resume" | "stop"> & {
   /** Writes the current prices. Needed after a reorganisation, which reverts the last ones. */
   tick(): Promise<void>;
   /** Writes one feed: prices have 8 decimals, `updatedAt` is in seconds. The next tick overwrites a price. */
   set(name: FeedName, round: { answer: bigint; updatedAt: number }): Promise<void>;
-  /** After this resolves, feeds only change by `tick` and `set`. */
-  pause(): Promise<void>;
-  resume(): void;
-  stop(): Promise<void>;
 };
 
 /** At high speed ticks come every 300 s of the application's time, so that no feed is ever stale. */
@@ -37,14 +33,6 @@ export function startFeeds(options: {
 }): Feeds {
   const { rpc, miner, prices, speed, log } = options;
   const everyMs = Math.min(TICK_MS, (TICK_SECONDS * 1_000) / speed);
-  let paused = false;
-  let turn: Promise<unknown> = Promise.resolve();
-
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
-    const result = turn.then(work, work);
-    turn = result.catch(() => undefined);
-    return result;
-  };
 
   const write = async () => {
     // The head's time, not the clock's: on a real chain, too, no round is younger than the block in which it is read.
@@ -57,11 +45,11 @@ export function startFeeds(options: {
 
   const loop = startLoop({
     turn: async () => {
-      if (paused) return everyMs;
+      if (loop.paused()) return everyMs;
       // In fast time the head itself is old within one tick.
       if (speed > 1 && !miner.paused()) await miner.mine();
-      await inTurn(async () => {
-        if (!paused) await write();
+      await loop.inTurn(async () => {
+        if (!loop.paused()) await write();
       });
       return everyMs;
     },
@@ -72,19 +60,9 @@ export function startFeeds(options: {
   });
 
   return {
-    tick: () => inTurn(write),
-    set: (name, round) =>
-      inTurn(async () => {
-        await writeFeed(rpc, name, round);
-      }),
-    pause: () => {
-      paused = true;
-      return inTurn(() => Promise.resolve());
-    },
-    resume: () => {
-      paused = false;
-    },
-    stop: () => loop.stop(),
+    ...loop,
+    tick: () => loop.inTurn(write),
+    set: (name, round) => loop.inTurn(() => writeFeed(rpc, name, round)),
   };
 }
 

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { DECIMALS, FEEDS, MULTICALL3, PERMIT2, POOL, REGISTRY, SETTLER, TOKENS } from "./addresses";
 import { startAnvil, type Anvil } from "./anvil";
 import { isWritten, startFeeds, writeFeed, type Feeds, type Prices } from "./feeds";
+import { createTurns } from "./loop";
 import { mineBlock, startMiner, timeOfHead, type Miner } from "./miner";
 import { foreignContracts, placeContracts } from "./place";
 import { createRpc, hexShape, type Rpc } from "./rpc";
@@ -85,7 +86,7 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
     void anvil.exited.then((reason) => {
       if (!stopping) log(`The chain has ended: ${reason}`);
     });
-    let funding: Promise<unknown> = Promise.resolve();
+    const inTurn = createTurns();
 
     return {
       url: anvil.url,
@@ -94,12 +95,8 @@ export async function startChain(options: ChainOptions): Promise<Chain> {
       feeds,
       accounts,
       addresses: ADDRESSES,
-      fund: (address, amounts) => {
-        const sends = () => sendAll(rpc, faucet, gifts(address, amounts), () => miner.mine());
-        const result = funding.then(sends, sends);
-        funding = result.catch(() => undefined);
-        return result;
-      },
+      fund: (address, amounts) =>
+        inTurn(() => sendAll(rpc, faucet, gifts(address, amounts), () => miner.mine())),
       stop: async () => {
         stopping = true;
         await feeds.stop();

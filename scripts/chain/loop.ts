@@ -1,13 +1,31 @@
 import { real } from "../real";
 
 export type Loop = {
+  /** Does work when the works before it have ended. */
+  inTurn: Turns;
+  /** After this resolves, no work of the loop's turns is done. */
+  pause: () => Promise<void>;
+  resume: () => void;
+  paused: () => boolean;
   /** Resolves when the current turn, if any, has ended. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
 };
 
+type Turns = <Value>(work: () => Promise<Value>) => Promise<Value>;
+
+/** Works that are done one after another, whatever becomes of each. */
+export function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work, work);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
 /**
- * Takes turns until stopped, in real time; each returns how many ms to wait before the next. Of consecutive failures
- * only the first is logged.
+ * Takes turns until stopped, in real time; each returns how many ms to wait before the next, and looks itself whether the
+ * loop is paused. Of consecutive failures only the first is logged.
  */
 export function startLoop(options: {
   turn: () => Promise<number>;
@@ -15,7 +33,9 @@ export function startLoop(options: {
   retryMs: number;
   failed: (error: unknown) => void;
 }): Loop {
+  const inTurn = createTurns();
   let running = true;
+  let paused = false;
   let failing = false;
   let wake: () => void = () => undefined;
 
@@ -45,9 +65,19 @@ export function startLoop(options: {
         });
     }
   };
-  const over = turns();
+  // A moment later: the first turn may ask the loop that is returned here.
+  const over = Promise.resolve().then(turns);
 
   return {
+    inTurn,
+    pause: () => {
+      paused = true;
+      return inTurn(() => Promise.resolve());
+    },
+    resume: () => {
+      paused = false;
+    },
+    paused: () => paused,
     stop: () => {
       running = false;
       wake();

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { startLoop } from "./loop";
+import { startLoop, type Loop } from "./loop";
 import { hexShape, type Rpc } from "./rpc";
 
 /**
@@ -7,16 +7,11 @@ import { hexShape, type Rpc } from "./rpc";
  * transactions that arrive while it mines, and knows only its own time.
  */
 
-export type Miner = {
-  /** Mines one block now, even when paused. */
+export type Miner = Omit<Loop, "inTurn"> & {
+  /** Mines one block now, even when paused; while it is, sent transactions stay pending. */
   mine(): Promise<void>;
   /** Does immediately what the miner would do a moment later: mines a block if anything is pending, unless paused. */
   look(): Promise<void>;
-  /** After this resolves, nothing is mined automatically, and sent transactions stay pending. */
-  pause(): Promise<void>;
-  resume(): void;
-  paused(): boolean;
-  stop(): Promise<void>;
 };
 
 const BUSY_MS = 15;
@@ -39,19 +34,10 @@ export function startMiner(options: {
   log: (message: string) => void;
 }): Miner {
   const { rpc, clock, speed, log } = options;
-  let paused = false;
   let minedAt = performance.now();
   let headTime = 0;
   let still = 0;
   let seen = "";
-  let turn: Promise<unknown> = Promise.resolve();
-
-  /** One after another: a block must not be older than the one before it. */
-  const inTurn = <Value>(work: () => Promise<Value>): Promise<Value> => {
-    const result = turn.then(work, work);
-    turn = result.catch(() => undefined);
-    return result;
-  };
 
   const mineNow = async () => {
     headTime = await mineBlock(rpc, clock);
@@ -59,7 +45,7 @@ export function startMiner(options: {
   };
 
   const look = async () => {
-    if (paused) return;
+    if (loop.paused()) return;
     const { pending, queued } = poolStatusShape.parse(await rpc.call("txpool_status"));
     if (BigInt(pending) > 0n) {
       seen = "";
@@ -74,9 +60,10 @@ export function startMiner(options: {
     if (clock() - headTime >= HEARTBEAT_SECONDS * speed) await mineNow();
   };
 
+  // One after another: a block must not be older than the one before it.
   const loop = startLoop({
     turn: async () => {
-      await inTurn(look);
+      await loop.inTurn(look);
       // In fast time an idle wait is long.
       return performance.now() - minedAt < BUSY_FOR_MS ? BUSY_MS : Math.max(BUSY_MS, IDLE_MS / speed);
     },
@@ -87,17 +74,9 @@ export function startMiner(options: {
   });
 
   return {
-    mine: () => inTurn(mineNow),
-    look: () => inTurn(look),
-    pause: () => {
-      paused = true;
-      return inTurn(() => Promise.resolve());
-    },
-    resume: () => {
-      paused = false;
-    },
-    paused: () => paused,
-    stop: () => loop.stop(),
+    ...loop,
+    mine: () => loop.inTurn(mineNow),
+    look: () => loop.inTurn(look),
   };
 }
 

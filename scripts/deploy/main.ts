@@ -1,13 +1,12 @@
 /**
  * `npm run check:deploy`: bundles the application as `npx convex deploy` would, evaluates every module in a context
  * like Convex's default runtime, checks the results against the platform's rules, and reports what would fail. Its exit
- * code is 1 if something would. An argument names the folder of another application; `--routes` also shows what each
- * endpoint makes the platform evaluate.
+ * code is 1 if something would. An argument names the folder of another application.
  */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { command } from "../command";
 import { figure, rendered } from "../bench/table";
 import { bold } from "../terminal";
 import { writeBundle } from "./bundle";
@@ -21,67 +20,44 @@ import {
   type DeployReport,
 } from "./checks";
 import { readDefinitions } from "./definitions";
-import type { RouteCost } from "./routes";
 import { stamp } from "./stamp";
 
-const USAGE = `Usage: npm run check:deploy [-- [--routes] [--json] FOLDER]
+const USAGE = `Usage: npm run check:deploy [-- [--json] FOLDER]
 
 Bundles the application as a deployment would, writes it to .local/bundle and says what would fail.
 
   FOLDER     of another application; without it, this one
-  --routes   also what each route makes the platform evaluate
   --json     the figures and faults as JSON`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { help: { type: "boolean" }, routes: { type: "boolean" }, json: { type: "boolean" } },
+const flags = { json: { type: "boolean", default: false } } as const;
+await command({ usage: USAGE, flags, most: 1 }, async ({ values: { json }, positionals: [other] }) => {
+  const root = other ?? fileURLToPath(new URL("../..", import.meta.url));
+  const folder = join(root, ".local/bundle");
+  const made = await Promise.all([writeBundle(root, folder), readDefinitions(root)]).catch(
+    (error: unknown) => {
+      console.error(error instanceof Error ? error.message : error);
+    },
+  );
+  if (made === undefined) return 1;
+  const [bundle, definitions] = made;
+  const report = await checkBundle(bundle.modules, definitions);
+  if (other === undefined) await stamp(root, folder);
+  const { faults } = report;
+  const verdict =
+    faults.length > 0
+      ? `${bold("It must not be deployed:")}\n${faults.map((one) => `  ${one}`).join("\n")}`
+      : "Nothing stands in the way of a deployment.";
+  console.log(
+    json ? JSON.stringify(report, null, 2) : `${summary(report, definitions.commitTimes)}\n\n${verdict}`,
+  );
+  return faults.length > 0 ? 1 : 0;
 });
-if (values.help === true) {
-  console.log(USAGE);
-  process.exit(0);
-}
-const [other] = positionals;
-const root = other ?? fileURLToPath(new URL("../..", import.meta.url));
-const folder = join(root, ".local/bundle");
-const [bundle, definitions] = await Promise.all([writeBundle(root, folder), readDefinitions(root)]).catch(
-  (error: unknown) => {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(1);
-  },
-);
-const report = await checkBundle(bundle.modules, definitions);
-if (other === undefined) await stamp(root, folder);
 
-const isAsked = values.routes === true && report.faults.length === 0;
-const costs = isAsked ? await (await import("./routes")).routeCosts(bundle, definitions) : null;
-if (values.json === true) {
-  console.log(JSON.stringify({ ...report, routes: costs }, null, 2));
-  process.exit(report.faults.length > 0 ? 1 : 0);
-}
-console.log(summary(report));
-if (costs !== null) console.log(`\n${routeTable(costs)}`);
-if (report.faults.length > 0) {
-  console.log(`\n${bold("It must not be deployed:")}\n${report.faults.map((one) => `  ${one}`).join("\n")}`);
-} else {
-  console.log("\nNothing stands in the way of a deployment.");
-}
-// Scheduled work of the stack's application would continue for minutes.
-process.exit(report.faults.length > 0 ? 1 : 0);
-
-function summary({
-  entries,
-  functions,
-  bytes,
-  embedded,
-  schema,
-  crons,
-  analysis,
-  lacking,
-}: DeployReport): string {
+function summary(report: DeployReport, commitTimes: readonly string[]): string {
+  const { entries, functions, bytes, embedded, schema, crons, analysis, lacking } = report;
   const shown = entries
     .filter(({ milliseconds }) => milliseconds !== null)
     .toSorted((a, b) => Number(b.path === "http.js") - Number(a.path === "http.js") || b.total - a.total);
-  const { commitTimes } = definitions;
   return rendered("What a deployment would be pushed", {
     inputs: [
       `${figure(entries.length)} modules, ${functions.public} public and ${functions.internal} internal functions, ${crons} crons`,
@@ -105,22 +81,6 @@ function summary({
         : [
             `${commitTimes.join(", ")} keep commit times: a backend of one's own has to be of 22 July 2026 or later.`,
           ]),
-    ],
-  });
-}
-
-function routeTable(costs: readonly RouteCost[]): string {
-  return rendered("What a request makes the platform evaluate", {
-    inputs: [
-      "the example of each endpoint, run once on a local stack made of the bundle; http.js and the functions it called",
-    ],
-    columns: ["route", "ms", "functions"],
-    rows: costs
-      .toSorted((a, b) => b.milliseconds - a.milliseconds)
-      .map(({ route, runs, milliseconds }) => [route, figure(milliseconds, 1), figure(runs)]),
-    notes: [
-      "An example that is refused (no such wallet, nothing was paid) counts that far.",
-      "What a handler loads when it is called is not counted.",
     ],
   });
 }

@@ -1,4 +1,4 @@
-import { failed } from "../misuse";
+import { failed } from "../command";
 import { examine } from "./examination";
 
 /**

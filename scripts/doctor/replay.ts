@@ -3,7 +3,7 @@
  * recorded, and prints the results. It asks nobody and needs no key: an operator's bug report becomes a test.
  */
 
-import { failed, Misuse } from "../misuse";
+import { command, Misuse } from "../command";
 import type { Finding } from "./finding";
 import { asJson, heading, line, verdict, type Section } from "./printing";
 import { RecordingError, recordingsIn, replayed } from "./recordings";
@@ -14,16 +14,14 @@ Reads what npm run doctor -- --record DIR kept, with the service's own parsers. 
 
   --json   one JSON document instead of lines`;
 
-/** @returns The exit code. */
-async function main(args: readonly string[]): Promise<number> {
-  const [directory = "", ...rest] = args.filter((one) => one !== "--json");
-  if (args.includes("--help")) {
-    console.log(USAGE);
-    return 0;
-  }
-  if (directory === "" || directory.startsWith("-") || rest.length > 0) {
-    throw new Misuse("Name one directory");
-  }
+const about = {
+  usage: USAGE,
+  flags: { json: { type: "boolean", default: false } },
+  most: 1,
+  forOperator: [RecordingError],
+} as const;
+await command(about, async ({ values: { json }, positionals: [directory] }) => {
+  if (directory === undefined) throw new Misuse("Name one directory");
   const findings: Finding[] = [];
   for (const recording of await recordingsIn(directory)) findings.push(await replayed(recording));
   if (findings.length === 0) {
@@ -31,13 +29,9 @@ async function main(args: readonly string[]): Promise<number> {
     return 1;
   }
   const sections: Section[] = [["Replayed", findings]];
-  const told = args.includes("--json")
+  const told = json
     ? asJson(sections)
     : [heading("Replayed"), ...findings.map(line), verdict(sections)].join("\n");
   console.log(told);
   return findings.some(({ level }) => level === "fault") ? 1 : 0;
-}
-
-process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  return failed(error, (one) => one instanceof RecordingError);
 });

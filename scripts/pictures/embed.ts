@@ -7,7 +7,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { deflateSync } from "fflate";
-import { failed, Misuse } from "../misuse";
+import { command } from "../command";
 
 const root = new URL("../..", import.meta.url);
 
@@ -39,18 +39,10 @@ const USAGE = `Usage: npm run embed
 
 Writes the renderer's WebAssembly and the font of the pictures into modules of convex/pictures.`;
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [wish] = process.argv.slice(2);
-  if (wish === undefined) await embed();
-  else if (wish === "--help") console.log(USAGE);
-  else {
-    process.exitCode = failed(new Misuse(`Unknown option '${wish}'`));
-  }
-}
-
-async function embed(): Promise<void> {
-  for (const [file, source] of Object.entries(await embeddedModules())) {
-    await writeFile(new URL(file, root), source);
-    console.log(`${file}: ${source.length} characters`);
-  }
-}
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await command({ usage: USAGE, flags: {} }, async () => {
+    for (const [file, source] of Object.entries(await embeddedModules())) {
+      await writeFile(new URL(file, root), source);
+      console.log(`${file}: ${source.length} characters`);
+    }
+  });

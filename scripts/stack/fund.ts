@@ -1,7 +1,7 @@
 import { BaseError, createPublicClient, createWalletClient, erc20Abi, http, type Hex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
-import { failed } from "../misuse";
+import { failed } from "../command";
 import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../chain/addresses";
 import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 

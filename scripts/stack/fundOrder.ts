@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { formatUnits, isAddress, parseUnits, zeroAddress, type Address } from "viem";
-import { Misuse } from "../misuse";
+import { Misuse } from "../command";
 import { DECIMALS } from "../chain/addresses";
 
 /** The arguments of `npm run fund`. */

@@ -1,8 +1,7 @@
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { settingsFile } from "../env/file";
 import { HALTED } from "../host/execution";
-import { failed } from "../misuse";
+import { command } from "../command";
 import { ChainStartError, ChainStateError } from "../chain/index";
 import { shownProviders, stateDirectory } from "./env";
 import { JournalError } from "./journal";
@@ -13,7 +12,7 @@ import { real } from "../real";
 import { SettingsError } from "./settings";
 import { BackendError } from "./backend";
 import { startBesideBackend, type BesideBackend } from "./besideBackend";
-import { MAX_SPEED, OptionsError, startStack, wrongSpeed, type StackOptions } from "./stack";
+import { MAX_SPEED, OptionsError, startStack, type StackOptions } from "./stack";
 
 const USAGE = `Usage: npm start -- [--speed N] [--ephemeral] [--hold-real-money] [--backend] [--json]
 
@@ -37,9 +36,7 @@ const environmentShape = z.object({
 });
 
 /** Runs the local stack until it is stopped. */
-async function main(): Promise<void> {
-  const options = optionsOf(process.argv.slice(2));
-  if (options === null) return console.log(USAGE);
+async function main(options: Options): Promise<void> {
   const stack = await (options.backend ? startBesideBackend(options) : startStack(options));
   let ending: Promise<void> | undefined;
   // Ctrl-C reaches the process both directly and through npm: the second signal must not interrupt saving.
@@ -74,34 +71,29 @@ function whenParentEnds(end: () => void): void {
 
 type Options = StackOptions & { json: boolean; backend: boolean };
 
-function optionsOf(argv: string[]): Options | null {
-  // The parser takes `-1` for an option, with a long message.
-  if (/ --speed -/.test(` ${argv.join(" ")}`)) throw wrongSpeed();
-  const { values } = parseArgs({
-    args: argv,
-    options: {
-      speed: { type: "string" },
-      ephemeral: { type: "boolean" },
-      "hold-real-money": { type: "boolean" },
-      backend: { type: "boolean" },
-      json: { type: "boolean" },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help === true) return null;
+const FLAGS = {
+  speed: { type: "string", default: "1" },
+  ephemeral: { type: "boolean", default: false },
+  "hold-real-money": { type: "boolean", default: false },
+  backend: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+} as const;
+
+function optionsOf(
+  given: Record<Exclude<keyof typeof FLAGS, "speed">, boolean> & { speed: string },
+): Options {
+  const { backend, json } = given;
   const ports = environmentShape.safeParse(process.env);
   if (!ports.success)
     throw new OptionsError(`${String(ports.error.issues[0]?.path[0])} must be a port number`);
-  const speed = values.speed === undefined ? 1 : Number(values.speed);
-  const [json, backend] = [values.json === true, values.backend === true];
   return {
     port: ports.data.PORT,
     apiPort: ports.data.API_PORT,
     providersPort: ports.data.PROVIDERS_PORT,
     chainPort: ports.data.CHAIN_PORT,
-    speed,
-    ephemeral: values.ephemeral === true || backend,
-    holdRealMoney: values["hold-real-money"] === true,
+    speed: Number(given.speed),
+    ephemeral: given.ephemeral || backend,
+    holdRealMoney: given["hold-real-money"],
     dataDir: stateDirectory(process.env),
     envFile: settingsFile(),
     log: (line) => (json ? console.error(line) : console.log(line)),
@@ -169,21 +161,13 @@ function commandAt(variable: string, standard: string, url: string, command: str
   return port === standard ? command : `${variable}=${port} ${command}`;
 }
 
-function isForOperator(error: unknown): boolean {
-  const ours = [
-    BackendError,
-    PortInUseError,
-    OptionsError,
-    SettingsError,
-    KeysError,
-    StateError,
-    JournalError,
-    ChainStateError,
-    ChainStartError,
-  ];
-  return ours.some((kind) => error instanceof kind);
-}
-
-await main().catch((error: unknown) => {
-  process.exit(failed(error, isForOperator));
-});
+const about = {
+  usage: USAGE,
+  flags: FLAGS,
+  forOperator: [
+    ...[BackendError, PortInUseError, OptionsError, SettingsError, KeysError, StateError],
+    ...[JournalError, ChainStateError, ChainStartError],
+  ],
+};
+await command(about, ({ values }) => main(optionsOf(values)));
+if (process.exitCode !== undefined) process.exit();

@@ -1,4 +1,4 @@
-import { Misuse } from "../misuse";
+import { Misuse } from "../command";
 import { createApplication, type Application } from "./application";
 import type { Chain } from "../chain/index";
 import { createClock, type Clock } from "./clock";
@@ -226,12 +226,8 @@ async function startApplication(
   return application;
 }
 
-export function wrongSpeed(): Misuse {
-  return new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
-}
-
 function checkSpeed(speed: number, outside: readonly Provider[]): void {
-  if (!(speed >= 1 && speed <= MAX_SPEED)) throw wrongSpeed();
+  if (!(speed >= 1 && speed <= MAX_SPEED)) throw new Misuse(`The speed must be from 1 to ${MAX_SPEED}`);
   if (speed > 1 && outside.length > 0) {
     throw new OptionsError(
       `A speed above 1 is refused while a provider is a real one (${outside.join(", ")}): it would be called that ` +

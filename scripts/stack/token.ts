@@ -1,4 +1,4 @@
-import { failed, Misuse } from "../misuse";
+import { command, Misuse } from "../command";
 import { stateDirectory } from "./env";
 import { createIssuer } from "./issuer";
 import { KeysError, storedKeys } from "./keys";
@@ -15,33 +15,29 @@ that one has kept. It makes no keys itself.
 
 Environment: PROVIDERS_PORT (3299), LOCAL_STATE_DIR (.local)`;
 
-async function main(): Promise<void> {
-  const args = process.argv.slice(2);
-  if (args.includes("--help")) return console.log(USAGE);
-  const [subject = "", ...rest] = args.filter((one) => one !== "--json");
-  if (subject === "" || subject.startsWith("--") || rest.length > 0) throw new Misuse("Name one user");
+const about = {
+  usage: USAGE,
+  flags: { json: { type: "boolean", default: false } },
+  most: 1,
+  forOperator: [KeysError],
+} as const;
+await command(about, async ({ values: { json }, positionals: [subject = ""] }) => {
+  if (subject === "") throw new Misuse("Name one user");
   const url = deskUrl(process.env);
   const token = (await tokenOf(url, subject)) ?? (await tokenOfKept(subject));
   if (token === null) {
-    return fail(
+    console.error(
       `No local stack answers at ${url}: start it with npm start, or set PROVIDERS_PORT to its port.`,
     );
+    return 1;
   }
-  const told = args.includes("--json") ? JSON.stringify({ user: subject, token }) : token;
+  const told = json ? JSON.stringify({ user: subject, token }) : token;
   process.stdout.write(`${told}\n`);
-}
+  return 0;
+});
 
 /** A restarted stack keeps its keys, so a token of the stored keys works there. */
 async function tokenOfKept(subject: string): Promise<string | null> {
   const { issuerKey } = (await storedKeys(stateDirectory(process.env))) ?? {};
   return issuerKey === undefined ? null : (await createIssuer({ issuerKey })).issue(subject);
 }
-
-function fail(text: string): void {
-  console.error(text);
-  process.exitCode = 1;
-}
-
-await main().catch((error: unknown) => {
-  process.exitCode = failed(error, (one) => one instanceof KeysError);
-});

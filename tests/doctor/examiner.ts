@@ -1,7 +1,7 @@
 import { format } from "node:util";
 import * as z from "zod";
 import { examine } from "../../scripts/doctor/examination";
-import { failed } from "../../scripts/misuse";
+import { failed } from "../../scripts/command";
 
 /** A process in which one doctor after another examines: each with the folder, the variables and the network of its own. */
 

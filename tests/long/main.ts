@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { parseArgs, stripVTControlCharacters } from "node:util";
+import { stripVTControlCharacters } from "node:util";
 import { figure } from "../../scripts/bench/table";
+import { command, Misuse } from "../../scripts/command";
 import { bold, dim, green, red } from "../../scripts/terminal";
 
 /** `npm run test:long`: what takes too long for every `npm test`, which holds a small sample of each part. */
@@ -48,7 +49,7 @@ const PARTS: Record<string, Part> = {
   },
 };
 
-function command(name: string, { rounds, seed, file }: Part, options: Options): Command {
+function commandOf(name: string, { rounds, seed, file }: Part, options: Options): Command {
   const asked = { rounds: options.rounds ?? String(rounds), seed: options.seed ?? String(seed) };
   if (name === "crashes") {
     const main = ["scripts/run.cjs", "tests/faults/rounds/main.ts"];
@@ -87,48 +88,13 @@ ${Object.entries(PARTS)
 /** What a part says of itself when it is through: vitest's annotations and totals, the rounds' last line. */
 const TELLING = /^\s*(?:↳|Tests\s|.*\bfigures\b|\d+ rounds of \d+ held|round \d+: FAILED)/;
 
-function refuse(why: string): never {
-  console.error(`${why}\n\n${USAGE}`);
-  process.exit(1);
-}
-
-function orderOf(): { parts: [string, Part][]; options: Options } {
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: {
-        seed: { type: "string" },
-        rounds: { type: "string" },
-        log: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-    if (values.help === true) {
-      console.log(USAGE);
-      process.exit(0);
-    }
-    const unknown = positionals.filter((name) => !(name in PARTS));
-    if (unknown.length > 0) refuse(`There is no part named ${unknown.join(", ")}`);
-    for (const name of ["seed", "rounds"] as const) {
-      if (values[name] !== undefined && !/^\d{1,9}$/.test(values[name]))
-        refuse(`--${name} is a whole number`);
-    }
-    const parts = Object.entries(PARTS).filter(
-      ([name]) => positionals.length === 0 || positionals.includes(name),
-    );
-    return { parts, options: { seed: values.seed, rounds: values.rounds, log: values.log === true } };
-  } catch (error) {
-    return refuse(error instanceof Error ? error.message : String(error));
-  }
-}
-
 type Outcome = { name: string; passed: boolean; ms: number };
 
 async function run(name: string, part: Part, options: Options): Promise<Outcome> {
   const seed = part.seed === undefined ? "" : `, seed ${options.seed ?? part.seed}`;
   console.log(`\n${bold(`— ${name}`)}: ${part.about}${seed}`);
   const startedAt = performance.now();
-  const { args, env } = command(name, part, options);
+  const { args, env } = commandOf(name, part, options);
   const { code, lines } = await through(args, env);
   const ms = performance.now() - startedAt;
   console.log(bold(`\n  ${name}${seed}: ${code === 0 ? "passed" : "FAILED"}, ${figure(ms / 1_000)} s`));
@@ -156,15 +122,30 @@ function through(
   });
 }
 
-const { parts, options } = orderOf();
-const outcomes: Outcome[] = [];
-for (const [name, part] of parts) outcomes.push(await run(name, part, options));
-console.log(`\n${bold("The long tests")}`);
-for (const { name, passed, ms } of outcomes) {
-  console.log(
-    `  ${name.padEnd(10)}${`${figure(ms / 1_000)} s`.padStart(8)}  ${passed ? green("passed") : red("FAILED")}`,
-  );
-}
-const failed = outcomes.filter(({ passed }) => !passed).length;
-console.log(`\n${outcomes.length - failed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+const flags = {
+  seed: { type: "string" },
+  rounds: { type: "string" },
+  log: { type: "boolean", default: false },
+} as const;
+await command({ usage: USAGE, flags, most: Infinity }, async ({ values, positionals }) => {
+  const unknown = positionals.filter((name) => !(name in PARTS));
+  if (unknown.length > 0) throw new Misuse(`There is no part named ${unknown.join(", ")}`);
+  const { seed, rounds, log } = values;
+  for (const [name, value] of Object.entries({ seed, rounds })) {
+    if (value !== undefined && !/^\d{1,9}$/.test(value)) throw new Misuse(`--${name} is a whole number`);
+  }
+  const outcomes: Outcome[] = [];
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (positionals.length === 0 || positionals.includes(name))
+      outcomes.push(await run(name, part, { seed, rounds, log }));
+  }
+  console.log(`\n${bold("The long tests")}`);
+  for (const { name, passed, ms } of outcomes) {
+    console.log(
+      `  ${name.padEnd(10)}${`${figure(ms / 1_000)} s`.padStart(8)}  ${passed ? green("passed") : red("FAILED")}`,
+    );
+  }
+  const failed = outcomes.filter(({ passed }) => !passed).length;
+  console.log(`\n${outcomes.length - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+});

@@ -45,7 +45,7 @@ test("registers webhook and commands, and shows them without token and secret", 
 
 test("of two sites is refused in one line", async () => {
   expect(await register(["https://a.site", "https://b.site"])).toMatchObject({
-    ...{ code: 2, stdout: "", stderr: "Name one site. --help says how it is used.\n" },
+    ...{ code: 2, stdout: "", stderr: "Unexpected argument 'https://b.site'. --help says how it is used.\n" },
   });
 });
 
