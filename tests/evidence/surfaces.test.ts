@@ -1,13 +1,11 @@
 import { describe, expect } from "vitest";
 import { arrived, deliver, say, test as botTest, updateOf } from "../bot/support";
-import { internal } from "../../convex/_generated/api";
-import { DAY, HOUR, MINUTE, buy, issued, test as signalTest, wait, work } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test } from "../support/app";
 
 /**
  * Every text that a model writes for readers goes through the slots: what a fact has is printed from it, and an invented
- * figure goes or is marked. Reports, chat, tokens, a day's review and a signal's reasoning are told of with their rooms.
+ * figure goes or is marked. Reports, chat, tokens, reviews and a signal's reasoning are told of with their rooms.
  */
 
 const result = (fields: Record<string, unknown>) =>
@@ -63,23 +61,6 @@ test("an agent's words on whales say once, at their end, that their figures are 
   );
   expect(card).not.toMatch(/model's|9\.9/);
 });
-
-signalTest(
-  "a week's review on its card prints the record, and loses what it does not have",
-  async ({ app }) => {
-    const review = "The desk made $500,000 for readers. It lost {f2} of its signals.";
-    await issued(app, buy);
-    app.standins.fail("llm", { mode: "reply", content: JSON.stringify({ review }), schema: "signal_review" });
-    await wait(app, 6 * DAY + 15 * HOUR + 55 * MINUTE);
-    await app.t.mutation(internal.signals.recaps.weeks.openDue, {});
-    await work(app);
-    const [recap] = await app.rows("weeklyRecaps");
-    expect(recap?.review).toMatch(/^It lost \d \(lost\) of its signals\.$|^It lost \d of its signals\.$/);
-    const card = app.cards().find(({ text }) => text.includes("of its signals"))?.text;
-    expect(card).toContain("a model's view");
-    expect(card).not.toContain("500,000");
-  },
-);
 
 describe("the bot", () => {
   botTest("answers with printed facts, and marks what no fact has", async ({ app }) => {

@@ -161,11 +161,7 @@ describe("a promotion", () => {
     const app = createApp({ now: EIGHT, env: ARMS });
     await promote(app, { arm: CHALLENGER, force: "To be seen." });
     for (let day = 0; day < 2; day++) {
-      await issued(app, buy);
-      await wait(app, 20 * MINUTE);
-      marketAt(app, { BTC: 101.5, ETH: 101.5 });
-      await wait(app, 10 * MINUTE);
-      await track(app);
+      await given.moved(app, buy, { BTC: 101.5, ETH: 101.5 });
       await wait(app, 6 * HOUR);
       await track(app);
       await wait(app, EIGHT + (day + 1) * DAY - Date.now());

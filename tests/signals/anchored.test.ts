@@ -7,7 +7,7 @@ import * as given from "./support";
 
 /** When the record is anchored, and what of it was before its outcome, on a clock of the test's own. */
 
-const { buy, EIGHT, HOUR, MINUTE, events, issued, marketAt, test, track, wait } = given;
+const { buy, EIGHT, HOUR, MINUTE, events, issued, moved, test, wait } = given;
 
 const ADDRESS = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 
@@ -46,12 +46,9 @@ test("the head goes to the chain with the day's signals, not with a later tick",
 test("signals whose issue no anchor held before their outcome are counted, and the address is named", async ({
   app,
 }) => {
-  await issued(app, buy);
   // The second signal stands behind this anchor.
   await anchored(app, 1, EIGHT + MINUTE);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 101 });
-  await track(app);
+  await moved(app, buy, { BTC: 101, ETH: 101 });
   expect(await recordOf(app)).toEqual({ unanchored: 1, anchor: { address: ADDRESS } });
   const page = await app.get("/record", { headers: { Accept: "text/html" } });
   expect(page.text).toContain(`by <code>${ADDRESS}</code>`);
@@ -64,11 +61,8 @@ test("signals whose issue no anchor held before their outcome are counted, and t
 });
 
 test("an anchor behind the outcome does not count", async ({ app }) => {
-  await issued(app, buy);
   await anchored(app, 2, EIGHT + HOUR);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 101 });
-  await track(app);
+  await moved(app, buy, { BTC: 101, ETH: 101 });
   await wait(app, 2 * HOUR);
   expect((await recordOf(app)).unanchored).toBe(2);
 });
@@ -96,15 +90,11 @@ test("days on which the service stood still are told, once, and count as days wi
   await issued(app, buy);
   await given.issue(app);
   const missed = (await events(app)).filter((event) => event.kind === "refused");
-  expect(missed.map(({ content }) => [content.token, content.day, content.refusedDays])).toEqual([
-    ...[
-      ["BTC", "2026-01-06", 1],
-      ["ETH", "2026-01-06", 1],
-    ],
-    ...[
-      ["BTC", "2026-01-07", 2],
-      ["ETH", "2026-01-07", 2],
-    ],
+  expect(missed.map(({ content: { token, day, refusedDays } }) => `${token} ${day} ${refusedDays}`)).toEqual([
+    "BTC 2026-01-06 1",
+    "ETH 2026-01-06 1",
+    "BTC 2026-01-07 2",
+    "ETH 2026-01-07 2",
   ]);
   expect((await app.get("/mcp/signals/history")).body.stats).toMatchObject({ refusedDays: 4 });
   expect(await app.rows("signalRuns")).toHaveLength(8);

@@ -57,10 +57,7 @@ const edgeShape = z.object({ stats: z.object({ edge }) });
 const edgeOf = async (app: App) => edgeShape.parse((await app.get("/mcp/signals/history")).body).stats.edge;
 
 test("are read, closed and counted on", async ({ app }) => {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 101 });
-  await track(app);
+  await given.moved(app, buy, { BTC: 101, ETH: 101 });
   await wait(app, 7 * HOUR);
   await track(app);
   await wait(app, DAY - 7 * HOUR - 30 * MINUTE);

@@ -51,17 +51,6 @@ describe("the outcome tracker", () => {
     ]);
   });
 
-  test("takes a SELL for the mirror image", async ({ app }) => {
-    await issued(app, sell);
-    await wait(app, 30 * MINUTE);
-    marketAt(app, { BTC: 98.9, ETH: 102.4 });
-    await track(app);
-    expect((await endings(app)).sort()).toEqual([
-      ["LOSS", 101, -1],
-      ["WIN", 99, 1],
-    ]);
-  });
-
   test("lets the first level touched between two looks decide, at its own minute", async ({ app }) => {
     await issued(app, buy);
     await wait(app, 10 * MINUTE);
@@ -90,23 +79,6 @@ describe("the outcome tracker", () => {
       event.kind === "closed" ? [event.content.decidedBy] : [],
     );
     expect(closed).toEqual(["candle", "candle"]);
-  });
-
-  test("wins nothing after the expiry, however late it looks", async ({ app }) => {
-    await issued(app, buy);
-    await wait(app, 5.9 * HOUR);
-    marketAt(app, { BTC: 100.5, ETH: 99.5 });
-    await wait(app, 0.2 * HOUR);
-    marketAt(app, { BTC: 120, ETH: 80 });
-    await wait(app, 2 * DAY);
-    await track(app);
-    expect((await endings(app)).sort()).toEqual([
-      ["EXPIRED", 100.5, 0.5],
-      ["EXPIRED", 99.5, -0.5],
-    ]);
-    for (const { closedAt, expiresAt, decidedBy } of await app.rows("signals")) {
-      expect([closedAt, decidedBy]).toEqual([expiresAt, "candle"]);
-    }
   });
 
   test("asks for the candles since its last look alone, and for the whole path once more for the controls", async ({

@@ -135,12 +135,17 @@ export async function issued(app: App, proposal: object | string): Promise<void>
   app.standins.clear("llm");
 }
 
+/** Both tokens' signals issued as proposed, at 100; half an hour later the market stands elsewhere, and the tracker looks. */
+export async function moved(app: App, proposal: object, to: Prices): Promise<void> {
+  await issued(app, proposal);
+  await wait(app, 30 * MINUTE);
+  marketAt(app, to);
+  await track(app);
+}
+
 /** Both tokens' BUY at 100; half an hour later BTC has won 1 %, and ETH has lost 1 %. */
 export async function decided(app: App): Promise<void> {
-  await issued(app, buy);
-  await wait(app, 30 * MINUTE);
-  marketAt(app, { BTC: 101, ETH: 99 });
-  await track(app);
+  await moved(app, buy, { BTC: 101, ETH: 99 });
 }
 
 /** The events of the record, in order. */
