@@ -106,16 +106,6 @@ describe("the model's figures", () => {
     ]);
   });
 
-  test("stand as they came without a source, each row marked as the model's", () => {
-    const told = figures({ BTC: 0.1 });
-    const { figures: used, sources, replaced } = ground(told, { quoted: [], facts: [] });
-    expect(used).toMatchObject(told);
-    expect([...Object.values(used.keyPrices), ...used.top20].map((row) => row.source)).toEqual(
-      new Array(6).fill("model"),
-    );
-    expect([sources, replaced]).toEqual([[], 0]);
-  });
-
   test("give way to a list of the market altogether: its 20 largest coins, and what it says of the focus", () => {
     const prices = Object.fromEntries(
       Array.from({ length: 25 }, (_, i) => [i === 0 ? "BTC" : `C${i}`, 10 + i]),
@@ -168,18 +158,21 @@ describe("the model's figures", () => {
 });
 
 describe("GET /mcp/market", () => {
-  const wrong = (app: App) => {
+  /** The model says this price of the key coins, and of its 20 largest coins `price`. */
+  const says = (app: App, usd: number, { price, times }: { price?: number; times?: number } = {}) => {
     const { market } = app.standins;
-    const key = { usd: 1_000, usd_24h_change: 0 };
+    const key = { usd, usd_24h_change: 0 };
+    const top20 = market.coins().slice(0, 20);
     const content = {
       keyPrices: { bitcoin: key, ethereum: key, solana: key },
       trending: market.trending(),
-      top20: market
-        .coins()
-        .slice(0, 20)
-        .map((coin, i) => ({ ...coin, rank: i + 1, price: 1_000 })),
+      top20: top20.map((coin, i) => ({ ...coin, rank: i + 1, price: price ?? coin.price })),
     };
-    app.standins.fail("llm", { mode: "reply", content: JSON.stringify(content) });
+    const reply = { mode: "reply" as const, content: JSON.stringify(content) };
+    app.standins.fail("llm", times === undefined ? reply : { ...reply, times });
+  };
+  const wrong = (app: App) => {
+    says(app, 1_000, { price: 1_000 });
   };
 
   test("tells the model the live prices, and replaces what it says against them", async ({ app }) => {
@@ -211,21 +204,8 @@ describe("GET /mcp/market", () => {
     );
   });
 
-  const absurd = (app: App, usd: number, times?: number) => {
-    const { market } = app.standins;
-    const key = { usd, usd_24h_change: 0 };
-    const top20 = market.coins().slice(0, 20);
-    const content = {
-      keyPrices: { bitcoin: key, ethereum: key, solana: key },
-      trending: market.trending(),
-      top20: top20.map((coin, i) => ({ ...coin, rank: i + 1 })),
-    };
-    const reply = { mode: "reply" as const, content: JSON.stringify(content) };
-    app.standins.fail("llm", times === undefined ? reply : { ...reply, times });
-  };
-
   test("replaces an absurd price, and tells a distance within its bounds", async ({ app }) => {
-    absurd(app, 1e13);
+    says(app, 1e13);
     const { status, body } = await app.get("/mcp/market");
     expect(status).toBe(200);
     expect(body.keyPrices).toMatchObject({
@@ -239,12 +219,12 @@ describe("GET /mcp/market", () => {
   test.for([1e20, 1e308])(
     "sends a price of %d back once; a second one is the gateway's failure",
     async (usd, { app }) => {
-      absurd(app, usd, 1);
+      says(app, usd, { times: 1 });
       expect((await app.get("/mcp/market")).status).toBe(200);
       expect(JSON.stringify(app.standins.sent("llm")[1]?.body)).toContain("keyPrices.bitcoin.usd");
       closeApp();
       const again = createApp();
-      absurd(again, usd);
+      says(again, usd);
       again.standins.fail("coingecko", { mode: "drop" });
       const { status, body } = await again.get("/mcp/market");
       expect([status, body.error]).toEqual([502, expect.stringContaining("The LLM gateway")]);

@@ -98,13 +98,6 @@ test("a refused bot token shows as a delivery problem, until a card arrives", as
   expect(await problem()).toBeNull();
 });
 
-test("a wallet under an id that could be guessed comes with a warning", async ({ app }) => {
-  const short = await app.post("/mcp/wallet/create", { userId: "5" });
-  expect(short.body).toMatchObject({ warning: expect.stringContaining("could be guessed") });
-  const long = await app.post("/mcp/wallet/create", { userId: "5f2c9a7d1e3b8c4f6a0d27" });
-  expect(long.body).toEqual({ address: expect.any(String), existing: false });
-});
-
 test.for([
   [
     "no bot at all",
