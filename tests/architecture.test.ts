@@ -13,7 +13,8 @@ type Module = { path: string; room: string; source: string; imports: string[] };
 const FLOORS = [
   ["lib"],
   ["providers"],
-  ["evidence", "prices"],
+  ["prices"],
+  ["evidence"],
   ["market", "users"],
   ["messenger"],
   ["wallets", "credits", "runs"],

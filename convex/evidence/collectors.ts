@@ -1,10 +1,11 @@
 import { internal } from "../_generated/api";
 import { USDC } from "../lib/money/base";
 import { deadlines } from "../lib/outside/deadlines";
-import { AppError, failureOf } from "../lib/errors";
+import { AppError, failureOf, messageOf } from "../lib/errors";
+import { log } from "../lib/log";
 import { formatUnits } from "../lib/money/amounts";
 import { SOURCE_NAMES } from "../lib/publicSources";
-import { DAY, HOUR, roundedNow, SECOND } from "../lib/time";
+import { DAY, HOUR, roundedNow, SECOND, unlessLate } from "../lib/time";
 import { risingOf } from "../providers/data/breadth";
 import { askMarkets, askTrending } from "../providers/data/coingecko";
 import { askStablecoins } from "../providers/data/defillama";
@@ -13,6 +14,7 @@ import { askForBook, askForCandles, askForDay } from "../providers/data/exchange
 import { askHeadlines } from "../providers/data/headlines";
 import { askPerpetuals } from "../providers/data/hyperliquid";
 import type { Asking } from "../providers/data/publicData";
+import { askTicker, QUOTED, TICKERS } from "../providers/data/tickers";
 import { factsOf } from "./wordings";
 import { LISTS } from "./model";
 import { COIN_NAMES, isMajor } from "../lib/money/tokens";
@@ -23,6 +25,7 @@ import type { Collector, Fact, Wanted } from "./tables";
 type Collection = (ctx: Asking, subject: string) => Promise<Fact[]>;
 
 const COLLECTIONS: Record<Collector, Collection> = {
+  quotes: collectQuotes,
   markets: collectMarkets,
   trending: collectTrending,
   listing: collectListing,
@@ -56,6 +59,30 @@ function said(
   told: Parameters<typeof factsOf>[1],
 ): Fact[] {
   return factsOf({ subject, observedAt, source: SOURCE_NAMES[source], url }, told);
+}
+
+/** Live prices by every source that answers in time, most trusted first; empty if none does. */
+async function collectQuotes(): Promise<Fact[]> {
+  const { askFeeds } = await import("../prices/sources");
+  const end = AbortSignal.timeout(deadlines.grounding);
+  const asked = (["chainlink", ...TICKERS] as const).map(async (source): Promise<Fact[]> => {
+    try {
+      const asking =
+        source === "chainlink"
+          ? askFeeds(deadlines.grounding)
+          : askTicker(source, QUOTED, deadlines.grounding);
+      // A source without a deadline of its own must not delay the others' answers.
+      const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
+      return QUOTED.flatMap((subject) => {
+        const { usd: price = null, change24h = null, observedAt = 0 } = quotes[subject] ?? {};
+        return said(source, { subject, observedAt, url: "" }, { price, change24h });
+      });
+    } catch (error) {
+      log.warn("prices.source failed", { source, reason: messageOf(error) });
+      return [];
+    }
+  });
+  return (await Promise.all(asked)).flat();
 }
 
 /** How many of the largest coins have facts of their own. */

@@ -77,6 +77,7 @@ export function unitOf(kind: keyof typeof KINDS): Unit {
 
 /** The collections, by their names for readers. */
 export const COLLECTIONS = {
+  quotes: "live prices",
   markets: "the table of coins",
   trending: "the most searched coins",
   listing: "whether an exchange lists it",

@@ -28,6 +28,9 @@ export async function latestOf(ctx: QueryCtx, wanted: Wanted, at = Date.now()): 
     .first();
 }
 
+/** Live prices of a few coins, by every source of them. */
+export const QUOTES: Wanted = { collector: "quotes", subject: "" };
+
 /** What is collected for everybody, whatever the focus. */
 export const LISTS = [
   { collector: "markets", subject: "" },

@@ -2,16 +2,17 @@ import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { gather } from "../evidence/desk";
-import { LISTS } from "../evidence/model";
-import type { Fact } from "../evidence/tables";
+import { LISTS, QUOTES } from "../evidence/model";
+import type { Fact, Kind, Wanted } from "../evidence/tables";
 import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
 import { failureOf, messageOf } from "../lib/errors";
 import { log } from "../lib/log";
 import { vTurn } from "../lib/renewals";
-import { iso, MINUTE, roundedNow, within } from "../lib/time";
+import { SOURCE_NAMES } from "../lib/publicSources";
+import { iso, MINUTE, roundedNow, SECOND, within } from "../lib/time";
 import { worker } from "../lib/work/desk";
-import { freshQuotes } from "../prices/desk";
+import { QUOTED, TICKERS } from "../providers/data/tickers";
 import { completeStructured } from "../providers/models/structure";
 import { answerProblems, provenPart } from "./answers";
 import {
@@ -23,6 +24,7 @@ import {
   sourcesAlone,
   tokenProblem,
   type Observed,
+  type QuoteSource,
 } from "./grounding";
 import { describeMarket, describeObserved, describeSizes, signed } from "./model";
 import { snapshotQuestion, tokenQuestion, type TokenAnswer } from "./prompts";
@@ -102,8 +104,33 @@ async function observedSoon(
 }
 
 async function listFacts(ctx: ActionCtx): Promise<Fact[]> {
-  const wanted = { wanted: [...LISTS], withinMs: LISTS_GOOD_MS, at: roundedNow() };
-  return (await ctx.runQuery(internal.evidence.collections.latest, wanted)).facts;
+  return factsOf(ctx, [...LISTS], LISTS_GOOD_MS);
+}
+
+async function factsOf(ctx: ActionCtx, wanted: Wanted[], withinMs: number): Promise<Fact[]> {
+  const asked = { wanted, withinMs, at: roundedNow() };
+  return (await ctx.runQuery(internal.evidence.collections.latest, asked)).facts;
+}
+
+/** How long another caller's quotes are waited for in addition to the sources' own deadline. */
+const MARGIN_MS = 2 * SECOND;
+
+/** The quotes of all reachable sources, at most a minute old, most trusted first; none if none can be reached. */
+async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
+  const end = AbortSignal.timeout(deadlines.grounding + MARGIN_MS);
+  await within(end, gather(ctx, [QUOTES], { freshMs: MINUTE }));
+  const facts = await factsOf(ctx, [QUOTES], MINUTE + MARGIN_MS);
+  return (["chainlink", ...TICKERS] as const).flatMap((name) => {
+    const own = facts.filter(({ source }) => source === SOURCE_NAMES[name]);
+    const quotes = QUOTED.flatMap((symbol) => {
+      const of = (kind: Kind) => own.find((fact) => fact.subject === symbol && fact.kind === kind);
+      const [price, change] = [of("price"), of("change24h")];
+      if (price === undefined) return [];
+      const change24h = change === undefined ? null : Number(change.value);
+      return [{ symbol, usd: Number(price.value), change24h, observedAt: price.observedAt }];
+    });
+    return quotes.length === 0 ? [] : [{ name, quotes }];
+  });
 }
 
 /** Two calls of a minute (the second is the repair turn) and a margin. */

@@ -3,7 +3,7 @@ import { COIN_NAMES, MAJORS } from "../lib/money/tokens";
 import { listedCoins, searchedCoins, type ListedCoin } from "./lists";
 import type { Fact } from "../evidence/tables";
 import { iso } from "../lib/time";
-import type { QuoteSource } from "../prices/tables";
+import type { Quoted, Ticker } from "../providers/data/tickers";
 import type { AskedMarketFigures } from "./prompts";
 import type { AskedFigures, TokenFigures } from "./shapes";
 import type { MarketFigures, MarketSource } from "./tables";
@@ -19,6 +19,12 @@ const TRENDING = 10;
 
 const KEYS = { BTC: "bitcoin", ETH: "ethereum", SOL: "solana" } as const;
 type Known = keyof typeof KEYS;
+
+/** One source's live quotes. */
+export type QuoteSource = {
+  name: "chainlink" | Ticker;
+  quotes: { symbol: Quoted; usd: number; change24h: number | null; observedAt: number }[];
+};
 
 /** The sources' figures: live quotes of a few coins, most trusted first, and lists of many. */
 export type Observed = { quoted: readonly QuoteSource[]; facts: readonly Fact[] };

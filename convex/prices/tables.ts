@@ -38,22 +38,6 @@ export const vClose = v.object({
 });
 export type HourlyClose = Infer<typeof vClose>;
 
-/** One source's quotes from a common request. */
-export const vQuoteSource = v.object({
-  name: v.union(v.literal("chainlink"), v.literal("coinbase"), v.literal("binance"), v.literal("coingecko")),
-  quotes: v.array(
-    v.object({
-      symbol: v.union(v.literal("BTC"), v.literal("ETH"), v.literal("SOL")),
-      usd: v.number(),
-      /** Percent over 24 hours; `null` if the source does not say. */
-      change24h: v.union(v.number(), v.null()),
-      /** Epoch ms. */
-      observedAt: v.number(),
-    }),
-  ),
-});
-export type QuoteSource = Infer<typeof vQuoteSource>;
-
 export const priceTables = {
   /**
    * Live prices: one per token and tick of five minutes, and those requested in between; never two within a minute. For
@@ -76,12 +60,6 @@ export const priceTables = {
     /** Epoch ms. */
     takenAt: v.number(),
   }).index("by_token_and_hourEndsAt", ["token", "hourEndsAt"]),
-
-  /**
-   * The last common quotes of all reachable sources: one row, most trusted source first. Written by `prices/quotes`;
-   * replaced at each refresh, kept.
-   */
-  quoteBoards: defineTable({ askedAt: v.number(), sources: v.array(vQuoteSource) }),
 };
 
 export const priceRecords: RecordsOf<typeof priceTables> = {
@@ -93,5 +71,4 @@ export const priceRecords: RecordsOf<typeof priceTables> = {
     },
   },
   hourlyCloses: { keep: "the service's own price history: two rows an hour" },
-  quoteBoards: { keep: "one row" },
 };

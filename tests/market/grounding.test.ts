@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
 import type { Fact } from "../../convex/evidence/tables";
-import { ground } from "../../convex/market/grounding";
+import { ground, type QuoteSource } from "../../convex/market/grounding";
 import type { AskedMarketFigures } from "../../convex/market/prompts";
-import type { QuoteSource } from "../../convex/prices/tables";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { closeApp, createApp, START, type App, test } from "../support/app";
 import { observationsOf } from "../support/observations";
@@ -270,7 +269,11 @@ describe("GET /mcp/market", () => {
     await app.get("/mcp/market");
     // What is searched for changes less often than prices.
     expect(paths()).toHaveLength(3);
-    expect(await app.rows("facts")).toHaveLength(2);
+    expect((await app.rows("facts")).map(({ key }) => key).sort()).toEqual([
+      "markets:",
+      "quotes:",
+      "trending:",
+    ]);
   });
 
   test("does not wait for a source that hangs longer than its deadline", async ({ app }) => {
@@ -288,11 +291,11 @@ describe("GET /mcp/market", () => {
     const asked = app.standins.sent("tickers").filter(({ path }) => path.includes("simple/price"));
     expect(asked).toHaveLength(1);
     expect(app.standins.sent("tickers")).toHaveLength(7);
-    const [board] = await app.rows("quoteBoards");
-    vi.setSystemTime((board?.askedAt ?? 0) + MINUTE + 1);
+    const quotes = async () => (await app.rows("facts")).filter(({ key }) => key === "quotes:");
+    vi.setSystemTime(((await quotes())[0]?.collectedAt ?? 0) + MINUTE + 1);
     await app.get("/mcp/market?token=AAVE");
     expect(app.standins.sent("tickers")).toHaveLength(14);
-    expect(await app.rows("quoteBoards")).toHaveLength(1);
+    expect(await quotes()).toHaveLength(1);
   });
 
   test("is what research stores, with its sources", async ({ app }) => {

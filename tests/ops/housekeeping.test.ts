@@ -183,6 +183,6 @@ describe("housekeeping", () => {
     await app.settle();
     later(40);
     await Promise.all([keepHouse(app), keepHouse(app)]);
-    expect(await counts(app)).toEqual({ cronRuns: 1, quoteBoards: 1 });
+    expect(await counts(app)).toEqual({ cronRuns: 1 });
   });
 });
