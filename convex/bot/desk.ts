@@ -1,4 +1,3 @@
-import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { SAID } from "../alerts/language/reading";
@@ -8,7 +7,7 @@ import { reasonOf } from "../lib/text/failures";
 import { worker } from "../lib/work/desk";
 import { FAILED } from "./jobs";
 import type { Paragraph } from "../messenger/format";
-import type { Step, Work } from "./tables";
+import { vAsked, type Step, type Work } from "./tables";
 import { typeIn } from "./typingIndicator";
 import { accountWorkers } from "./works/account";
 import { alertWorkers } from "./works/alerts";
@@ -27,28 +26,27 @@ const WORKERS: Workers<Kind> = {
   ...researchWorkers,
 };
 
-/** Takes one step of a job's work, and hands in what came of it. */
-export const answer = worker({ jobId: v.id("botJobs") }, async (ctx, { jobId, job }) => {
-  const asked = await ctx.runQuery(internal.bot.jobs.task, { jobId });
-  if (asked === null) return "over";
+/** Takes one step towards an answer, and hands in what came of it. */
+export const answer = worker(vAsked.fields, async (ctx, { job, ...asked }) => {
+  const { work, sender } = asked;
   let step: Step;
-  const typing = isShown(asked.work) ? typeIn(asked.sender.chatId) : null;
+  const typing = isShown(work) ? typeIn(sender.chatId) : null;
   try {
-    step = await carryOut(ctx, asked.work.kind, { jobId, ...asked });
+    step = await carryOut(ctx, work.kind, { ...asked, workId: job.workId });
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null)
-      log.error("bot.unexpected", { jobId, kind: asked.work.kind, message: messageOf(error) });
+      log.error("bot.unexpected", { workId: job.workId, kind: work.kind, message: messageOf(error) });
     const isAsked =
-      asked.work.kind === "ask" && (failure?.code === "upstream" || failure?.code === "not_configured");
+      work.kind === "ask" && (failure?.code === "upstream" || failure?.code === "not_configured");
     step = answerOf(isAsked ? WITHOUT_MODEL : [[failure === null ? FAILED : reasonOf(failure)]]);
   } finally {
     await typing?.stop();
   }
-  await ctx.runMutation(internal.bot.jobs.advance, { jobId, job, step });
+  await ctx.runMutation(internal.bot.jobs.advance, { ...asked, job, step });
 });
 
-/** What still works for who has asked a question. */
+/** What still works, for somebody who has asked a question. */
 const WITHOUT_MODEL: Paragraph[] = [
   [SAID.unread],
   ["Questions have to wait. A price needs no model: send a coin's name."],

@@ -37,7 +37,7 @@ export async function sendAnswer(
 /** How often a step may be cut off. */
 const ATTEMPTS = 3;
 
-/** Writes down work that answers later, and has it done where its outside calls belong. */
+/** Has work done that answers later, where its outside calls belong. */
 export async function openJob(
   ctx: MutationCtx,
   sender: Sender,
@@ -45,15 +45,15 @@ export async function openJob(
   work: Work,
   place: { notice?: Id<"messages"> | undefined; replaces?: Card["replaces"] } = {},
 ): Promise<void> {
-  const jobId = await ctx.db.insert("botJobs", {
+  const asked = {
     ...{ sender, work },
     ...(userId === null ? {} : { userId }),
     ...(place.notice === undefined ? {} : { notice: place.notice }),
     ...(place.replaces === undefined ? {} : { replaces: place.replaces }),
-  });
+  };
   const waits = { lane: laneOf(work, userId), owner: `chat:${sender.chatId}`, request: false };
-  const told = telling(internal.bot.jobs.failed, { jobId });
-  await open(ctx, internal.bot.desk.answer, { jobId }, { place: waits, attempts: ATTEMPTS, told });
+  const told = telling(internal.bot.jobs.failed, asked);
+  await open(ctx, internal.bot.desk.answer, asked, { place: waits, attempts: ATTEMPTS, told });
 }
 
 /** A model's calls wait with the models', the short ones with the messages. */

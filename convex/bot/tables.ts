@@ -1,6 +1,5 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { vTicket } from "../lib/tables";
 import { vButton, vSpan, messengerTables, vPicture } from "../messenger/tables";
 import { vSymbol } from "../wallets/tables";
 import { older, type RecordsOf } from "../lib/records/records";
@@ -38,8 +37,8 @@ const vWork = v.union(
   /** `then` is the command that it was made for; empty or absent for none. */
   v.object({ kind: v.literal("connect"), codeHash: v.string(), then: v.optional(v.string()) }),
   v.object({ kind: v.literal("portfolio"), userId: v.string() }),
-  /** `focus` is "" for the whole market; `ticket` is of the research under way. */
-  v.object({ kind: v.literal("research"), focus: v.string(), ticket: v.optional(vTicket) }),
+  /** `focus` is "" for the whole market. */
+  v.object({ kind: v.literal("research"), focus: v.string() }),
   /** `isPlain`: no command says that it is a question, so it may ask for an alert as well. */
   v.object({ kind: v.literal("ask"), question: v.string(), isPlain: v.optional(v.boolean()) }),
   /** Why an alert has fired. */
@@ -52,6 +51,19 @@ const vWork = v.union(
 );
 export type Work = Infer<typeof vWork>;
 
+/** An answer in progress: what its work is given. */
+export const vAsked = v.object({
+  sender: vSender,
+  /** The linked user who asked; absent if the account was not linked. */
+  userId: v.optional(v.string()),
+  work: vWork,
+  /** The card with its notice, which the answer takes the place of. */
+  notice: v.optional(v.id("messages")),
+  /** Where there is none, the message with the button that asked for it. */
+  replaces: messengerTables.messages.validator.fields.replaces,
+});
+export type Asked = Infer<typeof vAsked>;
+
 /** What came of a step. */
 export const vStep = v.union(
   v.object({
@@ -60,8 +72,8 @@ export const vStep = v.union(
     buttons: v.optional(v.array(v.array(vButton))),
     picture: v.optional(vPicture),
   }),
-  /** The research of this ticket is under way. */
-  v.object({ kind: v.literal("wait"), ticket: vTicket }),
+  /** The research is under way. */
+  v.object({ kind: v.literal("wait") }),
   /** What is answered as if it came now: a command that is meant for this bot. */
   v.object({ kind: v.literal("respond"), text: v.string() }),
   v.object({ kind: v.literal("drop") }),
@@ -76,34 +88,10 @@ export const botTables = {
   botUpdates: defineTable({ updateId: v.number(), receivedAt: v.number() })
     .index("by_updateId", ["updateId"])
     .index("by_receivedAt", ["receivedAt"]),
-
-  /**
-   * Answers in progress. Written by `bot/model` (in the transaction that takes the command) and `bot/jobs`; deleted in
-   * the transaction that queues the answer.
-   */
-  botJobs: defineTable({
-    sender: vSender,
-    /** The linked user who asked; absent when the account was not linked. */
-    userId: v.optional(v.string()),
-    work: vWork,
-    /** The card with its notice, which the answer takes the place of. */
-    notice: v.optional(v.id("messages")),
-    /** Where there is none, the message with the button that asked for it. */
-    replaces: messengerTables.messages.validator.fields.replaces,
-  }),
 };
 
 export const botRecords: RecordsOf<typeof botTables> = {
   botUpdates: {
     keep: { days: 2, why: "the messenger repeats an update for a day", aged: older("receivedAt") },
-  },
-  botJobs: {
-    keep: "deleted with the answer it is for (bot/jobs)",
-    openWhen: {
-      botAnswers: {
-        rows: [(rows) => rows.withIndex("by_creation_time")],
-        since: ({ _creationTime }) => _creationTime,
-      },
-    },
   },
 };

@@ -9,7 +9,6 @@ import {
   type MutationCtx,
   type QueryCtx,
 } from "../_generated/server";
-import { change } from "./changes";
 import { AppError, failureOf, messageOf } from "./errors";
 import { charge } from "./limits/charges";
 import type { Caller } from "./limits/callers";
@@ -176,20 +175,11 @@ export async function awaitRefresh(
 export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, error: unknown) {
   const told = failureOf(error);
   const waitMs = told?.code === "rate_limited" ? told.retryAfterMs : undefined;
-  await ctx.runMutation(internal.lib.refreshes.fail, {
-    key,
-    attempt,
-    failure: messageOf(error),
+  await ctx.runMutation(internal.lib.renewals.failed, {
+    ...{ key, attempt, error: messageOf(error), isLast: true },
     ...(waitMs === undefined ? {} : { limitedUntil: Date.now() + waitMs }),
   });
 }
-
-export const fail = change(
-  { key: v.string(), attempt: v.number(), failure: v.string(), limitedUntil: v.optional(v.number()) },
-  async (ctx, { key, attempt, failure, limitedUntil }) => {
-    await finishRefresh(ctx, key, attempt, failure, limitedUntil);
-  },
-);
 
 /** The error for callers who waited for a failed attempt. */
 export function failureOfAttempt({

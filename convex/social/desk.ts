@@ -3,16 +3,13 @@ import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
 import { payerOf } from "../lib/budget/payers";
 import { deadlines } from "../lib/outside/deadlines";
-import { AppError, failureOf, messageOf, type ErrorCode } from "../lib/errors";
-import { reasonOf } from "../lib/text/failures";
-import { log } from "../lib/log";
+import { AppError } from "../lib/errors";
 import { worker } from "../lib/work/desk";
 import { completeStructured } from "../providers/models/structure";
 import { valueOf } from "../wallets/holdings";
 import { TOKENS, type Symbol } from "../wallets/tokens";
 import { settle } from "../wallets/transactions/desk";
 import type { vWanted } from "./execution";
-import type { vOutcome } from "./mentions";
 import { intentQuestion } from "./posts/prompts";
 import type { Intent } from "./tables";
 
@@ -21,33 +18,15 @@ import type { Intent } from "./tables";
 export const carryOut = worker({ mentionId: v.id("mentions") }, async (ctx, one) => {
   const work = await ctx.runMutation(internal.social.mentions.begin, one);
   if (work === null) return "over";
-  try {
-    const intent = work.intent ?? (await readIntent(ctx, work));
-    const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
-    if (wanted === null) return "over";
-    const prices = await pricesOf(ctx, wanted);
-    const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
-    if (transactionId === null) return "over";
-    // The trade ends without this as well; its author only hears of it sooner if somebody waits.
-    await settle(ctx, transactionId, deadlines.transaction);
-  } catch (error) {
-    const failure = failureOf(error);
-    const { mentionId, job } = one;
-    log.warn("social.try failed", { mentionId, attempt: job.attempt, error: messageOf(error) });
-    await ctx.runMutation(internal.social.mentions.postpone, {
-      ...one,
-      reason: failure?.message ?? "Internal error",
-      said: failure === null ? "Something went wrong on my side." : reasonOf(failure),
-      outcome: outcomeOf(failure?.code),
-    });
-  }
+  const intent = work.intent ?? (await readIntent(ctx, work));
+  const wanted = await ctx.runMutation(internal.social.execution.interpret, { ...one, intent });
+  if (wanted === null) return "over";
+  const prices = await pricesOf(ctx, wanted);
+  const transactionId = await ctx.runMutation(internal.social.execution.execute, { ...one, ...prices });
+  if (transactionId === null) return "over";
+  // The trade ends without this as well; its author only hears of it sooner if somebody waits.
+  await settle(ctx, transactionId, deadlines.transaction);
 });
-
-/** A limit of the service is the order's fault; failures that may pass soon are tried again. */
-function outcomeOf(code: ErrorCode | undefined): Infer<typeof vOutcome> {
-  if (code === "invalid_request") return "ignored";
-  return code === undefined || code === "upstream" ? "retry" : "failed";
-}
 
 async function readIntent(
   ctx: ActionCtx,

@@ -5,10 +5,11 @@ import type { Doc } from "../_generated/dataModel";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { change } from "../lib/changes";
 import { isOn } from "../lib/env";
-import { failureOf } from "../lib/errors";
+import { failureOf, isErrorCode } from "../lib/errors";
 import { charge } from "../lib/limits/charges";
 import { MINUTE, SECOND } from "../lib/time";
-import { open, rest } from "../lib/work/jobs";
+import { reasonOf } from "../lib/text/failures";
+import { open, telling, vFailure } from "../lib/work/jobs";
 import { enqueueCard } from "../messenger/model";
 import { linkedCard, movedCard } from "./cards";
 import { endMention } from "./endings";
@@ -20,12 +21,11 @@ import { socialTables } from "./tables";
 
 /** The rows of mentions, from their arrival to their end; `states.md` draws their states. */
 
-/** The pauses before the second, the third and the last attempt. */
-const PAUSES_MS = [15 * SECOND, MINUTE, 2 * MINUTE];
-/** The most attempts at a mention. */
-const TRIES = PAUSES_MS.length + 1;
+/** The most attempts at a mention: at once, a minute later, and four minutes after that. */
+const ATTEMPTS = 3;
 /** Its author no longer wants an order that has waited longer. */
 const PATIENCE_MS = 15 * MINUTE;
+const TOO_LATE = "It could not be executed in time: nothing was moved";
 /** A post that arrives later than this, or is repeated later, is not an order. */
 const LATEST_MS = 15 * MINUTE;
 /** The epoch of the network's ids: they carry the ms since then above their 22 lowest bits. */
@@ -65,7 +65,9 @@ export const receive = internalMutation({
 export const judge = change({ mentionId: v.id("mentions") }, async (ctx, { mentionId }) => {
   const row = await ctx.db.get("mentions", mentionId);
   if (row?.status !== "pending" || (await isEnded(ctx, row, 1))) return;
-  await open(ctx, internal.social.desk.carryOut, { mentionId }, { subject: mentionId });
+  const told = telling(internal.social.mentions.failed, { mentionId });
+  const terms = { subject: mentionId, attempts: ATTEMPTS, until: row.receivedAt + PATIENCE_MS, told };
+  await open(ctx, internal.social.desk.carryOut, { mentionId }, terms);
 });
 
 /** The input of an attempt; `null` if another one has replaced it, or there is nothing to execute any more. */
@@ -128,9 +130,7 @@ async function objectionTo(
     return { status: "ignored" as const, reason: "The post is older than its author's link" };
   }
   if (isOn("TRADING_PAUSED")) return { status: "failed" as const, reason: "Sends and swaps are paused" };
-  if (now - row.receivedAt > PATIENCE_MS || attempt > TRIES) {
-    return { status: "failed" as const, reason: "It could not be executed in time: nothing was moved" };
-  }
+  if (now - row.receivedAt > PATIENCE_MS) return { status: "failed" as const, reason: TOO_LATE };
   return attempt === 1 && (await isTooMany(ctx, author.userId))
     ? { status: "ignored" as const, reason: "Too many mentions in a short time" }
     : null;
@@ -159,20 +159,19 @@ export const settle = change({ mentionId: v.id("mentions") }, async (ctx, { ment
   await endMention(ctx, mentionId, ending, Date.now());
 });
 
-/** What happens to a mention after a failed attempt. */
-export const vOutcome = v.union(v.literal("retry"), v.literal("failed"), v.literal("ignored"));
-
-/** After a failed attempt: another one later, or the end. */
-export const postpone = change(
-  { ...vTry, reason: v.string(), said: v.string(), outcome: vOutcome },
-  async (ctx, { mentionId, job, reason, said, outcome }) => {
-    if ((await underWayAt(ctx, { mentionId, job })) === null) return;
-    const pause = PAUSES_MS[job.attempt - 1];
-    if (outcome === "retry" && pause !== undefined) {
-      await rest(ctx, job, pause);
-      return;
-    }
-    const status = outcome === "ignored" ? outcome : "failed";
-    await endMention(ctx, mentionId, { status, reason, said }, Date.now());
+/** After a failed attempt: the one rule begins another if the failure may pass. A limit of the service is the order's fault. */
+export const failed = change(
+  { mentionId: v.id("mentions"), ...vFailure },
+  async (ctx, { mentionId, error, code, isLast }) => {
+    if (!isLast && (code === undefined || code === "upstream")) return;
+    const row = await ctx.db.get("mentions", mentionId);
+    if (row === null) return;
+    const isKnown = code !== undefined && isErrorCode(code);
+    const isLate = Date.now() - row.receivedAt > PATIENCE_MS;
+    const status = code === "invalid_request" ? "ignored" : "failed";
+    const why = isKnown
+      ? { reason: error, said: reasonOf({ code, message: error }) }
+      : { reason: "Internal error", said: "Something went wrong on my side." };
+    await endMention(ctx, mentionId, { status, ...(isLate ? { reason: TOO_LATE } : why) }, Date.now());
   },
 );

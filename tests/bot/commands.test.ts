@@ -15,6 +15,7 @@ import {
   updateOf,
   userWithCode,
   test,
+  underWay,
 } from "./support";
 
 const HOUR = 3_600_000;
@@ -47,7 +48,7 @@ describe("every command", () => {
       ...["unfreeze", "freeze", "block", "newid", "approve", "refuse", "swap", "send"],
     ]);
     for (const { name } of own) expect([name, await say(app, `/${name}`)]).toEqual([name, [HOW_TO_LINK]]);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
     expect(await app.rows("wallets")).toEqual([]);
   });
 
@@ -75,7 +76,7 @@ describe("/connect", () => {
     expect(link).toMatchObject({ messengerId: String(ALICE), messengerUsername: `user_${ALICE}` });
     const again = await say(app, `${command} ${code}`);
     expect(again).toEqual([expect.stringContaining("This account is already linked.")]);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 
   test("says what is wrong with a code, and stops guessing; HTTP's guesses count apart", async ({ app }) => {
@@ -139,11 +140,11 @@ describe("a linked user", () => {
     const { browser } = await linkedUser(app, "alice");
     await deliver(app, updateOf("/ask How is my research going?"));
     await browser.mutation(api.messenger.linking.unlink, {});
-    for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(2);
+    for (let i = 0; i < 400 && (await underWay(app)).length > 0; i++) await app.settle(2);
     await arrived(app, 1);
     const told = app.cards().filter(({ text }) => !text.includes("is unlinked from your account"));
     expect(told.map(({ text }) => text)).toEqual(["Thinking…"]);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 
   test("is told when the chain cannot be read", async ({ app }) => {
@@ -161,7 +162,7 @@ describe("/research", () => {
     const asked = app.standins.sent("llm").length;
     expect((await say(app, "/research SOL", { from: 43, ...LONG }))[1]).toBe(card);
     expect(app.standins.sent("llm")).toHaveLength(asked);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 
   test("is of the whole market without a token, and refuses what is none", async ({ app }) => {
@@ -180,7 +181,7 @@ describe("/research", () => {
     app.standins.fail("sentiment", { mode: "status", status: 500 });
     const answers = await say(app, "/research SOL", LONG);
     expect(answers).toEqual([expect.any(String), AWAY]);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 });
 
@@ -242,19 +243,19 @@ describe("a request for a key", () => {
 describe("an answer under way", () => {
   test("that was cut off with its server is taken up again, and comes once", async ({ app }) => {
     await deliver(app, updateOf("/ask Why?"));
-    const [job] = await app.rows("botJobs");
-    if (job === undefined) throw new Error("There is a job");
     // A server took it, and was lost before it could say what became of it.
     app.standins.fail("llm", { mode: "hang", times: 1 });
     await arrived(app, 1);
     const told = app.cards().filter(({ text }) => !text.includes("is unlinked from your account"));
     expect(told.map(({ text }) => text)).toEqual(["Thinking…"]);
-    const [work] = (await app.rows("work")).filter(({ run }) => run === "bot/desk:answer");
+    const [work] = await underWay(app);
     if (work === undefined) throw new Error("It is under way");
     await expireLeases(app);
     // The lost server's late word is not heard.
     const step = { kind: "answer" as const, paragraphs: [["Too late"]] };
-    const late = { jobId: job._id, job: { workId: work._id, attempt: 1 }, step };
+    const chat = { chatId: String(ALICE), messengerId: String(ALICE), alone: true };
+    const asked = { sender: chat, work: { kind: "ask" as const, question: "Why?" } };
+    const late = { ...asked, job: { workId: work._id, attempt: 1 }, step };
     await app.t.mutation(internal.bot.jobs.advance, late);
     await arrived(app, 2);
     await app.t.mutation(internal.bot.jobs.advance, late);
@@ -270,7 +271,7 @@ describe("an answer under way", () => {
       "Thinking…",
       "Something went wrong on my side. Please try again later.",
     ]);
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 });
 

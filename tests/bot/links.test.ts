@@ -1,6 +1,7 @@
 import { loseScheduled } from "../support/leases";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
+import { codeHash } from "../../convex/messenger/codes";
 import type { App } from "../support/app";
 import {
   ALICE,
@@ -14,6 +15,7 @@ import {
   updateOf,
   userWithCode,
   test,
+  underWay,
 } from "./support";
 
 /** Whose account is whose: what anybody can say over HTTP, and what the account itself says to the bot. */
@@ -146,7 +148,7 @@ test.for([
   await deliver(app, { ...update, message: { ...update.message, ...forwarding } });
   await arrived(app, 1);
   expect(app.cards().at(-1)?.text).toContain("I do not accept that from a forwarded message");
-  expect(await app.rows("botJobs")).toEqual([]);
+  expect(await underWay(app)).toEqual([]);
   expect((await app.rows("messengerLinks")).filter((one) => one.confirmedAt !== undefined)).toEqual([]);
 });
 
@@ -178,13 +180,12 @@ test("a code is written down nowhere, and whoever was cut off behind the link is
 }) => {
   const { code } = await userWithCode(app, "alice");
   await deliver(app, updateOf(`/connect ${code}`));
-  const [job] = await app.rows("botJobs");
-  if (job?.work.kind !== "connect") throw new Error("There is a job");
-  expect(JSON.stringify(job)).not.toContain(code);
+  const [work] = await underWay(app);
+  expect(work?.args).toContain(codeHash(code));
+  expect(JSON.stringify(work)).not.toContain(code);
   // A server took it, linked the account, and was lost before it could say so.
   await loseScheduled(app);
-  const { codeHash } = job.work;
-  const account = { codeHash, messengerId: String(ALICE), by: "account" as const };
+  const account = { codeHash: codeHash(code), messengerId: String(ALICE), by: "account" as const };
   await app.t.mutation(internal.messenger.links.link, account);
   await app.pass(5 * 60_000);
   await arrived(app, 2);
@@ -204,7 +205,7 @@ test("questions of one account in many groups are limited", async ({ app }) => {
       if ((await deliver(app, update)).status === 200) asked++;
     }
   }
-  for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(8);
+  for (let i = 0; i < 400 && (await underWay(app)).length > 0; i++) await app.settle(8);
   expect(asked).toBe(90);
   const calls = app.standins.sent("llm").length;
   expect(calls).toBeGreaterThanOrEqual(60);

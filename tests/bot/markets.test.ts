@@ -4,7 +4,18 @@ import { chatUser } from "../../convex/messenger/model";
 import type { App } from "../support/app";
 import { buy, EIGHT, issued } from "../signals/support";
 import { agentSays, alert, watchNow } from "../whales/support";
-import { ALICE, arrived, createBotApp, GROUP, linkedUser, say, tap, test, userWithCode } from "./support";
+import {
+  ALICE,
+  arrived,
+  createBotApp,
+  GROUP,
+  linkedUser,
+  say,
+  tap,
+  test,
+  userWithCode,
+  underWay,
+} from "./support";
 
 /** What the bot tells of signals, whales and prices. */
 
@@ -230,7 +241,7 @@ describe("alerts", () => {
         text,
         expect.stringContaining("You have no active alert"),
       ]);
-    expect([await app.rows("alerts"), await app.rows("botJobs")]).toEqual([[], []]);
+    expect([await app.rows("alerts"), await underWay(app)]).toEqual([[], []]);
   });
 });
 

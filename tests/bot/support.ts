@@ -47,6 +47,11 @@ export function deliver(app: App, update: unknown, secret: string | null = SECRE
   return app.post("/messenger/webhook", update, { headers, ...init });
 }
 
+/** The work whose answers are still to come. */
+export async function underWay(app: Pick<App, "rows">) {
+  return (await app.rows("work")).filter(({ run }) => run === "bot/desk:answer");
+}
+
 /** Lets work go on until the messenger was sent so many cards in all, and a little longer in case there are more. */
 export async function arrived(app: App, count: number): Promise<void> {
   for (let i = 0; i < 400 && app.cards().length < count; i++) await app.settle(2);
@@ -64,7 +69,7 @@ export async function say(
   if (status !== 200) throw new Error(`The webhook answered ${status}`);
   await arrived(app, before + answers);
   // What it leaves to be done later has been done, or is an answer that was waited for.
-  for (let i = 0; i < 400 && (await app.rows("botJobs")).length > 0; i++) await app.settle(2);
+  for (let i = 0; i < 400 && (await underWay(app)).length > 0; i++) await app.settle(2);
   await app.settle(4);
   return app
     .cards()

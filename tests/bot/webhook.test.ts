@@ -13,6 +13,7 @@ import {
   SECRET,
   updateOf,
   test,
+  underWay,
 } from "./support";
 
 const HOUR = 3_600_000;
@@ -155,7 +156,7 @@ describe("in a group", () => {
     for (const text of ["hello", "/help", "/wallet", "/help@another_bot", `hey @${BOT_NAME}`]) {
       expect([text, await say(app, text, silent)]).toEqual([text, []]);
     }
-    expect(await app.rows("botJobs")).toEqual([]);
+    expect(await underWay(app)).toEqual([]);
   });
 
   test("a command that names the bot is answered there, in any case", async ({ app }) => {

@@ -195,7 +195,7 @@ describe("a model's answer", () => {
       status: "failed",
       reason: "The LLM gateway sent an unusable answer",
     });
-    expect(app.standins.sent("llm")).toHaveLength(8);
+    expect(app.standins.sent("llm")).toHaveLength(6);
     expect(await app.rows("trades")).toEqual([]);
     expect(app.cards().at(-1)?.text).toMatch(/could not be executed[\s\S]*does not answer just now/);
   });
@@ -219,9 +219,9 @@ describe("trouble", () => {
     await app.pass(10 * MINUTE);
     const row = (await app.rows("mentions")).at(-1);
     expect(row).toMatchObject({ status: "failed", reason: "The LLM gateway answered with status 503" });
-    expect(app.standins.sent("llm")).toHaveLength(4);
+    expect(app.standins.sent("llm")).toHaveLength(3);
     await app.pass(30 * MINUTE);
-    expect(app.standins.sent("llm")).toHaveLength(4);
+    expect(app.standins.sent("llm")).toHaveLength(3);
     expect(await app.rows("transactions")).toEqual([]);
   });
 

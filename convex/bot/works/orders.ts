@@ -12,7 +12,7 @@ import { answerOf, type Workers } from "./work";
 const SLIPPAGE_BPS = 100;
 
 export const orderWorkers: Workers<"order"> = {
-  order: async (ctx, { jobId, sender, work }) => {
+  order: async (ctx, { workId, sender, work }) => {
     const { userId, order } = work;
     await charge(ctx, "transfer", { userId, address: null });
     const wallet = await ctx.runQuery(internal.wallets.wallets.find, { userId, kind: "custody" });
@@ -23,7 +23,7 @@ export const orderWorkers: Workers<"order"> = {
     const { wish, found } = await foundFor(ctx, asked);
     const card = await ctx.runMutation(internal.wallets.orders.chatOrders.propose, {
       ...{ userId, messengerId: sender.messengerId, wish, found },
-      key: `chat_${jobId}`,
+      key: `chat_${workId}`,
     });
     return card === null ? answerOf(notice("It was shown already.")) : { kind: "answer", ...card };
   },

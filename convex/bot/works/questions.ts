@@ -14,7 +14,7 @@ import { answerOf, type Worker, type Workers } from "./work";
 
 /** What is said to the bot in plain words. */
 
-const ask: Worker<"ask"> = async (ctx, { jobId, sender, userId, work }) => {
+const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
   await charge(ctx, "chat", { userId: userId ?? `messenger:${sender.messengerId}`, address: null });
   const isAlert = work.isPlain === true && sender.alone;
   const whose = userId ?? chatUser(sender.messengerId);
@@ -37,7 +37,7 @@ const ask: Worker<"ask"> = async (ctx, { jobId, sender, userId, work }) => {
   });
   if (own !== null) {
     const reply = pick(told, ["answer", "model", "tokensUsed"]);
-    const exchange = { ...own, question: work.question, reply, key: `ask:${jobId}` };
+    const exchange = { ...own, question: work.question, reply, key: `ask:${workId}` };
     await ctx.runMutation(internal.chat.memory.keep, exchange);
   }
   const paragraphs = told.answer.split(/\n\s*\n/);

@@ -1,6 +1,7 @@
 import { internal } from "../../_generated/api";
 import { required, siteUrl } from "../../lib/env";
 import { failureOfAttempt } from "../../lib/refreshes";
+import type { Ticket } from "../../lib/tables";
 import { MINUTE } from "../../lib/time";
 import { focusOf } from "../../market/listing";
 import { snapshotCard } from "../../research/reports/cards";
@@ -13,25 +14,22 @@ import { answerOf, type Workers } from "./work";
 const FRESH_MS = 15 * MINUTE;
 
 export const researchWorkers: Workers<"research"> = {
-  /** The stored result while it is fresh; else it is made, which is looked after from time to time. */
-  research: async (ctx, { sender, userId, work: { focus: asked, ticket } }) => {
+  /** The stored result while it is fresh; else it is made, and each further step joins what is under way. */
+  research: async (ctx, { sender, userId, work }) => {
     const whose = userId ?? `messenger:${sender.messengerId}`;
     const caller = { userId: whose, address: null, signedIn: userId !== undefined };
-    if (ticket !== undefined) {
-      const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
-      if (outcome.state === "running") return { kind: "wait", ticket };
-      if (outcome.state === "failed") throw failureOfAttempt(outcome);
-    }
-    const focus = await focusOf(ctx, asked === "" ? undefined : asked, caller);
+    const focus = await focusOf(ctx, work.focus === "" ? undefined : work.focus, caller);
     const stored = await ctx.runQuery(internal.research.results.current, { focus });
-    if (stored !== null && (ticket !== undefined || Date.now() - stored.fetchedAt < FRESH_MS)) {
+    if (stored !== null && Date.now() - stored.fetchedAt < FRESH_MS) {
       const { result, fetchedAt } = stored;
       const token = focus === "" ? null : focus;
       const card = answerOf(snapshotCard({ token, generatedAt: fetchedAt, result }, siteUrl()));
       return { ...card, buttons: researchButtons(focus) };
     }
     required("LLM_GATEWAY_API_KEY");
-    const begun = await ctx.runMutation(internal.research.results.begin, { focus, caller });
-    return { kind: "wait", ticket: begun };
+    const ticket: Ticket = await ctx.runMutation(internal.research.results.begin, { focus, caller });
+    const outcome = await ctx.runQuery(internal.lib.refreshes.outcome, ticket);
+    if (outcome.state === "failed") throw failureOfAttempt(outcome);
+    return { kind: "wait" };
   },
 };

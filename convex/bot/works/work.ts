@@ -8,7 +8,8 @@ import type { Sender, Step, Work } from "../tables";
 export type Kind = Work["kind"];
 
 export type Job<Of extends Kind = Kind> = {
-  jobId: Id<"botJobs">;
+  /** The same in every attempt. */
+  workId: Id<"work">;
   sender: Sender;
   userId?: string | undefined;
   work: Extract<Work, { kind: Of }>;
