@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as z from "zod";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { until } from "../support/waiting";
 import { buildProxy, connect, textOf, type Built, type Connection } from "./support";
 
-/** Every tool through the built proxy, over stdio, against the whole local stack. */
+/** The tools that move money, and the messenger's, through the built proxy against the whole local stack; the others in the contract's walk. */
 
 let stack: Stack;
 let built: Built;
@@ -12,7 +11,7 @@ let proxy: Connection;
 
 beforeAll(async () => {
   built = await buildProxy();
-  stack = await startStack({ speed: 10, envFile: "/dev/null" });
+  stack = await startStack({ envFile: "/dev/null" });
   proxy = await connect(built.file, stack.siteUrl);
 });
 
@@ -37,104 +36,6 @@ async function refusal(name: string, input?: Record<string, unknown>) {
   expect(result.structuredContent).toBeUndefined();
   return textOf(result);
 }
-
-describe("market and chat", () => {
-  test("get_market_data tells prices, and a focus token's when asked", async () => {
-    const { text } = await good("get_market_data", { token: "sol" });
-    expect(text).toMatch(
-      /^Crypto market, \d{4}-\d\d-\d\d \d\d:\d\d UTC\nPrices of .*; \[model\] marks what no source covers\.\n.*\(SOL\): \$/,
-    );
-    expect((await good("get_market_data", { token: "shiba inu" })).text).toMatch(/\(SHIB\): \$/);
-    expect(text).toMatch(/BTC \$[\d,]+\.\d\d \([+-]?\d+\.\d\d%\) · ETH/);
-    expect(text).toMatch(/\n20\. .*\$.*$/);
-    expect(await refusal("get_market_data", { token: "not a token!" })).toMatch(
-      /^No source knows the token NOT A TOKEN!/,
-    );
-  });
-
-  test("get_token_data answers a question with figures", async () => {
-    const { text, answer } = await good("get_token_data", { question: "ETH" });
-    expect(text).toMatch(/\(ETH\): \$/);
-    expect(answer).toMatchObject({ question: "ETH", token: { symbol: "ETH" } });
-    expect(await refusal("get_token_data")).toMatch(/^question/);
-  });
-
-  test("ask_noel answers, and refuses an unknown agent", async () => {
-    const { text } = await good("ask_noel", {
-      question: "And Ethereum?",
-      messages: [{ role: "user", content: "How is Bitcoin?" }],
-    });
-    expect(text).not.toBe("");
-    expect(await refusal("ask_noel", { question: "Hello", agentId: "nobody" })).toBe(
-      "There is no agent named nobody",
-    );
-  });
-});
-
-describe("signals and whales", () => {
-  test("get_latest_signal tells of both tokens, or of one", async () => {
-    const { text, answer } = await good("get_latest_signal");
-    expect(Object.keys(z.record(z.string(), z.unknown()).parse(answer.signals))).toEqual(["BTC", "ETH"]);
-    expect(text).toMatch(/^BTC\b/);
-    expect((await good("get_latest_signal", { token: "eth" })).text).toMatch(/^ETH\b/);
-    expect(await refusal("get_latest_signal", { token: "DOGE" })).toBe("token must be BTC or ETH");
-  });
-
-  test("get_signal_history and get_daily_recap tell the record", async () => {
-    expect((await good("get_signal_history", { token: "BTC", limit: 5 })).text).toMatch(/^Record: \d+ won/);
-    expect(await refusal("get_signal_history", { limit: 0 })).toMatch(/^limit must be/);
-    const { text } = await good("get_daily_recap");
-    expect(text).toMatch(/^Signals of \d{4}-\d\d-\d\d: \d+ won.*\nBTC: .*\nETH: /);
-    expect(await refusal("get_daily_recap", { userId: 5 })).toMatch(/^userId/);
-  });
-
-  test("get_whale_alerts tells what was found", async () => {
-    await stack.application.runMutation("whales/agent/watches:begin", {});
-    const found = () => stack.application.runQuery("whales/alerts:since", { since: 0, limit: 1 });
-    await until(async () => z.array(z.unknown()).parse(await found()).length > 0);
-    const { text } = await good("get_whale_alerts", { hours: 12 });
-    expect(text).toMatch(/^\d+ whale alerts? in the last 12 h:\n[🟢🔴🟡] \w+, .*\$\d/u);
-    expect(await refusal("get_whale_alerts", { hours: 0 })).toMatch(/^hours must be/);
-  });
-});
-
-describe("research", () => {
-  const userId = crypto.randomUUID();
-
-  test("run_research brings summary, impacts and analysis", async () => {
-    const { text } = await good("run_research", { token: "BTC" });
-    expect(text).toMatch(/^Research of .*UTC\n[🟢🔴🟡].*\nOutlook: [🟢🔴🟡] \w+\n\n- .*confidence \d+%/u);
-    expect(text.length).toBeGreaterThan(1_000);
-    expect(await refusal("run_research", { token: 7 })).toMatch(/^token must be a string/);
-  });
-
-  test("a shift is started, followed and stopped", async () => {
-    expect(await refusal("start_research", { token: "BTC" })).toMatch(/^userId/);
-    expect((await good("get_research_status", { userId })).text).toBe(
-      "No research shift is active.\nThere are no reports yet.",
-    );
-    const started = await good("start_research", { userId, token: "ETH", telegramChatId: "123456789" });
-    const jobId = String(started.answer.jobId);
-    expect(started.text).toContain(`Job: ${jobId}`);
-    const status = await good("get_research_status", { userId });
-    expect(status.text).toMatch(/^A research shift is active: 0 min elapsed, (8 h 0|7 h 59) min to go/);
-    expect(status.answer).toMatchObject({ activeJob: { jobId, status: "active" } });
-    expect(await good("stop_research", { userId })).toEqual({
-      text: "The research shift was stopped.",
-      answer: { success: true, stopped: 1 },
-    });
-    expect((await good("stop_research", { userId })).text).toBe("No research shift was active.");
-    expect(await refusal("stop_research")).toMatch(/^userId/);
-    expect(await refusal("get_research_status", { userId: "" })).toMatch(/^userId/);
-  });
-
-  test("get_research_report says when there is none", async () => {
-    expect(await refusal("get_research_report", { token: "DOGE" })).toMatch(
-      /^There is no research report on DOGE yet\. One can be bought for 1\.00 USDC on Base: .*\/agent\/research\/paid; .* sends the USDC to 0x\w{40} and posts \{"token":"DOGE"\} there/,
-    );
-    expect(await refusal("get_research_report")).toMatch(/^token/);
-  });
-});
 
 describe("wallets", () => {
   const userId = crypto.randomUUID();

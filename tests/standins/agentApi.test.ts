@@ -5,18 +5,6 @@ import { get, post, START } from "./support";
 
 const jobShape = z.looseObject({ jobId: z.string(), status: z.string(), response: z.string().optional() });
 
-const alertShape = z.object({
-  token: z.string(),
-  alertType: z.enum(["cex_inflow", "cex_outflow", "large_transfer", "smart_money"]),
-  amount: z.number().positive(),
-  direction: z.enum(["bullish", "bearish", "neutral"]),
-  description: z.string().min(1),
-  txHash: z
-    .string()
-    .regex(/^0x[0-9a-f]{64}$/)
-    .optional(),
-});
-
 function agent() {
   let at = START;
   const standins = createStandins({ seed: "tests", now: () => at });
@@ -29,22 +17,6 @@ function agent() {
     jobShape.parse(await (await get(standins, `/agent-api/agent/job/${id}`)).json());
   return { standins, prompt, job, wait: (ms: number) => (at += ms) };
 }
-
-test("a job goes from pending over processing to a report of alerts", async () => {
-  const { prompt, job, wait } = agent();
-  const id = await prompt("Whale alerts, please");
-  expect((await job(id)).status).toBe("pending");
-  wait(2_000);
-  expect(await job(id)).not.toHaveProperty("response");
-  expect((await job(id)).status).toBe("processing");
-  wait(5_000);
-  const done = await job(id);
-  expect(done.status).toBe("completed");
-  const fenced = /```json\n([\s\S]*?)\n```/.exec(done.response ?? "")?.[1] ?? "";
-  const alerts = z.array(alertShape).min(2).parse(JSON.parse(fenced));
-  wait(60_000);
-  expect((await job(id)).response).toContain(alerts[0]?.description);
-});
 
 test("cancelling is idempotent, and too late for a completed job", async () => {
   const { standins, prompt, job, wait } = agent();

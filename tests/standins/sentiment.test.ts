@@ -1,27 +1,19 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { sentimentShape } from "../../convex/research/writing/prompts";
 import { post, standinsAt } from "./support";
 
 const responseShape = z.object({
-  model: z.string(),
-  output: z.array(
-    z.object({
-      type: z.string(),
-      name: z.string().optional(),
-      content: z.array(z.object({ text: z.string(), annotations: z.array(z.unknown()) })).optional(),
-    }),
-  ),
+  output: z.array(z.object({ type: z.string() })),
   citations: z.array(z.string()).optional(),
 });
 
-const bodyFor = (tool: Record<string, unknown>, question = "Mood?") => ({
+const bodyFor = (tool: Record<string, unknown>) => ({
   model: "grok-4.3",
   store: false,
   max_output_tokens: 8_000,
   input: [
     { role: "system", content: "Answer with JSON." },
-    { role: "user", content: question },
+    { role: "user", content: "Mood?" },
   ],
   tools: [{ type: "x_search", ...tool }],
 });
@@ -33,20 +25,6 @@ async function ask(body: unknown, standins = standinsAt()) {
   expect(response.status).toBe(200);
   return responseShape.parse(await response.json());
 }
-
-test("searches, cites, and answers in the service's shape with the focus first", async () => {
-  const answer = await ask(bodyFor(DATES, "Mood?\nFocus token: WIF"));
-  expect(answer.model).toBe("simulated-grok-4.3");
-  expect(answer.output.map(({ type }) => type)).toEqual(["reasoning", "custom_tool_call", "message"]);
-  expect(answer.citations).toHaveLength(3);
-  const message = answer.output[2]?.content?.[0];
-  expect(message?.annotations).toHaveLength(3);
-  const { tokens } = sentimentShape.parse(JSON.parse(message?.text ?? ""));
-  expect(tokens.length).toBeGreaterThanOrEqual(5);
-  expect(tokens.length).toBeLessThanOrEqual(8);
-  expect(tokens[0]?.token).toBe("WIF");
-  expect(new Set(tokens.map(({ token }) => token)).size).toBe(tokens.length);
-});
 
 test("malformed dates pass silently and give an uncited answer, as does the fault", async () => {
   const malformed = [
