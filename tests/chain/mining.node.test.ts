@@ -31,23 +31,6 @@ test("sixty sends of one wallet at once are all confirmed, in order", async () =
   expect(await client.getBalance({ address: TO })).toBe(60n);
 });
 
-test("ten wallets sending at once are all confirmed", async () => {
-  chain = await startTestChain();
-  const client = clientOf(chain);
-  const wallets = await Promise.all(Array.from({ length: 10 }, () => newWallet(chain)));
-  const statuses = await Promise.all(
-    wallets.flatMap((wallet) =>
-      [0, 1, 2].map(async (nonce) => {
-        const serializedTransaction = await signed(chain, wallet, { to: TO, value: 1n }, nonce);
-        const hash = await client.sendRawTransaction({ serializedTransaction });
-        await until(() => isMined(hash));
-        return (await client.getTransactionReceipt({ hash })).status;
-      }),
-    ),
-  );
-  expect(statuses).toEqual(Array.from({ length: 30 }, () => "success"));
-});
-
 test("a paused miner leaves what is sent pending", async () => {
   chain = await startTestChain();
   const wallet = await newWallet(chain);

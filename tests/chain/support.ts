@@ -3,6 +3,7 @@ import {
   encodeFunctionData,
   erc20Abi,
   http,
+  multicall3Abi,
   parseEther,
   type Address,
   type Hex,
@@ -10,6 +11,9 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from "viem/accounts";
 import { base } from "viem/chains";
+import * as z from "zod";
+import { faucetAbi } from "../../scripts/chain/abis";
+import { MULTICALL3, TOKENS } from "../../scripts/chain/addresses";
 import { startChain, type Amounts, type Chain, type ChainOptions } from "../../scripts/chain";
 import { RpcError } from "../../scripts/chain/rpc";
 import { loopbackFetch } from "../../scripts/sockets/loopback";
@@ -18,6 +22,8 @@ import { until } from "../support/waiting";
 /** A chain of a test's own, and what a wallet does with it. */
 
 export const PRICES = { ETH: 3_000.12, BTC: 65_000.5, USDC: 1.0001, USDT: 0.9998, DAI: 1 };
+
+const txHash = z.templateLiteral(["0x", z.string()]);
 
 export const seconds = () => Math.floor(Date.now() / 1_000);
 
@@ -56,13 +62,22 @@ export const balanceOf = (chain: Chain, token: Address, owner: Address): Promise
 export const transferTo = (to: Address, amount: bigint): Hex =>
   encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [to, amount] });
 
-type Send = { to: Address; data?: Hex; value?: bigint };
+/** The call that makes several calls in one transaction: all of them, or none. */
+export function together(calls: readonly { to: Address; data: Hex }[]): { to: Address; data: Hex } {
+  const args = [calls.map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }))] as const;
+  return {
+    to: MULTICALL3,
+    data: encodeFunctionData({ abi: multicall3Abi, functionName: "aggregate3", args }),
+  };
+}
+
+type Send = { to: Address; data?: Hex; value?: bigint; gas?: bigint };
 
 /** Signs with an explicit gas limit, so that what is going to revert is sent all the same. */
 export async function signed(
   chain: Chain,
   account: PrivateKeyAccount,
-  { to, data = "0x", value = 0n }: Send,
+  { to, data = "0x", value = 0n, gas = 300_000n }: Send,
   nonce?: number,
 ): Promise<Hex> {
   return account.signTransaction({
@@ -72,7 +87,7 @@ export async function signed(
     to,
     data,
     value,
-    gas: 300_000n,
+    gas,
     maxFeePerGas: 10_000_000_000n,
     maxPriorityFeePerGas: 1_000_000_000n,
   });
@@ -86,6 +101,22 @@ export async function send(
 ): Promise<TransactionReceipt> {
   const serializedTransaction = await signed(chain, account, transaction);
   return mined(chain, await clientOf(chain).sendRawTransaction({ serializedTransaction }));
+}
+
+/** Sends from one of the chain's own accounts, or as somebody whose key nobody here has, and waits until it is mined. */
+export async function sendAs(chain: Chain, from: Address, call: { to: Address; data: Hex }) {
+  await chain.rpc("anvil_impersonateAccount", [from]);
+  const hash = await chain.rpc("eth_sendTransaction", [{ from, ...call, gas: "0x493e0" }]);
+  return mined(chain, txHash.parse(hash));
+}
+
+/** A token with USDC's own code at an address that looks like its own, of which `holder` has a dollar. */
+export async function lookAlikeOf(chain: Chain, holder: Address): Promise<Address> {
+  const to: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
+  await chain.rpc("anvil_setCode", [to, await chain.rpc("eth_getCode", [TOKENS.USDC, "latest"])]);
+  const mint = { abi: faucetAbi, functionName: "mint", args: [holder, 1_000_000n] } as const;
+  await sendAs(chain, chain.accounts[3] ?? holder, { to, data: encodeFunctionData(mint) });
+  return to;
 }
 
 /** Waits until a transaction is mined, whatever comes of it. */

@@ -1,8 +1,9 @@
 import { describe, expect } from "vitest";
-import { api, internal } from "../../convex/_generated/api";
+import { api } from "../../convex/_generated/api";
 import { orderIn } from "../../convex/bot/commands/orders";
 import { BOT_NAME, GROUP, SECRET, updateOf } from "../bot/support";
 import { useChain, usdcOf } from "../support/chain";
+import { cronComesBy } from "../support/transactions";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { cards, listsCount, newest, owner, RICH, say, tap, test } from "./support";
 
@@ -67,11 +68,7 @@ describe("an order in the chat", () => {
     expect(card).not.toContain("Somebody who knows");
     expect(await app.rows("transactions")).toEqual([]);
     await tap(app, "✅ Approve");
-    // The follow-up comes by.
-    for (const { _id } of await app.rows("transactions"))
-      await app.t.run((ctx) => ctx.db.patch("transactions", _id, { nextCheckAt: 0 }));
-    await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
-    await app.settle();
+    await cronComesBy(app);
     expect(await app.rows("trades")).toMatchObject([{ userId, source: "telegram", action: "swap" }]);
     expect((await app.rows("permissions")).map(({ by }) => by)).toContain("chat");
     const told = (await cards(app)).map(({ text }) => text);

@@ -1,16 +1,12 @@
-import { encodeFunctionData, type Address } from "viem";
 import { describe, expect } from "vitest";
-import { faucetAbi } from "../../scripts/chain/abis";
-import { mined, newWallet, send, transferTo } from "../chain/support";
+import { lookAlikeOf, newWallet, send, sendAs, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
-  account,
   balanceOf,
   batchOf,
   breakChain,
   createApp,
   credited,
-  hex,
   ignored,
   link,
   NO_TRANSFER,
@@ -26,15 +22,10 @@ useChain();
 
 describe("what is no deposit", () => {
   test("a transfer of a USDC look-alike is no deposit", async ({ app }) => {
-    const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
-    const code = await chain.rpc("eth_getCode", [chain.addresses.tokens.USDC, "latest"]);
-    await chain.rpc("anvil_setCode", [lookAlike, code]);
     const wallet = await newWallet(chain);
     await link(app, wallet.address);
-    const data = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [wallet.address, USDC] });
-    const minted = await chain.rpc("eth_sendTransaction", [{ from: account(3), to: lookAlike, data }]);
-    await mined(chain, hex.parse(minted));
-    const paid = await send(chain, wallet, { to: lookAlike, data: transferTo(platform(), USDC) });
+    const to = await lookAlikeOf(chain, wallet.address);
+    const paid = await send(chain, wallet, { to, data: transferTo(platform(), USDC) });
     expect([paid.status, paid.logs.length]).toEqual(["success", 1]);
     const { body } = await notify(app, { txHash: paid.transactionHash });
     expect(body).toEqual(ignored(paid.transactionHash, NO_TRANSFER));
@@ -49,15 +40,12 @@ describe("what is no deposit", () => {
     await link(app, platform());
     await chain.fund(platform(), { USDC });
     const { USDC: usdc, USDT: usdt } = chain.addresses.tokens;
-    const own = await chain.rpc("eth_sendTransaction", [
-      { from: platform(), to: usdc, data: transferTo(platform(), USDC) },
-    ]);
     const receipts = [
       await send(chain, wallet, { to: usdc, data: transferTo(platform(), 0n) }),
       await send(chain, wallet, { to: usdc, data: transferTo(NOBODY, USDC) }),
       await send(chain, wallet, { to: usdt, data: transferTo(platform(), USDC) }),
       await send(chain, wallet, { to: platform(), value: 1n }),
-      await mined(chain, hex.parse(own)),
+      await sendAs(chain, platform(), { to: usdc, data: transferTo(platform(), USDC) }),
     ];
     for (const { status, transactionHash } of receipts) {
       expect(status).toBe("success");

@@ -1,8 +1,8 @@
-import { encodeFunctionData, erc20Abi, parseAbi, type Address, type Hex } from "viem";
+import { encodeFunctionData, erc20Abi, maxUint256, type Address, type Hex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { clientOf, mined, newWallet, send, transferTo } from "../chain/support";
+import { newWallet, send, together, transferTo } from "../chain/support";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
@@ -82,40 +82,13 @@ export const UNMATCHED = "unmatched: it is credited once its sending address is 
 /** Several transfers to the platform in one transaction, through a contract that was allowed to take them. */
 export async function batchOf(wallet: PrivateKeyAccount, amounts: readonly bigint[]) {
   const { multicall3, tokens } = chain.addresses;
-  const everything = 2n ** 255n;
-  const approve = encodeFunctionData({
-    abi: erc20Abi,
-    functionName: "approve",
-    args: [multicall3, everything],
+  const to = tokens.USDC;
+  const allowance = { abi: erc20Abi, functionName: "approve", args: [multicall3, maxUint256] } as const;
+  await send(chain, wallet, { to, data: encodeFunctionData(allowance) });
+  const calls = amounts.map((amount) => {
+    const args = [wallet.address, platform(), amount] as const;
+    return { to, data: encodeFunctionData({ abi: erc20Abi, functionName: "transferFrom", args }) };
   });
-  await send(chain, wallet, { to: tokens.USDC, data: approve });
-  const calls = amounts.map((amount) => ({
-    target: tokens.USDC,
-    allowFailure: false,
-    callData: encodeFunctionData({
-      abi: erc20Abi,
-      functionName: "transferFrom",
-      args: [wallet.address, platform(), amount],
-    }),
-  }));
-  const abi = parseAbi([
-    "struct Call { address target; bool allowFailure; bytes callData; }",
-    "function aggregate3(Call[] calls) payable",
-  ]);
-  const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
-  const client = clientOf(chain);
-  const raw = await wallet.signTransaction({
-    chainId: 8453,
-    type: "eip1559",
-    nonce: await client.getTransactionCount({ address: wallet.address }),
-    to: multicall3,
-    data,
-    gas: 8_000_000n,
-    maxFeePerGas: 10_000_000_000n,
-    maxPriorityFeePerGas: 1_000_000_000n,
-  });
-  const hash = await client.sendRawTransaction({ serializedTransaction: raw });
-  const receipt = await mined(chain, hash);
-  const ours = receipt.logs.filter(({ topics }) => topics[0]?.startsWith("0xddf252ad"));
-  return { ...receipt, logs: ours };
+  const receipt = await send(chain, wallet, { ...together(calls), gas: 8_000_000n });
+  return { ...receipt, logs: receipt.logs.filter(({ topics }) => topics[0]?.startsWith("0xddf252ad")) };
 }

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
-import { mined, newWallet, transferTo } from "../chain/support";
+import { newWallet, sendAs, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
   balanceOf,
@@ -90,12 +90,8 @@ describe("POST /indexer/deposit", () => {
       const { body: wallet } = await app.post(path, { userId: "alice" });
       const address = hex.parse(wallet.address);
       await chain.fund(address, { ETH: 10n ** 18n, USDC });
-      await chain.rpc("anvil_impersonateAccount", [address]);
-      const data = transferTo(platform(), USDC);
-      const sent = await chain.rpc("eth_sendTransaction", [
-        { from: address, to: chain.addresses.tokens.USDC, data, gas: "0x30d40" },
-      ]);
-      const receipt = await mined(chain, hex.parse(sent));
+      const call = { to: chain.addresses.tokens.USDC, data: transferTo(platform(), USDC) };
+      const receipt = await sendAs(chain, address, call);
       const { body } = await notify(app, {
         txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x"),
       });

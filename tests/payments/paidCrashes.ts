@@ -1,5 +1,4 @@
 import { describe, expect, vi } from "vitest";
-import { deadlines } from "../../convex/lib/outside/deadlines";
 import { send } from "../chain/support";
 import type { WalletApp } from "../support/walletApp";
 import { expireLeases, leasesOf, type Leases } from "../support/leases";
@@ -27,8 +26,6 @@ import { chain, usdcOf, useChain } from "../support/chain";
 
 /** Between two looks at what is waited for. */
 const LOOK_MS = 50;
-/** Longer than a test may take: nothing is given up because the machine is slow. */
-const OUT_OF_REACH_MS = 3_600_000;
 
 const startTimer = globalThis.setTimeout;
 const sleep = (ms: number) => new Promise((resolve) => startTimer(resolve, ms));
@@ -99,10 +96,6 @@ async function rehearse(
   for (const moment of ["before", "after"] as const) {
     for (let n = first; ; n += every) {
       const { app, headers, payer } = await prepare();
-      Object.assign(
-        deadlines,
-        Object.fromEntries(Object.keys(deadlines).map((name) => [name, OUT_OF_REACH_MS])),
-      );
       const death = dieAt(n, moment);
       let answered = false;
       const finish = () => {
@@ -138,52 +131,63 @@ async function rehearse(
 /** A payer who can pay twice, to see that they do not. */
 const twice = () => payer(chain, 2n * ONE);
 
+type Kind = {
+  kind: string;
+  /** At the least, were it to die at every call; of those the ones with the payment claimed. */
+  deaths: number;
+  claims: number;
+  prepare: () => Promise<Purchase>;
+};
+
+const kinds: Kind[] = [
+  {
+    ...{ kind: "a transaction's hash", deaths: 10, claims: 6 },
+    prepare: async () => {
+      const from = await twice();
+      const headers = { "X-PAYMENT": await transfer(chain, from) };
+      return { app: createPaidApp(chain), headers, payer: from.address };
+    },
+  },
+  {
+    ...{ kind: "a signed payment", deaths: 20, claims: 15 },
+    prepare: async () => {
+      const from = await twice();
+      return { app: createPaidApp(chain), headers: versionTwo(await authorize(from)), payer: from.address };
+    },
+  },
+  {
+    ...{ kind: "a payment that a facilitator carries out", deaths: 15, claims: 10 },
+    prepare: async () => {
+      const from = await twice();
+      const gas = await payer(chain);
+      const authorized = await authorize(from);
+      const app = withFacilitator(async () => {
+        const { status, transactionHash } = await send(chain, gas, settlementCall(authorized));
+        return Response.json({
+          success: status === "success",
+          transaction: transactionHash,
+          network: "base",
+        });
+      });
+      return { app, headers: versionOne(authorized), payer: from.address };
+    },
+  },
+];
+
 /** Declares the tests: the same promises for a sample of the deaths and for all of them. */
-export function paidCrashes(deaths: Deaths): void {
+export function paidCrashes({ first, every }: Deaths): void {
   useChain();
 
-  describe(`dying at call ${deaths.first} and every ${deaths.every} from there`, () => {
-    test("of a report for a transaction's hash yields the report", async ({ annotate }) => {
-      const { died, claimed } = await rehearse(async () => {
-        const from = await twice();
-        const headers = { "X-PAYMENT": await transfer(chain, from) };
-        return { app: createPaidApp(chain), headers, payer: from.address };
-      }, deaths);
-      expect(died).toBeGreaterThanOrEqual(Math.floor(10 / deaths.every));
-      expect(claimed).toBeGreaterThanOrEqual(Math.floor(6 / deaths.every));
-      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
-    }, 1_200_000);
-
-    test("of a report for a signed payment takes the money once and yields the report", async ({
-      annotate,
-    }) => {
-      const { died, claimed } = await rehearse(async () => {
-        const from = await twice();
-        return { app: createPaidApp(chain), headers: versionTwo(await authorize(from)), payer: from.address };
-      }, deaths);
-      expect(died).toBeGreaterThanOrEqual(Math.floor(20 / deaths.every));
-      expect(claimed).toBeGreaterThanOrEqual(Math.floor(15 / deaths.every));
-      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
-    }, 1_200_000);
-
-    test("of a report for a payment that a facilitator carries out does so as well", async ({ annotate }) => {
-      const gas = await payer(chain);
-      const { died, claimed } = await rehearse(async () => {
-        const from = await twice();
-        const authorized = await authorize(from);
-        const app = withFacilitator(async () => {
-          const { status, transactionHash } = await send(chain, gas, settlementCall(authorized));
-          return Response.json({
-            success: status === "success",
-            transaction: transactionHash,
-            network: "base",
-          });
-        });
-        return { app, headers: versionOne(authorized), payer: from.address };
-      }, deaths);
-      expect(died).toBeGreaterThanOrEqual(Math.floor(15 / deaths.every));
-      expect(claimed).toBeGreaterThanOrEqual(Math.floor(10 / deaths.every));
-      await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
-    }, 1_200_000);
+  describe(`dying at call ${first} and every ${every} from there`, () => {
+    test.for(kinds)(
+      "of a report for $kind takes the money once and yields the report",
+      { timeout: 1_200_000 },
+      async ({ deaths, claims, prepare }, { annotate }) => {
+        const { died, claimed } = await rehearse(prepare, { first, every });
+        expect(died).toBeGreaterThanOrEqual(Math.floor(deaths / every));
+        expect(claimed).toBeGreaterThanOrEqual(Math.floor(claims / every));
+        await annotate(`${died} deaths, ${claimed} of them with the payment claimed`, "figures");
+      },
+    );
   });
 }

@@ -1,8 +1,8 @@
+import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { proofText } from "../../convex/payments/reports/proofs";
 import { startTestChain as startChainAt } from "../chain/support";
-import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";
 import { type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
@@ -13,6 +13,7 @@ import {
   buy,
   buyWith,
   createPaidApp,
+  handedOut,
   ONE,
   payer,
   PLATFORM,
@@ -31,6 +32,12 @@ async function sent(app: WalletApp, userId: string, amount: bigint): Promise<str
   await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: amount });
   const order = { userId, toAddress: PLATFORM, token: "USDC", amount: amount.toString() };
   return String((await app.post("/mcp/defi/send", order)).body.txHash);
+}
+
+async function linkAddress(app: WalletApp, person: ReturnType<typeof browserOf>, wallet: PrivateKeyAccount) {
+  const { message } = await person.mutation(api.users.addresses.challenge, { address: wallet.address });
+  await person.action(api.users.linking.linkAddress, { signature: await wallet.signMessage({ message }) });
+  await app.settle();
 }
 
 const webhook = (app: WalletApp, txHash: string) => app.post("/indexer/deposit", { txHash });
@@ -126,10 +133,7 @@ describe("a transfer that reaches the deposit webhook", () => {
     }
     expect(await app.rows("creditTransactions")).toEqual([]);
 
-    const { message } = await person.mutation(api.users.addresses.challenge, { address: from.address });
-    const signature = await from.signMessage({ message });
-    await person.action(api.users.linking.linkAddress, { signature });
-    await app.settle();
+    await linkAddress(app, person, from);
     expect(await balanceOf(app, userId)).toBe(200);
     for (const txHash of hashes) {
       expect((await webhook(app, txHash)).body).toMatchObject({ credited: [{ txHash, credits: 100 }] });
@@ -160,9 +164,7 @@ describe("a transfer that reaches the deposit webhook", () => {
 
     const person = browserOf(app, "alice");
     const { userId } = await person.mutation(api.users.profile.signIn, {});
-    const { message } = await person.mutation(api.users.addresses.challenge, { address: from.address });
-    await person.action(api.users.linking.linkAddress, { signature: await from.signMessage({ message }) });
-    await app.settle();
+    await linkAddress(app, person, from);
     expect(await balanceOf(app, userId)).toBe(100);
     expect((await buyWith(app, txHash)).body.rest).toMatchObject({ state: "credited", credits: 100 });
     expect((await webhook(app, txHash)).body).toMatchObject({ credited: [{ txHash, credits: 100 }] });
@@ -206,12 +208,7 @@ describe("a transfer that reaches the deposit webhook", () => {
       const header = versionTwo(await authorize(from, { value: 3n * ONE }));
       await chain.miner.pause();
       const buying = buy(app, header, { userId: "alice" });
-      const sentBy = async () => (await app.rows("transactions"))[0]?.txHash;
-      await until(async () => {
-        const hash = await sentBy();
-        return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
-      });
-      const txHash = String(await sentBy());
+      const { txHash } = await handedOut(app);
       if (early) {
         // The webhook's provider sees the block before this service does.
         await chain.miner.mine();

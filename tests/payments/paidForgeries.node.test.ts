@@ -1,12 +1,10 @@
-import { encodeFunctionData, type Address, type Hex } from "viem";
+import type { Address } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { faucetAbi } from "../../scripts/chain/abis";
 import { TOKENS } from "../../scripts/chain/addresses";
-import { clientOf, mined, transferTo } from "../chain/support";
+import { clientOf, lookAlikeOf, sendAs, transferTo } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import { freshAddress } from "../support/walletApp";
 import { closeApp } from "../support/world";
@@ -30,8 +28,6 @@ import { intercept } from "../support/outside";
 
 useChain();
 
-const hash = z.string().regex(/^0x[0-9a-f]{64}$/);
-
 async function refuse(proof: string, reason: string): Promise<void> {
   const app = createPaidApp(chain);
   deadlines.receipt = 20;
@@ -41,22 +37,10 @@ async function refuse(proof: string, reason: string): Promise<void> {
   closeApp();
 }
 
-/** Sends from one of the chain's own accounts and waits until it is mined. */
-async function sendAs(from: Address, to: Address, data: Hex): Promise<string> {
-  const sent = hash.parse(await chain.rpc("eth_sendTransaction", [{ from, to, data }]));
-  const { status } = await mined(chain, `0x${sent.slice(2)}`);
-  expect(status).toBe("success");
-  return sent;
-}
-
 describe("a paid report is not bought with", () => {
   test("the transfer of a token with USDC's own code at another address", async () => {
-    const lookAlike: Address = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02914";
-    await chain.rpc("anvil_setCode", [lookAlike, await chain.rpc("eth_getCode", [TOKENS.USDC, "latest"])]);
     const from = await payer(chain);
-    const mint = encodeFunctionData({ abi: faucetAbi, functionName: "mint", args: [from.address, ONE] });
-    await sendAs(chain.accounts[3] ?? PLATFORM, lookAlike, mint);
-    const paid = await transfer(chain, from, { token: lookAlike });
+    const paid = await transfer(chain, from, { token: await lookAlikeOf(chain, from.address) });
     const { logs } = await clientOf(chain).getTransactionReceipt({ hash: paid });
     expect(logs).toHaveLength(1);
     await refuse(paid, "no_matching_transfer");
@@ -64,8 +48,10 @@ describe("a paid report is not bought with", () => {
 
   test("a transfer of the platform to itself", async () => {
     await chain.fund(PLATFORM, { USDC: ONE });
-    const paid = await sendAs(PLATFORM, TOKENS.USDC, transferTo(PLATFORM, ONE));
-    await refuse(paid, "no_matching_transfer");
+    const call = { to: TOKENS.USDC, data: transferTo(PLATFORM, ONE) };
+    const { status, transactionHash } = await sendAs(chain, PLATFORM, call);
+    expect(status).toBe("success");
+    await refuse(transactionHash, "no_matching_transfer");
   });
 
   test("the log of a transfer in a transaction that has failed", async () => {

@@ -106,16 +106,6 @@ describe("a transaction's hash is refused with 402 and a reason:", () => {
       expect([status, body.reason]).toEqual([402, "payment_already_used"]);
     }
   });
-
-  test("the chain's trouble is 502 and no 402, and claims nothing", async () => {
-    const hash = await transfer(chain, await payer(chain));
-    const down = createPaidApp(chain, { env: { CHAIN_RPC_URL: "http://127.0.0.1:1" } });
-    for (const headers of [{ "X-PAYMENT": hash }, versionTwo(await authorize(stranger()))]) {
-      const { status, body } = await buy(down, headers);
-      expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
-    }
-    expect(await down.rows("paymentClaims")).toEqual([]);
-  });
 });
 
 describe("a signed payment is refused with 402 and a reason, and nothing moves:", () => {

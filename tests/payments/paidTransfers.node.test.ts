@@ -1,9 +1,9 @@
-import { keccak256, stringToHex, toHex } from "viem";
+import { keccak256, stringToHex } from "viem";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { LOCK_TAG } from "../../convex/payments/reports/hashProofs";
 import { proofText } from "../../convex/payments/reports/proofs";
-import { send } from "../chain/support";
+import { send, together } from "../chain/support";
 import { chain, useChain } from "../support/chain";
 import {
   aged,
@@ -308,28 +308,15 @@ describe("whose payment it is", () => {
   });
 
   test("two payments in one transaction buy two reports, not three", async ({ app }) => {
-    const batch = await batchOf(
-      await Promise.all([authorize(await payer(chain)), authorize(await payer(chain))]),
-    );
+    // As facilitators make them.
+    const authorized = await Promise.all([authorize(await payer(chain)), authorize(await payer(chain))]);
+    const batch = together(authorized.map((one) => settlementCall(one)));
+    const { transactionHash } = await send(chain, await payer(chain), batch);
     const answers = [];
-    for (const userId of ["a", "b", "c"]) answers.push((await buyWith(app, batch, { userId })).status);
+    for (const userId of ["a", "b", "c"])
+      answers.push((await buyWith(app, transactionHash, { userId })).status);
     expect(answers).toEqual([200, 200, 402]);
     const spent = await app.rows("spentTransfers");
     expect(new Set(spent.map(({ position }) => position)).size).toBe(2);
   });
-
-  /** Several settlements in one transaction, as facilitators make them. */
-  async function batchOf(authorized: Awaited<ReturnType<typeof authorize>>[]): Promise<string> {
-    const { encodeFunctionData, parseAbi } = await import("viem");
-    const abi = parseAbi([
-      "function aggregate3((address target, bool allowFailure, bytes callData)[] calls) payable",
-    ]);
-    const calls = authorized
-      .map((one) => settlementCall(one))
-      .map(({ to, data }) => ({ target: to, allowFailure: false, callData: data }));
-    const data = encodeFunctionData({ abi, functionName: "aggregate3", args: [calls] });
-    const receipt = await send(chain, await payer(chain), { to: chain.addresses.multicall3, data });
-    expect([receipt.status, toHex(receipt.logs.length)]).toEqual(["success", "0x4"]);
-    return receipt.transactionHash;
-  }
 });

@@ -5,6 +5,7 @@ import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { newWallet, send, transferTo } from "../chain/support";
 import { chain, test as chainTest, usdcOf } from "../support/chain";
+import { eventually } from "../support/waiting";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
 import type { CallInit, WorldOptions } from "../support/world";
@@ -41,6 +42,15 @@ export async function settlementOf(app: WalletApp) {
     outpriced: replacement === undefined ? [] : [txHash, ...replacement.outpriced.map((one) => one.txHash)],
   };
 }
+
+/** Waits until the node has a settlement other than `earlier`. */
+export const handedOut = (app: WalletApp, earlier?: string) =>
+  eventually(async () => {
+    const settlement = await settlementOf(app);
+    if (settlement === undefined || settlement.txHash === earlier) return null;
+    const isKnown = (await chain.rpc("eth_getTransactionByHash", [settlement.txHash])) !== null;
+    return isKnown ? settlement : null;
+  });
 
 /** Tests that get such an `app` on their file's chain when they ask for one. */
 export const test = chainTest.extend<{ app: WalletApp }>({

@@ -5,11 +5,12 @@ import { until } from "../support/waiting";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { place } from "../hostile/contracts";
 import { chain, isMined, useChain, usdcOf, nonceOf } from "../support/chain";
-import { answering } from "../support/rpc";
+import { miscounting } from "../support/rpc";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import {
   authorize,
   buy,
+  handedOut,
   ONE,
   payer,
   PLATFORM,
@@ -33,10 +34,7 @@ async function lostPayment(app: WalletApp): Promise<string> {
   const headers = versionTwo(await authorize(await payer(chain)));
   await chain.miner.pause();
   const bought = buy(app, headers);
-  await until(async () => {
-    const hash = (await settlementOf(app))?.txHash;
-    return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
-  });
+  await handedOut(app);
   await chain.miner.mine();
   expect((await bought).status).toBe(200);
   await chain.rpc("anvil_reorg", [1, []]);
@@ -57,13 +55,10 @@ describe("a block that is dropped behind a delivered report", () => {
 });
 
 describe("a node that lies about the relayer's nonce", () => {
-  const lie = (nonce: bigint) =>
-    answering(({ method }) => (method === "eth_getTransactionCount" ? { result: toHex(nonce) } : null));
-
   test("gets no signature for one far beyond what was signed; afterwards payments go on", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
     const headers = versionTwo(await authorize(await payer(chain)));
-    const honest = lie(5_000n);
+    const honest = miscounting(() => 5_000);
     expect((await buy(app, headers)).status).toBe(502);
     honest();
     expect((await buy(app, headers)).status).toBe(200);
@@ -71,15 +66,15 @@ describe("a node that lies about the relayer's nonce", () => {
 
   test("by a little leaves a gap, which is filled with nothing", async ({ app }) => {
     expect((await buyOnce(app)).status).toBe(200);
-    const mined = BigInt(await nonceOf(RELAYER));
+    const mined = await nonceOf(RELAYER);
     const headers = versionTwo(await authorize(await payer(chain)));
-    const honest = lie(mined + 2n);
+    const honest = miscounting(() => mined + 2);
     const bought = buy(app, headers);
-    await until(async () => (await settlementOf(app))?.nonce === Number(mined + 2n));
+    await until(async () => (await settlementOf(app))?.nonce === mined + 2);
     honest();
     expect((await bought).status).toBe(200);
     const fills = (await app.rows("transactions")).filter(({ request }) => request.kind === "fill");
-    expect(fills.map(({ nonce = 0 }) => BigInt(nonce))).toEqual([mined, mined + 1n]);
+    expect(fills.map(({ nonce }) => nonce)).toEqual([mined, mined + 1]);
   });
 });
 
@@ -88,12 +83,7 @@ describe("a node's absurd nonce at the very first payment", () => {
    * Answers some of the questions for the account's count, numbered from 1, with a nonce of its own making. A payment asks
    * when it is claimed, when it is signed, and then, where the answer is far off, once more.
    */
-  const lies = (...which: number[]) => {
-    let asked = 0;
-    return answering(({ method }) =>
-      method === "eth_getTransactionCount" && which.includes(++asked) ? { result: toHex(1_577) } : null,
-    );
-  };
+  const lies = (...which: number[]) => miscounting((asked) => (which.includes(asked) ? 1_577 : null));
   const fills = async (app: WalletApp) =>
     (await app.rows("transactions")).filter(({ request }) => request.kind === "fill");
 
@@ -148,17 +138,11 @@ describe("a node's absurd nonce at the very first payment", () => {
       app.t.action(internal.wallets.transactions.progress.followUp.check, { transactionId });
     const latest = async () => (await app.rows("transactions")).at(-1) ?? fail();
     const again = () => buy(app, headers);
-    const count = (nonce: (asked: number) => number) => {
-      let asked = 0;
-      return answering(({ method }) =>
-        method === "eth_getTransactionCount" ? { result: toHex(nonce(++asked)) } : null,
-      );
-    };
-    const differing = count((asked) => asked % 7);
+    const differing = miscounting((asked) => asked % 7);
     await check();
     expect((await app.row("transactions", row._id))?.state).toBe("broadcast");
     differing();
-    const low = count(() => 3);
+    const low = miscounting(() => 3);
     await check();
     expect((await app.row("transactions", row._id))?.state).toBe("failed");
     // No node has the bytes any more, and it is signed with a used nonce as long as the node says so.
@@ -296,11 +280,7 @@ describe("what a payment costs the relayer", () => {
     const earlier = (await settlementOf(app))?.txHash;
     await chain.miner.pause();
     const bought = buy(app, headers);
-    await until(async () => {
-      const hash = (await settlementOf(app))?.txHash;
-      if (hash === undefined || hash === earlier) return false;
-      return (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
-    });
+    await handedOut(app, earlier);
     await feels("never");
     chain.miner.resume();
     expect((await bought).status).toBe(402);

@@ -7,6 +7,7 @@ import {
   authorize,
   buy,
   createPaidApp,
+  handedOut,
   headerOf,
   ONE,
   payer,
@@ -56,13 +57,7 @@ describe("a settlement that the base fee has outgrown", () => {
     await chain.rpc("anvil_setNextBlockBaseFeePerGas", ["0x1"]);
     await chain.miner.mine();
     const bought = buy(app, versionTwo(await authorize(from)), { userId: "alice" });
-    await until(async () => {
-      const hash = (await settlementOf(app))?.txHash;
-      return hash !== undefined && (await chain.rpc("eth_getTransactionByHash", [hash])) !== null;
-    });
-    const first = await settlementOf(app);
-    if (first === undefined) throw new Error("There is no settlement");
-    return { app, from, bought, first, offered: await feesOf(app) };
+    return { app, from, bought, first: await handedOut(app), offered: await feesOf(app) };
   }
 
   test("is replaced by the same call with higher fees under the same nonce, and one of the two is mined", async () => {

@@ -1,3 +1,4 @@
+import { toHex } from "viem";
 import * as z from "zod";
 import { intercept } from "./outside";
 
@@ -30,5 +31,18 @@ export function answering(answer: (asked: RpcAsked) => RpcAnswer | null): () => 
       return mine === null || mine === undefined ? [] : [{ jsonrpc: "2.0", id, ...mine }];
     });
     return Response.json([...answers, ...made]);
+  });
+}
+
+/**
+ * The node makes up how many transactions an account has made.
+ * @param count By the question's number, from 1, and the block it asks about; `null` is the truth.
+ */
+export function miscounting(count: (asked: number, block: unknown) => number | null): () => void {
+  let asked = 0;
+  return answering(({ method, params }) => {
+    if (method !== "eth_getTransactionCount") return null;
+    const made = count(++asked, params[1]);
+    return made === null ? null : { result: toHex(made) };
   });
 }

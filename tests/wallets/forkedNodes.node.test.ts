@@ -1,10 +1,10 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain";
 import { intercept } from "../support/outside";
-import { answering } from "../support/rpc";
+import { answering, miscounting } from "../support/rpc";
+import { age, cronComesBy } from "../support/transactions";
 import { until } from "../support/waiting";
 import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 
@@ -49,23 +49,6 @@ const unseen = () =>
     /^eth_getTransaction(?:Receipt|ByHash)$/.test(method) ? { result: null } : null,
   );
 
-/** A node counts transactions that the account has not made. */
-const absurdCount = () =>
-  answering(({ method }) => (method === "eth_getTransactionCount" ? { result: "0x629" } : null));
-
-/** The follow-up's cron comes by, all that is open being due, and what it starts comes to an end. */
-async function cronComesBy(app: WalletApp): Promise<void> {
-  for (const { _id } of await app.rows("transactions"))
-    await app.t.run((ctx) => ctx.db.patch("transactions", _id, { nextCheckAt: 0 }));
-  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
-  await app.settle();
-}
-
-async function age(app: WalletApp, ms: number): Promise<void> {
-  for (const { _id, handedOutAt = 0 } of await app.rows("transactions"))
-    await app.t.run((ctx) => ctx.db.patch("transactions", _id, { handedOutAt: handedOutAt - ms }));
-}
-
 describe("a send that a node refuses while another takes it", () => {
   test("is not called failed, keeps its share of the limit, and is paid once", async () => {
     const app = createWalletApp(chain, LIMITED);
@@ -101,15 +84,11 @@ describe("a send that a node refuses while another takes it", () => {
     deadlines.receipt = 100;
     await chain.miner.pause();
     const { body } = await send(app, to);
-    const lies = [unseen(), absurdCount()];
+    const lies = [unseen(), miscounting(() => 1_577)];
     const reserved = await moved(app);
     for (let visit = 0; visit < 3; visit++) {
       await cronComesBy(app);
-      for (const { _id, replacedSince } of await app.rows("transactions")) {
-        if (replacedSince === undefined) continue;
-        const longAgo = { replacedSince: replacedSince - 61_000 };
-        await app.t.run((ctx) => ctx.db.patch("transactions", _id, longAgo));
-      }
+      await age(app, "replacedSince", 61_000);
     }
     expect([(await app.rows("transactions"))[0]?.state, await moved(app)]).toEqual(["broadcast", reserved]);
     for (const end of lies) end();
@@ -133,7 +112,7 @@ describe("a send that a node refuses while another takes it", () => {
       error: "insufficient funds",
     });
     const reserved = await moved(app);
-    await age(app, 301_000);
+    await age(app, "handedOutAt", 301_000);
     await cronComesBy(app);
     expect((await app.rows("transactions"))[0]).toMatchObject({
       state: "unknown",

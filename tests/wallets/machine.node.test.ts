@@ -6,7 +6,8 @@ import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { until } from "../support/waiting";
 import { chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
-import { answering } from "../support/rpc";
+import { answering, miscounting } from "../support/rpc";
+import { age, cronComesBy } from "../support/transactions";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 /** Whatever the chain or its node does, a wallet moves again by itself: nothing twice, nothing lost. */
@@ -22,23 +23,6 @@ const send = (app: WalletApp, toAddress: string, fields: object = {}) =>
 
 const rowsOf = async (app: WalletApp) =>
   (await app.rows("transactions")).filter((one) => one.nonce !== undefined);
-
-/** The follow-up's cron comes by, all that is open or looked back at being due. */
-async function cronComesBy(app: WalletApp): Promise<void> {
-  for (const { _id, nonce } of await rowsOf(app)) {
-    if (nonce !== undefined) await app.t.run((ctx) => ctx.db.patch("transactions", _id, { nextCheckAt: 0 }));
-  }
-  await followUp(app);
-}
-
-/** The cron runs, and all that it starts comes to an end. */
-async function followUp(app: WalletApp): Promise<void> {
-  await app.t.mutation(internal.wallets.transactions.progress.outcome.followUpDue, {});
-  await until(async () => {
-    const jobs = await app.t.run((ctx) => ctx.db.system.query("_scheduled_functions").collect());
-    return jobs.every(({ state }) => state.kind !== "pending" && state.kind !== "inProgress");
-  });
-}
 
 /** The block with the last transactions is dropped for an empty one. */
 async function reorganise(depth = 1): Promise<void> {
@@ -87,8 +71,7 @@ describe("a block that is dropped behind a confirmed send", () => {
     await cronComesBy(app);
     const [again] = await rowsOf(app);
     expect((again?.nextCheckAt ?? 0) - Date.now()).toBeGreaterThan(4 * 60_000);
-    await app.t.run((ctx) => ctx.db.patch("transactions", again?._id ?? fail(), { nextCheckAt: 0 }));
-    await followUp(app);
+    await cronComesBy(app);
     expect((await rowsOf(app))[0]).toMatchObject({
       state: "confirmed",
       nextCheckAt: Number.MAX_SAFE_INTEGER,
@@ -117,11 +100,7 @@ describe("a block that is dropped behind a confirmed send", () => {
 
 describe("a node that lies about nonces", () => {
   const lie = (nonce: number, which?: string) =>
-    answering(({ method, params }) =>
-      method === "eth_getTransactionCount" && (which === undefined || params[1] === which)
-        ? { result: `0x${nonce.toString(16)}` }
-        : null,
-    );
+    miscounting((_, block) => (which === undefined || block === which ? nonce : null));
 
   test("is not followed to a pending one of its own making", async ({ app }) => {
     await app.fundedWallet("alice", { ETH: ETHER });
@@ -210,9 +189,7 @@ describe("the network fee", () => {
     );
     await cronComesBy(app);
     expect((await rowsOf(app))[0]).not.toHaveProperty("replacement");
-    await app.t.run((ctx) =>
-      ctx.db.patch("transactions", row?._id ?? fail(), { handedOutAt: Date.now() - 61_000 }),
-    );
+    await age(app, "handedOutAt", 61_000);
     await cronComesBy(app);
     const [raised] = await rowsOf(app);
     expect(raised).toMatchObject({ txHash: body.txHash, nonce: 0, replacement: { kind: "repriced" } });
@@ -240,9 +217,7 @@ describe("the network fee", () => {
     const [waiting] = await rowsOf(app);
     expect(waiting).toMatchObject({ state: "unknown", error: "insufficient funds" });
     expect(waiting).not.toHaveProperty("replacement");
-    await app.t.run((ctx) =>
-      ctx.db.patch("transactions", waiting?._id ?? fail(), { handedOutAt: Date.now() - 301_000 }),
-    );
+    await age(app, "handedOutAt", 301_000);
     await cronComesBy(app);
     chain.miner.resume();
     const [withdrawn] = await rowsOf(app);
@@ -277,13 +252,6 @@ describe("a node that is behind now and then", () => {
     return body.txHash;
   }
 
-  const aMinuteAgo = async (app: WalletApp) => {
-    for (const { _id, replacedSince } of await rowsOf(app)) {
-      if (replacedSince === undefined) continue;
-      await app.t.run((ctx) => ctx.db.patch("transactions", _id, { replacedSince: replacedSince - 61_000 }));
-    }
-  };
-
   test("does not fail a send that was mined: a sound answer in between begins the doubt anew", async () => {
     const app = createWalletApp(chain, { env: { DAILY_TRANSFER_LIMIT_USD: "1000" } });
     await app.fundedWallet("alice", { ETH: ETHER });
@@ -291,7 +259,7 @@ describe("a node that is behind now and then", () => {
     const first = glitch();
     await cronComesBy(app);
     first();
-    await aMinuteAgo(app);
+    await age(app, "replacedSince", 61_000);
     // Pending, so it was not replaced.
     await cronComesBy(app);
     expect((await rowsOf(app))[0]).not.toHaveProperty("replacedSince");
@@ -315,7 +283,7 @@ describe("a node that is behind now and then", () => {
     await until(() => isMined(txHash));
     const honest = glitch();
     await cronComesBy(app);
-    await aMinuteAgo(app);
+    await age(app, "replacedSince", 61_000);
     await cronComesBy(app);
     expect((await rowsOf(app))[0]?.state).toBe("failed");
     expect((await app.rows("trades"))[0]?.status).toBe("failed");
@@ -328,7 +296,3 @@ describe("a node that is behind now and then", () => {
     expect(await moved()).toBe(counted);
   });
 });
-
-function fail(): never {
-  throw new Error("There is a transaction");
-}

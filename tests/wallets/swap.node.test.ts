@@ -236,21 +236,6 @@ describe("two swaps of one token at once", () => {
   );
 });
 
-describe("a swap provider that fails", () => {
-  test.for([
-    [{ mode: "status", status: 500 }, 502, "The swap provider answered with status 500"],
-    [{ mode: "status", status: 401 }, 502, "The swap provider refused this service's key"],
-    [{ mode: "garbage" }, 502, "The swap provider sent an unusable answer"],
-    [{ mode: "drop" }, 502, "The swap provider could not be reached"],
-  ] as const)("%o", async ([fault, expected, error], { app }) => {
-    await app.fundedWallet("alice", plenty);
-    app.standins.fail("swap", fault);
-    const { status, body } = await swap(app, {});
-    expect([status, body]).toEqual([expected, { error }]);
-    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "failed" });
-  });
-});
-
 describe("the price of a swap", () => {
   test("worse than slippage and impact allow is refused", async () => {
     const app = createWalletApp(chain, { env: { MAX_PRICE_IMPACT_BPS: "0" } });

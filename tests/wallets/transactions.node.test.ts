@@ -1,32 +1,25 @@
 import { toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
+import { mined } from "../chain/support";
 import { until } from "../support/waiting";
 import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
-import { hang, intercept } from "../support/outside";
+import { intercept } from "../support/outside";
 import { answering } from "../support/rpc";
+import { age, cronComesBy } from "../support/transactions";
 
 useChain();
 
 const BOB = `0x${"b0".repeat(20)}` as const;
 const ETHER = 10n ** 18n;
 
-const hex = z.string().regex(/^0x[0-9a-f]+$/i);
+const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]+$/i)]);
 
 const send = (app: WalletApp, fields: object) =>
   app.post("/mcp/defi/send", { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields });
-
-/** Has the follow-up ask the chain about the first transaction; returns its row. */
-async function followUp(app: WalletApp) {
-  const [row] = await app.rows("transactions");
-  if (row === undefined) throw new Error("There is a transaction");
-  await app.t.action(internal.wallets.transactions.progress.followUp.check, { transactionId: row._id });
-  return app.row("transactions", row._id);
-}
 
 test("a wallet of 0.1.0 is driven as any other", async ({ app }) => {
   await app.fundedWallet("alice", { ETH: ETHER });
@@ -38,15 +31,6 @@ test("a wallet of 0.1.0 is driven as any other", async ({ app }) => {
 });
 
 describe("a chain that fails", () => {
-  test("by being down is 502, and moves nothing", async ({ app }) => {
-    await app.fundedWallet("alice", { ETH: ETHER });
-    vi.stubEnv("CHAIN_RPC_URL", "http://127.0.0.1:9");
-    const { status, body } = await send(app, {});
-    expect([status, body]).toEqual([502, { error: "The chain RPC could not be reached" }]);
-    expect((await app.rows("transactions"))[0]).toMatchObject({ state: "failed" });
-    expect((await app.rows("transactions"))[0]).not.toHaveProperty("rawTransaction");
-  });
-
   test("by not mining answers with the hash as submitted; the follow-up settles it", async ({ app }) => {
     const giveUp = deadlineByHand("receipt");
     await app.fundedWallet("alice", { ETH: ETHER });
@@ -65,8 +49,8 @@ describe("a chain that fails", () => {
     expect([sent.status, sent.body.status]).toEqual([200, "submitted"]);
     expect(warnings).toEqual([]);
     chain.miner.resume();
-    await waitUntilMined(String(sent.body.txHash));
-    await followUp(app);
+    await mined(chain, hex.parse(sent.body.txHash));
+    await cronComesBy(app);
     expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
     expect((await app.rows("trades"))[0]?.status).toBe("confirmed");
   });
@@ -78,10 +62,10 @@ describe("a chain that fails", () => {
     await chain.miner.pause();
     const { body } = await send(app, { toAddress: to, amount: "5" });
     await chain.rpc("anvil_dropTransaction", [body.txHash]);
-    await followUp(app);
+    await cronComesBy(app);
     chain.miner.resume();
-    await waitUntilMined(String(body.txHash));
-    await followUp(app);
+    await mined(chain, hex.parse(body.txHash));
+    await cronComesBy(app);
     expect((await app.rows("transactions"))[0]).toMatchObject({ state: "confirmed", txHash: body.txHash });
     expect(await etherOf(to)).toBe(5n);
   });
@@ -100,14 +84,16 @@ describe("a transaction on its way", () => {
       await chain.rpc("eth_sendTransaction", [{ from: owner, to: BOB, value: "0x1", nonce: "0x0" }]),
     );
     chain.miner.resume();
-    await waitUntilMined(other);
+    await mined(chain, other);
     // One look may come from a node that is behind: only the same answer a minute later counts.
-    const suspected = await followUp(app);
-    expect(suspected).toMatchObject({ state: "broadcast", replacedSince: expect.any(Number) });
-    if (suspected === null) throw new Error("There is a transaction");
-    const longAgo = Date.now() - 61_000;
-    await app.t.run((ctx) => ctx.db.patch("transactions", suspected._id, { replacedSince: longAgo }));
-    expect(await followUp(app)).toMatchObject({
+    await cronComesBy(app);
+    expect((await app.rows("transactions"))[0]).toMatchObject({
+      state: "broadcast",
+      replacedSince: expect.any(Number),
+    });
+    await age(app, "replacedSince", 61_000);
+    await cronComesBy(app);
+    expect((await app.rows("transactions"))[0]).toMatchObject({
       state: "failed",
       error: "Another transaction took this one's place",
     });
@@ -115,24 +101,6 @@ describe("a transaction on its way", () => {
     unreachDeadlines();
     expect((await send(app, { toAddress: to, amount: "6" })).body.status).toBe("confirmed");
     expect((await app.rows("transactions"))[1]?.nonce).toBe(1);
-  });
-
-  test("that was mined into a block that a reorganisation dropped goes in again", async ({ app }) => {
-    deadlines.receipt = 200;
-    await app.fundedWallet("alice", { ETH: ETHER });
-    const to = freshAddress();
-    await chain.miner.pause();
-    const { body } = await send(app, { toAddress: to, amount: "5" });
-    await chain.miner.mine();
-    await chain.rpc("anvil_reorg", [1, []]);
-    await chain.feeds.tick();
-    expect(await etherOf(to)).toBe(0n);
-    await followUp(app);
-    chain.miner.resume();
-    await waitUntilMined(String(body.txHash));
-    await followUp(app);
-    expect((await app.rows("transactions"))[0]?.state).toBe("confirmed");
-    expect(await etherOf(to)).toBe(5n);
   });
 
   test("that may not have arrived holds up the next, and no nonce is left out", async ({ app }) => {
@@ -154,7 +122,7 @@ describe("a transaction on its way", () => {
     unreachDeadlines();
     const next = await send(app, { amount: "13" });
     expect(next.body.status).toBe("confirmed");
-    expect(await followUp(app)).toMatchObject({ state: "confirmed" });
+    await cronComesBy(app);
     const rows = await app.rows("transactions");
     expect(rows.map(({ state, nonce }) => [state, nonce])).toEqual([
       ["confirmed", 0],
@@ -180,8 +148,11 @@ describe("a transaction on its way", () => {
     });
     unreachDeadlines();
     expect((await send(app, {})).body.status).toBe("confirmed");
-    expect(await followUp(app)).toMatchObject({ state: "confirmed", nonce: 0 });
-    expect((await app.rows("transactions"))[1]).toMatchObject({ state: "confirmed", nonce: 1 });
+    await cronComesBy(app);
+    expect(await app.rows("transactions")).toMatchObject([
+      { state: "confirmed", nonce: 0 },
+      { state: "confirmed", nonce: 1 },
+    ]);
   });
 
   test("that would revert is refused before it is signed", async ({ app }) => {
@@ -229,21 +200,4 @@ describe("a transaction on its way", () => {
     ]);
     expect(await nonceOf(owner)).toBe(0);
   });
-
-  test("waits for no chain for ever: a slow one is 502, and moves nothing", async ({ app }) => {
-    const owner = await app.fundedWallet("alice", { ETH: ETHER });
-    deadlines.chain = 40;
-    const answerAgain = intercept(hang);
-    const { status, body } = await send(app, {});
-    expect([status, body]).toEqual([502, { error: "The chain RPC did not answer in time" }]);
-    answerAgain();
-    expect(await nonceOf(owner)).toBe(0);
-  });
 });
-
-function waitUntilMined(hash: string): Promise<void> {
-  return until(async () => {
-    await chain.miner.look();
-    return (await chain.rpc("eth_getTransactionReceipt", [hash])) !== null;
-  });
-}
