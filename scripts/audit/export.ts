@@ -8,6 +8,7 @@ import * as z from "zod";
 import { readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
 import { settingsFile, settingsIn } from "../env/file";
+import { parseJson } from "../json";
 
 const pageShape = z.object({
   lines: z.array(z.record(z.string(), z.string())),
@@ -31,7 +32,7 @@ do {
   const { code, stdout, stderr } = await convexCli(["run", "ops/audit:page", args, ...options], "", {
     settings,
   });
-  const page = code === 0 ? pageShape.safeParse(parsed(stdout)) : null;
+  const page = code === 0 ? pageShape.safeParse(parseJson(stdout)) : null;
   if (!page?.success) {
     console.error(
       `${stderr.trim() || "The CLI answered with no page of the trail."}\nThe trail is not whole.`,
@@ -42,11 +43,3 @@ do {
   for (const line of page.data.lines) console.log(JSON.stringify(line));
   cursor = page.data.cursor;
 } while (cursor !== null);
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

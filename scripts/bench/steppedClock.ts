@@ -1,15 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { real } from "../real";
-
-type Timer = { due: number; fire: () => void };
-
-/** The members of Node's own timers that its `fetch` uses. */
-type Handle = Timer & {
-  ref: () => Handle;
-  unref: () => Handle;
-  hasRef: () => boolean;
-  refresh: () => Handle;
-};
+import { VirtualTimer } from "../stack/virtualTime";
 
 /** A simulated clock for measurements that count rather than time. */
 export type SteppedClock = {
@@ -49,35 +40,24 @@ export function createSteppedClock(start: number, isBusy: () => boolean = () => 
   let holds = 0;
   let frozen = false;
   /** In the order in which they are due. */
-  const timers: Timer[] = [];
+  const timers: VirtualTimer[] = [];
   const originals = { Date: real.Date, setTimeout: real.setTimeout, clearTimeout: real.clearTimeout };
 
-  const enter = (timer: Timer) => {
+  const enter = (timer: VirtualTimer) => {
     const later = timers.findLastIndex(({ due }) => due <= timer.due) + 1;
     timers.splice(later, 0, timer);
-  };
-  const add = (ms: number, work: () => void): Handle => {
-    const wait = Math.max(0, ms);
-    const timer: Handle = {
-      due: now + wait,
-      // A fired timer belongs to its creator, not to the code that lets time pass.
-      fire: AsyncResource.bind(work),
-      ref: () => timer,
-      unref: () => timer,
-      hasRef: () => true,
-      refresh: () => {
-        remove(timer);
-        timer.due = now + wait;
-        enter(timer);
-        return timer;
-      },
-    };
-    enter(timer);
-    return timer;
   };
   const remove = (timer: unknown) => {
     const index = timers.findIndex((one) => one === timer);
     if (index !== -1) timers.splice(index, 1);
+  };
+  const time = { now: () => now, add: enter, cancel: remove };
+  const add = (ms: number, work: () => void): VirtualTimer => {
+    const wait = Math.max(0, ms);
+    // A fired timer belongs to its creator, not to the code that lets time pass.
+    const timer = new VirtualTimer(time, AsyncResource.bind(work), wait, null, now + wait);
+    enter(timer);
+    return timer;
   };
   const rest = async () => {
     for (let turns = 0, spun = 0, held = 0; turns < TURNS && spun < MOST_TURNS && !frozen;) {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import { parseJson } from "../json";
 import { applyVariables } from "../stack/env";
 import { recordingShape, replayFetch, watched, type Recording } from "./exchanges";
 import { fault, type Finding } from "./finding";
@@ -53,12 +54,4 @@ export async function recordingsIn(directory: string): Promise<Recording[]> {
       return parsed.data;
     }),
   );
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,3 +1,5 @@
+import { parseJson } from "../json";
+
 /** Removes the operator's own data from a provider's answer: keys, tokens, addresses, ids, names. */
 
 const HIDDEN_NAMES = /KEY|TOKEN|SECRET|CHAT_ID|_URL$|ENDPOINT$|ISSUER$/;
@@ -49,7 +51,7 @@ export function redactor(settings: Record<string, string | undefined>): (text: s
   // In a feed `<id>` would be an element that never ends.
   const hiddenInMarkup = hiddenBy((mark) => mark.replace("<", "&lt;").replace(">", "&gt;"));
   return (text) => {
-    const json = parsed(text);
+    const json = parseJson(text);
     if (json !== undefined) return JSON.stringify(withoutIds(json, hidden));
     return text.trimStart().startsWith("<") ? hiddenInMarkup(text) : hidden(text);
   };
@@ -93,12 +95,4 @@ function withoutIds(value: unknown, hidden: (text: string) => string): unknown {
 
 function deep(value: object, hidden: (text: string) => string): unknown {
   return JSON.parse(hidden(JSON.stringify(value)));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

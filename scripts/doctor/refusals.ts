@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Variable } from "../../convex/lib/env";
 import { failureOf } from "../../convex/lib/errors";
+import { parseJson } from "../json";
 import { lastAnswer, type Exchange } from "./exchanges";
 import { fault, warning, type Finding } from "./finding";
 
@@ -92,7 +93,7 @@ const limitShape = z.object({
 });
 
 function limited(subject: string, key: string, { headers, body }: Answer, now: number): Finding {
-  const { resetAt, parameters } = limitShape.safeParse(parsed(body)).data ?? {};
+  const { resetAt, parameters } = limitShape.safeParse(parseJson(body)).data ?? {};
   const seconds = parameters?.retry_after ?? Number(headers["retry-after"] ?? Number.NaN);
   const until = resetAt ?? now + seconds * 1000;
   const says = "is limiting requests (429)";
@@ -117,12 +118,4 @@ export function tickerTrouble(answer: Exchange["answer"] | null): string {
   if ([401, 403, 418, 451].includes(status)) return `refuses this machine (${status})`;
   if (status >= 500) return `is failing (${status})`;
   return status === 200 ? "returns no usable price" : `answered with status ${status}`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

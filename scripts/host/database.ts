@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { promised } from "./locks";
-import { read, Start, type Built } from "./reads";
+import { read, Reading, type Built } from "./reads";
 import { insert, patch, remove, replace } from "./writes";
 
 /**
@@ -44,7 +44,7 @@ function readerOf(db: unknown): { get: Method; query: Method } {
       if (typeof id !== "string" || !isTable(table)) return db.get(...given);
       return promised(() => read(table, id));
     },
-    query: (table) => new Start(db.query(table)),
+    query: (table) => new Reading(db.query(table)),
   };
 }
 

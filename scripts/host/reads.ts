@@ -10,19 +10,23 @@ import { note } from "./usage";
  * way through JSON. Pages still use the package.
  */
 
-/** A query as the package builds it. */
-export type Built = {
-  withIndex: (...given: unknown[]) => Built;
-  withSearchIndex: (...given: unknown[]) => Built;
-  fullTableScan: () => Built;
-  order: (...given: unknown[]) => Built;
-  filter: (...given: unknown[]) => Built;
-  limit: (...given: unknown[]) => Built;
-  paginate: (...given: unknown[]) => Promise<unknown>;
-  count: () => Promise<unknown>;
+type Ranged = Building & {
   /** Ends the building. @throws Error if it has already ended. */
   takeQuery: () => Query;
 };
+type Building = {
+  withIndex: (...given: unknown[]) => Ranged;
+  withSearchIndex: (...given: unknown[]) => Ranged;
+  fullTableScan: () => Ranged;
+  order: (...given: unknown[]) => Ranged;
+  filter: (...given: unknown[]) => Ranged;
+  limit: (...given: unknown[]) => Ranged;
+  paginate: (...given: unknown[]) => Promise<unknown>;
+  count: () => Promise<unknown>;
+};
+
+/** A query as the package builds it; before its range is named it has no `takeQuery`. */
+export type Built = Ranged | (Building & { takeQuery?: never });
 
 /** A document by its id, or null. @param expected Its table, if the caller names one. */
 export function read(expected: string | undefined, id: string): Value {
@@ -33,9 +37,11 @@ export function read(expected: string | undefined, id: string): Value {
   return row?.read() ?? null;
 }
 
-/** A table's query before its order is set. */
-export class Start {
+/** A table's query, and its rows once it is read. */
+export class Reading {
   readonly #built: Built;
+  /** From the first read on; rows are taken off the end. */
+  #rows: Row[] | null = null;
 
   constructor(built: Built) {
     this.#built = built;
@@ -54,44 +60,6 @@ export class Start {
     return this.#built.count();
   }
   order(...given: unknown[]): Reading {
-    return this.fullTableScan().order(...given);
-  }
-  filter(...given: unknown[]): Reading {
-    return this.fullTableScan().filter(...given);
-  }
-  limit(...given: unknown[]): Reading {
-    return this.fullTableScan().limit(...given);
-  }
-  paginate(...given: unknown[]): Promise<unknown> {
-    return this.fullTableScan().paginate(...given);
-  }
-  collect(): Promise<Value[]> {
-    return this.fullTableScan().collect();
-  }
-  take(count: unknown): Promise<Value[]> {
-    return this.fullTableScan().take(count);
-  }
-  first(): Promise<Value> {
-    return this.fullTableScan().first();
-  }
-  unique(): Promise<Value> {
-    return this.fullTableScan().unique();
-  }
-  [Symbol.asyncIterator](): Reading {
-    return this.fullTableScan()[Symbol.asyncIterator]();
-  }
-}
-
-class Reading {
-  readonly #built: Built;
-  /** From the first read on; rows are taken off the end. */
-  #rows: Row[] | null = null;
-
-  constructor(built: Built) {
-    this.#built = built;
-  }
-
-  order(...given: unknown[]): Reading {
     return new Reading(this.#built.order(...given));
   }
   filter(...given: unknown[]): Reading {
@@ -104,9 +72,10 @@ class Reading {
     return this.#built.paginate(...given);
   }
 
-  [Symbol.asyncIterator](): this {
-    this.#start();
-    return this;
+  [Symbol.asyncIterator](): Reading {
+    const reading = this.#ranged();
+    reading.#start();
+    return reading;
   }
 
   next(): Promise<{ value: Value; done: boolean }> {
@@ -122,7 +91,7 @@ class Reading {
   }
 
   collect(): Promise<Value[]> {
-    return promised(() => this.#all());
+    return promised(() => this.#ranged().#all());
   }
 
   take(count: unknown): Promise<Value[]> {
@@ -146,6 +115,11 @@ class Reading {
     });
   }
 
+  /** Before a range is named, that is all of the table, each time anew. */
+  #ranged(): Reading {
+    return this.#built.takeQuery === undefined ? this.fullTableScan() : this;
+  }
+
   #all(): Value[] {
     const rows = this.#start().reverse();
     this.#rows = [];
@@ -155,7 +129,8 @@ class Reading {
   /** Backwards, so that the first is the last to be taken off. */
   #start(): Row[] {
     if (this.#rows !== null) throw new Error("This query is closed and can't emit any more values.");
-    const query = this.#built.takeQuery();
+    const query = this.#built.takeQuery?.();
+    if (query === undefined) throw new Error("The range of this query is not named yet");
     const execution = currentExecution();
     this.#rows = rowsOf(inTransaction(execution), execution.componentPath, query).reverse();
     note({ ranges: 1 });

@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { Variables } from "./env";
 import type { Issuer } from "./issuer";
 import type { Standins } from "../standins/index";
-import { json, parseJson } from "../standins/http";
+import { json } from "../standins/http";
+import { parseJson } from "../json";
 
 /**
  * The stack's answers to other commands, on the stand-ins' port: `GET /_stack` describes it, `GET /_work` lists open

@@ -6,6 +6,7 @@ import * as z from "zod";
 import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
+import { parseJson } from "../json";
 import { addressOf, bodyOf, sendJson, type Handler } from "../sockets/listener";
 import { foreignness } from "../sockets/sameMachine";
 
@@ -66,7 +67,7 @@ async function call(
   issuer: Issuer,
 ): Promise<void> {
   const body = await bodyOf(request);
-  const parsed = callShape.safeParse(jsonOf(body?.toString("utf8") ?? ""));
+  const parsed = callShape.safeParse(parseJson(body?.toString("utf8") ?? ""));
   if (!parsed.success) {
     sendJson(response, 400, { code: "BadJsonBody", message: "The body must be { path, args, format }" });
     return;
@@ -118,12 +119,4 @@ async function runPublic(
   return kind === "mutation"
     ? application.runMutation(name, args, caller)
     : application.runAction(name, args, caller);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

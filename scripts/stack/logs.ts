@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseJson } from "../json";
 
 const field = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 /** A line of the application's own log. */
@@ -58,10 +59,5 @@ function quoted(value: z.infer<typeof field>): string {
 }
 
 function jsonOf(value: unknown): unknown {
-  if (typeof value !== "string" || !value.startsWith("{")) return null;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return null;
-  }
+  return typeof value === "string" && value.startsWith("{") ? (parseJson(value) ?? null) : null;
 }

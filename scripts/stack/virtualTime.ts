@@ -1,6 +1,9 @@
 import { AsyncResource } from "node:async_hooks";
 import { real } from "../real";
 
+/** A time that has timers. */
+type Timed = { now: () => number; add: (timer: VirtualTimer) => void; cancel: (timer: VirtualTimer) => void };
+
 /** A timer handle with the members of Node's own. */
 export class VirtualTimer {
   static readonly byId = new Map<number, VirtualTimer>();
@@ -8,7 +11,7 @@ export class VirtualTimer {
   readonly id = VirtualTimer.#nextId++;
 
   constructor(
-    readonly time: VirtualTime,
+    readonly time: Timed,
     readonly fire: () => void,
     readonly delay: number,
     readonly period: number | null,

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import type { Fault } from "./control";
-import { json, parseJson, type Call } from "./http";
+import { json, type Call } from "./http";
+import { parseJson } from "../json";
 import type { Market, Outlook } from "./sources/market";
 import { hash, random } from "./random";
 import { bigUsd, percent } from "./gateway/words";

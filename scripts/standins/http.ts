@@ -37,16 +37,6 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   });
 }
 
-/** `undefined` unless the text is JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The bearer token of a request, or `null`. */
 export function bearer(headers: Headers): string | null {
   return /^Bearer\s+(\S+)$/i.exec(headers.get("Authorization") ?? "")?.[1] ?? null;

@@ -3,6 +3,8 @@
  * which `<kind, what it is>` stands for each value.
  */
 
+import { parseJson } from "../../json";
+
 type Schema = Record<string, unknown>;
 
 const MARK = "\u0001";
@@ -22,12 +24,7 @@ function parsed(line: string): unknown {
     .replace(/<([^<>]*)>/g, (_whole, inner: string) => JSON.stringify(`${MARK}${inner}`))
     .replaceAll("} or null", `, ${JSON.stringify(MARK)}: true}`)
     .replaceAll(", ...]", "]");
-  try {
-    const value: unknown = JSON.parse(json);
-    return value;
-  } catch {
-    return undefined;
-  }
+  return parseJson(json);
 }
 
 function schemaOf(value: unknown): Schema {

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import type { Fault } from "../control";
-import { bearer, json, parseJson, problemOf, tokensOf, type Call } from "../http";
+import { bearer, json, problemOf, tokensOf, type Call } from "../http";
+import { parseJson } from "../../json";
 import { answerTo, type Prompted, type Scene } from "./content";
 import type { Market } from "../sources/market";
 import { hash } from "../random";

@@ -1,7 +1,8 @@
 /** A stand-in for the Telegram Bot API, for local use: validates as it does, delivers to nobody. */
 
 import * as z from "zod";
-import { formOf, json, parseJson, type Call } from "../http";
+import { formOf, json, type Call } from "../http";
+import { parseJson } from "../../json";
 import { createChats } from "./chats";
 import type { Standin } from "../control";
 import { hash } from "../random";

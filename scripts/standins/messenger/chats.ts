@@ -6,7 +6,7 @@
 
 import * as z from "zod";
 import { readKeyboard, type Keyboard } from "./keyboard";
-import { parseJson } from "../http";
+import { parseJson } from "../../json";
 import { readPhoto, type Photo } from "./photo";
 import { isNamed } from "./plainText";
 import type { SentMessage } from "../records";

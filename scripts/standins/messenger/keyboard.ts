@@ -1,7 +1,7 @@
 /** Part of the messenger's stand-in for local use: inline keyboards, checked as the Bot API checks them. */
 
 import * as z from "zod";
-import { parseJson } from "../http";
+import { parseJson } from "../../json";
 
 const button = z.looseObject({
   text: z.string(),

@@ -3,7 +3,8 @@
  * its own form.
  */
 
-import { json, parseJson, type Call } from "../http";
+import { json, type Call } from "../http";
+import { parseJson } from "../../json";
 import type { Coin, Market } from "./market";
 import { smoothNoise, unit } from "../random";
 
