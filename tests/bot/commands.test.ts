@@ -100,16 +100,6 @@ describe("/connect", () => {
     }
     expect((await say(app, `/connect ${code}`, LONG))[1]).toContain("Linked");
   });
-
-  test("is once, when two accounts race for one code", async ({ app }) => {
-    const { code } = await userWithCode(app, "alice");
-    await Promise.all([51, 52, 53].map((from) => deliver(app, updateOf(`/connect ${code}`, { from }))));
-    await arrived(app, 6);
-    expect(await app.rows("messengerLinks")).toHaveLength(1);
-    const linked = app.cards().filter(({ text }) => text.includes("Linked"));
-    expect(linked.map(({ chatId }) => chatId)).toEqual([(await app.rows("messengerLinks"))[0]?.messengerId]);
-    expect(app.cards().filter(({ text }) => text.includes("This code is unknown"))).toHaveLength(2);
-  });
 });
 
 describe("a linked user", () => {

@@ -270,19 +270,6 @@ describe("prices", () => {
 });
 
 describe("on a fresh deployment", () => {
-  test("/start shows three live prices at once, and one tap on each of them more", async ({ app }) => {
-    const [welcome, ...more] = await say(app, "/start");
-    expect(welcome).toMatch(/^<b>Welcome!<\/b>\nBTC \$[^]*\nETH \$[^]*\nSOL \$/);
-    expect(more).toEqual([]);
-    expect(app.standins.sent("llm")).toEqual([]);
-  });
-
-  test("a coin's name alone is its price, and any other word is none", async ({ app }) => {
-    vi.stubEnv("LLM_GATEWAY_API_KEY", "");
-    expect((await say(app, "sol"))[0]).toMatch(/^<b>SOL \$1\d\d\.\d\d/);
-    expect((await say(app, "hello", { answers: 2 }))[0]).toBe("Thinking…");
-  });
-
   test("/start says what can be done where nobody tells a price", async ({ app }) => {
     for (const name of ["tickers", "coingecko", "coinbase", "binance"] as const)
       app.standins.fail(name, { mode: "status", status: 500 });

@@ -12,20 +12,6 @@ const NOTIFY = "/user/telegram/notify";
 const notify = async (app: App, message = "BTC is above 100,000 USD.", userId = USER) =>
   app.post(NOTIFY, { userId, message });
 
-describe("POST /user/telegram", () => {
-  test("sets bot, chat or both as /user/messenger does; an empty one clears it", async ({ app }) => {
-    const set = await app.post("/user/telegram", { userId: USER, telegramChatId: "11" });
-    expect([set.status, set.body]).toEqual([200, { success: true }]);
-    expect(await app.rows("messengerConfigs")).toMatchObject([{ userId: USER, chatId: "11" }]);
-    await app.post("/user/telegram", { userId: USER, telegramBotToken: OWN_BOT });
-    const [both] = await app.rows("messengerConfigs");
-    expect(both).toMatchObject({ chatId: "11", sealedBotToken: expect.any(String) });
-    expect(JSON.stringify(both)).not.toContain(OWN_BOT);
-    await app.post("/user/telegram", { userId: USER, telegramBotToken: "" });
-    expect((await app.rows("messengerConfigs"))[0]).not.toHaveProperty("sealedBotToken");
-  });
-});
-
 describe("a field that is wrong", () => {
   test.for([
     [
@@ -37,11 +23,6 @@ describe("a field that is wrong", () => {
       "/user/telegram",
       { telegramChatId: "abc" },
       "telegramChatId must be a numeric chat id or @channel, or empty",
-    ],
-    [
-      "/user/messenger",
-      { messengerBotToken: "garbage" },
-      "messengerBotToken must be 20 to 128 printable characters",
     ],
     [
       "/mcp/research/start",
@@ -56,14 +37,6 @@ describe("a field that is wrong", () => {
   ] as const)("is named as it was sent: %s %j", async ([path, fields, error], { app }) => {
     const { status, body } = await app.post(path, { userId: USER, ...fields });
     expect([status, body]).toEqual([400, { error }]);
-  });
-
-  test("is required when it is missing, whatever else was sent", async ({ app }) => {
-    const { status, body } = await app.post("/user/telegram", { telegramChatId: "1" });
-    expect([status, body]).toEqual([400, { error: "userId is required" }]);
-    expect((await app.post("/user/telegram", { userId: null })).body).toEqual({
-      error: "userId is required",
-    });
   });
 });
 

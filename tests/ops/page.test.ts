@@ -1,10 +1,10 @@
-import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { gzipSync } from "fflate";
 import { beforeEach, describe, expect } from "vitest";
 import { endpoints } from "../../convex/endpoints";
 import { openApi } from "../../scripts/reference/document";
 import { book } from "../../scripts/reference/page";
+import { expectOutline, styleOf } from "../pages/support";
 import { createApp, test } from "../support/app";
 import type { Answer } from "../support/world";
 
@@ -29,11 +29,9 @@ describe("the reference page", () => {
   });
 
   test("has the one style that its policy names", () => {
-    const styles = Array.from(answer.text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
-    expect(styles).toHaveLength(1);
-    const digest = btoa(String.fromCharCode(...sha256(utf8ToBytes(styles[0] ?? ""))));
+    const { css, digest } = styleOf(answer.text);
     expect(answer.headers.get("content-security-policy")).toContain(`style-src 'sha256-${digest}'`);
-    expect(styles[0]).toContain("prefers-color-scheme: dark");
+    expect(css).toContain("prefers-color-scheme: dark");
   });
 
   test("has a first view of less than 50 kB, as has every other page's text, and each leads on and back", async () => {
@@ -81,21 +79,7 @@ describe("the reference page", () => {
   });
 
   test("has landmarks, one main heading, and headings that skip no level", () => {
-    const { text } = answer;
-    for (const part of [
-      '<html lang="en">',
-      "<main ",
-      '<nav aria-label="',
-      '<a class="skip" href="#content">',
-    ]) {
-      expect(text.split(part)).toHaveLength(2);
-    }
-    const levels = Array.from(text.matchAll(/<h([1-6])[\s>]/g), ([, level]) => Number(level));
-    expect(levels.filter((level) => level === 1)).toHaveLength(1);
-    levels.reduce((before, level) => {
-      expect(level - before).toBeLessThanOrEqual(1);
-      return level;
-    }, 0);
+    expectOutline(answer.text);
   });
 });
 

@@ -26,9 +26,7 @@ export function soundWords({ status, headers, text }: Answer): string {
   expect(headers.get("vary")).toBe("Accept");
   expect(utf8ToBytes(text).length).toBeLessThan(50_000);
 
-  const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
-  expect(styles).toHaveLength(1);
-  const digest = btoa(String.fromCharCode(...sha256(utf8ToBytes(styles[0] ?? ""))));
+  const { digest } = styleOf(text);
   const policy = headers.get("content-security-policy") ?? "";
   expect(policy.split("; ").toSorted()).toEqual(
     [
@@ -47,15 +45,7 @@ export function soundWords({ status, headers, text }: Answer): string {
     expect(target).toMatch(/^(?:#\w|\/(?!\/)|data:image\/svg\+xml,)/);
   }
 
-  const levels = Array.from(markup.matchAll(/<h([1-6])[\s>]/g), ([, level]) => Number(level));
-  expect(levels.filter((level) => level === 1)).toHaveLength(1);
-  levels.reduce((before, level) => {
-    expect(level - before).toBeLessThanOrEqual(1);
-    return level;
-  }, 0);
-  for (const part of ['<html lang="en">', "<main ", "<nav ", '<a class="skip" href="#content">', "<h1>"]) {
-    expect(markup.split(part)).toHaveLength(2);
-  }
+  expectOutline(markup);
   const ids = Array.from(markup.matchAll(/\sid="([^"]+)"/g), ([, id = ""]) => id);
   expect(new Set(ids).size).toBe(ids.length);
   const named = Array.from(markup.matchAll(/aria-labelledby="([^"]+)"/g), ([, list = ""]) => list.split(" "));
@@ -64,6 +54,26 @@ export function soundWords({ status, headers, text }: Answer): string {
   for (const one of charts) expect(one).toMatch(/role="img" aria-labelledby|aria-hidden="true"/);
   expect(markup).not.toMatch(/NaN|Infinity|undefined|\[object/);
   return wordsOf(markup);
+}
+
+/** The one style of a page, and its digest as a policy names it. */
+export function styleOf(text: string): { css: string; digest: string } {
+  const styles = Array.from(text.matchAll(/<style>([\s\S]*?)<\/style>/g), ([, css = ""]) => css);
+  expect(styles).toHaveLength(1);
+  const [css = ""] = styles;
+  return { css, digest: btoa(String.fromCharCode(...sha256(utf8ToBytes(css)))) };
+}
+
+/** A page has each of its landmarks once, one main heading, and headings that skip no level. */
+export function expectOutline(markup: string): void {
+  const levels = Array.from(markup.matchAll(/<h([1-6])[\s>]/g), ([, level]) => Number(level));
+  expect(levels.filter((level) => level === 1)).toHaveLength(1);
+  levels.reduce((before, level) => {
+    expect(level - before).toBeLessThanOrEqual(1);
+    return level;
+  }, 0);
+  for (const part of ['<html lang="en">', "<main ", "<nav ", '<a class="skip" href="#content">', "<h1"])
+    expect([part, markup.split(part).length]).toEqual([part, 2]);
 }
 
 /** What is to be read: without tags, entities as their letters, blanks as one. */

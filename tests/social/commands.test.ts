@@ -41,6 +41,7 @@ describe("a plain command", () => {
 describe("what is no plain command", () => {
   test.each([
     "buy 1\u200b0 usd of eth",
+    "b\u200buy 10 usd of eth",
     "buy 10 usd of \u0435th",
     "buy 10 usd of \u202ehte",
     ...["❓", "❔", "🚫", "❌", "🙅", "👎", "🤡", "🙃", "⛔", "🤔", "😂", "👀"].flatMap((one) => [

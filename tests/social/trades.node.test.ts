@@ -6,7 +6,7 @@ import { expireLeases, leasesOf } from "../support/leases";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { activity, deliver, event, mention, streamed } from "./support";
+import { deliver, event, mention, streamed } from "./support";
 import { intercept, silence } from "../support/outside";
 import { ETHER, world, test, outcome, holdings, allow } from "./trading";
 
@@ -105,21 +105,6 @@ describe("a linked author's mention", () => {
     await browser.mutation(api.account.recipients.remove, { address: friend });
     await mention(app, `send 5 usdc to ${friend}`);
     expect((await outcome(app)).row?.status).toBe("ignored");
-    expect(await usdcOf(friend)).toBe(5_000_000n);
-  });
-
-  test("that arrives five times at once, in every shape, and again later, is one trade", async () => {
-    const { app, browser } = await world();
-    const friend = freshAddress();
-    await allow({ app, browser }, friend);
-    const said = { tweetId: "42", text: `@bot send 5 usdc to ${friend}` };
-    const shapes = [activity([said]), event(said), streamed(said), event(said), activity([said])];
-    await Promise.all(shapes.map((payload) => deliver(app, payload)));
-    expect((await outcome(app)).row?.status).toBe("processed");
-    for (const payload of shapes) await deliver(app, payload);
-    await app.settle();
-    expect((await outcome(app)).transactions).toHaveLength(1);
-    expect(await app.rows("trades")).toHaveLength(1);
     expect(await usdcOf(friend)).toBe(5_000_000n);
   });
 });

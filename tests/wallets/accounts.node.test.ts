@@ -1,7 +1,9 @@
 import { describe, expect } from "vitest";
+import { api } from "../../convex/_generated/api";
 import { chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { counting } from "../support/outside";
+import { browserOf } from "../web/support";
 
 useChain();
 
@@ -120,6 +122,25 @@ describe("GET /mcp/defi/portfolio", () => {
       balances.reduce((sum, { valueUsd }) => sum + valueUsd, 0),
       3,
     );
+  });
+
+  test("is shown to its owner in the web application without empty holdings, and without dust unless asked", async ({
+    app,
+  }) => {
+    const alice = browserOf(app, "alice");
+    const { userId } = await alice.mutation(api.users.profile.signIn, {});
+    const view = (args = {}) => alice.action(api.wallets.app.view, args);
+    expect(await view()).toEqual([]);
+    await app.fundedWallet(userId, { ETH: 10n ** 18n, USDC: 5_000_000n, DAI: 10n ** 17n });
+    const [clean] = await view();
+    const [all] = await view({ showDust: true });
+    const tokens = [clean, all].map((one) => one?.balances.map(({ token }) => token));
+    expect(tokens).toEqual([
+      ["ETH", "USDC"],
+      ["ETH", "USDC", "DAI"],
+    ]);
+    expect(clean).toMatchObject({ kind: "custody", hidden: 1, totalValueUsd: all?.totalValueUsd });
+    expect(all?.hidden).toBe(0);
   });
 
   test("a portfolio asks the chain once", async ({ app }) => {

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { api, internal } from "../../convex/_generated/api";
 import { type App, test } from "../support/app";
 import type { CallInit } from "../support/world";
-import { browserOf, postedStatus } from "./support";
+import { browserOf } from "./support";
 
 const paginationOpts = { numItems: 5, cursor: null };
 const row = z.looseObject({});
@@ -146,19 +146,6 @@ describe("a userId the user already has", () => {
 });
 
 describe("research of a signed-in user's userId", () => {
-  test("is started and stopped by the id alone too, but not with another user's token", async ({ app }) => {
-    const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
-    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
-    for (const path of ["/mcp/research/start", "/mcp/research/stop"])
-      expect([path, (await app.post(path, { userId }, { as: "mallory" })).status]).toEqual([path, 403]);
-    expect((await app.post("/mcp/research/start", { userId }, { as: "alice" })).status).toBe(200);
-    expect((await app.post("/mcp/research/start", { userId })).status).toBe(200);
-    const { body } = await app.get(`/mcp/research/status?userId=${userId}`);
-    expect(body.owner).toEqual({ level: "guarded" });
-    const stopped = await app.post("/mcp/research/stop", { userId });
-    expect(stopped.body).toEqual({ success: true, stopped: 2, owner: { level: "guarded" } });
-  });
-
   test("runs at most 3 of its 10 shifts for callers with the id alone", async ({ app }) => {
     const { userId } = await browserOf(app, "alice").mutation(api.users.profile.signIn, {});
     const start = (init: CallInit = {}) => app.post("/mcp/research/start", { userId, token: "BTC" }, init);
@@ -175,48 +162,8 @@ describe("research of a signed-in user's userId", () => {
   });
 });
 
-describe("a claimed userId over HTTP", () => {
-  const claim = (app: App, subject: string, userId: string) =>
-    browserOf(app, subject).action(api.account.claims.claimUserId, { userId });
-  const settings = { userId: "alice-id", messengerChatId: "42" };
-  const init = { method: "POST", body: JSON.stringify(settings) };
-
-  test("has its reports sent elsewhere with its user's token alone, and says which ways there are", async ({
-    app,
-  }) => {
-    expect((await app.post("/user/messenger", settings)).status).toBe(200);
-    await claim(app, "alice", "alice-id");
-    await claim(app, "mallory", "mallory-id");
-    for (const path of ["/user/messenger", "/user/telegram"]) {
-      const { status, body } = await app.post(path, settings);
-      expect([status, body.error]).toEqual([403, expect.stringContaining("need the owner's token")]);
-    }
-    const notice = { userId: "alice-id", message: "tap Approve" };
-    expect((await app.post("/user/telegram/notify", notice)).status).toBe(403);
-    expect((await browserOf(app, "mallory").fetch("/user/messenger", init)).status).toBe(403);
-    expect((await browserOf(app, "alice").fetch("/user/messenger", init)).status).toBe(200);
-  });
-});
-
 describe("moving funds over HTTP", () => {
   const send = { token: "ETH" as const, toAddress: `0x${"1".repeat(40)}`, amount: "1" };
-  const swap = { fromToken: "ETH", toToken: "USDC", amount: "1" };
-
-  test("needs the token of the signed-in user whose userId it is", async ({ app }) => {
-    await browserOf(app, "alice").action(api.account.claims.claimUserId, { userId: "alice-id" });
-    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
-    for (const [path, order] of [
-      ["/mcp/defi/send", send],
-      ["/mcp/defi/swap", swap],
-    ] as const) {
-      const body = { ...order, userId: "alice-id" };
-      expect(await postedStatus(app.t, path, body)).toBe(403);
-      expect(await postedStatus(browserOf(app, "mallory"), path, body)).toBe(403);
-      // Past the guard there is no wallet yet.
-      expect(await postedStatus(browserOf(app, "alice"), path, body)).toBe(404);
-    }
-  });
-
   test("is decided in the transaction that opens it: a userId claimed meanwhile counts", async ({ app }) => {
     const userId = "kq3vX9tLw2bTz7RfYh5MnP";
     await app.post("/mcp/defi/connect", { userId });
@@ -240,9 +187,5 @@ describe("moving funds over HTTP", () => {
     await open(browserOf(app, "alice"), "web");
     await open(app.t, "telegram");
     expect(await app.rows("transactions")).toHaveLength(2);
-  });
-
-  test("asks nobody for a token whose userId is nobody's", async ({ app }) => {
-    expect((await app.post("/mcp/defi/send", { ...send, userId: "plain" })).status).toBe(404);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect } from "vitest";
 import { api } from "../../convex/_generated/api";
 import { linkedUser, userWithCode } from "../bot/support";
 import { createApp, type App, test } from "../support/app";
+import type { CallInit } from "../support/world";
 import { browserOf } from "./support";
 
 /** How far an account goes with whoever names its `userId` alone: the level that its owner sets. */
@@ -11,18 +12,18 @@ const LONG = "kq3vX9tLw2bTz7RfYh5MnP";
 const send = { token: "ETH", toAddress: `0x${"1".repeat(40)}`, amount: "1" };
 const swap = { fromToken: "ETH", toToken: "USDC", amount: "1" };
 
-/** What callers with the id alone are answered, by path. Past the guard there is no wallet, or no chain. */
-async function byIdAlone(app: App, userId: string): Promise<Record<string, number>> {
+/** What callers with the id alone, or with a token, are answered. Past the guard there is no wallet, or no chain. */
+async function answersTo(app: App, userId: string, init: CallInit = {}): Promise<Record<string, number>> {
   const calls = {
-    send: () => app.post("/mcp/defi/send", { userId, ...send }),
-    swap: () => app.post("/mcp/defi/swap", { userId, ...swap }),
-    settings: () => app.post("/user/messenger", { userId, messengerChatId: "666" }),
-    legacySettings: () => app.post("/user/telegram", { userId, telegramChatId: "666" }),
-    notify: () => app.post("/user/telegram/notify", { userId, message: "tap Approve" }),
-    balance: () => app.get(`/mcp/wallet/balance?userId=${userId}`),
-    start: () => app.post("/mcp/research/start", { userId, token: "BTC" }),
-    stop: () => app.post("/mcp/research/stop", { userId }),
-    status: () => app.get(`/mcp/research/status?userId=${userId}`),
+    send: () => app.post("/mcp/defi/send", { userId, ...send }, init),
+    swap: () => app.post("/mcp/defi/swap", { userId, ...swap }, init),
+    settings: () => app.post("/user/messenger", { userId, messengerChatId: "666" }, init),
+    legacySettings: () => app.post("/user/telegram", { userId, telegramChatId: "666" }, init),
+    notify: () => app.post("/user/telegram/notify", { userId, message: "tap Approve" }, init),
+    balance: () => app.get(`/mcp/wallet/balance?userId=${userId}`, init),
+    start: () => app.post("/mcp/research/start", { userId, token: "BTC" }, init),
+    stop: () => app.post("/mcp/research/stop", { userId }, init),
+    status: () => app.get(`/mcp/research/status?userId=${userId}`, init),
   };
   const found: Record<string, number> = {};
   for (const [name, run] of Object.entries(calls)) found[name] = (await run()).status;
@@ -50,12 +51,22 @@ describe("a level", () => {
       ...{ level: "guarded", capUsd: null, next: null, openRefusal: null },
       ...{ mostUsd: "1000", dailyUsd: "2000", lossPercent: 5 },
     });
-    expect(await byIdAlone(app, LONG)).toEqual({ ...READS, ...refused(403) });
+    expect(await answersTo(app, LONG)).toEqual({ ...READS, ...refused(403) });
+    await browserOf(app, "mallory").mutation(api.users.profile.signIn, {});
+    expect(await answersTo(app, LONG, { as: "mallory" })).toEqual({
+      ...{ ...refused(403), balance: 403, start: 403, stop: 403, status: 200 },
+    });
+    await app.post("/mcp/research/start", { userId: LONG });
+    expect((await app.post("/mcp/research/stop", { userId: LONG })).body).toEqual({
+      ...{ success: true, stopped: 1, owner: { level: "guarded" } },
+    });
     const { body } = await app.post("/mcp/defi/send", { userId: LONG, ...send });
     expect(body.error).toBe(
       "This userId has an owner, and its level is guarded: orders and delivery settings need the owner's token (Authorization: Bearer <token>), or a tap in the owner's chat, which has to be linked with the service's bot; or the owner sets the level to open in the web application (account/levels:set)",
     );
-    expect((await app.post("/mcp/defi/send", { userId: LONG, ...send }, { as: "alice" })).status).toBe(404);
+    expect(await answersTo(app, LONG, { as: "alice" })).toEqual({
+      ...{ ...READS, send: 404, swap: 404, settings: 200, legacySettings: 200, notify: 200 },
+    });
   });
 
   test("closed keeps orders, delivery, holdings, starts and stops from whoever has no token, at once", async ({
@@ -65,7 +76,7 @@ describe("a level", () => {
     await app.post("/user/messenger", { userId: LONG, messengerChatId: "7" }, { as: "alice" });
     const set = await alice.mutation(api.account.levels.set, { level: "closed" });
     expect(set).toMatchObject({ level: "closed", next: null });
-    expect(await byIdAlone(app, LONG)).toEqual({
+    expect(await answersTo(app, LONG)).toEqual({
       ...refused(403),
       ...{ balance: 401, start: 401, stop: 401, status: 200 },
     });
@@ -102,7 +113,7 @@ describe("a level", () => {
     await app.pass(1.9 * HOUR, { cronsRun: false });
     expect((await app.post("/mcp/defi/send", { userId, ...send })).status).toBe(403);
     await app.pass(0.2 * HOUR, { cronsRun: false });
-    expect((await byIdAlone(app, userId)).settings).toBe(200);
+    expect((await answersTo(app, userId)).settings).toBe(200);
     // A higher cap waits, a lower one does not, and neither does going back.
     expect(await browser.mutation(api.account.levels.set, { ...open, capUsd: "200" })).toMatchObject({
       ...{ capUsd: "100", next: { capUsd: "200" } },
@@ -111,9 +122,9 @@ describe("a level", () => {
       ...{ capUsd: "50", next: null },
     });
     await browser.mutation(api.account.levels.set, { level: "guarded" });
-    expect((await byIdAlone(app, userId)).settings).toBe(403);
+    expect((await answersTo(app, userId)).settings).toBe(403);
     await app.pass(3 * HOUR, { cronsRun: false });
-    expect((await byIdAlone(app, userId)).settings).toBe(403);
+    expect((await answersTo(app, userId)).settings).toBe(403);
   });
 
   test.for([
@@ -156,13 +167,13 @@ describe("open", () => {
     const { browser, userId, code } = await userWithCode(app, "alice");
     await browser.mutation(api.account.levels.set, open);
     await app.pass(2 * HOUR, { cronsRun: false });
-    expect((await byIdAlone(app, userId)).settings).toBe(200);
+    expect((await answersTo(app, userId)).settings).toBe(200);
     const next = await browser.mutation(api.messenger.linking.createCode, {});
     expect(code).not.toBe(next.code);
     await app.post("/messenger/connect", { linkToken: next.code, messengerId: "42" });
-    expect((await byIdAlone(app, userId)).settings).toBe(403);
+    expect((await answersTo(app, userId)).settings).toBe(403);
     await browser.mutation(api.messenger.linking.unlink, {});
-    expect((await byIdAlone(app, userId)).settings).toBe(403);
+    expect((await answersTo(app, userId)).settings).toBe(403);
   });
 
   test("goes with a link where bots have the operator's secret", async () => {
@@ -173,6 +184,6 @@ describe("open", () => {
     await app.post("/messenger/connect", { linkToken: code, messengerId: "42" }, init);
     await browser.mutation(api.account.levels.set, open);
     await app.pass(2 * HOUR, { cronsRun: false });
-    expect((await byIdAlone(app, userId)).settings).toBe(200);
+    expect((await answersTo(app, userId)).settings).toBe(200);
   });
 });

@@ -1,15 +1,11 @@
-import { beforeAll, expect, vi } from "vitest";
+import { expect, vi } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { check } from "../../convex/whales/agent/checks";
-import { createMoves, type Moves } from "../../scripts/chain/moves";
-import { chain, useChain, test } from "../support/chain";
+import { chain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
+import { moves, useMoves } from "./measuring";
 
-useChain();
-let moves: Moves;
-beforeAll(async () => {
-  moves = await createMoves(chain);
-});
+useMoves();
 
 const ABSENT = `0x${"ab".repeat(32)}`;
 const HOUR = 3_600_000;

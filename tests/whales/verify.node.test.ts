@@ -1,24 +1,21 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { internal } from "../../convex/_generated/api";
-import type { Chain } from "../../scripts/chain";
-import { createMoves, type Moves } from "../../scripts/chain/moves";
-import { createWalletApp, freshAddress, startTestChain, type WalletApp } from "../support/walletApp";
+import { chain } from "../support/chain";
+import { freshAddress, type WalletApp } from "../support/walletApp";
 import { closeApp } from "../support/world";
 import { ran } from "../stack/processes";
 import { ranHere } from "../support/commands";
+import { BINANCE, ETHER, lookAtAll, measuring, moves, USDC, useMoves } from "./measuring";
 
 /** The command itself, against a deployment that measured a chain, and against what somebody made of its answers. */
 
-const BINANCE = "0x3304e22ddaa22bcdc5fca2269b418046ae7b566a";
+useMoves();
 
 type Alert = Record<string, unknown>;
 const pageShape = z.looseObject({ alerts: z.array(z.record(z.string(), z.unknown())) });
 const movementShape = z.looseObject({ position: z.number() });
 
-let chain: Chain;
-let moves: Moves;
 let app: WalletApp;
 let url: string;
 /** What the deployment shows instead of the truth. */
@@ -33,37 +30,26 @@ const server = createServer((request, response) => {
 });
 
 beforeAll(async () => {
-  chain = await startTestChain();
-  moves = await createMoves(chain);
-  app = createWalletApp(chain);
-  await moves.mine(3);
-  await look();
+  app = await measuring();
   const somebody = freshAddress();
   await moves.send([
-    { coin: "USDC", from: somebody, to: BINANCE, amount: 5_000_000_000_000n },
-    { coin: "ETH", from: BINANCE, to: somebody, amount: 10n ** 22n },
+    { coin: "USDC", from: somebody, to: BINANCE, amount: USDC(5) },
+    { coin: "ETH", from: BINANCE, to: somebody, amount: ETHER(10_000) },
   ]);
   await moves.together([
-    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: 2_000_000_000_000n },
-    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: 3_000_000_000_000n },
+    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: USDC(2) },
+    { coin: "USDT", from: freshAddress(), to: BINANCE, amount: USDC(3) },
   ]);
-  await moves.mine(3);
-  await look();
+  await lookAtAll(app);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("The server has a port");
   url = `http://127.0.0.1:${address.port}`;
 });
-afterAll(async () => {
+afterAll(() => {
   server.close();
   closeApp();
-  await chain.stop();
 });
-
-async function look(): Promise<void> {
-  await app.t.mutation(internal.whales.chain.cursor.begin, {});
-  await app.settle();
-}
 
 const verify = (...args: string[]) => ranHere("scripts/verifyWhales.ts", args);
 

@@ -2,7 +2,7 @@ import { internal } from "../../_generated/api";
 import { cron } from "../../lib/cronRuns";
 import { agentApiUrl, optional } from "../../lib/env";
 import { log } from "../../lib/log";
-import { DAY, HOUR, iso } from "../../lib/time";
+import { HOUR, iso } from "../../lib/time";
 import { open } from "../../lib/work/jobs";
 import { tellMeasured } from "../news";
 import { end } from "./model";
@@ -11,9 +11,6 @@ import { end } from "./model";
  * The hourly question about whales. A row claims the hour; one piece of work sends the hour's only prompt, and polls
  * its job until that has ended.
  */
-
-/** A pause ends after a day at the latest, whatever the agent API said. */
-const MAX_PAUSE_MS = DAY;
 
 /**
  * Queues a card of the last hour's measured alerts, claims the present hour and schedules its prompt. For the cron;
@@ -39,7 +36,7 @@ export const begin = cron("look for whales", async (ctx) => {
     startedAt: now,
     polls: 0,
   });
-  const pausedUntil = Math.min(latest?.pausedUntil ?? 0, now + MAX_PAUSE_MS);
+  const pausedUntil = latest?.pausedUntil ?? 0;
   if (pausedUntil > now) {
     const note = `The agent API takes no prompts until ${iso(pausedUntil)}`;
     await end(ctx, watchId, { state: "failed", note, pausedUntil });
