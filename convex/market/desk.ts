@@ -1,8 +1,8 @@
 import { v } from "convex/values";
 import { internal } from "../_generated/api";
 import type { ActionCtx } from "../_generated/server";
-import { gather } from "../evidence/desk";
-import { LISTS, QUOTES } from "../evidence/model";
+import { beginGathering, gather } from "../evidence/desk";
+import { keyOf, LISTS, QUOTES } from "../evidence/model";
 import type { Fact, Kind, Wanted } from "../evidence/tables";
 import type { Payer } from "../lib/budget/ledger";
 import { deadlines } from "../lib/outside/deadlines";
@@ -118,12 +118,14 @@ const MARGIN_MS = 2 * SECOND;
 /** The quotes of all reachable sources, at most a minute old, most trusted first; none if none can be reached. */
 async function freshQuotes(ctx: ActionCtx): Promise<QuoteSource[]> {
   const end = AbortSignal.timeout(deadlines.grounding + MARGIN_MS);
-  await within(end, gather(ctx, [QUOTES], { freshMs: MINUTE }));
-  const facts = await factsOf(ctx, [QUOTES], MINUTE + MARGIN_MS);
+  const { own, missing } = await beginGathering(ctx, [QUOTES], { freshMs: MINUTE });
+  await within(end, missing);
+  const collected = await own.get(keyOf(QUOTES))?.facts;
+  const facts = collected ?? (await factsOf(ctx, [QUOTES], MINUTE + MARGIN_MS));
   return (["chainlink", ...TICKERS] as const).flatMap((name) => {
-    const own = facts.filter(({ source }) => source === SOURCE_NAMES[name]);
+    const figures = facts.filter(({ source }) => source === SOURCE_NAMES[name]);
     const quotes = QUOTED.flatMap((symbol) => {
-      const of = (kind: Kind) => own.find((fact) => fact.subject === symbol && fact.kind === kind);
+      const of = (kind: Kind) => figures.find((fact) => fact.subject === symbol && fact.kind === kind);
       const [price, change] = [of("price"), of("change24h")];
       if (price === undefined) return [];
       const change24h = change === undefined ? null : Number(change.value);
