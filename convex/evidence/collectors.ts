@@ -198,6 +198,6 @@ async function collectBase(): Promise<Fact[]> {
   const { readChainState } = await import("../providers/chain/state");
   const { supply, transactions, baseFee, ...at } = await readChainState(USDC, deadlines.publicData);
   const usdcSupply = Number(formatUnits(supply, 6));
-  const told = { blockTransactions: transactions, baseFee, usdcSupply };
-  return factsOf({ subject: "Base", source: "Base, read over RPC", ...at }, told);
+  const figures = { blockTransactions: transactions, baseFee, usdcSupply };
+  return factsOf({ subject: "Base", source: "Base, read over RPC", ...at }, figures);
 }

@@ -114,9 +114,9 @@ async function keep(
   try {
     await store({ claim, said: await facts });
   } catch (error) {
-    const said = messageOf(error);
-    log.warn("evidence.missing", { key: keyOf(claim), reason: said });
-    await store({ claim, said });
+    const reason = messageOf(error);
+    log.warn("evidence.missing", { key: keyOf(claim), reason });
+    await store({ claim, said: reason });
     throw error;
   }
 }

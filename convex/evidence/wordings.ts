@@ -51,9 +51,9 @@ export function factsOf(
 /** A fact in words: `BTC price: 97,250.50 USD`. */
 export function sayingOf(fact: Pick<Fact, "subject" | "kind" | "value" | "unit">): string {
   const { subject, kind, value, unit } = fact;
-  const told = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
+  const amount = typeof value === "string" ? `“${value}”` : amountOf(value, unit);
   const whose = subject === "market" ? "Market" : subject;
-  return `${whose} ${wordingOf(kind).label}: ${told}`;
+  return `${whose} ${wordingOf(kind).label}: ${amount}`;
 }
 
 /** The significant digits of a small number, and what follows it. */

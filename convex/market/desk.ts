@@ -81,8 +81,8 @@ async function marketOfSources(
   ctx: ActionCtx,
   focus: string,
 ): Promise<Pick<AskedMarket, "figures" | "sources" | "replaced" | "model"> | null> {
-  const told = sourcesAlone(await observedSoon(ctx), focus);
-  return told === null ? null : { ...told, replaced: 0, model: NO_MODEL };
+  const alone = sourcesAlone(await observedSoon(ctx), focus);
+  return alone === null ? null : { ...alone, replaced: 0, model: NO_MODEL };
 }
 
 /**
@@ -157,10 +157,10 @@ async function marketOf(ctx: ActionCtx, focus: string, payer: Payer) {
   try {
     return await askForMarket(ctx, focus, payer);
   } catch (error) {
-    const told = failureOf(error)?.code === "upstream" ? await marketOfSources(ctx, focus) : null;
-    if (told === null) throw error;
+    const alone = failureOf(error)?.code === "upstream" ? await marketOfSources(ctx, focus) : null;
+    if (alone === null) throw error;
     log.warn("market.without a model", { focus, reason: messageOf(error) });
-    return told;
+    return alone;
   }
 }
 

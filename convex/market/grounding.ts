@@ -149,10 +149,14 @@ export function ground(
   const listed = listedCoins(observed.facts);
   const key = (symbol: Known) => {
     const { usd, usd_24h_change } = figures.keyPrices[KEYS[symbol]];
-    const told = known.get(symbol);
-    return told === undefined
+    const reference = known.get(symbol);
+    return reference === undefined
       ? { usd, usd_24h_change, source: "model" as const }
-      : { usd: told.usd, usd_24h_change: told.change24h ?? usd_24h_change, source: told.source };
+      : {
+          usd: reference.usd,
+          usd_24h_change: reference.change24h ?? usd_24h_change,
+          source: reference.source,
+        };
   };
   const grounded: MarketFigures = {
     keyPrices: { bitcoin: key("BTC"), ethereum: key("ETH"), solana: key("SOL") },
@@ -164,8 +168,8 @@ export function ground(
   };
   const asked = everyPrice(figures);
   const replaced = asked.filter(({ symbol, price }) => {
-    const told = known.get(symbol);
-    return told !== undefined && distance(price, told.usd) > TOLERANCE;
+    const reference = known.get(symbol);
+    return reference !== undefined && distance(price, reference.usd) > TOLERANCE;
   }).length;
   const quoted = withList(observed.quoted, listed);
   return { figures: grounded, sources: quoted.map((source) => agreement(asked, source)), replaced };
@@ -215,14 +219,14 @@ function groundTop(
   listed: readonly ListedCoin[],
   known: ReadonlyMap<string, Reference>,
 ): MarketFigures["top20"] {
-  const told = listed.slice(0, TOP).flatMap(({ symbol, name, rank, marketCap }) => {
+  const largest = listed.slice(0, TOP).flatMap(({ symbol, name, rank, marketCap }) => {
     const reference = known.get(symbol);
     const change24h = reference?.change24h ?? null;
     if (reference === undefined || change24h === null) return [];
     const { usd: price, source } = reference;
     return [{ rank, name, symbol, price, change24h, marketCap, source, sizeSource: "coingecko" as const }];
   });
-  if (told.length === TOP) return told;
+  if (largest.length === TOP) return largest;
   return asked.map((row) => {
     const reference = known.get(row.symbol);
     if (reference === undefined) return { ...row, source: "model", sizeSource: "model" };

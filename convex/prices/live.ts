@@ -5,36 +5,16 @@ import { findPrices } from "./sources";
 import type { Price, PricedToken } from "./tables";
 
 /**
- * The live price of a token in USD from feeds and tickers only, for callers that cannot use the model's.
+ * The price of a token in USD from feeds and tickers only, for callers that cannot use the model's.
+ * @param since Epoch ms: what its source saw earlier does not count. For entering a trade a feed's is rarely recent enough (feeds
+ * are written every 20 minutes while they move little), so that a ticker's is taken.
  * @throws AppError `upstream` naming what failed if none of them answers.
  */
-export async function measuredPrice(ctx: ActionCtx, token: PricedToken): Promise<Price> {
-  const { price, failures } = await bestPrice(ctx, token, { model: false });
+export async function measuredPrice(ctx: ActionCtx, token: PricedToken, since = 0): Promise<Price> {
+  const { price, failures } = await bestPrice(ctx, token, { model: false, since });
   if (price !== null) return price;
   const why = failures.join("; ");
-  throw new AppError("upstream", `No price feed or ticker gives the price of ${token}: ${why}`);
-}
-
-/**
- * A price that its source saw since a moment (epoch ms), for entering a trade: the feed's if it is recent enough, which
- * is rare (feeds are written every 20 minutes while they move little), otherwise a ticker's.
- * @throws AppError `upstream` naming what failed if none of them answers.
- */
-export async function tradablePrice(
-  ctx: ActionCtx,
-  token: PricedToken,
-  observedSince: number,
-): Promise<Price> {
-  const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
-  if (young !== null && young.source !== "llm" && young.observedAt >= observedSince) return young;
-  const { found, failures } = await findPrices([token], observedSince);
-  const [best] = found;
-  if (best === undefined) {
-    throw new AppError("upstream", `No source gives a current price of ${token}: ${failures.join("; ")}`);
-  }
-  await ctx.runMutation(internal.prices.samples.store, best);
-  // A sample that is recent enough for other uses may prevent this one from being stored.
-  return { ...best, takenAt: Date.now() };
+  throw new AppError("upstream", `No price feed or ticker gives a current price of ${token}: ${why}`);
 }
 
 /**
@@ -45,14 +25,15 @@ export async function tradablePrice(
 export async function bestPrice(
   ctx: ActionCtx,
   token: PricedToken,
-  { model }: { model: boolean },
+  { model, since = 0 }: { model: boolean; since?: number },
 ): Promise<{ price: Price | null; failures: string[] }> {
   const young: Price | null = await ctx.runQuery(internal.prices.samples.young, { token, now: Date.now() });
-  if (young !== null && (model || young.source !== "llm")) return { price: young, failures: [] };
-  const { found, failures } = await findPrices([token]);
+  const isGood = young !== null && (model || young.source !== "llm") && young.observedAt >= since;
+  if (isGood) return { price: young, failures: [] };
+  const { found, failures } = await findPrices([token], since);
   const [best] = found;
-  return {
-    price: best === undefined ? null : await ctx.runMutation(internal.prices.samples.store, best),
-    failures,
-  };
+  if (best === undefined) return { price: null, failures };
+  const kept: Price = await ctx.runMutation(internal.prices.samples.store, best);
+  // A sample that is recent enough for other uses may have prevented this one from being stored.
+  return { price: kept.observedAt >= since ? kept : { ...best, takenAt: Date.now() }, failures };
 }

@@ -60,8 +60,8 @@ export async function collectNow(
   const pending = SOURCES.filter((source) => work.sources[source].state === "pending");
   const facts = pending.includes("facts") ? beginFacts(ctx, focus, turnOf) : null;
   const settle = together(async (settled: Settled[]) => {
-    const told = { observationId, job, settled, noted: takeNoted() };
-    await ctx.runMutation(internal.research.observations.settle, told);
+    const stored = { observationId, job, settled, noted: takeNoted() };
+    await ctx.runMutation(internal.research.observations.settle, stored);
     return settled;
   }, SETTLED_TOGETHER_MS);
   const ask = async (source: (typeof SOURCES)[number]): Promise<Settled> => {
@@ -72,7 +72,7 @@ export async function collectNow(
     return settled;
   };
   const models = pending.filter((source) => source !== "facts").map(ask);
-  const told = models.map(async (answer) => settle(await answer));
+  const settling = models.map(async (answer) => settle(await answer));
   // The facts have their own rows; that they are complete is stored together with the next model's answer.
   if (facts !== null) {
     const soon = AbortSignal.timeout(Math.floor(deadlines.researchSources * 0.95));
@@ -80,7 +80,7 @@ export async function collectNow(
     await within(soon, Promise.race(models));
     await settle(settled);
   }
-  await Promise.all(told);
+  await Promise.all(settling);
   return true;
 }
 

@@ -257,8 +257,8 @@ const report: MountedEndpoint = endpoint({
     }),
   returns: reportShape,
   handler: async (ctx, { token, jobId }, { caller }) => {
-    const told = await readReport(ctx, { token, jobId });
-    if (told !== null) return told;
+    const latest = await readReport(ctx, { token, jobId });
+    if (latest !== null) return latest;
     // It may be a name, or not exist.
     const { focusOf } = await listing();
     const focus = jobId === undefined ? await focusOf(ctx, token, caller) : token;

@@ -102,6 +102,9 @@ export const vSourceStates = v.object({
 });
 
 export type Result = Infer<typeof vResult>;
+/** What somebody wrote of a result. */
+export type Texts = Infer<typeof vReportText>;
+export type Outlook = Texts["marketOutlook"];
 export type ReportKind = Infer<typeof vReportKind>;
 /** The combined readings of a shift's observations. */
 export const vReadings = v.object({

@@ -111,8 +111,8 @@ const anchors: MountedEndpoint = endpoint({
     count: z.number().describe("How many transactions this answer holds"),
   }),
   handler: async (ctx, { address = null, ...asked }) => {
-    const told = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...asked });
-    return { ...told, count: told.anchors.length };
+    const page = await ctx.runQuery(internal.signals.record.anchors.page, { address, ...asked });
+    return { ...page, count: page.anchors.length };
   },
 });
 

@@ -10,9 +10,8 @@ import type { Signal } from "../../convex/signals/record/tables";
 import { addDayOfTrades } from "../../convex/signals/statistics/days";
 import { statisticsOf } from "../../convex/signals/statistics/figures";
 import { dayTradeOf } from "../../convex/signals/trade/controls";
-import { addClosed, emptyTotals } from "../../convex/signals/statistics/totals";
+import { addClosed, closedOf, emptyTotals } from "../../convex/signals/statistics/totals";
 import { coinFlip } from "../../convex/signals/trade/controls";
-import { chanceOf, leastExcess, positionOf } from "../../convex/signals/trade/rules";
 import { CUTS, scopesOf } from "../../convex/signals/record/model";
 import { cutView, signalView } from "../../convex/signals/views/signals";
 import type { SignalRecord } from "./record";
@@ -153,19 +152,9 @@ function totalsOf(
       known.over += 1;
       if (isIn) totals = { ...totals, refused: totals.refused + 1 };
     } else if (event.kind === "closed" && row !== undefined) {
-      const { signal, costBps, confidence } = row;
-      const { status, pnlPercent, gapMinutes } = event.content;
-      const position = positionOf(row);
-      const excess = position === null ? 0 : leastExcess(position, event.content);
-      const chance = position === null ? 0.5 : chanceOf(position);
-      const closed = { signal, costBps, confidence, status, pnlPercent, gapMinutes, excess, chance };
-      const stated = { calibratedConfidence: row.calibrated.confidence };
-      if (isIn) {
-        const closedAt = Date.parse(event.content.closedAt);
-        const openMs = closedAt - row.generatedAt;
-        totals = addClosed(totals, { ...closed, ...stated, closedAt, openMs });
-      }
-      if (signal === "HOLD") known.over += 1;
+      const outcome = { ...event.content, closedAt: Date.parse(event.content.closedAt) };
+      if (isIn) totals = addClosed(totals, closedOf(row, outcome));
+      if (row.signal === "HOLD") known.over += 1;
     } else if (event.kind === "compared" && row !== undefined) {
       known.over += 1;
       if (isIn) known.rows.push(row);

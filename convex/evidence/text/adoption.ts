@@ -104,12 +104,12 @@ function standing({ bound }: Figure, value: number, size: number): "true" | "fal
 
 /** The bound that a figure states about a fact, if it is true and meaningful: of "over $97k" 97,000. */
 function boundOf(figure: Figure, made: Printed): Adopted | null {
-  const said = figure.readings.find(
+  const reading = figure.readings.find(
     ({ value }) =>
       Number(value.toPrecision(MOST_DIGITS)) === value &&
       standing(figure, value, sizeOf(made, figure)) === "true",
   );
-  return said === undefined ? null : { ...made, said: said.value / partOf(made.unit, figure.unit) };
+  return reading === undefined ? null : { ...made, said: reading.value / partOf(made.unit, figure.unit) };
 }
 
 /** If nothing says which fact is meant, a bound has to hold for all near ones; "12" may come from anything. */

@@ -145,13 +145,13 @@ function tagOf({ about, unit }: Source): string {
 
 /** A citation without a figure shows its fact, unless the sentence repeats its words. */
 export function citedIn(source: Source, sentence: string, desk: Desk): Told {
-  const told = { amount: "", sources: [source] };
-  if (desk.isBare === true) return { ...told, label: "" };
+  const citation = { amount: "", sources: [source] };
+  if (desk.isBare === true) return { ...citation, label: "" };
   if (source.value !== null)
-    return { ...told, label: joined(" ", shortOf(source), amountOf(ofFact(source), desk)) };
+    return { ...citation, label: joined(" ", shortOf(source), amountOf(ofFact(source), desk)) };
   const isQuoted = sentence.includes(source.words ?? source.says);
   const quote = isQuoted ? "" : quoteIn(source, desk, "“#”", BRACKET_WORDS);
-  return { ...told, label: joined(": ", isModels(source) ? "model" : "", quote) };
+  return { ...citation, label: joined(": ", isModels(source) ? "model" : "", quote) };
 }
 
 /** The most words of a quotation in a bracket, and in the text. */
@@ -187,8 +187,8 @@ export function bracketOf(all: readonly Told[], desk: Desk): string {
   }
   const labels = joined("; ", ...parts.map(({ label }) => label));
   if (desk.isBare === true) return labels === "" ? "" : ` (${labels})`;
-  const told = parts.map(({ ids, label }) => joined(": ", [...new Set(ids)].join(", "), label));
-  return told.length === 0 ? "" : ` [${told.join("; ")}]`;
+  const groups = parts.map(({ ids, label }) => joined(": ", [...new Set(ids)].join(", "), label));
+  return groups.length === 0 ? "" : ` [${groups.join("; ")}]`;
 }
 
 function numberOf({ id }: Source, { kept }: Desk): number {
@@ -199,12 +199,12 @@ function numberOf({ id }: Source, { kept }: Desk): number {
 /** Facts in code's words, in place of a sentence that could not stay. */
 export function inFacts(sources: readonly Source[], desk: Desk): string {
   if (desk.isUncited === true || desk.isBare === true) return "";
-  const said = [...new Set(sources)].map((source) => {
+  const statements = [...new Set(sources)].map((source) => {
     const [name = ""] = source.says.replace(/^Market /, "").split(/ when |: /);
     const isWords = source.value === null;
     const amount = isWords ? quoteIn(source, desk) : `${name}: ${amountOf(ofFact(source), desk)}`;
     const label = isWords && isModels(source) ? "model" : "";
     return amount + bracketOf([{ amount, sources: [source], label }], desk);
   });
-  return said.length === 0 ? "" : `${said.join("; ")}.`;
+  return statements.length === 0 ? "" : `${statements.join("; ")}.`;
 }

@@ -45,7 +45,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
     if (sentences.length === 0) named = ledger.focus;
     desk.told.clear();
     const before: Source[] = [];
-    const told = sentences.map((sentence) => {
+    const shown = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
       const isRemoved = (read.left.length > 0 && how.left !== "mark") || !isBound(read, how);
       named = read.mentions.at(-1)?.subject ?? named;
@@ -56,7 +56,7 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
       settled.leftovers.push(...read.left.map((one) => `at “${placeOf(sentence, one)}”: ${one.why}`));
       return isRemoved ? inFacts(read.told, desk) : toldIn(sentence, read, desk);
     });
-    const rest = told.filter((one) => one !== "").join(gap);
+    const rest = shown.filter((one) => one !== "").join(gap);
     return sentences.length > 0 && rest === "" ? [] : [lead + rest];
   });
   settled.text = lines
@@ -188,8 +188,10 @@ function placeOf(text: string, { start, end }: Place): string {
 }
 
 function whyNot({ text }: Figure, near: readonly Source[]): string {
-  const said = near.slice(0, 3).map(({ id, says }) => `f${id} is ${says}`);
-  return near.length === 0 ? `“${text}” cites no fact` : `“${text}” is no cited fact's (${said.join("; ")})`;
+  const candidates = near.slice(0, 3).map(({ id, says }) => `f${id} is ${says}`);
+  return near.length === 0
+    ? `“${text}” cites no fact`
+    : `“${text}” is no cited fact's (${candidates.join("; ")})`;
 }
 
 /** A part of a sentence that code prints: a figure, a citation of facts without a figure, or a mark. */

@@ -62,11 +62,11 @@ export type Printed = {
 export function printed({ sides, operation }: Piece, facts: ReadonlyMap<number, Source>): Printed | string {
   const missing = sides.flat().find((id) => !facts.has(id));
   if (missing !== undefined) return `f${missing} is no fact`;
-  const told = sides.map((side) => side.flatMap((id) => facts.get(id) ?? []));
-  const first = told[0]?.[0];
+  const sources = sides.map((side) => side.flatMap((id) => facts.get(id) ?? []));
+  const first = sources[0]?.[0];
   if (first === undefined) return "that is no slot";
   if (operation === null) return ofFact(first);
-  return operated(told, operation) ?? "these facts cannot be compared so";
+  return operated(sources, operation) ?? "these facts cannot be compared so";
 }
 
 export const isPlace = ({ about }: Source): boolean => about !== null && /rank|Place/.test(about.kind);

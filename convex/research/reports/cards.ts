@@ -76,10 +76,10 @@ export function fullTextCard(focus: string, result: Result): Paragraph[] {
 
 /** The sources of a result. @param focus "" for the whole market. */
 export function sourcesCard(focus: string, result: Result): Paragraph[] {
-  const told = sourceParagraphs(result);
+  const sources = sourceParagraphs(result);
   return [
     [{ bold: `🔎 ${titleOf(focus)}` }],
-    ...(told.length === 0 ? [["It has no measured source: a model alone wrote it."]] : told),
+    ...(sources.length === 0 ? [["It has no measured source: a model alone wrote it."]] : sources),
   ];
 }
 
@@ -106,10 +106,10 @@ function resultParagraphs(result: Result): Paragraph[] {
 function sourceParagraphs({ sources, missing }: Result): Paragraph[] {
   const byName = new Map<string, number[]>();
   for (const { id, name } of sources) byName.set(name, [...(byName.get(name) ?? []), id]);
-  const told = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
+  const lines = [...byName].map(([name, ids]) => `\n${name} [${inRuns(ids)}]`);
   const absent = missing.map(({ collector, subject }) => nameOf(collector, subject));
   return [
-    ...(told.length === 0 ? [] : [[{ bold: "Sources" }, told.join("")] satisfies Paragraph]),
+    ...(lines.length === 0 ? [] : [[{ bold: "Sources" }, lines.join("")] satisfies Paragraph]),
     ...(absent.length === 0 ? [] : [[`Not collected: ${absent.join(", ")}`] satisfies Paragraph]),
   ];
 }

@@ -89,7 +89,7 @@ async function storeReport(
     summary: withoutCitations(result.shortSummary),
     path: `/mcp/research/report?jobId=${shift._id}`,
   }));
-  const drawn = await createFunctionHandle(internal.pictures.desk.report);
+  const picture = await createFunctionHandle(internal.pictures.desk.report);
   await enqueueCard(ctx, {
     userId: shift.userId,
     bot: shift.bot,
@@ -104,7 +104,7 @@ async function storeReport(
       generatedAt: now,
       result,
     }),
-    ...(kind === "final" ? { picture: { handle: drawn, subject: shift._id } } : {}),
+    ...(kind === "final" ? { picture: { handle: picture, subject: shift._id } } : {}),
     onSettled: { handle, subject: `${reportId} ${shift._id}` },
   });
 }

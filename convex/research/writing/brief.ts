@@ -137,10 +137,10 @@ function moverSources(
   return movers
     .filter(({ symbol }) => !coins.includes(symbol))
     .flatMap(({ symbol, price, change24h, source }): Uncounted[] => {
-      const told = facts.filter(
+      const measured = facts.filter(
         ({ subject, kind }) => subject === symbol && (kind === "price" || kind === "change24h"),
       );
-      if (told.length > 0) return told.map((fact) => sourceOfFact(fact));
+      if (measured.length > 0) return measured.map((fact) => sourceOfFact(fact));
       const name = source === "model" ? modelNamed("market data") : source;
       const by = { subject: symbol, observedAt: market?.at ?? 0, source: name, url: "" };
       return factsOf(by, { price, change24h }).map((fact) => sourceOfFact(fact));
@@ -173,7 +173,7 @@ function modelSources({ sentiment, onchain }: Statements): Uncounted[] {
       const degraded = output.degraded ? ", made without a live search" : "";
       const [url = null] = output.citations;
       const name = modelNamed(`social sentiment${degraded}`);
-      const said = [
+      const statements = [
         { says: `Social sentiment: ${output.overall}`, words: output.overall },
         ...output.tokens.map(({ token, sentiment, narrative: words }) => ({
           says: `${token} sentiment: ${sentiment}. ${words}`,
@@ -184,20 +184,20 @@ function modelSources({ sentiment, onchain }: Statements): Uncounted[] {
         factsOf({ subject, observedAt: at, source: name, url: url ?? "" }, { buzz }),
       );
       return [
-        ...said.map((one) => sourceOfWords({ ...one, observedAt: at, name, url })),
+        ...statements.map((one) => sourceOfWords({ ...one, observedAt: at, name, url })),
         ...buzz.map((fact) => sourceOfFact(fact)),
       ];
     }),
     ...onchain.flatMap(({ at, output }) => {
       const name = modelNamed("on-chain signals");
-      const said = [
+      const statements = [
         { says: `On-chain signals: ${output.summary}`, words: output.summary },
         ...output.signals.map(({ token, kind, direction, detail: words }) => ({
           says: `${token} ${kind}, ${direction}: ${words}`,
           words,
         })),
       ];
-      return said.map((one) => sourceOfWords({ ...one, observedAt: at, name }));
+      return statements.map((one) => sourceOfWords({ ...one, observedAt: at, name }));
     }),
   ];
 }
@@ -205,12 +205,12 @@ function modelSources({ sentiment, onchain }: Statements): Uncounted[] {
 /** The brief as the writer reads it. */
 export function describeBrief({ sources, previous, missing, silent }: Brief): string {
   const observed = sources.filter((source) => !isModels(source));
-  const told = sources.filter(isModels);
+  const statements = sources.filter(isModels);
   return [
     "Facts, observed by this service:",
     ...(observed.length === 0 ? ["none could be collected"] : observed.map(citableLine)),
-    ...(told.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
-    ...told.map(citableLine),
+    ...(statements.length === 0 ? [] : ["Said by language models and observed by nobody; call it reported:"]),
+    ...statements.map(citableLine),
     ...(previous === null ? [] : [`The last report on this focus: ${previous}`]),
     ...[...silent, ...missing].map(
       ({ collector, subject, reason }) => `Missing: ${nameOf(collector, subject)}: ${reason}`,

@@ -43,13 +43,13 @@ export function computedFacts(facts: readonly Fact[], coins: readonly string[]):
 
 /** Empty if one of the facts is missing. */
 function computed(subject: string, [kind, from, compute]: Row, facts: readonly Fact[]): Fact[] {
-  const told = from.split(" ").flatMap((name) => {
+  const inputs = from.split(" ").flatMap((name) => {
     const [wanted = "", of = subject] = name.split(".").toReversed();
     return facts.find((one) => one.subject === of && one.kind === wanted) ?? [];
   });
-  const values = told.flatMap((one) => (typeof one.value === "number" ? [one.value] : []));
+  const values = inputs.flatMap((one) => (typeof one.value === "number" ? [one.value] : []));
   const value = values.length < from.split(" ").length ? Number.NaN : compute(...values);
-  const observedAt = Math.min(...told.map((one) => one.observedAt));
+  const observedAt = Math.min(...inputs.map((one) => one.observedAt));
   return Number.isFinite(value)
     ? [{ ...BY, subject, kind, value, unit: wordingOf(kind).unit, observedAt }]
     : [];

@@ -63,12 +63,12 @@ export const known = internalQuery({
 
 /** What the collectors' latest round could not collect, and what is still missing. */
 function missingOf(latest: Readings["facts"], absent: readonly Wanted[]): Missing[] {
-  const told = latest?.state === "ok" ? latest.missing : [];
+  const named = latest?.state === "ok" ? latest.missing : [];
   const failed = latest?.state === "failed" ? latest.error : null;
   const isTold = (one: Wanted) =>
-    told.some(({ collector, subject }) => collector === one.collector && subject === one.subject);
+    named.some(({ collector, subject }) => collector === one.collector && subject === one.subject);
   const untold = absent.filter((one) => !isTold(one));
-  return [...told, ...untold.map((one) => ({ ...one, reason: failed ?? "It has not come yet" }))];
+  return [...named, ...untold.map((one) => ({ ...one, reason: failed ?? "It has not come yet" }))];
 }
 
 /** The last report or on-demand result on a focus, in a line. */

@@ -1,8 +1,7 @@
 import { isModels, type Source } from "../../evidence/text/sources";
 import { nameOf, type Brief } from "./brief";
 import { shortened, wordsOver } from "./result";
-import type { Outlook } from "./result";
-import type { Result } from "../shapes";
+import type { Outlook, Texts } from "../shapes";
 
 /** A report written by code from the facts alone, in their own words. Pure. */
 
@@ -10,9 +9,7 @@ import type { Result } from "../shapes";
 const CLEAR_CHANGE = 1;
 const IMPACTS = 5;
 
-type Note = Pick<Result, "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts">;
-
-export function plainNote({ sources, missing }: Brief, focus: string): Note {
+export function plainNote({ sources, missing }: Brief, focus: string): Texts {
   const observed = sources.filter((source) => !isModels(source));
   const changes = observed.filter(({ says }) =>
     /^\S+ (?:price change over 24 hours|change of the last trade)/.test(says),

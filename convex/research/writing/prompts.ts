@@ -4,12 +4,10 @@ import { formOf } from "../../lib/answers/template";
 import { symbol, text, usdOrNull } from "../../lib/answers/parts";
 import type { Question } from "../../providers/models/structure";
 import { SLOT_RULES } from "../../evidence/text/sources";
-import { mend } from "./result";
+import { mend, OUTLOOKS } from "./result";
 import { RESULT_SCHEMA_NAME, resultShape } from "./resultShape";
 
 /** The research desk's questions to its models, and the shapes of their answers. */
-
-const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
 
 const focusLine = (focus: string) => (focus === "" ? "" : `\nFocus token: ${focus}`);
 

@@ -1,29 +1,23 @@
 import { withoutBrackets } from "../../evidence/text/marks";
 import { withoutTrailing } from "../../lib/text/strings";
+import type { Outlook, Texts } from "../shapes";
 
 /** The contract of a ResearchResult: what is demanded, and what is repaired by rule. The model is asked for `resultShape`. */
 
-export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const;
-export type Outlook = (typeof OUTLOOKS)[number];
+export const OUTLOOKS = ["bullish", "bearish", "neutral"] as const satisfies readonly Outlook[];
 
 export const MARKS: Record<Outlook, string> = { bullish: "🟢", bearish: "🔴", neutral: "🟡" };
 
 export const MIN_WORDS = 400;
 export const MAX_WORDS = 600;
 export const SUMMARY_LIMIT = 100;
-type Result = {
-  fullAnalysis: string;
-  shortSummary: string;
-  marketOutlook: Outlook;
-  impacts: { title: string; detail: string; sentiment: Outlook; confidence: number }[];
-};
 
 /**
  * What is wrong with a result, for the repair turn; `null` if it keeps the contract.
  * @param shown Its analysis and summary as readers will see them.
  */
 export function demands(
-  result: Result,
+  result: Texts,
   shown = { analysis: result.fullAnalysis, summary: result.shortSummary },
 ): string | null {
   const problems: string[] = [];
@@ -47,7 +41,7 @@ export function demands(
  * Converts confidences to the contract's scale; lengths are repaired where the shown text is known.
  * @returns `null` without impacts, or with confidences on an unknown scale: nothing can be invented.
  */
-export function mend(result: Result): Result | null {
+export function mend(result: Texts): Texts | null {
   const confidences = asFractions(result.impacts.map(({ confidence }) => confidence));
   if (result.impacts.length === 0 || confidences === null) return null;
   return {

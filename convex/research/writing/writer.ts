@@ -9,8 +9,8 @@ import { completeStructured } from "../../providers/models/structure";
 import { describeBrief, type Brief } from "./brief";
 import { plainNote } from "./plainNote";
 import { synthesisQuestion } from "./prompts";
-import { countWords, demands, isShort, markedSummary, shortened, wordsOver, type Outlook } from "./result";
-import type { Result } from "../shapes";
+import { countWords, demands, isShort, markedSummary, shortened, wordsOver } from "./result";
+import type { Outlook, Result, Texts } from "../shapes";
 
 /** A report that keeps a smaller share of its sentences is not the writer's any more. */
 const LEAST_KEPT = 0.5;
@@ -33,11 +33,11 @@ export type Written = { result: Result; model: string; tokensUsed: number };
  * @throws AppError `upstream`, also if too little of the writer's text remains.
  */
 export async function writeResult(ctx: ActionCtx, task: WritingTask, terms: Terms): Promise<Written> {
-  const { result, isReport, ...told } = await write(ctx, task, terms);
+  const { result, isReport, ...origin } = await write(ctx, task, terms);
   if (!isReport) {
     throw new AppError("upstream", "The LLM gateway wrote a report whose figures are not those it was given");
   }
-  return { result, ...told };
+  return { result, ...origin };
 }
 
 /** The same for a report that is owed: if the model's is refused, code writes it, and says so. @throws AppError `upstream` */
@@ -78,7 +78,6 @@ async function write(
   return { result, isReport, model, tokensUsed };
 }
 
-type Texts = Pick<Result, "fullAnalysis" | "shortSummary" | "marketOutlook" | "impacts">;
 const BARE = { isBare: true } as const;
 
 /** A result as readers see it, the facts left over, and whether enough of it is the writer's. */

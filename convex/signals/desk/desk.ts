@@ -12,7 +12,7 @@ import { askPerpetuals } from "../../providers/data/hyperliquid";
 import { UnusableAnswer } from "../../providers/models/gateway";
 import { completeStructured } from "../../providers/models/structure";
 import { ASKED, HOURS } from "../arms/desks";
-import { reached, tradablePrice } from "../outcomes/sight";
+import { reached, priceSince } from "../outcomes/sight";
 import type { Asking, vMissed } from "../record/tables";
 import { dayAgo, momentumOf } from "../trade/controls";
 import { problemsOf, volatilityOf, type LabToken } from "../trade/rules";
@@ -47,7 +47,7 @@ export const write = worker({ runId: v.id("signalRuns") }, async (ctx, { runId, 
 async function propose(ctx: ActionCtx, task: Task) {
   const { desk, token, promptVersion, since } = task;
   const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-  const priceNow = () => tradablePrice(ctx, { desk, token }, Date.now() - PRICE_AGE_MS);
+  const priceNow = () => priceSince(ctx, { desk, token }, Date.now() - PRICE_AGE_MS);
   // The levels are checked against this price; checking the model against itself would check nothing.
   const before = await priceNow();
   const market = await marketContext(ctx, token, task.closes);
@@ -95,17 +95,19 @@ async function marketContext(
     reached(askForDay(ctx, token, deadlines.publicData), "signals.context is incomplete"),
     reached(askPerpetuals(ctx, deadlines.publicData), "signals.context is incomplete"),
   ]);
-  const told = (candles?.value ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
+  const traded = (candles?.value ?? []).map(({ openedAt, close, low, high, volume }): Hour => {
     return { endsAt: openedAt + HOUR, close, source: candles?.source ?? "", range: { low, high, volume } };
   });
   const own = closes
-    .filter(({ hourEndsAt }) => hourEndsAt > range.from && !told.some(({ endsAt }) => endsAt === hourEndsAt))
+    .filter(
+      ({ hourEndsAt }) => hourEndsAt > range.from && !traded.some(({ endsAt }) => endsAt === hourEndsAt),
+    )
     .map(({ hourEndsAt, priceUsd, source }): Hour => {
       return { endsAt: hourEndsAt, close: priceUsd, source, range: null };
     });
   const perpetual = perpetuals?.find(({ symbol }) => symbol === token);
   return {
-    hours: [...told, ...own].sort((a, b) => a.endsAt - b.endsAt),
+    hours: [...traded, ...own].sort((a, b) => a.endsAt - b.endsAt),
     day: day === null ? null : { ...day.value, source: day.source },
     funding:
       perpetual === undefined

@@ -36,13 +36,13 @@ type Told = Pick<Signal, "signal" | "entry" | "confidence" | "status"> &
 function signalFacts(subject: string, one: Told, observedAt: number): Fact[] {
   const by = { subject, observedAt, source: BY_RECORD, url: "" };
   const { entry, tp1: target, tp2: farTarget, sl: stop, confidence, pnlPercent: result } = one;
-  const told = { entry, target, farTarget, stop, confidence, result };
-  return factsOf(by, Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)));
+  const figures = { entry, target, farTarget, stop, confidence, result };
+  return factsOf(by, Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== undefined)));
 }
 
 function ledgerWith(facts: readonly Fact[], words: readonly string[], now: number, focus = ""): Ledger {
-  const told = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
-  const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...told]);
+  const statements = words.map((says) => sourceOfWords({ says, observedAt: now, name: BY_RECORD }));
+  const sources = counted([...facts.map((fact) => sourceOfFact(fact)), ...statements]);
   return ledgerOf(sources, now, { names: namesOf(facts), focus });
 }
 

@@ -5,9 +5,9 @@ import { failureOf } from "../../lib/errors";
 import { log } from "../../lib/log";
 import { providerAction } from "../../lib/outside/providerCalls";
 import { MINUTE } from "../../lib/time";
-import { measuredPrice, tradablePrice as tradable } from "../../prices/live";
+import { measuredPrice } from "../../prices/live";
 import { findTicked } from "../../prices/sources";
-import { PRICED_TOKENS, type PricedToken, type PriceSource } from "../../prices/tables";
+import { PRICED_TOKENS, type PriceSource } from "../../prices/tables";
 import { askCandles, VENUES } from "../../providers/data/exchanges";
 import type { Candle, Venue } from "../../providers/data/exchangeShapes";
 import { vDesk, vLabToken, type Slot } from "../record/tables";
@@ -27,8 +27,8 @@ async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stre
   const candles: Stretch[] = [];
   for (const exchange of VENUES) {
     if (isWhole(candles, span)) break;
-    const told = await candlesOf(ctx, exchange, token, span);
-    candles.push(...told.filter(({ from }) => !candles.some((one) => one.from === from)));
+    const more = await candlesOf(ctx, exchange, token, span);
+    candles.push(...more.filter(({ from }) => !candles.some((one) => one.from === from)));
   }
   if (isWhole(candles, span)) return candles;
   const sampled = PRICED_TOKENS.find((one) => one === token);
@@ -43,22 +43,17 @@ async function pathOf(ctx: ActionCtx, token: LabToken, span: Span): Promise<Stre
 type Asked = Pick<Slot, "desk" | "token">;
 type Seen = { priceUsd: number; source: PriceSource; observedAt: number };
 
-/** The token of a desk whose prices the service keeps, so that what is measured for it serves others too. */
-function keptToken({ desk, token }: Asked): PricedToken | null {
-  return desk !== "lab" ? (PRICED_TOKENS.find((one) => one === token) ?? null) : null;
-}
-
-/** A price to enter a trade at, that its source has seen since a moment (epoch ms). @throws AppError `upstream` */
-export async function tradablePrice(ctx: ActionCtx, asked: Asked, since: number): Promise<Seen> {
-  const kept = keptToken(asked);
-  return kept === null ? findTicked(asked.token, since) : tradable(ctx, kept, since);
+/** A price that its source has seen since a moment (epoch ms), such as a trade is entered at. @throws AppError `upstream` */
+export async function priceSince(ctx: ActionCtx, asked: Asked, since: number): Promise<Seen> {
+  const { desk, token } = asked;
+  // What is measured for a token whose prices are kept serves others too; the lab's shadows add nothing to them.
+  const kept = desk === "lab" ? undefined : PRICED_TOKENS.find((one) => one === token);
+  return kept === undefined ? findTicked(token, since) : measuredPrice(ctx, kept, since);
 }
 
 /** What somebody measures at this moment, as the end of a path; nothing where nobody does. */
 async function measuredNow(ctx: ActionCtx, asked: Asked): Promise<Stretch[]> {
-  const kept = keptToken(asked);
-  const measuring: Promise<Seen> = kept === null ? findTicked(asked.token, 0) : measuredPrice(ctx, kept);
-  const price = await reached(measuring, "signals.no measured price", { token: asked.token });
+  const price = await reached(priceSince(ctx, asked, 0), "signals.no measured price", { token: asked.token });
   return price === null ? [] : [point(price.observedAt, price.priceUsd, "price")];
 }
 

@@ -3,7 +3,7 @@ import { internal } from "../../_generated/api";
 import { setting } from "../../lib/env";
 import { AppError } from "../../lib/errors";
 import { counted } from "../../lib/outside/providerCalls";
-import { tradablePrice } from "../outcomes/sight";
+import { priceSince } from "../outcomes/sight";
 import { vToken, type Signal } from "../record/tables";
 import { problemsOf } from "../trade/rules";
 
@@ -31,7 +31,7 @@ export const proposed = counted(
     const cameAt = Date.now();
     await ctx.runMutation(internal.signals.people.arms.admit, { ...by, arm, token });
     const costBps = Number(setting("ROUND_TRIP_COST_BPS"));
-    const seen = await tradablePrice(ctx, { desk: "people", token }, cameAt);
+    const seen = await priceSince(ctx, { desk: "people", token }, cameAt);
     const { priceUsd: usd, source, observedAt } = seen;
     const problem = problemsOf({ ...wish, tp2, entry: usd }, { priceUsd: usd, costBps });
     if (problem !== null) throw new AppError("invalid_request", problem);

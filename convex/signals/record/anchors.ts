@@ -106,8 +106,8 @@ async function tellRestored(ctx: MutationCtx, reason: string): Promise<ChainHead
 async function isSetBack(ctx: QueryCtx, address: string, nonce: number): Promise<boolean> {
   const [last] = await lastSentBy(ctx, "anchor", address, 1);
   if (last?.nonce === undefined || nonce <= last.nonce + 1) return false;
-  const [told] = await newestOf(ctx, "restored", 1);
-  return told === undefined || Date.parse(told.content.at) < last.createdAt;
+  const [notice] = await newestOf(ctx, "restored", 1);
+  return notice === undefined || Date.parse(notice.content.at) < last.createdAt;
 }
 
 /** Stores an anchor's bytes and takes their nonce; `null` when another was faster. */

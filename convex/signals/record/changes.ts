@@ -3,10 +3,10 @@ import type { Doc } from "../../_generated/dataModel";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { dayOf, iso } from "../../lib/time";
 import { calibrated, type Outcomes } from "../statistics/calibration";
-import { addClosed } from "../statistics/totals";
+import { addClosed, closedOf } from "../statistics/totals";
 import { coinFlip } from "../trade/controls";
 import type { Comparison, Outcome } from "../trade/kept";
-import { chanceOf, leastExcess, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
+import { chanceOf, LIFETIME_MS, positionOf, RECORD_FROM, type Levels } from "../trade/rules";
 import { append, GENESIS, headOf, newestOf } from "./chain";
 import { closingEntry, comparisonEntry, issueEntry, missEntry } from "./entries";
 import { changeTotals, scopesOf, totalsOf } from "./model";
@@ -102,15 +102,9 @@ export async function closeSignal(
   const ended = { ...outcome, walkedUntil: outcome.closedAt, open: hasControls(row) };
   await ctx.db.patch("signals", row._id, ended);
   await append(ctx, closingEntry(row, outcome, await refusedDays(ctx, row)));
-  const { token, signal, costBps, confidence } = row;
-  const position = positionOf(row);
-  const excess = position === null ? 0 : leastExcess(position, outcome);
-  const stated = { confidence, calibratedConfidence: row.calibrated.confidence };
-  const chance = position === null ? 0.5 : chanceOf(position);
-  const openMs = outcome.closedAt - row.generatedAt;
-  const closed = { signal, costBps, excess, chance, isAnchored, openMs, ...stated, ...outcome };
+  const closed = closedOf(row, outcome, isAnchored);
   for (const arm of new Set([row.arm, row.record])) {
-    const scopes = arm === row.arm ? scopesOf(row) : ([token, "ALL"] as const);
+    const scopes = arm === row.arm ? scopesOf(row) : ([row.token, "ALL"] as const);
     await changeTotals(ctx, { arm, scopes }, (totals) => addClosed(totals, closed));
   }
   if (row.desk === "people") await listOwnArm(ctx, row.arm);

@@ -30,8 +30,8 @@ type Circumstances = { refusedDays: number; gapMinutes: number };
 export function issuedContent(signal: Signal, circumstances: Circumstances) {
   const { model, coin, momentum, reasoning, volatility = null } = signal;
   const about = circumstancesOf({ ...signal, ...circumstances });
-  const told = { model, timeframe: "1h" as const, coin, momentum, reasoning, volatility };
-  return { ...about, ...issuedFacts(signal), ...told };
+  const details = { model, timeframe: "1h" as const, coin, momentum, reasoning, volatility };
+  return { ...about, ...issuedFacts(signal), ...details };
 }
 
 function issuedFacts({ signal, ...held }: Signal) {
@@ -50,8 +50,8 @@ function issuedFacts({ signal, ...held }: Signal) {
 
 export function closingEntry(signal: Signal, outcome: Outcome, refusedDays: number): ChainEntry {
   const { desk, arm } = signal;
-  const { gapMinutes, ...told } = outcome;
-  const end = { ...told, closedAt: iso(outcome.closedAt) };
+  const { gapMinutes, ...ending } = outcome;
+  const end = { ...ending, closedAt: iso(outcome.closedAt) };
   if (desk === "lab") {
     const content = { ...shadowOf(signal), ...end, gapMinutes };
     return { desk, statement: { kind: "closed", content } };

@@ -63,8 +63,8 @@ export function addDayOfTrades(arms: Arms, trades: readonly DayTrade[], places?:
     const days = addDayOfEndings(arms[arm].days, own, places ?? own.length);
     after[arm] = { ...withResults(arms[arm], results), days };
   }
-  const held = trades.map(({ heldPnl: pnl, model: { costBps } }) => ({ pnl, costBps }));
-  after.buyAndHold = withResults(arms.buyAndHold, held);
+  const holdings = trades.map(({ heldPnl: pnl, model: { costBps } }) => ({ pnl, costBps }));
+  after.buyAndHold = withResults(arms.buyAndHold, holdings);
   const { paired = NO_PAIRED } = arms;
   const against = (rival: (typeof RIVALS)[number]) => {
     const pairs = trades.map(({ model, [rival]: other }) => pairOf(model, other));

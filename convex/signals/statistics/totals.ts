@@ -1,8 +1,16 @@
 import type { Outcome } from "../trade/kept";
-import { afterCosts, hasGaps, type Direction } from "../trade/rules";
+import {
+  afterCosts,
+  chanceOf,
+  hasGaps,
+  leastExcess,
+  positionOf,
+  type Direction,
+  type Levels,
+} from "../trade/rules";
 import { addOutcome, noOutcomes, PERCENTS } from "./calibration";
 import { NO_ARMS } from "./days";
-import type { Curve, Totals } from "./kept";
+import type { Calibrated, Curve, Totals } from "./kept";
 
 /**
  * What a history of closed signals comes to, kept signal by signal: a bounded row however long the history is.
@@ -61,6 +69,24 @@ export type ClosedSignal = Pick<Outcome, "status" | "pnlPercent" | "gapMinutes" 
   /** An anchor held its issue before its outcome. Absent: none did. */
   isAnchored?: boolean;
 };
+
+/** A signal as its outcome closes it. A HOLD risks nothing and gains nothing. */
+export function closedOf(
+  signal: Levels &
+    Pick<ClosedSignal, "costBps" | "confidence"> & { calibrated: Calibrated; generatedAt: number },
+  outcome: Pick<Outcome, "status" | "exitPrice" | "pnlPercent" | "gapMinutes" | "closedAt">,
+  isAnchored = false,
+): ClosedSignal {
+  const { costBps, confidence, calibrated } = signal;
+  const position = positionOf(signal);
+  return {
+    ...{ ...outcome, signal: signal.signal, costBps, confidence, isAnchored },
+    calibratedConfidence: calibrated.confidence,
+    excess: position === null ? 0 : leastExcess(position, outcome),
+    chance: position === null ? 0.5 : chanceOf(position),
+    openMs: outcome.closedAt - signal.generatedAt,
+  };
+}
 
 export function emptyTotals(): Totals {
   return {

@@ -59,21 +59,21 @@ export function comparisonOf(
   const { generatedAt, expiresAt } = signal;
   if (now < expiresAt) return null;
   const life = { generatedAt, expiresAt };
-  const told = { seen, since: generatedAt, earlierGaps: 0, now };
+  const path = { seen, since: generatedAt, earlierGaps: 0, now };
   const other = mirrored(signal.position);
-  const mirror = outcomeOf({ ...other, tp2: other.tp1, ...life }, told);
-  const held = outcomeOf(
+  const mirror = outcomeOf({ ...other, tp2: other.tp1, ...life }, path);
+  const holding = outcomeOf(
     { signal: "HOLD", entry: other.entry, tp1: null, tp2: null, sl: null, ...life },
-    told,
+    path,
   );
-  if (mirror === null || held === null) return null;
+  if (mirror === null || holding === null) return null;
   return {
     mirrorStatus: mirror.status,
     mirrorExitPrice: mirror.exitPrice,
     mirrorGapMinutes: mirror.gapMinutes,
     mirrorInDoubt: mirror.inDoubt,
-    holdExitPrice: held.exitPrice,
-    decidedBy: held.decidedBy,
+    holdExitPrice: holding.exitPrice,
+    decidedBy: holding.decidedBy,
   };
 }
 

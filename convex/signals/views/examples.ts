@@ -6,7 +6,7 @@ import type { Signal } from "../record/tables";
 import { calibrated } from "../statistics/calibration";
 import { addDayOfTrades, NO_ARMS } from "../statistics/days";
 import { statisticsOf } from "../statistics/figures";
-import { addClosed, emptyTotals } from "../statistics/totals";
+import { addClosed, closedOf, emptyTotals } from "../statistics/totals";
 import { coinFlip, dayTradeOf } from "../trade/controls";
 import { signalView } from "./signals";
 
@@ -38,11 +38,7 @@ export const signalExample = signalView(storedExample);
 
 /** The totals of a record that holds this signal alone. */
 export const totalsExample = {
-  ...addClosed(emptyTotals(), {
-    openMs: outcome.closedAt - generatedAt,
-    ...{ signal: "BUY", costBps: 15, excess: 0.5, chance: 0.5, confidence: 68 },
-    ...{ calibratedConfidence: storedExample.calibrated.confidence, ...outcome },
-  }),
+  ...addClosed(emptyTotals(), closedOf(storedExample, outcome)),
   arms: addDayOfTrades(
     NO_ARMS,
     [dayTradeOf(storedExample)].filter((one) => one !== null),
