@@ -21,6 +21,13 @@ async function linkOf(app: WalletApp, userId: string): Promise<string> {
   return `/start ${url.searchParams.get("start") ?? ""}`;
 }
 
+/** A wallet with money, owned by nothing but a phone. */
+async function ownByTap(app: WalletApp): Promise<void> {
+  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
+  await say(app, await linkOf(app, LONG));
+  await tap(app, "🔐 Own");
+}
+
 test("a person owns an assistant's wallet by a tap, and approves its first order", async ({ app }) => {
   const address = await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
   const start = await linkOf(app, LONG);
@@ -102,9 +109,7 @@ describe("a link for an owner", () => {
 });
 
 test("an account that is the only login is not unlinked, and goes on to approve", async ({ app }) => {
-  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
-  await say(app, await linkOf(app, LONG));
-  await tap(app, "🔐 Own");
+  await ownByTap(app);
   const links = await app.rows("messengerLinks");
   await say(app, "/unlink");
   expect(await newest(app)).toMatch(/not unlinked.*\/freeze.*\/newid.*login to the web application/s);
@@ -122,9 +127,7 @@ test("an account that is the only login is not unlinked, and goes on to approve"
 });
 
 test("an owner by phone ends a freeze two hours later, and another freeze stands", async ({ app }) => {
-  await app.fundedWallet(LONG, { ETH: 10n ** 18n, USDC: 1_000_000_000n });
-  await say(app, await linkOf(app, LONG));
-  await tap(app, "🔐 Own");
+  await ownByTap(app);
   await say(app, "/freeze");
   expect(await newest(app)).toContain("/unfreeze in your chat with the bot ends it");
   expect((await app.post("/mcp/defi/send", order)).status).toBe(503);

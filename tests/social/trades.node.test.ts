@@ -1,14 +1,14 @@
 import { describe, expect } from "vitest";
 import { api, internal } from "../../convex/_generated/api";
 import { until } from "../support/waiting";
-import { chain, useChain, usdcOf } from "../support/chain";
+import { ETHER, holdingsOf, chain, useChain, usdcOf } from "../support/chain";
 import { expireLeases, leasesOf } from "../support/leases";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { freshAddress, type WalletApp } from "../support/walletApp";
 import { deliver, event, mention, streamed } from "./support";
 import { intercept, silence } from "../support/outside";
-import { ETHER, world, test, outcome, holdings, allow } from "./trading";
+import { world, test, outcome, allow } from "./trading";
 
 useChain();
 
@@ -19,7 +19,7 @@ const counted = async (app: WalletApp) =>
 describe("a linked author's mention", () => {
   test("buys: through the transaction machine, with the post's id as key, linked both ways, told to the user", async () => {
     const { app, userId } = await world();
-    const before = await holdings(app, userId);
+    const before = await holdingsOf(app, userId);
     const tweetId = await mention(app, "buy $10 of DAI");
     const { row, trade, transactions } = await outcome(app);
     expect(row).toMatchObject({ tweetId, status: "processed", userId });
@@ -40,7 +40,7 @@ describe("a linked author's mention", () => {
         txHash: trade?.txHash,
       },
     ]);
-    const after = await holdings(app, userId);
+    const after = await holdingsOf(app, userId);
     const given = (before.USDC ?? 0n) - (after.USDC ?? 0n);
     expect(given).toBe(BigInt(trade?.amount ?? "0"));
     // Ten dollars' worth by the feed, which may stand a little off one dollar.
@@ -73,10 +73,10 @@ describe("a linked author's mention", () => {
 
   test("buys an amount of what it buys, by both prices", async () => {
     const { app, userId } = await world();
-    const before = await holdings(app, userId);
+    const before = await holdingsOf(app, userId);
     await mention(app, "buy 20 dai");
     expect((await outcome(app)).row?.status).toBe("processed");
-    const gained = ((await holdings(app, userId)).DAI ?? 0n) - (before.DAI ?? 0n);
+    const gained = ((await holdingsOf(app, userId)).DAI ?? 0n) - (before.DAI ?? 0n);
     expect(gained).toBeGreaterThan(19n * ETHER);
     expect(gained).toBeLessThan(21n * ETHER);
   });

@@ -1,14 +1,12 @@
-import * as z from "zod";
 import { api } from "../../convex/_generated/api";
 import type { Chain } from "../../scripts/chain";
 import { until } from "../support/waiting";
-import { chain, test as chainTest } from "../support/chain";
+import { chain, ETHER, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { countAtOnce, linkedUser, SECRET } from "./support";
 
 /** A linked author with money in their wallet, and what became of their mentions. */
 
-export const ETHER = 10n ** 18n;
 const plenty = { ETH: ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER };
 
 export async function world({
@@ -39,12 +37,6 @@ export async function outcome(app: WalletApp) {
     trade: trades.find(({ _id }) => _id === row?.tradeId),
     transactions: transactions.filter(({ request }) => request.kind !== "approve"),
   };
-}
-
-export async function holdings(app: WalletApp, userId: string): Promise<Record<string, bigint>> {
-  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
-  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
-  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
 }
 
 /** Puts an address on the user's list, where it counts at once. */

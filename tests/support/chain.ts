@@ -1,5 +1,6 @@
 import { getAddress, type Address, type Hex } from "viem";
 import { afterAll, afterEach, beforeAll, test as base } from "vitest";
+import * as z from "zod";
 import type { Chain } from "../../scripts/chain";
 import { TOKENS } from "../../scripts/chain/addresses";
 import { clientOf, balanceOf } from "../chain/support";
@@ -9,6 +10,10 @@ import type { WorldOptions } from "./world";
 
 /** The chain of the running test file, which `useChain` started for it. */
 export let chain: Chain;
+
+export const ETHER = 10n ** 18n;
+
+export const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]*$/)]);
 
 /** Tests that use `app` on that chain, made with the `settings` of their file or group. */
 export const test = base.extend<{ settings: WorldOptions; app: WalletApp }>({
@@ -47,6 +52,14 @@ export async function beforehand(
     return receipts.every((receipt) => receipt !== null);
   });
   await on.rpc("anvil_setNonce", [from, `0x${nonce.toString(16)}`]);
+}
+
+const balances = z.array(z.object({ token: z.string(), raw: z.string() }));
+
+/** What a user's custody wallet holds, by token, in its smallest units. */
+export async function holdingsOf(app: WalletApp, userId = "alice"): Promise<Record<string, bigint>> {
+  const { body } = await app.get(`/mcp/defi/portfolio?userId=${userId}`);
+  return Object.fromEntries(balances.parse(body.balances).map(({ token, raw }) => [token, BigInt(raw)]));
 }
 
 /** How many of an account's transactions are mined. */

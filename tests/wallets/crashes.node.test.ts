@@ -1,7 +1,6 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
-import { chain, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, holdingsOf, chain, nonceOf, useChain, test } from "../support/chain";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
@@ -13,8 +12,6 @@ import { createWalletApp, type WalletApp } from "../support/walletApp";
  */
 
 useChain();
-
-const ETHER = 10n ** 18n;
 
 /** Lets every lease run out and the crons come by until all rows have ended. */
 function timePasses(app: WalletApp): Promise<void> {
@@ -34,12 +31,6 @@ function timePasses(app: WalletApp): Promise<void> {
   );
 }
 
-async function balances(app: WalletApp) {
-  const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
-  const rows = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
-  return Object.fromEntries(rows.map(({ token, raw }) => [token, BigInt(raw)]));
-}
-
 async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amount: bigint) {
   let died = 0;
   let moved = 0;
@@ -47,7 +38,7 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
     for (let n = 1; ; n++) {
       const app = createWalletApp(chain);
       const address = await app.fundedWallet("alice", { ETH: ETHER, USDC: 10_000_000n, WETH: ETHER });
-      const before = await balances(app);
+      const before = await holdingsOf(app);
       const headers = { "Idempotency-Key": "the-one" };
       const death = dieAt(n, moment);
       const answered = app.post(path, { userId: "alice", ...body }, { headers }).then(() => false);
@@ -61,7 +52,7 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
       await timePasses(app);
 
       const [row] = await app.rows("transactions");
-      const after = await balances(app);
+      const after = await holdingsOf(app);
       const gone = (before[spent] ?? 0n) - (after[spent] ?? 0n);
       const context = `${moment} call ${n}: ${row?.state} ${row?.error ?? ""}`;
       expect([context, gone]).toEqual([context, row?.state === "confirmed" ? amount : 0n]);
@@ -77,7 +68,7 @@ async function rehearse(path: string, body: object, spent: "USDC" | "WETH", amou
         context,
         row?.state === "confirmed" ? "confirmed" : "refused",
       ]);
-      expect([context, await balances(app)]).toEqual([context, after]);
+      expect([context, await holdingsOf(app)]).toEqual([context, after]);
       // The wallet goes on: its next nonce is the right one.
       const next = await app.post("/mcp/defi/send", {
         userId: "alice",

@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { deadlines } from "../../convex/lib/outside/deadlines";
-import { chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain";
+import { ETHER, chain, isMined, nonceOf, useChain, usdcOf, test } from "../support/chain";
 import { intercept } from "../support/outside";
 import { answering, miscounting } from "../support/rpc";
 import { age, cronComesBy } from "../support/transactions";
@@ -12,7 +12,6 @@ import { createWalletApp, freshAddress, unreachDeadlines, type WalletApp } from 
 
 useChain();
 
-const ETHER = 10n ** 18n;
 const HUNDRED = "100000000";
 const LIMITED = { env: { DAILY_TRANSFER_LIMIT_USD: "150" } };
 const REFUSAL = { code: -32003, message: "insufficient funds for gas * price + value" };

@@ -1,11 +1,10 @@
 import { parseTransaction } from "viem";
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { OPERATOR } from "../../convex/lib/records/audit";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { until } from "../support/waiting";
-import { chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, hex, chain, etherOf, isMined, nonceOf, useChain, test } from "../support/chain";
 import { answering, miscounting } from "../support/rpc";
 import { age, cronComesBy } from "../support/transactions";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
@@ -14,9 +13,7 @@ import { createWalletApp, freshAddress, type WalletApp } from "../support/wallet
 
 useChain();
 
-const ETHER = 10n ** 18n;
 const GWEI = 10n ** 9n;
-const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]*$/i)]);
 
 const send = (app: WalletApp, toAddress: string, fields: object = {}) =>
   app.post("/mcp/defi/send", { userId: "alice", toAddress, token: "ETH", amount: "5", ...fields });

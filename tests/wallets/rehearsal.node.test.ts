@@ -3,14 +3,13 @@ import { describe, expect } from "vitest";
 import type { TableNames } from "../../convex/_generated/dataModel";
 import { PERMIT2, SETTLER, TOKENS } from "../../scripts/chain/addresses";
 import { balanceOf } from "../chain/support";
-import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 /** A dry run says what an order would come to, and changes nothing. */
 
 useChain();
 
-const ETHER = 10n ** 18n;
 const plenty = { ETH: 2n * ETHER, USDC: 5_000_000_000n, DAI: 5_000n * ETHER, WETH: ETHER };
 
 const swap = (app: WalletApp, fields: object = {}) =>

@@ -1,16 +1,12 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { FEEDS } from "../../convex/prices/feeds";
-import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { answering } from "../support/rpc";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 
 useChain();
 
 const BOB = `0x${"b0".repeat(20)}` as const;
-const ETHER = 10n ** 18n;
-
-const hex = z.string().regex(/^0x[0-9a-f]+$/i);
 
 const send = (app: WalletApp, fields: object, headers: Record<string, string> = {}, ip?: string) =>
   app.post(
@@ -127,7 +123,7 @@ describe("POST /mcp/defi/send", () => {
 
   test("spends the basic wallet when told to", async ({ app }) => {
     const { body: basic } = await app.post("/mcp/wallet/create", { userId: "alice" });
-    await chain.fund(hexAddress(basic.address), { ETH: ETHER });
+    await chain.fund(hex.parse(basic.address), { ETH: ETHER });
     const to = freshAddress();
     expect((await send(app, { toAddress: to, amount: "7", from: "basic" })).body.status).toBe("confirmed");
     expect(await etherOf(to)).toBe(7n);
@@ -145,8 +141,6 @@ describe("POST /mcp/defi/send", () => {
     [{ amount: 5 }, "amount must be a string of digits"],
     [{ token: "DOGE" }, "token must be one of ETH, USDC, USDT, DAI, WETH"],
     [{ toAddress: "bob" }, "toAddress must be an address"],
-    [{ toAddress: `0x${"00".repeat(20)}` }, "toAddress must not be the zero address"],
-    [{ toAddress: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913" }, "toAddress must not be a token contract"],
     [{ toAddress: "0x833589FCD6eDb6E08f4c7C32D4f71b54bdA02914" }, "toAddress must be checksummed correctly"],
     [{ from: "hosted" }, "from must be custody or basic"],
   ] as const)("refuses %o: %s", async ([fields, error], { app }) => {
@@ -190,7 +184,7 @@ describe("POST /mcp/defi/send", () => {
   test("names the other wallet when that holds enough", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: "alice" });
     const { body } = await app.post("/mcp/wallet/create", { userId: "alice" });
-    await chain.fund(hexAddress(body.address), { USDC: 9_000_000n });
+    await chain.fund(hex.parse(body.address), { USDC: 9_000_000n });
     const refused = await send(app, { token: "USDC", amount: "9000000" });
     expect(refused.body.error).toContain(
       `The user's basic wallet ${String(body.address)} holds 9 USDC: a send with from: "basic" spends it`,
@@ -337,9 +331,3 @@ describe("transfer limits", () => {
     }
   });
 });
-
-function hexAddress(value: unknown): `0x${string}` {
-  const text = String(value);
-  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw new Error(`${text} is no address`);
-  return text as `0x${string}`;
-}

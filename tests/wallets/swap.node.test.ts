@@ -1,14 +1,11 @@
 import { describe, expect } from "vitest";
-import * as z from "zod";
 import { until } from "../support/waiting";
-import { beforehand, chain, useChain, test } from "../support/chain";
+import { ETHER, hex, holdingsOf, beforehand, chain, useChain, test } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept, onChain } from "../support/outside";
 
 useChain();
 
-const ETHER = 10n ** 18n;
-const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-fA-F]+$/)]);
 const plenty = {
   ETH: 2n * ETHER,
   USDC: 5_000_000_000n,
@@ -23,12 +20,6 @@ const swap = (app: WalletApp, fields: object, headers: Record<string, string> = 
     { userId: "alice", fromToken: "USDC", toToken: "WETH", amount: "1000000000", ...fields },
     { headers },
   );
-
-async function holdings(app: WalletApp): Promise<Record<string, bigint>> {
-  const { body } = await app.get("/mcp/defi/portfolio?userId=alice");
-  const balances = z.array(z.object({ token: z.string(), raw: z.string() })).parse(body.balances);
-  return Object.fromEntries(balances.map(({ token, raw }) => [token, BigInt(raw)]));
-}
 
 async function allowance(owner: string, token: `0x${string}`): Promise<bigint> {
   const word = (address: string) => address.slice(2).toLowerCase().padStart(64, "0");
@@ -47,7 +38,7 @@ async function allow(owner: string, token: `0x${string}`, amount: bigint): Promi
 describe("POST /mcp/defi/swap", () => {
   test("approves what it needs, permits, swaps, and pays out at least the minimum", async ({ app }) => {
     const owner = await app.fundedWallet("alice", plenty);
-    const before = await holdings(app);
+    const before = await holdingsOf(app);
     const { status, body } = await swap(app, {});
     expect([status, body]).toEqual([
       200,
@@ -68,7 +59,7 @@ describe("POST /mcp/defi/swap", () => {
         suggestedUserId: expect.any(String),
       },
     ]);
-    const after = await holdings(app);
+    const after = await holdingsOf(app);
     expect((before.USDC ?? 0n) - (after.USDC ?? 0n)).toBe(1_000_000_000n);
     // What was bought, not what was quoted.
     expect((after.WETH ?? 0n) - (before.WETH ?? 0n)).toBe(BigInt(String(body.buyAmount)));
@@ -101,11 +92,11 @@ describe("POST /mcp/defi/swap", () => {
     ["WETH", "ETH", ETHER / 10n, false],
   ] as const)("%s to %s", async ([fromToken, toToken, amount, approves], { app }) => {
     await app.fundedWallet("alice", plenty);
-    const before = await holdings(app);
+    const before = await holdingsOf(app);
     const { status, body } = await swap(app, { fromToken, toToken, amount: amount.toString() });
     expect([status, body.status]).toEqual([200, "confirmed"]);
     expect(body.approvalTxHash !== undefined).toBe(approves);
-    const after = await holdings(app);
+    const after = await holdingsOf(app);
     const gain = (after[toToken] ?? 0n) - (before[toToken] ?? 0n);
     // What ether gained has paid for gas as well.
     const gas = toToken === "ETH" ? ETHER / 1_000n : 0n;
@@ -209,7 +200,7 @@ describe("two swaps of one token at once", () => {
       const owner = await app.fundedWallet("alice", plenty);
       const token = chain.addresses.tokens[fromToken];
       if (allowed > 0n) await allow(owner, token, allowed);
-      const before = await holdings(app);
+      const before = await holdingsOf(app);
       holdFirstSwap(allowed === 0n ? 1 : 0);
       try {
         const ask = (amount: string) => swap(app, { fromToken, toToken: "DAI", amount });
@@ -223,7 +214,7 @@ describe("two swaps of one token at once", () => {
       } finally {
         chain.miner.resume();
       }
-      const after = await holdings(app);
+      const after = await holdingsOf(app);
       expect((before[fromToken] ?? 0n) - (after[fromToken] ?? 0n)).toBe(13_000_000n);
       const rows = (await app.rows("transactions")).sort(
         (one, other) => Number(one.nonce) - Number(other.nonce),

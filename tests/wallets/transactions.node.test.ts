@@ -1,11 +1,12 @@
 import { toFunctionSelector } from "viem";
 import { describe, expect, onTestFinished, vi } from "vitest";
-import * as z from "zod";
+import { internal } from "../../convex/_generated/api";
 import { deadlines } from "../../convex/lib/outside/deadlines";
 import { POOL } from "../../scripts/chain/addresses";
+import { receiver } from "../alerts/receivers";
 import { mined } from "../chain/support";
 import { until } from "../support/waiting";
-import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, hex, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import { deadlineByHand, freshAddress, unreachDeadlines, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
 import { answering } from "../support/rpc";
@@ -14,9 +15,6 @@ import { age, cronComesBy } from "../support/transactions";
 useChain();
 
 const BOB = `0x${"b0".repeat(20)}` as const;
-const ETHER = 10n ** 18n;
-
-const hex = z.templateLiteral(["0x", z.string().regex(/^[0-9a-f]+$/i)]);
 
 const send = (app: WalletApp, fields: object) =>
   app.post("/mcp/defi/send", { userId: "alice", toAddress: BOB, token: "ETH", amount: "1", ...fields });
@@ -199,5 +197,35 @@ describe("a transaction on its way", () => {
       { error: "A sealed secret was sealed under another key" },
     ]);
     expect(await nonceOf(owner)).toBe(0);
+  });
+});
+
+describe("a send that ended", () => {
+  test("is told to the webhooks of whose it is, as the transaction shows itself", async ({ app }) => {
+    const posted = receiver(() => new Response());
+    await app.fundedWallet("alice", { ETH: ETHER });
+    for (const userId of ["alice", "bob"])
+      await app.post("/webhooks", {
+        userId,
+        url: `https://${userId}.example.com/`,
+        events: ["transaction.ended"],
+      });
+    const order = { userId: "alice", toAddress: freshAddress(), token: "ETH", amount: "1000" };
+    const { body } = await app.post("/mcp/defi/send", order);
+    expect(body.status).toBe("confirmed");
+    await app.t.mutation(internal.messenger.webhooks.posts.begin, {});
+    await app.settle();
+    expect(posted.map(({ url }) => url)).toEqual(["https://alice.example.com/"]);
+    const told: unknown = JSON.parse(posted[0]?.body ?? "");
+    expect(told).toEqual({
+      type: "transaction.ended",
+      timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+      data: {
+        transactionId: expect.any(String),
+        ...{ kind: "send", token: "ETH", amount: "1000", txHash: body.txHash },
+        toAddress: expect.stringMatching(new RegExp(`^${order.toAddress}$`, "i")),
+        ...{ status: "confirmed", error: null, success: true },
+      },
+    });
   });
 });

@@ -1,14 +1,13 @@
 import { encodeErrorResult, size, type Hex } from "viem";
 import { describe, expect } from "vitest";
 import { POOL, SETTLER } from "../../scripts/chain/addresses";
-import { chain, etherOf, nonceOf, useChain, test } from "../support/chain";
+import { ETHER, chain, etherOf, nonceOf, useChain, test } from "../support/chain";
 import type { WalletApp } from "../support/walletApp";
 
 /** Recipients that cost more than they should, that write to whoever reads, or that keep what they get. */
 
 useChain();
 
-const ETHER = 10n ** 18n;
 const TRAP = `0x${"7a".repeat(20)}` as const;
 
 const send = (app: WalletApp, fields: object = {}) =>
