@@ -11,8 +11,7 @@ import { Unreadable } from "./publicRecord";
 import { green, red } from "./terminal";
 
 /**
- * `npm run verify-receipt -- RECEIPT --offer OFFER | --signer ADDRESS`: checks the signed receipt of a paid report, and the
- * offer before it, asking nobody. Exit code 0: they hold; 1: they do not; 2: they could not be checked.
+ * `npm run verify-receipt -- RECEIPT --offer OFFER | --signer ADDRESS`: checks the signed receipt of a paid report, and the offer before it, without asking anybody. Exit code 0: they hold; 1: they do not; 2: they could not be checked.
  */
 
 const USAGE = `Usage: npm run verify-receipt -- RECEIPT (--offer OFFER | --signer ADDRESS) [--payer ADDRESS] [--json]
@@ -50,7 +49,7 @@ const response = carrying(z.object({ receipt: receiptShape })).extend({
 
 type Found = {
   receipt: z.output<typeof receiptShape>["payload"];
-  /** `null` when the signature is nobody's. */
+  /** `null` if no key can have made the signature. */
   signer: Address | null;
   offer: z.output<typeof offerShape>["payload"] | null;
   problems: string[];
@@ -113,7 +112,7 @@ function isSame(signer: Address | null, other: Address | null): boolean {
   return signer !== null && other !== null && isAddressEqual(signer, other);
 }
 
-/** A header's base64 or what it says, or a file that holds it, with the header's name or without. */
+/** A header in base64 or as JSON, or a file that contains it, with or without the header's name. */
 async function decoded<Shape extends z.ZodType>(
   shown: string,
   shape: Shape,
@@ -180,7 +179,7 @@ const about = {
 await command(about, async ({ values, positionals: [receipt] }) => {
   const { offer, json } = values;
   if (receipt === undefined) throw new Misuse("Name one receipt");
-  // Any signature is somebody's.
+  // Every signature belongs to some key.
   if (offer === undefined && values.signer === undefined)
     throw new Misuse("Say who has to have signed it: with --offer or --signer");
   const [signer, payer] = [addressOf(values.signer, "--signer"), addressOf(values.payer, "--payer")];

@@ -9,7 +9,7 @@ import * as z from "zod";
  * This file stands alone. It imports nothing of the service that it checks and works everything out anew, so that it can be
  * read on its own and believed: what a record is (1), its chain (2), the rules of issue (3), how a trade ends (4), statistics
  * (5), the daily signals (6), the shadow signals (7), people's signals (8), the market (9), the anchors (10), reading and
- * telling (11).
+ * reporting (11).
  */
 
 const USAGE = `Usage: npm run verify-signals -- URL|FILE [--candles venue|URL|FILE] [--rpc URL --anchor ADDRESS]
@@ -229,25 +229,17 @@ function headWords(head: { sequence: number; hash: string } | null | undefined):
 const LIFETIME_MS = 6 * HOUR;
 /** Clocks differ a little. */
 const SKEW_MS = MINUTE;
-/** A price that is older than this when a signal is issued is none to enter a trade at. */
+/** No trade is entered at a price that is older than this. */
 const PRICE_AGE_MS = 30_000;
 const MIN_STOP = 0.0015;
 const MIN_REWARD_TO_RISK = 0.8;
-/** Ratios of decimals are a hair off what they are on paper. */
+/** Tolerance for the rounding of ratios of decimals. */
 const HAIR = 1e-9;
 
-type Levels = z.output<ReturnType<typeof levelsShape>>;
-function levelsShape() {
-  return z.object({ signal: issue.signal, entry: issue.entry, tp1: price, tp2: price, sl: price });
-}
+type Levels = Pick<Issued, "signal" | "entry" | "tp1" | "tp2" | "sl">;
 type Position = { signal: "BUY" | "SELL"; entry: number; tp1: number; sl: number };
 
-function positionOf({
-  signal,
-  entry,
-  tp1,
-  sl,
-}: Pick<Levels, "signal" | "entry" | "tp1" | "sl">): Position | null {
+function positionOf({ signal, entry, tp1, sl }: Omit<Levels, "tp2">): Position | null {
   return signal === "HOLD" || tp1 === null || sl === null ? null : { signal, entry, tp1, sl };
 }
 
@@ -307,7 +299,7 @@ function net(pnl: number | null, costBps: number): number | null {
   return pnl === null ? null : Number((pnl - costBps / 100).toFixed(6)) + 0;
 }
 
-/** What is wrong with how a signal is told to have ended, whatever the market did. */
+/** What is wrong with the recorded end of a signal, whatever the market did. */
 function endProblems(
   one: Levels & Record<"generatedAt" | "expiresAt", string>,
   end: {
@@ -414,14 +406,14 @@ type Ended = {
   costBps: number;
 };
 
-/** More minutes than this without a candle, and an outcome may be anything. */
+/** With more minutes than this without a candle, an outcome is unknown. */
 const MAX_GAP_MINUTES = 5;
 
 function chanceOf({ entry, tp1, sl }: Position): number {
   return Math.abs(entry - sl) / Math.abs(tp1 - sl);
 }
 
-/** Score minus chance, as little and as much as it may be, and the least after costs. */
+/** Score minus chance: its lowest and highest possible value, and the lowest after costs. */
 function excessOf({ position, exitPrice, gapMinutes, inDoubt, costBps }: Ended) {
   const { tp1, sl } = position;
   const chance = chanceOf(position);
@@ -433,12 +425,12 @@ function excessOf({ position, exitPrice, gapMinutes, inDoubt, costBps }: Ended) 
   return { least, most, net: least - breakEvenOf(position, costBps) };
 }
 
-/** What costs are of the way from stop to target. */
+/** The costs as a share of the way from stop to target. */
 function breakEvenOf({ entry, tp1, sl }: Position, costBps: number): number {
   return ((costBps / 10_000) * entry) / Math.abs(tp1 - sl);
 }
 
-/** How many days, and the sums of the first four powers of what they came to. */
+/** The number of days, and the sums of the first four powers of their results. */
 type Blocks = readonly [n: number, a: number, b: number, c: number, d: number];
 const NONE: Blocks = [0, 0, 0, 0, 0];
 
@@ -446,21 +438,21 @@ function withDay([n, a, b, c, d]: Blocks, x: number): Blocks {
   return [n + 1, a + x, b + x ** 2, c + x ** 3, d + x ** 4];
 }
 
-/** A day's excess is never below; nor, after costs, below the second. */
+/** The lowest possible excess of a day, before costs and after them. */
 const LEAST = -(5 / 9) - 1e-6;
 const LEAST_NET = -1 - 1e-6;
-/** The shares that are staked, and the most that is ever lost in a day: on days, and on differences of two. */
+/** The shares that are staked, and the largest loss in a day: for days, and for differences of two. */
 type Terms = { stakes: readonly number[]; boldest: number };
 const TERMS: Terms = { stakes: [0.1, 0.2, 0.3, 0.4, 0.8, 1.2], boldest: 0.7 };
 const OF_DIFFERENCES: Terms = { stakes: [0.17, 0.42, 0.7, 1.1, 1.6], boldest: 0.9 };
 /** A difference of two excesses, scaled to lie within what an excess may be. */
 const SCALE = 5 / 9 / (1 + 5 / 9);
-/** At this wealth chance is ruled out. */
+/** From this wealth on, chance is ruled out. */
 const DECISIVE = 20;
 const GREATEST_E = 1e12;
 
 /**
- * The logarithm of what a gambler owns at least who began with 1 and staked on days above the mean `m`, or (-1) below it:
+ * The logarithm of the least wealth of a gambler who began with 1 and staked on days above the mean `m`, or (-1) below it:
  * log(1 + u) is at least u - u²/2 + u³/3 - u⁴ h, with h = ∫₀¹ s³ / (1 - w s) ds where no u is below -w.
  */
 function logWealth(
@@ -489,7 +481,7 @@ function eValueOf(blocks: Blocks, floor = LEAST, terms = TERMS): number {
   return Math.min(Math.exp(logWealth(blocks, 0, { sign: 1, worst: -floor, terms })), GREATEST_E);
 }
 
-/** Where between a mean that is ruled out and one that is not the change lies. */
+/** The boundary between a mean that is ruled out and one that is not. */
 function boundary(isRuledOut: (m: number) => boolean, outside: number, inside: number): number {
   if (!isRuledOut(outside)) return outside;
   let [out, within] = [outside, inside];
@@ -539,23 +531,18 @@ function differenceOf(pair: Pair) {
   return { ...boundsOf(pair, OF_DIFFERENCES, 1 / SCALE), eValue };
 }
 
-/** One more day of trades against others, shared out over so many places. */
+/** Adds a day of trades against others; its sum is divided by the number of places. */
 function withPairs({ least, most }: Pair, pairs: readonly (readonly [Ended, Ended])[], places: number): Pair {
   const both = pairs.map(([one, other]) => ({ one: excessOf(one), other: excessOf(other) }));
   const mean = (of: (pair: (typeof both)[number]) => number) => (SCALE * sum(both.map(of))) / places;
-  return {
-    least: withDay(
-      least,
-      mean(({ one, other }) => one.least - other.most),
-    ),
-    most: withDay(
-      most,
-      mean(({ one, other }) => one.most - other.least),
-    ),
-  };
+  const [worst, best] = [
+    mean(({ one, other }) => one.least - other.most),
+    mean(({ one, other }) => one.most - other.least),
+  ];
+  return { least: withDay(least, worst), most: withDay(most, best) };
 }
 
-/** Of fewer results than this there is no record yet. */
+/** With fewer results than this there is no record yet. */
 const RECORD_FROM = 30;
 
 function edgeOf(days: Days, results: number) {
@@ -586,11 +573,9 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** A closed signal, of whichever desk. */
-type Past = Pick<
-  Issued,
-  "signal" | "entry" | "tp1" | "sl" | "costBps" | "confidence" | "calibratedConfidence" | "generatedAt"
-> &
+/** A closed signal of any desk. */
+type Past = Pick<Calibrated, "signal" | "entry" | "tp1" | "sl" | "confidence" | "calibratedConfidence"> &
+  Pick<Issued, "costBps" | "generatedAt"> &
   Pick<Closed, "status" | "pnlPercent" | "exitPrice" | "gapMinutes" | "inDoubt" | "closedAt">;
 
 function resultsOf(values: readonly number[]) {
@@ -626,11 +611,13 @@ function riskOf(values: readonly { result: number; closedAt: string }[]) {
 }
 
 function calibrationOf(decided: readonly Past[]) {
+  const stated = ({ confidence }: Past) => confidence;
+  const calibrated = ({ calibratedConfidence }: Past) => calibratedConfidence;
   const won = ({ status: end }: Past) => (end === "WIN" ? 1 : 0);
   const squares = (of: (one: Past) => number) => sum(decided.map((one) => (of(one) / 100 - won(one)) ** 2));
   const n = decided.length;
   const levels = sum(decided.map((one) => (chanceIn(one) - won(one)) ** 2));
-  /** The mean logarithm of what was given to what happened; none counts as less than half a percent. */
+  /** The mean logarithm of the probability that was given to what happened, each at least half a percent. */
   const score = (of: (one: Past) => number) => {
     const given = (one: Past) => (won(one) === 1 ? of(one) : 100 - of(one));
     return ratio(sum(decided.map((one) => Math.log(Math.min(99.5, Math.max(0.5, given(one))) / 100))), n);
@@ -638,20 +625,10 @@ function calibrationOf(decided: readonly Past[]) {
   const skill = (of: (one: Past) => number) => (n < RECORD_FROM ? null : ratio(levels - squares(of), levels));
   return {
     n,
-    skill: skill(({ confidence }) => confidence),
-    calibratedSkill: skill(({ calibratedConfidence }) => calibratedConfidence),
-    brier: ratio(
-      squares(({ confidence }) => confidence),
-      n,
-    ),
-    calibratedBrier: ratio(
-      squares(({ calibratedConfidence }) => calibratedConfidence),
-      n,
-    ),
+    ...{ skill: skill(stated), calibratedSkill: skill(calibrated) },
+    ...{ brier: ratio(squares(stated), n), calibratedBrier: ratio(squares(calibrated), n) },
     logScore: {
-      n,
-      stated: score(({ confidence }) => confidence),
-      calibrated: score(({ calibratedConfidence }) => calibratedConfidence),
+      ...{ n, stated: score(stated), calibrated: score(calibrated) },
       chance: score((one) => 100 * chanceIn(one)),
     },
     bins: Array.from({ length: 10 }, (_, bin) => {
@@ -665,14 +642,17 @@ function calibrationOf(decided: readonly Past[]) {
   };
 }
 
-function chanceIn(one: Pick<Issued, "signal" | "entry" | "tp1" | "sl">): number {
+function chanceIn(one: Omit<Levels, "tp2">): number {
   const position = positionOf(one);
   return position === null ? 0.5 : chanceOf(position);
 }
 
 type Outcome = { confidence: number; chance: number; won: number };
 
-/** What a stated confidence was worth by the outcomes before it, in percents: the chance as offset, both coefficients held back. */
+/**
+ * A stated confidence calibrated by the outcomes before it, in percent: a logistic fit with the chance as offset and
+ * a penalty on both coefficients.
+ */
 function calibratedBy(past: readonly Outcome[], confidence: number, chance: number): number {
   const n = past.length;
   if (n < RECORD_FROM)
@@ -706,7 +686,7 @@ function calibratedBy(past: readonly Outcome[], confidence: number, chance: numb
   return 100 * logistic(offset + a * (logOdds(confidence) - offset) + b);
 }
 
-/** They are told to a tenth. */
+/** Calibrated confidences are rounded to a tenth. */
 const TENTH = 0.1001;
 
 type Calibrated = Pick<
@@ -721,7 +701,7 @@ type Calibrated = Pick<
   | "calibrationOutcomes"
 >;
 
-/** Calibrated confidences against the outcomes told before them of the same writer; how many are of earlier methods. */
+/** Checks calibrated confidences against the earlier outcomes of the same writer, and counts those of earlier methods. */
 function calibrationFindings<One extends { kind: string; content: object }>(
   events: readonly One[],
   writtenBy: (one: One) => { issued: Calibrated; writer: string } | undefined,
@@ -730,12 +710,12 @@ function calibrationFindings<One extends { kind: string; content: object }>(
   const found: { problems: string[]; others: number } = { problems: [], others: 0 };
   const writers = new Map<string, Outcome[]>();
   for (const one of events) {
-    const told = writtenBy(one);
-    if (told === undefined) continue;
-    const past = writers.get(told.writer) ?? [];
-    writers.set(told.writer, past);
-    const { confidence, calibratedConfidence, calibrationMethod, calibrationOutcomes: n } = told.issued;
-    const chance = chanceIn(told.issued);
+    const written = writtenBy(one);
+    if (written === undefined) continue;
+    const past = writers.get(written.writer) ?? [];
+    writers.set(written.writer, past);
+    const { confidence, calibratedConfidence, calibrationMethod, calibrationOutcomes: n } = written.issued;
+    const chance = chanceIn(written.issued);
     const end = one.kind === "closed" && "status" in one.content ? one.content.status : null;
     if (end === "WIN" || end === "LOSS") past.push({ confidence, chance, won: end === "WIN" ? 1 : 0 });
     if (one.kind !== "issued") continue;
@@ -802,14 +782,15 @@ function averagesOf(results: readonly { pnl: number | null; costBps: number }[])
 }
 
 /**
- * @param days Of each day that is over its trades.
- * @param places By so many a day is shared out; left out: by its trades.
+ * @param days The trades of each day that is over.
+ * @param places What a day's sum is divided by; the number of its trades by default.
  */
 function statisticsOf(past: readonly Past[], refused: number, days: readonly Trade[][], places?: number) {
   const count = (end: Status) => past.filter((one) => one.status === end && one.signal !== "HOLD").length;
   const trades = past.filter(({ signal }) => signal !== "HOLD");
   const priced = trades.flatMap((one) => (one.pnlPercent === null ? [] : [{ ...one, pnl: one.pnlPercent }]));
   const decided = trades.filter(({ status: end }) => end !== "EXPIRED");
+  const dark = trades.filter(({ gapMinutes }) => gapMinutes > MAX_GAP_MINUTES);
   const after = priced.map(({ pnl, costBps, closedAt }) => ({ result: net(pnl, costBps) ?? 0, closedAt }));
   const pnls = (end: Status) => priced.filter((one) => one.status === end).map(({ pnl }) => pnl);
   const arms = days.map((day) => day.map(armTrades));
@@ -847,12 +828,9 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
     ...{ n: past.length, wins: count("WIN"), losses: count("LOSS") },
     ...{ expired: past.length - decided.length, holds: past.length - trades.length, refusedDays: refused },
     gaps: {
-      trades: trades.filter(({ gapMinutes }) => gapMinutes > MAX_GAP_MINUTES).length,
+      trades: dark.length,
       minutes: sum(trades.map(({ gapMinutes }) => gapMinutes)),
-      sharePercent: ratio(
-        100 * trades.filter(({ gapMinutes }) => gapMinutes > MAX_GAP_MINUTES).length,
-        trades.length,
-      ),
+      sharePercent: ratio(100 * dark.length, trades.length),
     },
     edge,
     paired: { coin: pairedWith("coin"), alwaysLong: pairedWith("alwaysLong") },
@@ -872,7 +850,7 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
   };
 }
 
-const SAID: Record<string, string> = {
+const VERDICTS: Record<string, string> = {
   "no record yet": "Too early to call it anything",
   "better than chance": "Better than chance, after costs too",
   "better before costs": "Better than chance, but not by what it costs",
@@ -889,10 +867,10 @@ function summaryOf(verdict: string, model: Averages, coin: Averages): string {
     return shown === "0.00" ? "0.00 %" : `${value > 0 ? "+" : "−"}${shown} %`;
   };
   const n = `${model.trades} ${model.trades === 1 ? "trade" : "trades"}`;
-  return `${n}: ${after(model)} after costs; a coin flip ${after(coin)}. ${SAID[verdict] ?? ""}.`;
+  return `${n}: ${after(model)} after costs; a coin flip ${after(coin)}. ${VERDICTS[verdict] ?? ""}.`;
 }
 
-/** Where two values differ, as paths; numbers that agree to six digits do not. */
+/** The paths at which two values differ; numbers that agree to six digits do not differ. */
 function differences(told: unknown, due: unknown, path = ""): string[] {
   if (typeof told === "number" && typeof due === "number") {
     return Math.abs(told - due) <= 1e-6 * Math.max(1, Math.abs(due)) ? [] : [path];
@@ -911,7 +889,7 @@ function isObject(value: unknown): value is object {
 // 6. The daily signals.
 
 /** What the events say of one signal. */
-type Told = { issued?: Issued; closed?: Closed; compared?: Compared };
+type Story = { issued?: Issued; closed?: Closed; compared?: Compared };
 const TOKENS = ["BTC", "ETH"] as const;
 
 function keyOf({ token, day }: { token: string; day: string }): string {
@@ -922,7 +900,7 @@ function nameOf(one: Event): string {
   return `Event ${one.sequence} (${isOfDay(one) ? `${one.kind} ${keyOf(one.content)}` : one.kind})`;
 }
 
-/** What a record tells that cannot be, whatever the market did; empty where all fits together. */
+/** What cannot be true in a record, whatever the market did; empty if everything fits together. */
 export function problemsOfRecord(record: unknown, published?: string): string[] {
   const { events, head, signals, stats, cuts } = readRecord(record, "the record");
   const isKnown = published === undefined || events.some((one) => one.hash === published);
@@ -940,9 +918,9 @@ export function problemsOfRecord(record: unknown, published?: string): string[] 
 }
 
 function dailyCalibrations(events: readonly Event[]) {
-  const told = storiesOf(events);
+  const stories = storiesOf(events);
   const writtenBy = (one: Event) => {
-    const issued = isOfDay(one) ? told.get(keyOf(one.content))?.issued : undefined;
+    const issued = isOfDay(one) ? stories.get(keyOf(one.content))?.issued : undefined;
     return issued === undefined ? undefined : { issued, writer: `${issued.model}@${issued.promptVersion}` };
   };
   return calibrationFindings(events, writtenBy, nameOf);
@@ -957,10 +935,13 @@ function shadowCalibrations(events: readonly ShadowEvent[]) {
   return calibrationFindings(events, writtenBy, shadowName);
 }
 
-/** Every signal issued once and by the rules, closed once, compared once; who writes it told before it changes. */
+/**
+ * Every signal must be issued once and by the rules, closed once and compared once; a change of its writer must be
+ * recorded before.
+ */
 function storyProblems(events: readonly Event[]): string[] {
   const problems: string[] = [];
-  const told = new Map<string, Told>();
+  const stories = new Map<string, Story>();
   const seen = new Set<string>();
   const refused = new Map<string, number>();
   let latest = -Infinity;
@@ -989,7 +970,7 @@ function storyProblems(events: readonly Event[]): string[] {
     const isNew = one.kind === "issued" || one.kind === "refused";
     if (isNew && writer !== null && !isChanged && promptVersion !== writer.promptVersion)
       say([`it was asked with ${promptVersion}, not with ${writer.promptVersion}, which had been promoted`]);
-    const signal = told.get(key)?.issued;
+    const signal = stories.get(key)?.issued;
     if (one.kind === "issued") {
       const issuedAt = Date.parse(one.content.generatedAt);
       if (issuedAt < latest) problems.push(`${nameOf(one)} is older than an event before it`);
@@ -1000,22 +981,27 @@ function storyProblems(events: readonly Event[]): string[] {
       if (!isChanged && ((isOther && !isAnnounced) || (last !== null && last.costBps !== costBps)))
         say(["another model, prompt or cost than the signal's before it, and no event tells of the change"]);
       [last, isAnnounced, isChanged] = [one.content, false, false];
-      told.set(key, { issued: one.content });
+      stories.set(key, { issued: one.content });
     } else if (one.kind === "refused") {
       if (signal !== undefined) say(["on this day a signal was issued"]);
-    } else if (signal === undefined) say(["this signal had not been issued before"]);
-    else if (one.kind === "closed") say(endProblems(signal, one.content));
-    else {
-      const position = positionOf(signal);
-      const { mirrorStatus, mirrorExitPrice } = one.content;
-      say(
-        position === null
-          ? ["a HOLD has no controls"]
-          : levelEndProblems(mirrored(position), mirrorStatus, mirrorExitPrice),
-      );
+    } else {
+      say(outcomeProblems(one, signal));
+      if (one.kind === "compared" && signal?.signal === "HOLD") say(["a HOLD has no controls"]);
     }
   }
   return problems;
+}
+
+/** What is wrong with the end of a signal, or with its comparison, by its issue. */
+function outcomeProblems(
+  one: Extract<Event | PersonEvent, { kind: "closed" | "compared" }>,
+  signal: Issued | undefined,
+): string[] {
+  if (signal === undefined) return ["this signal had not been issued before"];
+  if (one.kind === "closed") return endProblems(signal, one.content);
+  const position = positionOf(signal);
+  const { mirrorStatus, mirrorExitPrice } = one.content;
+  return position === null ? [] : levelEndProblems(mirrored(position), mirrorStatus, mirrorExitPrice);
 }
 
 function issueProblems(signal: Issued, previousHash: string): string[] {
@@ -1030,7 +1016,7 @@ function issueProblems(signal: Issued, previousHash: string): string[] {
   return problems;
 }
 
-/** Why a promotion is none: it is one of what was shown to be better, or says why it is one all the same. */
+/** What is wrong with a promotion: its arm must have been shown to be better, or a reason must be given. */
 function promotionProblems(
   promoted: z.output<typeof promotedShape>,
   writer: z.output<typeof promotedShape> | null,
@@ -1047,18 +1033,18 @@ function promotionProblems(
   return problems;
 }
 
-function storiesOf(events: readonly (Event | DayEventOfPerson)[]): Map<string, Told> {
-  const told = new Map<string, Told>();
+function storiesOf(events: readonly (Event | DayEventOfPerson)[]): Map<string, Story> {
+  const stories = new Map<string, Story>();
   for (const one of events) {
     if (one.kind === "issued" || one.kind === "closed" || one.kind === "compared") {
       const key = keyOf(one.content);
-      told.set(key, { ...told.get(key), [one.kind]: one.content });
+      stories.set(key, { ...stories.get(key), [one.kind]: one.content });
     }
   }
-  return told;
+  return stories;
 }
 
-function tradeOf({ issued, closed, compared }: Told): Trade | null {
+function tradeOf({ issued, closed, compared }: Story): Trade | null {
   const position = issued === undefined ? null : positionOf(issued);
   if (issued === undefined || closed === undefined || compared === undefined || position === null)
     return null;
@@ -1069,38 +1055,36 @@ function tradeOf({ issued, closed, compared }: Told): Trade | null {
     : { position, coin, momentum, costBps, exitPrice, gapMinutes, inDoubt, compared };
 }
 
-/** The signals that callers are shown against the events. */
+/** Checks the signals that callers are shown against the events. */
 function shownProblems(events: readonly Event[], signals: SignalRecord["signals"]): string[] {
   const problems: string[] = [];
-  const told = storiesOf(events);
+  const stories = storiesOf(events);
   const shown = new Set<string>();
   for (const signal of signals) {
     const key = keyOf({ token: signal.token, day: signal.generatedAt.slice(0, 10) });
     if (shown.has(key)) problems.push(`The signal ${key} is shown twice`);
     shown.add(key);
-    const story = told.get(key);
+    const story = stories.get(key);
     if (story?.issued === undefined) {
       problems.push(`The signal ${key} is shown, but no event issued it`);
       continue;
     }
     for (const [field, due] of Object.entries(viewOf(story.issued, story))) {
       const given: unknown = Reflect.get(signal, field) ?? null;
-      if (field === "controls") {
-        if (differences(given, due).length > 0)
-          problems.push(`The signal ${key}: its controls are not those of its events`);
-      } else if (differences(given, due).length > 0)
-        problems.push(
-          `The signal ${key}: ${field} is shown as ${JSON.stringify(given)}, its events say ${JSON.stringify(due)}`,
-        );
+      if (differences(given, due).length === 0) continue;
+      const says = `${field} is shown as ${JSON.stringify(given)}, its events say ${JSON.stringify(due)}`;
+      problems.push(
+        `The signal ${key}: ${field === "controls" ? "its controls are not those of its events" : says}`,
+      );
     }
   }
-  for (const key of told.keys())
+  for (const key of stories.keys())
     if (!shown.has(key)) problems.push(`The signal ${key} was issued, but is not shown`);
   return problems;
 }
 
 /** A signal as its events describe it; `null` for what they do not hold. */
-function viewOf(issued: Issued, { closed, ...story }: Told): Record<string, unknown> {
+function viewOf(issued: Issued, { closed, ...story }: Story): Record<string, unknown> {
   const { token, timeframe, signal, entry, tp1, tp2, sl, confidence, calibratedConfidence, reasoning } =
     issued;
   const { generatedAt, expiresAt, model, promptVersion, costBps } = issued;
@@ -1143,7 +1127,7 @@ function controlsOf(trade: Trade) {
   };
 }
 
-/** The statistics that callers are shown against those of the events. */
+/** Checks the statistics that callers are shown against those of the events. */
 function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats"]): string[] {
   if (stats === undefined) return [];
   return (["BTC", "ETH", "ALL"] as const).flatMap((scope) => {
@@ -1159,7 +1143,7 @@ function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats
   });
 }
 
-/** Of how many trades a deployment tells logarithmic scores: of those since it keeps them. */
+/** The number of trades for which a deployment has logarithmic scores: those since it keeps them. */
 function scoredIn(stats: unknown): number {
   const told = z
     .object({ calibration: z.object({ logScore: z.object({ n: z.number() }) }) })
@@ -1168,38 +1152,38 @@ function scoredIn(stats: unknown): number {
 }
 
 /**
- * @param scope All, a token's, or a part of them.
- * @param isCounted Of a person's arm the days that count; a daily one's count when each token has its end.
+ * @param scope All signals, those of a token, or a part of them.
+ * @param isCounted Which days of a person's arm count; a day of the daily signals counts when each token has its end.
  */
 function statisticsIn(
   events: readonly (Event | DayEventOfPerson)[],
   scope: "BTC" | "ETH" | "ALL" | ((issued: Issued) => boolean),
   isCounted?: (day: string) => boolean,
 ) {
-  const told = storiesOf(events);
+  const stories = storiesOf(events);
   const isOf = ({ token }: { token: string }) =>
     typeof scope === "function" || scope === "ALL" || token === scope;
   const isIn = (issued: Issued) => isOf(issued) && (typeof scope !== "function" || scope(issued));
   const past = events.flatMap((one): Past[] => {
-    const issued = isOfDay(one) ? told.get(keyOf(one.content))?.issued : undefined;
+    const issued = isOfDay(one) ? stories.get(keyOf(one.content))?.issued : undefined;
     if (one.kind !== "closed" || issued === undefined || !isIn(issued)) return [];
     return [{ ...issued, ...one.content, signal: issued.signal }];
   });
   const refusals = events.flatMap((one) => (one.kind === "refused" ? [one.content] : []));
   const refused = new Set(refusals.map(keyOf));
   const isOver = (key: string) => {
-    const { issued, closed, compared } = told.get(key) ?? {};
+    const { issued, closed, compared } = stories.get(key) ?? {};
     return (
       refused.has(key) || (closed !== undefined && (issued?.signal === "HOLD" || compared !== undefined))
     );
   };
-  const isWhole = (key: string) => isOver(key) || (isCounted !== undefined && !told.has(key));
+  const isWhole = (key: string) => isOver(key) || (isCounted !== undefined && !stories.has(key));
   const days = [...new Set(events.flatMap((one) => (isOfDay(one) ? [one.content.day] : [])))];
   const counted = days
     .filter((day) => (isCounted?.(day) ?? true) && TOKENS.every((token) => isWhole(keyOf({ token, day }))))
     .map((day) =>
       TOKENS.flatMap((token) => {
-        const story = told.get(keyOf({ token, day })) ?? {};
+        const story = stories.get(keyOf({ token, day })) ?? {};
         return story.issued !== undefined && isIn(story.issued) ? (tradeOf(story) ?? []) : [];
       }),
     );
@@ -1207,14 +1191,17 @@ function statisticsIn(
   return statisticsOf(past, refusals.filter(isOf).length, counted, places);
 }
 
-/** How far the price had moved, percent a year. */
+/** Bands of the price's volatility, percent a year. */
 const REGIMES: Record<string, (volatility: number) => boolean> = {
   calm: (volatility) => volatility < 35,
   usual: (volatility) => volatility >= 35 && volatility < 65,
   wild: (volatility) => volatility >= 65,
 };
 
-/** Which signals a part of a record is of: a side's, those of a price that moved so far, or one model's with one prompt. */
+/**
+ * Whether a signal belongs to a part of a record: of a side, of a band of volatility, or of one model with one
+ * prompt.
+ */
 function isInCut(cut: string): (issued: Issued) => boolean {
   if (cut === "BUY" || cut === "SELL") return ({ signal }) => signal === cut;
   const isRegime = REGIMES[cut];
@@ -1223,7 +1210,7 @@ function isInCut(cut: string): (issued: Issued) => boolean {
     : ({ volatility }) => typeof volatility === "number" && isRegime(volatility);
 }
 
-/** The parts that are shown against the events: which do not follow from them, and which are told of fewer, or of others. */
+/** Checks the parts that are shown: which do not follow from the events, and which cover fewer or other signals. */
 function cutFindings(
   events: readonly (Event | DayEventOfPerson)[],
   cuts: readonly z.output<typeof cutShape>[] = [],
@@ -1241,25 +1228,25 @@ function cutFindings(
       (path) => isCounted === undefined || path !== "edge.verdict",
     );
     if (wrong.length === 0) continue;
-    // A deployment shows parts since it keeps them, and events tell how far the price had moved since they do.
+    // A deployment shows parts since it keeps them, and not all events have the volatility.
     const isLater = shown.n < n || (isRegime && !isTold);
     (isLater ? found.later : found.problems).push(cut);
   }
   return found;
 }
 
-/** A signal is closed by now, whoever could price it: 12 hours after its issue, and a margin. */
+/** A signal is closed by then even if nobody could price it: 12 hours after its issue, and a margin. */
 const CLOSED_AFTER_MS = 15 * HOUR;
 /** A day's signals are issued, or given up, by then. */
 const ISSUED_AFTER_MS = 10 * HOUR;
-/** A backup is set back to once in a while. */
+/** How often a record may be set back to a backup. */
 const RESTORES_A_YEAR = 2;
 
-/** What is told of no day, of no end, or begun anew: what a record leaves out. */
+/** What a record leaves out: days, ends, and what was lost when it was set back. */
 function absenceProblems(events: readonly Event[], now: number): string[] {
   const problems: string[] = [];
-  const told = storiesOf(events);
-  for (const [key, { issued, closed, compared }] of told) {
+  const stories = storiesOf(events);
+  for (const [key, { issued, closed, compared }] of stories) {
     if (issued === undefined || now < Date.parse(issued.generatedAt) + CLOSED_AFTER_MS) continue;
     if (closed === undefined)
       problems.push(`The signal ${key} was never closed: it was issued at ${issued.generatedAt}`);
@@ -1302,7 +1289,7 @@ function restoresIn(events: readonly Event[]) {
 /** Issued before 17:00 UTC: ended before the next day's begin. Three tokens an hour. */
 const COUNTED_MS = 17 * HOUR;
 const SLOTS = 17 * 3;
-/** A tick counts one day: so many that are over may not be in the figures yet. */
+/** A tick counts one day, so this many finished days may be missing from the figures. */
 const LATE_DAYS = 3;
 
 type ShadowIssued = Extract<ShadowEvent, { kind: "issued" }>["content"];
@@ -1317,7 +1304,7 @@ function shadowName({ sequence, kind, content }: ShadowEvent): string {
   return `event ${sequence} (${kind} ${slotOf(content)})`;
 }
 
-/** What is wrong with the shadow signals and with what they are told to have shown; empty where all fits together. */
+/** What is wrong with the shadow signals and their figures; empty if everything fits together. */
 export function problemsOfShadows(shadow: unknown, main: unknown): string[] {
   const { events, head, arms, writer } = shadowRecord.parse(shadow);
   const record = z.array(event).parse(main);
@@ -1376,7 +1363,7 @@ function shadowStoryProblems(events: readonly ShadowEvent[]): string[] {
   return problems;
 }
 
-/** The days in order, up to the first of which a signal of its counted hours is open: of each, what each arm had. */
+/** The days in order, with the results of each arm, up to the first day with an open signal in its counted hours. */
 function shadowDays(shadows: readonly Shadow[]): { day: number; arms: Map<string, Map<string, Ended>> }[] {
   const days = new Map<number, Shadow[]>();
   for (const one of shadows) {
@@ -1422,7 +1409,7 @@ function pairOf(days: ReturnType<typeof shadowDays>, arm: string, other: string)
   return shown;
 }
 
-/** The figures of every arm as its events make them. */
+/** Checks the figures of every arm against its events. */
 function figureProblems(
   events: readonly ShadowEvent[],
   arms: z.output<typeof shadowRecord>["arms"],
@@ -1475,7 +1462,7 @@ function figuresOf(
     if (one.kind !== "closed" || one.content.arm !== arm || issued === undefined) return [];
     return [{ ...issued, ...one.content, signal: issued.signal }];
   });
-  const told = statisticsOf(past, 0, []);
+  const statistics = statisticsOf(past, 0, []);
   const trades = past.flatMap((one) => {
     const position = positionOf(one);
     return position === null ? [] : [{ ...one, position }];
@@ -1485,21 +1472,21 @@ function figuresOf(
     .filter(({ length }) => length > 0)
     .reduce((all, day) => withTrades(all, day, SLOTS), NO_DAYS);
   const pair = pairOf(days, arm, writer);
-  const { brier, calibratedBrier } = told.calibration;
+  const { brier, calibratedBrier } = statistics.calibration;
   return {
-    ...{ n: told.n, holds: told.holds, wins: told.wins, losses: told.losses },
-    expired: told.expired - told.holds,
+    ...{ n: statistics.n, holds: statistics.holds, wins: statistics.wins, losses: statistics.losses },
+    expired: statistics.expired - statistics.holds,
     missed: events.filter((one) => one.kind === "missed" && one.content.arm === arm).length,
     excessPoints: ratio(100 * sum(trades.map((one) => excessOf(one).least)), trades.length),
-    averageBeforeCostsPercent: told.beforeCosts.expectancyPercent,
-    averageAfterCostsPercent: told.afterCosts.expectancyPercent,
-    edge: edgeOf(sums, told.trades),
-    calibration: { n: told.calibration.n, brier, calibratedBrier },
+    averageBeforeCostsPercent: statistics.beforeCosts.expectancyPercent,
+    averageAfterCostsPercent: statistics.afterCosts.expectancyPercent,
+    edge: edgeOf(sums, statistics.trades),
+    calibration: { n: statistics.calibration.n, brier, calibratedBrier },
     against: arm === writer || pair.least[0] === 0 ? null : { ...differenceOf(pair), writer },
   };
 }
 
-/** Promotions without a reason rest on what the arms had shown by then. */
+/** Checks that promotions rest on what the arms had shown by then. */
 function evidenceProblems(events: readonly ShadowEvent[], main: readonly Event[]): string[] {
   const days = shadowDays([...shadowsIn(events).values()]);
   return main.flatMap((one) => {
@@ -1510,14 +1497,14 @@ function evidenceProblems(events: readonly ShadowEvent[], main: readonly Event[]
     const both = before.filter(({ arms }) => arms.has(arm) && arms.has(against)).slice(0, one.content.days);
     const { least } = pairOf(both, arm, against);
     const due = eValueOf(least, LEAST, OF_DIFFERENCES);
-    // Earlier versions staked on differences as on days, which is less.
+    // Earlier versions used the smaller stakes of days for differences, too.
     const isDue = [due, eValueOf(least)].some((value) => differences(eValue, value).length === 0);
     const problems: string[] = [];
     if (both.length !== one.content.days || !isDue)
       problems.push(
         `${arm} was promoted with an e-value of ${eValue} over ${one.content.days} days; its signals against ${against} say ${due.toFixed(4)} over ${both.length}`,
       );
-    // Of several that were compared one seems good sooner. Days behind its own last one may not have been counted yet.
+    // If several arms are compared, one of them seems good sooner. Days after its last one may not have been counted yet.
     const until = both.at(-1)?.day ?? -Infinity;
     const rivals = new Set(
       before.flatMap(({ day, arms }) => (day <= until && arms.has(against) ? [...arms.keys()] : [])),
@@ -1529,7 +1516,7 @@ function evidenceProblems(events: readonly ShadowEvent[], main: readonly Event[]
   });
 }
 
-// 8. People's signals: the same events, of an arm that somebody has begun before.
+// 8. People's signals: the same events, of an arm that a person has begun.
 
 function personName(one: PersonEvent): string {
   const key = one.kind === "begun" ? "" : ` ${keyOf(one.content)}`;
@@ -1561,11 +1548,11 @@ function problemsOfPeople(
   }
   for (const [arm, own] of byArm(events)) {
     const shown = stats[arm];
-    // A tick counts the days that are over, some of which it may not have come to.
+    // A tick counts the days that are over, and it may not have counted the last ones yet.
     const isShown = Array.from({ length: LATE_DAYS + 1 }).some((_, late) => {
       const isCounted = (day: string) => Date.parse(day) + (late + 1) * DAY <= now;
       const due = statisticsIn(own, "ALL", isCounted);
-      // What they need to read better grows with the arms of an owner, whom nobody sees from outside.
+      // The threshold for "better" grows with the number of arms of an owner, which is not public.
       const isSame = differences(shown, due).every((path) => path === "edge.verdict" || path === "summary");
       return isSame && cutFindings(own, cuts[arm], isCounted).problems.length === 0;
     });
@@ -1577,7 +1564,7 @@ function problemsOfPeople(
 function personStoryProblems(events: readonly PersonEvent[], now: number): string[] {
   const problems: string[] = [];
   const begun = new Set<string>();
-  const told = new Map<string, Told>();
+  const stories = new Map<string, Story>();
   let previous = GENESIS;
   for (const one of events) {
     const say = (found: readonly string[]) =>
@@ -1592,19 +1579,12 @@ function personStoryProblems(events: readonly PersonEvent[], now: number): strin
     }
     if (!begun.has(arm)) say(["no event began its arm"]);
     const key = `${arm} ${keyOf(one.content)}`;
-    const story = told.get(key) ?? {};
+    const story = stories.get(key) ?? {};
     if (story[one.kind] !== undefined) say(["it had been told before"]);
-    told.set(key, { ...story, [one.kind]: one.content });
-    if (one.kind === "issued") say(issueProblems(one.content, before));
-    else if (story.issued === undefined) say(["this signal had not been issued before"]);
-    else if (one.kind === "closed") say(endProblems(story.issued, one.content));
-    else {
-      const position = positionOf(story.issued);
-      const { mirrorStatus, mirrorExitPrice } = one.content;
-      if (position !== null) say(levelEndProblems(mirrored(position), mirrorStatus, mirrorExitPrice));
-    }
+    stories.set(key, { ...story, [one.kind]: one.content });
+    say(one.kind === "issued" ? issueProblems(one.content, before) : outcomeProblems(one, story.issued));
   }
-  for (const [key, { issued, closed, compared }] of told) {
+  for (const [key, { issued, closed, compared }] of stories) {
     if (issued === undefined || now < Date.parse(issued.generatedAt) + CLOSED_AFTER_MS) continue;
     if (closed === undefined || compared === undefined)
       problems.push(
@@ -1625,21 +1605,24 @@ type Bet = {
   closed: Closed | ShadowClosed | undefined;
   compared: Compared | undefined;
 };
-/** How far a measured price may be from the minute's range: of the venue itself, and of another. */
+/** The largest distance of a measured price from the minute's range: of the same venue, and of another. */
 const OWN_VENUE = 0.0005;
 const OTHER_VENUE = 0.002;
-/** How far an exit may be from the minute's close, and a touch from its minute. */
+/** The largest distance of an exit from the minute's close. */
 const CLOSE_HAIR = 0.0005;
 
 type Seen = {
   problems: string[];
   checked: number;
   unseen: string[];
-  /** Told to have gaps, of which the market has every minute: late candles, or a loser that is to count as chance. */
+  /**
+   * Signals with recorded gaps although the market has every minute: late candles, or a loss that was meant to count
+   * as chance.
+   */
   gapless: string[];
 };
 
-/** Entries and ends worked out again from the market's minutes. */
+/** Works entries and ends out again from the market's minutes. */
 async function marketFindings(bets: readonly Bet[], market: Market): Promise<Seen> {
   const found: Seen = { problems: [], checked: 0, unseen: [], gapless: [] };
   for (const bet of bets) {
@@ -1741,7 +1724,7 @@ type Mined = { hash: string; from: string; nonce: number; data: string; succeede
 export interface ChainReader {
   /** `null` for a hash that is in no block. */
   mined(txHash: string): Promise<Mined | null>;
-  /** The transaction of an account with a nonce that is mined; `null` where it cannot be found. */
+  /** The mined transaction of an account with a nonce; `null` if it cannot be found. */
   sent(address: string, nonce: number): Promise<Mined | null>;
   /** How many transactions of an account are mined. */
   count(address: string): Promise<number>;
@@ -1749,20 +1732,20 @@ export interface ChainReader {
 
 export type AnchorFindings = {
   problems: string[];
-  /** What is no alarm, and worth knowing. */
+  /** What is worth knowing and no alarm. */
   notes: string[];
   unchecked: string[];
   /** Events that cannot have been rewritten since, oldest first. */
   fixed: { sequence: number; since: Date }[];
 };
 
-/** Of so many signals at most no anchor holds the issue before the outcome: a node may fail once in a while. */
+/** This share and number of signals may be anchored after their outcome: a node may fail once in a while. */
 const BEHIND_SHARE = 0.1;
 const BEHIND_FEW = 2;
 
 /**
- * A record's events against what Base holds of them. The chain's word alone counts: what a deployment says of its anchors
- * only tells where to look sooner.
+ * Checks a record's events against what Base holds of them. Only the chain counts: what a deployment says of its anchors
+ * only tells where to look first.
  */
 export async function anchorFindings(
   record: unknown,
@@ -1776,14 +1759,14 @@ export async function anchorFindings(
   let lost = 0;
   for (const address of addresses) {
     const shown = anchors.find((one) => one.address.toLowerCase() === address.toLowerCase())?.anchors ?? [];
-    // Asked first: what is mined between two questions is late, and no alarm.
+    // Asked first: what is mined between two questions is only late.
     const count = await chain.count(address);
     let kept = 0;
     for (let nonce = 0; nonce < count; nonce++) {
       const name = `The transaction with nonce ${nonce} of ${address}`;
       const hashes = shown.find((one) => one.nonce === nonce)?.txHashes ?? [];
       const mined = await firstMined(hashes, address, nonce, chain);
-      // What was sent between a backup and the return to it is not known any more.
+      // The record has lost what was sent between a backup and the return to it.
       const isHidden = read.anchors !== undefined && (hashes.length === 0 || mined === null);
       if (isHidden && restores.length === 0)
         found.problems.push(`${name} was mined, and the record does not show it`);
@@ -1828,10 +1811,10 @@ async function firstMined(hashes: readonly string[], address: string, nonce: num
   return chain.sent(address, nonce);
 }
 
-/** A backup is not older than this when it is returned to. */
+/** The greatest age of a backup when a record is set back to it. */
 const BACKUP_MS = 14 * DAY;
 
-/** Whether an anchor may be of what was told between a backup and the return to it. */
+/** Whether an anchor may belong to events between a backup and the return to it. */
 function isLost(minedAt: number, restores: ReturnType<typeof restoresIn>): boolean {
   return restores.some((one) => minedAt >= one.at - BACKUP_MS && minedAt <= one.at + SKEW_MS);
 }
@@ -1843,7 +1826,10 @@ function textOf(data: string): { sequence: number; hash: string } | null {
   return sequence === undefined || hashed === undefined ? null : { sequence: Number(sequence), hash: hashed };
 }
 
-/** Block times against the times that signals tell: none is from after its anchor, and few ended before it. */
+/**
+ * Checks the times of signals against block times: none may be issued after its anchor, and few may have ended before
+ * it.
+ */
 function datingFindings({ events, people }: SignalRecord, found: AnchorFindings): void {
   const fixedAt = (event: number) =>
     found.fixed.find(({ sequence }) => sequence >= event)?.since.getTime() ?? Infinity;
@@ -1852,7 +1838,7 @@ function datingFindings({ events, people }: SignalRecord, found: AnchorFindings)
   if (behind > BEHIND_FEW && behind > BEHIND_SHARE * closed)
     found.problems.push(`${words}: they may have been written when it was known`);
   else if (behind > 0) found.notes.push(words);
-  // Of people's signals the event dates that took the head of their chain in, up to an hour later: some may have ended by then.
+  // People's signals are dated by the event that contains the head of their chain, up to an hour later: some may have ended by then.
   const holders = events.filter((one) => one.kind === "people");
   const heldAt = ({ sequence }: PersonEvent) =>
     fixedAt(holders.find(({ content }) => content.peopleSequence >= sequence)?.sequence ?? Infinity);
@@ -1865,14 +1851,17 @@ function datingFindings({ events, people }: SignalRecord, found: AnchorFindings)
   }
 }
 
-/** How many signals have ended, and how many of them before they were anchored. Says which are told of after their anchor. */
+/**
+ * Counts the signals that have ended, and those of them that ended before they were anchored. Reports those that were
+ * issued after their anchor.
+ */
 function datedIn<One extends Event | DayEventOfPerson>(
   events: readonly One[],
   name: (one: One) => string,
   fixedAt: (one: One) => number,
   problems: string[],
 ): { closed: number; behind: number } {
-  const told = storiesOf(events);
+  const stories = storiesOf(events);
   let [closed, behind] = [0, 0];
   for (const one of events) {
     if (one.kind !== "issued") continue;
@@ -1882,7 +1871,7 @@ function datedIn<One extends Event | DayEventOfPerson>(
       problems.push(
         `${name(one)}: it tells ${generatedAt}, and was anchored before that, at ${new Date(fixed).toISOString()}`,
       );
-    const closedAt = told.get(keyOf(one.content))?.closed?.closedAt;
+    const closedAt = stories.get(keyOf(one.content))?.closed?.closedAt;
     if (closedAt === undefined) continue;
     closed += 1;
     if (fixed > Date.parse(closedAt)) behind += 1;
@@ -1900,7 +1889,7 @@ const inBlock = transaction.extend({ blockNumber: z.string().nullable() });
 const block = z.object({ timestamp: quantity });
 const answer = z.object({ result: z.unknown(), error: z.object({ message: z.string() }).optional() });
 
-/** Base by an RPC's word. @throws Unreadable when it does not answer, or serves another chain. */
+/** Reads Base from an RPC. @throws Unreadable when it does not answer, or serves another chain. */
 export async function chainReader(url: string): Promise<ChainReader> {
   const ask = async <Shape extends z.ZodType>(method: string, params: unknown[], shape: Shape) => {
     try {
@@ -1967,11 +1956,11 @@ export async function chainReader(url: string): Promise<ChainReader> {
   };
 }
 
-// 11. Reading and telling.
+// 11. Reading and reporting.
 
-/** What kept a record from being checked. */
+/** The reason why a record could not be checked. */
 class Unreadable extends Error {}
-/** The command was not called as it can be. */
+/** The command was called in a wrong way. */
 class Misuse extends Error {}
 
 const TIMEOUT_MS = 30_000;
@@ -1980,7 +1969,7 @@ async function fetched(url: string, init: RequestInit = {}): Promise<unknown> {
   let response: Response;
   let text: string;
   try {
-    // Coinbase answers nobody who does not say who asks.
+    // Coinbase answers only requests with a user agent.
     const headers = { "Content-Type": "application/json", "User-Agent": "verify-signals" };
     response = await fetch(url, { ...init, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
     text = await response.text();
@@ -2042,7 +2031,7 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
   const base = address.replace(/\/+$/, "");
   const read = async <Shape extends z.ZodType>(path: string, shape: Shape) =>
     shaped(shape, await fetched(base + path), base + path, "signal record");
-  /** Whatever is served by sequence, page by page. */
+  /** Reads events that are served by their sequence, page by page. */
   const all = async <One extends { sequence: number }>(
     path: string,
     shape: z.ZodType<{ events: One[]; head: Head }>,
@@ -2104,7 +2093,7 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
       cuts: parts,
       shadow: { ...shadows.last, events: shadows.events },
       people: { events: told, head: end.head, stats, cuts },
-      // The clock of a stack that runs faster is ahead. One that is told to be behind is not believed.
+      // The clock of a faster stack is ahead. One that claims to be behind is not believed.
       readAt: Math.max(Date.now(), Date.parse(time)),
     };
     return readRecord(record, base);
@@ -2113,7 +2102,7 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
 }
 
 const COINBASE = "https://api.exchange.coinbase.com";
-/** So many minutes in one answer, aligned, so that neighbours share them; with a pause, as the venue asks. */
+/** The number of minutes in one answer, aligned so that neighbours share them; with a pause, as the venue asks. */
 const PER_ANSWER = 300;
 const PAUSE_MS = 150;
 const rows = z.array(z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()], z.unknown()));
@@ -2167,12 +2156,12 @@ type Means = {
 export type Findings = {
   problems: string[];
   notes: string[];
-  /** What nobody has looked at. */
+  /** What was not checked. */
   unchecked: string[];
   fixed: AnchorFindings["fixed"];
 };
 
-/** Everything that is wrong with a record, and what was not looked at. @throws Unreadable */
+/** Everything that is wrong with a record, and what was not checked. @throws Unreadable */
 export async function verify(
   record: unknown,
   { head, market, chain, anchor: named }: Means,
@@ -2194,7 +2183,7 @@ export async function verify(
     found.unchecked.push("pairs, exposure and logarithmic scores: the deployment began to keep them later");
   if (read.stats === undefined)
     found.unchecked.push("the statistics that are shown: the record does not hold them");
-  // A copy can be told to be older than it is: then days are missing that nobody asks for.
+  // A copy can claim to be older than it is; then nobody notices that days are missing.
   if (Date.now() - readAt > DAY)
     found.unchecked.push(
       `what came after ${new Date(readAt).toISOString()}: that is when it says it was read`,
@@ -2247,7 +2236,7 @@ export async function verify(
   return found;
 }
 
-function tell(
+function report(
   { events, signals, shadow, head }: SignalRecord,
   { problems, notes, unchecked, fixed }: Findings,
 ): void {
@@ -2317,11 +2306,11 @@ async function main(): Promise<number> {
     const { events, signals, head } = record;
     const told = { events: events.length, signals: signals.length, head };
     console.log(JSON.stringify({ holds: found.problems.length === 0, ...found, ...told }, null, 2));
-  } else tell(record, found);
+  } else report(record, found);
   return found.problems.length === 0 ? 0 : 1;
 }
 
-/** One line for what its caller can mend, else the error as it is. */
+/** One line if the caller can correct it, otherwise the whole error. */
 function complaintOf(error: unknown): unknown {
   const isFlag =
     error instanceof TypeError && "code" in error && String(error.code).startsWith("ERR_PARSE_ARGS");

@@ -40,7 +40,7 @@ const pageShape = z.object({ alerts: z.array(measuredShape), next: z.int().nulla
 type Found = {
   alerts: number;
   transactions: number;
-  /** Alerts whose price the chain still tells. */
+  /** Alerts whose price the node still has. */
   pricesChecked: number;
   problems: string[];
 };
@@ -111,7 +111,7 @@ async function priceOf(alert: ShownAlert): ReturnType<typeof readPrice> {
   try {
     return await readPrice(alert);
   } catch (error) {
-    // A node without old state refuses; that the chain is there has been seen.
+    // A node without old state refuses; the receipts have shown that it answers.
     if (failureOf(error) === null) throw error;
     return { kind: "unknown" };
   }
@@ -124,7 +124,7 @@ async function readPrice(alert: ShownAlert): Promise<ReturnType<typeof priceProb
   return priceProblem(alert, rounds[0] ?? null);
 }
 
-/** @throws Unreadable for what the chain could not be asked. */
+/** @throws Unreadable if the chain could not be asked. */
 async function asChecked<Value>(work: Promise<Value>): Promise<Value> {
   try {
     return await work;

@@ -16,7 +16,7 @@ import type { Prices } from "../convex/whales/values";
 export const measuredShape = publicAlertShape.required({ movement: true, txHash: true });
 export type ShownAlert = z.output<typeof measuredShape>;
 
-/** A price was seen up to some minutes, and after an outage hours, from the movement's block. */
+/** The tolerance for a price, which was read minutes, or after an outage hours, from the movement's block. */
 const PRICE = 0.1;
 
 /** Alerts that are shown twice: by transaction and place. */
@@ -31,7 +31,7 @@ export function repeated(alerts: readonly ShownAlert[]): string[] {
 }
 
 /**
- * Holds the alerts of one transaction against what the chain says of it; empty when they are what it comes to.
+ * Compares the alerts of one transaction with what the chain says of it; empty if they match.
  * @param outcome `null` where the chain has no such transaction.
  */
 export function problemsOfTransaction(alerts: readonly ShownAlert[], outcome: Outcome | null): string[] {
@@ -59,12 +59,12 @@ export function problemsOfTransaction(alerts: readonly ShownAlert[], outcome: Ou
   return problems;
 }
 
-/** Valued as the alert says: whether that price is right is a question of its own. */
+/** The alert's own price, which `priceProblem` checks. */
 function pricesOf({ movement: { price } }: ShownAlert): Prices {
   return { ETH: price, BTC: price, USDC: price, USDT: price, DAI: price };
 }
 
-/** Each field of the derived alert that is shown otherwise. */
+/** Each field that is shown differently from the derived alert. */
 function differences(shown: ShownAlert, derived: Measured): string[] {
   const claims = { source: "measured", verified: true };
   const expected = Object.entries({ ...flat(derived), ...claims });
@@ -87,14 +87,14 @@ function flat(value: object, prefix = ""): Record<string, unknown> {
   );
 }
 
-/** The feed that a shown alert was valued by; `null` for a coin that none is known of. */
+/** The feed of a shown alert's price; `null` for an unknown coin. */
 export function feedOf({ token }: ShownAlert): { address: `0x${string}` } | null {
   return isCoin(token) ? FEEDS[COINS[token].feed] : null;
 }
 
 /**
- * Holds an alert's price against what the feed said in the movement's block.
- * @returns `unknown` where the node does not tell.
+ * Compares an alert's price with the feed in the movement's block.
+ * @returns `unknown` if the node does not have it.
  */
 export function priceProblem(
   alert: ShownAlert,

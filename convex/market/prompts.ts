@@ -26,7 +26,7 @@ const focusFigures = token
   .describe("the figures of the token that is asked for; null when no such token trades");
 
 /** The schema of a snapshot from the gateway: `market_snapshot` on the wire. */
-export function marketShape(focus: string) {
+function marketShape(focus: string) {
   return focus === "" ? marketFigures : marketFigures.extend({ focus: focusFigures });
 }
 
@@ -53,7 +53,7 @@ export function snapshotQuestion(focus: string, nowIso: string, live: string | n
 }
 
 /** The schema of an answer to a token question. */
-export const tokenAnswerShape = z.object({
+const tokenAnswerShape = z.object({
   token: token
     .nullable()
     .describe(

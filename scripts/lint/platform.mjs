@@ -1,11 +1,11 @@
 /**
- * Rules of the platform that the platform's own plugin has not, or tells by types, which would take longer to work out
- * than all the rest: here they are told by their syntax. `.oxlintrc.platform.json` has them, beside the plugin's rules
- * and those that keep every regular expression to linear time, wherever it begins to look: texts come from strangers.
+ * Rules of the platform that the platform's own plugin lacks, or checks by types, which would take longer than all other
+ * rules: these check the syntax. `.oxlintrc.platform.json` lists them beside the plugin's rules and those that keep every
+ * regular expression linear in time, because texts come from strangers.
  */
 
 const SECRET = /secret|signature|hmac|\bmac\b|digest|botToken|password|apiKey|encryptionKey|crc_token/i;
-/** Whether there is one at all, what it is called and how long it is, is no secret; nor is a sealed one. */
+/** Its presence, its name and its length are no secret, and neither is a sealed one. */
 const HARMLESS = /^(?:undefined|null|""|true|false|\d+)$|\.length$|\.kind$|^typeof |\bsealed/;
 
 const QUERY = "CallExpression[callee.name=/^(query|internalQuery)$/]";
@@ -20,7 +20,7 @@ export default {
     "filtered-read": forbidding("It reads what it leaves out: use an index.", [
       `CallExpression[callee.property.name='filter'][${A_READ}]`,
     ]),
-    // What a query calls in other files is caught where it runs: `strictClock` of the host.
+    // The host's `strictClock` catches what a query calls in other files.
     "clock-in-query": forbidding(
       "The platform keeps a query's answer while what it has read stays the same: pass the time in, rounded.",
       [
@@ -41,9 +41,9 @@ export default {
         },
       }),
     },
-    // An action inside an action takes a second of the deployment's 64 places while its caller keeps the first: so many
-    // requests at once would wait for one another. Work on the schedule, of which few run at once, may; so may what
-    // sends cards: a picture is drawn by an action of its own, whose end is not the card's.
+    // An action that calls an action takes two of the deployment's 64 places: many requests at once would wait for one
+    // another. Scheduled work may, because few of it run at once, and so may the sending of cards: an action of its own
+    // draws each picture.
     "action-in-action": forbidding(
       "Call a plain function, loaded by `await import(...)` where it is heavy.",
       ["MemberExpression[property.name='runAction']"],

@@ -178,7 +178,7 @@ function describeCalibration({ token, calibration: { n, wins, meanConfidence } }
   return `Your record on ${token}: of ${n} decided signals ${wins} were won (${rate} %), at a mean confidence of ${meanConfidence} %.`;
 }
 
-export const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
+const reviewShape = z.object({ review: line(1_200).describe("two to five sentences") });
 
 /**
  * @param ledger What the review may state, by number.
