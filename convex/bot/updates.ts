@@ -57,6 +57,6 @@ export const receive = internalMutation({
 async function withdrawShownCode(ctx: MutationCtx, command: ParsedCommand): Promise<void> {
   // Without a key no code is good.
   if (!showsCode(command) || !isSet("WALLET_ENCRYPTION_KEY")) return;
-  const shown = await codeByHash(ctx, codeHash(carriedIn(command.argument).code));
-  if (shown !== null) await ctx.db.delete("linkCodes", shown._id);
+  const shown = await codeByHash(ctx, "link", codeHash(carriedIn(command.argument).code));
+  if (shown !== null) await ctx.db.delete("codes", shown._id);
 }

@@ -8,7 +8,7 @@ import { MINUTE } from "../lib/time";
 import { requireUser } from "../users/model";
 import { pseudonymOf } from "../lib/security/pseudonyms";
 import { CODE_LENGTH, codeHash, newCode } from "./codes";
-import { codeOf, linkOf } from "./model";
+import { codeOf, linkOf, replaceCode } from "./model";
 import { dropLink } from "./owners";
 import { messengerTables } from "./tables";
 
@@ -28,10 +28,7 @@ export const createCode = mutation({
     await charge(ctx, "settings", { userId, address: null });
     const code = newCode(CODE_LENGTH);
     const expiresAt = Date.now() + Number(setting("LINK_CODE_MINUTES")) * MINUTE;
-    const row = { userId, codeHash: codeHash(code), expiresAt };
-    const earlier = await codeOf(ctx, userId);
-    if (earlier === null) await ctx.db.insert("linkCodes", row);
-    else await ctx.db.replace("linkCodes", earlier._id, row);
+    await replaceCode(ctx, { kind: "link", userId, codeHash: codeHash(code), expiresAt });
     return { code, expiresAt, account: pseudonymOf(userId) };
   },
 });
@@ -50,7 +47,7 @@ export const status = query({
   handler: async (ctx) => {
     const { userId } = await requireUser(ctx);
     const link = await linkOf(ctx, userId);
-    const code = await codeOf(ctx, userId);
+    const code = await codeOf(ctx, userId, "link");
     return {
       link: link === null ? null : parse(vLink, { messengerUsername: null, ...link }),
       codeExpiresAt: code?.expiresAt ?? null,

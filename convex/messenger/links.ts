@@ -42,7 +42,7 @@ export const link = change(
     if (code === null) return;
     const { messengerId, codeHash, by } = account;
     for (const { _id } of replaces) await ctx.db.delete("messengerLinks", _id);
-    await ctx.db.delete("linkCodes", code._id);
+    await ctx.db.delete("codes", code._id);
     await ctx.db.insert("messengerLinks", {
       messengerId,
       ...(messengerUsername === undefined ? {} : { messengerUsername }),
@@ -92,7 +92,7 @@ export const find = internalQuery({
 type Linkable = {
   userId: string;
   /** `null`: it has linked the account already, for a caller who lost the answer and asks again. */
-  code: Doc<"linkCodes"> | null;
+  code: Doc<"codes"> | null;
   /** Unconfirmed links of the account and of the user, which the account's own word replaces. */
   replaces: readonly Doc<"messengerLinks">[];
 };
@@ -110,7 +110,7 @@ async function linkable(
   const ofAccount = await linkOfAccount(ctx, messengerId);
   if (by === "account" && ofAccount?.confirmedAt !== undefined && ofAccount.codeHash === codeHash)
     return { userId: ofAccount.userId, code: null, replaces: [] };
-  const code = await codeByHash(ctx, codeHash);
+  const code = await codeByHash(ctx, "link", codeHash);
   // The user may have claimed another userId since; then this one belongs to nobody.
   if (code === null || code.expiresAt <= now || (await ownerOf(ctx, code.userId)) === null) {
     const isUsed = ofAccount?.codeHash === codeHash;

@@ -1,3 +1,4 @@
+import type { WithoutSystemFields } from "convex/server";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { parse } from "convex-helpers/validators";
 import type { Doc, Id } from "../_generated/dataModel";
@@ -204,14 +205,27 @@ export async function userOfAccount(ctx: QueryCtx, messengerId: string): Promise
   return link?.confirmedAt === undefined ? null : link.userId;
 }
 
-/** The open or expired code of a hash, or `null`. */
-export async function codeByHash(ctx: QueryCtx, codeHash: string): Promise<Doc<"linkCodes"> | null> {
-  return getOneFrom(ctx.db, "linkCodes", "by_codeHash", codeHash);
+type Code = Doc<"codes">;
+
+/** The open or expired code of a kind by its hash, or `null`. */
+export async function codeByHash(ctx: QueryCtx, kind: Code["kind"], codeHash: string): Promise<Code | null> {
+  const code = await getOneFrom(ctx.db, "codes", "by_codeHash", codeHash);
+  return code?.kind === kind ? code : null;
 }
 
-/** The latest link code of a user, perhaps expired, or `null`. */
-export async function codeOf(ctx: QueryCtx, userId: string): Promise<Doc<"linkCodes"> | null> {
-  return getOneFrom(ctx.db, "linkCodes", "by_userId", userId);
+/** A user's latest code of a kind, perhaps expired, or `null`. */
+export async function codeOf(ctx: QueryCtx, userId: string, kind: "link" | "proof"): Promise<Code | null> {
+  return rowsByBoth(ctx.db.query("codes"), "userId", userId, "kind", kind).unique();
+}
+
+/** Stores a user's code; it replaces the earlier one of its kind. */
+export async function replaceCode(
+  ctx: MutationCtx,
+  code: WithoutSystemFields<Code> & { kind: "link" | "proof" },
+): Promise<void> {
+  const earlier = await codeOf(ctx, code.userId, code.kind);
+  if (earlier === null) await ctx.db.insert("codes", code);
+  else await ctx.db.replace("codes", earlier._id, code);
 }
 
 /** Looked at for how deliveries go: the start notice of each of ten shifts, and more. */

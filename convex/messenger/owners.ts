@@ -119,8 +119,8 @@ export async function dropLink(
 ): Promise<void> {
   const { _id, userId, messengerId } = link;
   await ctx.db.delete("messengerLinks", _id);
-  const code = await codeOf(ctx, userId);
-  if (code !== null) await ctx.db.delete("linkCodes", code._id);
+  const code = await codeOf(ctx, userId, "link");
+  if (code !== null) await ctx.db.delete("codes", code._id);
   if (link.confirmedAt === undefined || by === "account") return changeRules(ctx, userId);
   const now = Date.now();
   // Unlinking one account after the other does not end the say of the first.

@@ -89,33 +89,23 @@ export const messengerTables = {
     .index("by_confirmedAt", ["confirmedAt"]),
 
   /**
-   * The latest link code of a user, at most one each. Written by `messenger/linking`. Using it (`messenger/links`),
-   * unlinking (`messenger/owners`) and showing it in a group (`bot/updates`) delete it, and so does the deletion of the
-   * user's data.
+   * Codes by which somebody shows whose they are. A `link` binds a messenger account to its user, and a `proof` an
+   * account of the network: the latest of a user (written by `messenger/model`), until it is used (`messenger/links`,
+   * `social/proofs`), withdrawn by unlinking (`messenger/owners`) or shown in a group (`bot/updates`). By an `owner`
+   * code, one for a userId and day (`account/ownership/links`), a messenger account owns a userId that nobody owns.
    */
-  linkCodes: defineTable({
+  codes: defineTable({
+    kind: literals("link", "proof", "owner"),
     userId: v.string(),
-    /** HMAC-SHA256 of the code, which itself is stored nowhere. */
+    /** HMAC-SHA256 of the code; of a proof, which is posted in public, SHA-256. */
     codeHash: v.string(),
-    expiresAt: v.number(),
-  })
-    .index("by_userId", ["userId"])
-    .index("by_codeHash", ["codeHash"])
-    .index("by_expiresAt", ["expiresAt"]),
-
-  /**
-   * Links by which a messenger account owns a userId that nobody owns, one for a userId and day. Written by
-   * `account/ownership/links`; it dies a day after its time.
-   */
-  ownerLinks: defineTable({
-    userId: v.string(),
-    /** HMAC-SHA256 of the code, which itself is stored nowhere. */
-    codeHash: v.string(),
-    /** The id as its user knows it, readable with the code alone (`account/ownership/links`). */
+    /** Of a proof, in lower case: it counts from this handle only. */
+    handle: v.optional(v.string()),
+    /** Of an owner's: the id as its user knows it, readable with the code alone. */
     maskedName: v.optional(v.string()),
     expiresAt: v.number(),
   })
-    .index("by_userId", ["userId"])
+    .index("by_userId_and_kind", ["userId", "kind"])
     .index("by_codeHash", ["codeHash"])
     .index("by_expiresAt", ["expiresAt"]),
 
@@ -226,13 +216,9 @@ export const messengerRecords: RecordsOf<typeof messengerTables> = {
     ownedBy: { rows: ofUser("by_userId"), section: "messengerLinks", inUse: "any", onDeletion: "go" },
     withheld: ["codeHash"],
   },
-  linkCodes: {
+  codes: {
     keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
-    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
-  },
-  ownerLinks: {
-    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
-    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
+    ownedBy: { rows: ofUser("by_userId_and_kind"), onDeletion: "go" },
   },
   messages: {
     keep: [

@@ -1,10 +1,10 @@
-import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../_generated/dataModel";
 import type { MutationCtx } from "../_generated/server";
 import { sha256Hex } from "../lib/security/digests";
 import { AppError } from "../lib/errors";
 import { MINUTE } from "../lib/time";
 import { newCode } from "../messenger/codes";
+import { codeByHash, replaceCode } from "../messenger/model";
 import { ownerOf } from "../users/model";
 import { authorById, authorsOf, MAX_AUTHORS } from "./model";
 
@@ -28,11 +28,10 @@ export async function openProof(
     throw new AppError("conflict", `At most ${MAX_AUTHORS} accounts can be linked`);
   }
   const code = newProof();
-  const row = { userId, handle: handle.toLowerCase(), codeHash: hashOf(code), expiresAt: now + CODE_MS };
-  const earlier = await getOneFrom(ctx.db, "socialProofs", "by_userId", userId);
-  if (earlier === null) await ctx.db.insert("socialProofs", row);
-  else await ctx.db.replace("socialProofs", earlier._id, row);
-  return { code, expiresAt: row.expiresAt };
+  const expiresAt = now + CODE_MS;
+  const proof = { kind: "proof", userId, handle: handle.toLowerCase() } as const;
+  await replaceCode(ctx, { ...proof, codeHash: hashOf(code), expiresAt });
+  return { code, expiresAt };
 }
 
 /**
@@ -48,9 +47,9 @@ export async function redeemProof(
   const { authorId, authorHandle: handle, text } = mention;
   if (handle === undefined) return null;
   for (const [code] of Array.from(text.matchAll(CODE)).slice(0, 3)) {
-    const proof = await getOneFrom(ctx.db, "socialProofs", "by_codeHash", hashOf(code));
+    const proof = await codeByHash(ctx, "proof", hashOf(code));
     if (proof === null || proof.expiresAt < now || proof.handle !== handle.toLowerCase()) continue;
-    await ctx.db.delete("socialProofs", proof._id);
+    await ctx.db.delete("codes", proof._id);
     const { userId } = proof;
     // The user may have claimed another userId since; then this one belongs to nobody.
     if ((await ownerOf(ctx, userId)) === null) continue;

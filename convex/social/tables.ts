@@ -1,6 +1,6 @@
 import { defineTable } from "convex/server";
 import { v, type Infer } from "convex/values";
-import { ofUser, older, waiting, type RecordsOf } from "../lib/records/records";
+import { ofUser, waiting, type RecordsOf } from "../lib/records/records";
 import { vIntent } from "./stored";
 
 const vMentionStatus = v.union(
@@ -69,18 +69,6 @@ export const socialTables = {
     .index("by_authorId", ["authorId"])
     .index("by_userId", ["userId"]),
 
-  /** The open proof of a user, at most one each. Written by `social/proofs`; using it deletes it. */
-  socialProofs: defineTable({
-    userId: v.string(),
-    /** Lower case; the code counts only from this handle. */
-    handle: v.string(),
-    codeHash: v.string(),
-    expiresAt: v.number(),
-  })
-    .index("by_userId", ["userId"])
-    .index("by_codeHash", ["codeHash"])
-    .index("by_expiresAt", ["expiresAt"]),
-
   /** A user's own limits of mentions, if they are lower than the service's. Written by `social/app`. */
   socialLimits: defineTable({
     userId: v.string(),
@@ -95,11 +83,6 @@ export const socialRecords: RecordsOf<typeof socialTables> = {
   socialAuthors: {
     keep: "a user's proof, until they end it",
     ownedBy: { rows: ofUser("by_userId"), section: "socialAccounts", inUse: "any", onDeletion: "go" },
-  },
-  socialProofs: {
-    keep: { days: 1, why: "it has expired", aged: older("expiresAt") },
-    ownedBy: { rows: ofUser("by_userId"), onDeletion: "go" },
-    withheld: ["codeHash"],
   },
   socialLimits: {
     keep: "the user's settings",

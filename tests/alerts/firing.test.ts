@@ -4,6 +4,7 @@ import { keyOf, slotOf } from "../../convex/evidence/model";
 import { sheetsOf } from "../../convex/evidence/sayings";
 import { closeApp, START, type App, test, createApp } from "../support/app";
 import { ask, DAY, HOUR, MINUTE, priced, proposed, setAlert, tick } from "./support";
+import { insertAlerts } from "../support/signalRows";
 
 const firedAt = async (app: App, alertId: string): Promise<number[]> =>
   (await app.rows("alertFirings"))
@@ -139,26 +140,9 @@ describe("an alert", () => {
       const price = { usd: 1, source: "chainlink", observedAt: at };
       const block = { blockNumber: ++place, blockHash: "0x01" };
       const movement = { from: end, to: end, quantity: "1", position: 0, ...block, price };
-      await app.t.run((ctx) =>
-        ctx.db.insert("whaleAlerts", {
-          ...{
-            token,
-            alertType,
-            amount,
-            direction: "neutral",
-            description: "",
-            txHash: `0x${place}`,
-            occurredAt: at - 5,
-          },
-          ...{
-            detectedAt: at,
-            messengerSent: false,
-            verified: true,
-            blockNumber: place,
-          },
-          ...(told === true ? {} : { movement }),
-        }),
-      );
+      const state = { verified: true, blockNumber: place, ...(told === true ? {} : { movement }) };
+      const found = { token, amount, txHash: `0x${place}`, occurredAt: at - 5 };
+      await insertAlerts(app, [{ ...found, ...state, alertType }]);
       await tick(app);
     };
     const at = (minutes: number) => START + minutes * MINUTE;

@@ -160,7 +160,7 @@ test.for([
   const { code } = await userWithCode(app, "alice");
   await deliver(app, updateOf(text(code), { chat: GROUP }));
   await app.settle();
-  expect(await app.rows("linkCodes")).toEqual([]);
+  expect(await app.rows("codes")).toEqual([]);
   const body = { linkToken: code, messengerId: "666" };
   expect((await app.post("/messenger/connect", body)).status).toBe(404);
   expect((await say(app, `/connect ${code}`, { from: 666, ...LONG }))[1]).toContain("This code is unknown");
@@ -194,7 +194,7 @@ test("a code is written down nowhere, and whoever was cut off behind the link is
     expect.stringContaining("Linked"),
   ]);
   expect(await app.rows("messengerLinks")).toHaveLength(1);
-  expect(await app.rows("linkCodes")).toEqual([]);
+  expect(await app.rows("codes")).toEqual([]);
 });
 
 test("questions of one account in many groups are limited", async ({ app }) => {

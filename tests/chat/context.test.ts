@@ -5,6 +5,7 @@ import { creditDeposit } from "../../convex/credits/model";
 import { lastTurns } from "../../convex/chat/turns";
 import { type App, test } from "../support/app";
 import { browserOf } from "../web/support";
+import { insertAlerts } from "../support/signalRows";
 
 /** What chat knows beside the market, and what it remembers. */
 
@@ -16,24 +17,11 @@ function lastConversation(app: App) {
 
 test("chat knows the day's signals and the last large movements, unverified ones marked", async ({ app }) => {
   const now = Date.now();
+  const description = "A fund sent ETH to an exchange.";
+  await insertAlerts(app, [
+    { alertType: "cex_inflow", amount: 5_000_000, direction: "bearish", description },
+  ]);
   await app.t.run(async (ctx) => {
-    const watchId = await ctx.db.insert("whaleWatches", {
-      hour: now,
-      state: "done",
-      startedAt: now,
-      polls: 0,
-    });
-    await ctx.db.insert("whaleAlerts", {
-      token: "ETH",
-      alertType: "cex_inflow",
-      amount: 5_000_000,
-      direction: "bearish",
-      description: "A fund sent ETH to an exchange.",
-      detectedAt: now,
-      watchId,
-      messengerSent: false,
-      verified: false,
-    });
     await ctx.db.insert("signals", {
       token: "BTC",
       ...{ desk: "daily", arm: "daily", record: "daily", slot: Date.UTC(2026, 0, 5) },

@@ -29,14 +29,14 @@ describe("a link code", () => {
       codes.add(code);
     }
     expect(codes.size).toBe(40);
-    const stored = JSON.stringify(await app.rows("linkCodes"));
+    const stored = JSON.stringify(await app.rows("codes"));
     for (const code of codes) expect(stored).not.toContain(code);
   });
 
   test("is replaced by the next one, and the older is worth nothing", async ({ app }) => {
     const { browser, code: older } = await userWithCode(app, "alice");
     const { code } = await browser.mutation(api.messenger.linking.createCode, {});
-    expect(await app.rows("linkCodes")).toHaveLength(1);
+    expect(await app.rows("codes")).toHaveLength(1);
     expect(await connect(app, older)).toMatchObject({ status: 404, body: UNKNOWN });
     expect((await connect(app, code)).status).toBe(200);
   });
@@ -144,7 +144,7 @@ describe("POST /messenger/connect", () => {
       expect(await connect(app, "ABCDEFGH")).toMatchObject({ status: 404, body: UNKNOWN });
       expect(await app.rows("messengerLinks")).toMatchObject([{ userId, messengerId: "42" }]);
       expect(await walletOf(app, "42")).toMatchObject({ linked: true, userId });
-      expect(await app.rows("linkCodes")).toHaveLength(2);
+      expect(await app.rows("codes")).toHaveLength(2);
     },
   );
 
@@ -156,7 +156,7 @@ describe("POST /messenger/connect", () => {
       body: { error: "The user of this code has already linked a messenger account" },
     });
     expect(await walletOf(app, "43")).toEqual(NOT_LINKED);
-    expect(await app.rows("linkCodes")).toHaveLength(1);
+    expect(await app.rows("codes")).toHaveLength(1);
   });
 
   test("gives a code to one of two racing accounts, and an account one link", async ({ app }) => {
@@ -331,6 +331,6 @@ describe("the user's own data", () => {
     await browser.mutation(api.account.deletion.request, {});
     for (let i = 0; i < 400 && (await app.rows("messengerLinks")).length > 1; i++) await app.settle(2);
     expect((await app.rows("messengerLinks")).map((link) => link.userId)).toEqual([bob.userId]);
-    expect(await app.rows("linkCodes")).toEqual([]);
+    expect(await app.rows("codes")).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { makeFunctionReference } from "convex/server";
 import { expect } from "vitest";
 import crons from "../../convex/crons";
+import { HOUR } from "../../convex/lib/time";
 import { measure, type Usage } from "../../scripts/host/usage";
 import { createApp, test } from "../support/app";
 import { insertShifts, READER } from "../support/shiftRows";
@@ -20,7 +21,11 @@ async function costsWith(count: number): Promise<Record<string, Usage>> {
   const app = createApp();
   await insertShifts(app, count);
   await insertSignals(app, count);
-  await insertAlerts(app, count);
+  const detectedAt = (i: number) => Date.now() - (i * HOUR) / 5;
+  await insertAlerts(
+    app,
+    Array.from({ length: count }, (_, i) => ({ detectedAt: detectedAt(i) })),
+  );
   // What is written once and served from then on.
   for (const path of PATHS) await app.get(path);
   await app.settle();

@@ -48,7 +48,6 @@ describe("the tables' records", () => {
     });
     const silent = named.filter((table) => records[table].ownedBy === undefined);
     expect(silent.toSorted()).toEqual([
-      "botJobs",
       "creditBalances",
       "creditDiscrepancies",
       "gameDays",

@@ -84,14 +84,14 @@ describe("a link for an owner", () => {
   test("is nobody's in a group, forwarded, late or made up", async ({ app }) => {
     await app.post("/mcp/defi/connect", { userId: LONG });
     const start = await linkOf(app, LONG);
-    const [row] = await app.rows("ownerLinks");
+    const [row] = await app.rows("codes");
     if (row === undefined) throw new Error("The link has a row");
     expect(JSON.stringify(row)).not.toContain(start.slice(-12));
     await say(app, "/start own_AAAABBBBCCCC");
     expect(await newest(app)).toContain("not good any more");
     await say(app, "/own AAAABBBBCCCC");
     expect(await newest(app)).toContain("not good any more");
-    await app.t.run((ctx) => ctx.db.patch("ownerLinks", row._id, { expiresAt: Date.now() - 1 }));
+    await app.t.run((ctx) => ctx.db.patch("codes", row._id, { expiresAt: Date.now() - 1 }));
     await say(app, start);
     expect(await newest(app)).toContain("not good any more");
     expect(await app.rows("users")).toEqual([]);

@@ -7,6 +7,7 @@ import { serviceHealth } from "../../convex/ops/shapes";
 import { agentSays, alert, watchNow } from "../whales/support";
 import { test, type App } from "../support/app";
 import { HOSTILE, HOUR, MINUTE, openPage, samplePrices, says, soundWords } from "./support";
+import { insertAlerts } from "../support/signalRows";
 
 /** Research, whales and the status. */
 
@@ -140,18 +141,7 @@ describe("whales", () => {
 
   test("whales stand in the chart above the time when they were seen", async ({ app }) => {
     const hour = Date.UTC(2026, 0, 5, 6);
-    await app.t.run(async ({ db }) => {
-      const watch = { hour, state: "done" as const, startedAt: hour, polls: 1 };
-      const watchId = await db.insert("whaleWatches", watch);
-      const found = { token: "PEPE", alertType: "smart_money" as const, amount: 3e6, description: "Bought." };
-      const state = {
-        detectedAt: hour,
-        watchId,
-        messengerSent: false,
-        verified: false,
-      };
-      await db.insert("whaleAlerts", { ...found, direction: "bullish", ...state });
-    });
+    await insertAlerts(app, [{ direction: "bullish", detectedAt: hour }]);
     const { text } = await openPage(app, "/whales?hours=24");
     const [, mark] = /<text class="glyph bullish" x="([\d.]+)%"/.exec(text) ?? [];
     const [, tick] = /<text class="axis" x="([\d.]+)%"[^>]*>06:00</.exec(text) ?? [];
@@ -159,17 +149,15 @@ describe("whales", () => {
   });
 
   test("stay small and readable however many there are", async ({ app }) => {
-    await app.t.run(async ({ db }) => {
-      const hour = Date.now();
-      const watch = { hour, state: "done" as const, startedAt: hour, polls: 1 };
-      const watchId = await db.insert("whaleWatches", watch);
-      for (let index = 0; index < 300; index++) {
-        const found = { token: `T${index}`, alertType: "smart_money" as const, amount: 1e6 + index * 1e5 };
-        const said = { direction: "neutral" as const, description: `${HOSTILE} `.repeat(8) };
-        const state = { detectedAt: hour - index * MINUTE, watchId, messengerSent: false, verified: false };
-        await db.insert("whaleAlerts", { ...found, ...said, ...state });
-      }
-    });
+    const now = Date.now();
+    const description = `${HOSTILE} `.repeat(8);
+    await insertAlerts(
+      app,
+      Array.from({ length: 300 }, (_, i) => {
+        const found = { token: `T${i}`, alertType: "smart_money" as const, amount: 1e6 + i * 1e5 };
+        return { ...found, description, detectedAt: now - i * MINUTE };
+      }),
+    );
     const words = soundWords(await openPage(app, "/whales"));
     says(words, "T0: $1.00M", "T24: ", "The chart shows all 100 of them");
     expect(words).not.toContain("T25: ");

@@ -35,7 +35,7 @@ describe("proving an account", () => {
     const { code, expiresAt } = await alice.mutation(api.social.app.startProof, { handle: "@Alice" });
     expect(code).toMatch(/^[A-HJ-NP-Z2-9]{4}(?:-[A-HJ-NP-Z2-9]{4}){2}$/);
     expect(expiresAt - Date.now()).toBe(15 * MINUTE);
-    expect(JSON.stringify(await app.rows("socialProofs"))).not.toContain(code);
+    expect(JSON.stringify(await app.rows("codes"))).not.toContain(code);
     await mention(app, `this is me: ${code.toLowerCase()}!`);
     await app.settle();
     expect(await alice.query(api.social.app.settings, {})).toEqual({
@@ -43,7 +43,7 @@ describe("proving an account", () => {
       limits: { perTradeUsd: "100", perDayUsd: "300" },
       recipients: [],
     });
-    expect(await app.rows("socialProofs")).toEqual([]);
+    expect(await app.rows("codes")).toEqual([]);
     expect(await app.rows("mentions")).toMatchObject([{ status: "ignored" }]);
     expect((await app.rows("messages")).map((one) => [one.userId, one.kind])).toEqual([
       [userId, "account linked"],
@@ -97,7 +97,7 @@ describe("proving an account", () => {
     await mention(app, code);
     await app.settle();
     expect(await linked(app)).toEqual([]);
-    expect(await app.rows("socialProofs")).toEqual([]);
+    expect(await app.rows("codes")).toEqual([]);
   });
 
   test("takes a handle, and five accounts at most", async ({ app }) => {

@@ -1,5 +1,5 @@
 import type { WithoutSystemFields } from "convex/server";
-import type { Doc, TableNames } from "../../convex/_generated/dataModel";
+import type { Doc, Id, TableNames } from "../../convex/_generated/dataModel";
 import { DAY, dayOf, HOUR, iso } from "../../convex/lib/time";
 import { addDayOfTrades } from "../../convex/signals/statistics/days";
 import { addClosed, emptyTotals, type ClosedSignal } from "../../convex/signals/statistics/totals";
@@ -13,7 +13,6 @@ import type { App } from "./app";
 type Fields<Table extends TableNames> = WithoutSystemFields<Doc<Table>>;
 
 const TOKENS = ["BTC", "ETH"] as const;
-const ALERTS_AN_HOUR = 5;
 
 /** Inserts `count` closed signals, one per token and day up to yesterday, and today's two open ones. */
 export async function insertSignals({ t }: App, count: number): Promise<void> {
@@ -51,18 +50,20 @@ export async function insertSignals({ t }: App, count: number): Promise<void> {
   });
 }
 
-/** Inserts `count` whale alerts, five per hour up to now. */
-export async function insertAlerts({ t }: App, count: number): Promise<void> {
+/** Inserts whale alerts as an agent told them just now, but for these fields. */
+export async function insertAlerts(
+  { t }: Pick<App, "t">,
+  alerts: readonly Partial<Fields<"whaleAlerts">>[],
+): Promise<Id<"whaleAlerts">[]> {
   const now = Date.now();
-  await t.run(async ({ db }) => {
+  return t.run(async ({ db }) => {
     const watchId = await db.insert("whaleWatches", { hour: 0, state: "done", startedAt: now, polls: 3 });
-    for (let i = 0; i < count; i++) {
-      await db.insert("whaleAlerts", {
-        ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
-        ...{ description: "A large transfer.", detectedAt: now - (i * HOUR) / ALERTS_AN_HOUR, watchId },
-        ...{ messengerSent: true, verified: false },
-      });
-    }
+    const told: Fields<"whaleAlerts"> = {
+      ...{ token: "ETH", alertType: "large_transfer", amount: 1_000_000, direction: "neutral" },
+      ...{ description: "A large transfer.", detectedAt: now, watchId },
+      ...{ messengerSent: false, verified: false },
+    };
+    return Promise.all(alerts.map((one) => db.insert("whaleAlerts", { ...told, ...one })));
   });
 }
 

@@ -3,27 +3,14 @@ import { spanText } from "../../convex/messenger/format";
 import { alertCard } from "../../convex/whales/cards";
 import { START, type App, test, createApp } from "../support/app";
 import { agentSays, alert, hash, HOUR, watchHour, watchNow } from "./support";
+import { insertAlerts } from "../support/signalRows";
 
 /** Stores alerts of these ages in hours, oldest first. */
 async function storeAlerts(app: App, ages: readonly number[]): Promise<void> {
-  await app.t.run(async (ctx) => {
-    const watchId = await ctx.db.insert("whaleWatches", {
-      ...{ hour: START, state: "done", startedAt: START, polls: 1 },
-    });
-    for (const age of ages) {
-      await ctx.db.insert("whaleAlerts", {
-        token: "ETH",
-        alertType: "large_transfer",
-        amount: 1_000_000,
-        direction: "neutral",
-        description: `${age} h old`,
-        detectedAt: START - age * HOUR,
-        watchId,
-        messengerSent: false,
-        verified: false,
-      });
-    }
-  });
+  await insertAlerts(
+    app,
+    ages.map((age) => ({ description: `${age} h old`, detectedAt: START - age * HOUR })),
+  );
 }
 
 const described = (body: Record<string, unknown>) =>

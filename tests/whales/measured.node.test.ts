@@ -23,6 +23,7 @@ import {
   useMoves,
   limited,
 } from "./measuring";
+import { insertAlerts } from "../support/signalRows";
 
 useMoves();
 
@@ -330,18 +331,11 @@ describe("what the agent told before", () => {
     const [hash = ""] = await moves.send([
       { coin: "USDC", from: freshAddress(), to: BINANCE, amount: USDC(2) },
     ]);
-    await app.t.run(async (ctx) => {
-      const watchId = await ctx.db.insert("whaleWatches", {
-        ...{ hour: 0, state: "done", startedAt: 0, polls: 1 },
-      });
-      for (const token of ["USDC", "PEPE"]) {
-        await ctx.db.insert("whaleAlerts", {
-          ...{ token, alertType: "large_transfer", amount: 2_000_000, direction: "bullish", watchId },
-          ...{ description: "Somebody says so.", txHash: hash, detectedAt: Date.now() },
-          ...{ messengerSent: true, verified: false },
-        });
-      }
-    });
+    const told = { amount: 2_000_000, txHash: hash, messengerSent: true } as const;
+    await insertAlerts(app, [
+      { ...told, token: "USDC" },
+      { ...told, token: "PEPE" },
+    ]);
     await lookAtAll(app);
     expect(await listed(app)).toMatchObject([
       { token: "PEPE", source: "agent-reported", verified: false },

@@ -4,6 +4,7 @@ import { check } from "../../convex/whales/agent/checks";
 import { chain, test } from "../support/chain";
 import { createWalletApp, freshAddress, type WalletApp } from "../support/walletApp";
 import { moves, useMoves } from "./measuring";
+import { insertAlerts } from "../support/signalRows";
 
 useMoves();
 
@@ -14,19 +15,9 @@ type Told = { txHash: string; token?: string; amount?: number; occurredAt?: numb
 
 /** Stores what an agent told, and has it looked up. */
 async function told(app: WalletApp, alerts: readonly Told[]): Promise<void> {
-  await app.t.run(async (ctx) => {
-    const watchId = await ctx.db.insert("whaleWatches", {
-      ...{ hour: 0, state: "done", startedAt: 0, polls: 1 },
-    });
-    const rows = alerts.map((alert) =>
-      ctx.db.insert("whaleAlerts", {
-        ...{ token: "USDC", alertType: "large_transfer", amount: 2_000_000, direction: "neutral" },
-        ...{ description: "Moved.", detectedAt: Date.now(), ...alert, watchId },
-        ...{ messengerSent: false, verified: false },
-      }),
-    );
-    await check(ctx, await Promise.all(rows));
-  });
+  const rows = alerts.map((alert) => ({ token: "USDC", amount: 2_000_000, ...alert }));
+  const alertIds = await insertAlerts(app, rows);
+  await app.t.run((ctx) => check(ctx, alertIds));
   await app.settle();
 }
 

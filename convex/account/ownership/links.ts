@@ -2,7 +2,6 @@ import { hkdf } from "@noble/hashes/hkdf.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, hexToBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { v, type Infer } from "convex/values";
-import { getOneFrom } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { optional, required } from "../../lib/env";
@@ -11,6 +10,7 @@ import { masterKey, subkey } from "../../lib/security/crypto";
 import { literals } from "../../lib/literals";
 import { DAY, dateTime } from "../../lib/time";
 import { codeHash, dailyCode } from "../../messenger/codes";
+import { codeByHash } from "../../messenger/model";
 import { messengerLogin, ownerOf } from "../../users/model";
 import { pseudonymOf } from "../../lib/security/pseudonyms";
 import { hashed, keepName } from "../../users/names";
@@ -41,9 +41,9 @@ export const open = internalMutation({
     const day = Math.floor(Date.now() / DAY);
     const code = dailyCode("owner link", userId, day);
     const maskedName = bytesToHex(masked(utf8ToBytes(named), code));
-    const row = { userId, codeHash: codeHash(code), maskedName, expiresAt: (day + 2) * DAY };
-    if ((await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", row.codeHash)) === null)
-      await ctx.db.insert("ownerLinks", row);
+    const known = { kind: "owner", userId, codeHash: codeHash(code) } as const;
+    if ((await codeByHash(ctx, known.kind, known.codeHash)) === null)
+      await ctx.db.insert("codes", { ...known, maskedName, expiresAt: (day + 2) * DAY });
     return `https://t.me/${bot}?start=${PREFIX}${code}`;
   },
 });
@@ -102,8 +102,8 @@ const OWNED =
 async function ownable(
   ctx: QueryCtx | MutationCtx,
   { code, messengerId, now }: { code: string; messengerId: string; now: number },
-): Promise<Pick<Doc<"ownerLinks">, "userId" | "maskedName"> | { refusal: string }> {
-  const row = await getOneFrom(ctx.db, "ownerLinks", "by_codeHash", codeHash(code));
+): Promise<Pick<Doc<"codes">, "userId" | "maskedName"> | { refusal: string }> {
+  const row = await codeByHash(ctx, "owner", codeHash(code));
   if (row === null || row.expiresAt <= now)
     return { refusal: "This link is not good any more: connect the wallet again for a new one." };
   const refusal = await refusalOf(ctx, messengerLogin(messengerId), row.userId);
