@@ -1,5 +1,3 @@
-/** Kinds of facts, and their units. */
-
 /** What a fact may be measured in. */
 export const UNITS = ["USD", "percent", "bps", "coins", "gwei", "count", "ratio", "text"] as const;
 export type Unit = (typeof UNITS)[number];

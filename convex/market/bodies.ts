@@ -24,7 +24,6 @@ export type Snapshot = {
   sources: MarketSource[];
 };
 
-/** What a row holds. */
 export function readBack({ fetchedAt, model, body }: Doc<"marketSnapshots">): Snapshot {
   const { keyPrices, trending, top20, focus, sources } = parse(vMarketSnapshot, JSON.parse(body));
   const figures = { keyPrices, trending, top20, ...(focus === undefined ? {} : { focus }) };

@@ -40,7 +40,6 @@ export type AskedMarket = {
   /** How many of the model's prices were replaced by a source's. */
   replaced: number;
   model: string;
-  /** The gateway's raw answer. */
   raw: string;
   tokensUsed: number;
 };

@@ -4,8 +4,6 @@ import { factsIn } from "../evidence/sayings";
 import type { ListedCoin as ListedWithPage } from "../providers/data/coingecko";
 import type { Fact, Kind } from "../evidence/tables";
 
-/** Lists of coins from facts. */
-
 export type ListedCoin = Omit<ListedWithPage, "url">;
 
 /** The coins with all figures in a list, largest first. */

@@ -30,7 +30,6 @@ function marketShape(focus: string) {
   return focus === "" ? marketFigures : marketFigures.extend({ focus: focusFigures });
 }
 
-/** The market's figures from the model. */
 export type AskedMarketFigures = z.output<typeof marketFigures> & { focus?: AskedFigures | null | undefined };
 
 const SNAPSHOT_SCHEMA_NAME = "market_snapshot";
@@ -52,7 +51,6 @@ export function snapshotQuestion(focus: string, nowIso: string, live: string | n
   } satisfies Question<z.ZodType>;
 }
 
-/** The schema of an answer to a token question. */
 const tokenAnswerShape = z.object({
   token: token
     .nullable()

@@ -3,8 +3,6 @@ import { dueWork } from "../lib/cronRuns";
 import { youngSample } from "../prices/model";
 import { PRICED_TOKENS } from "../prices/tables";
 
-/** Schedules the sampling of live prices. */
-
 /** Runs every five minutes: samples each token without a recent sample. */
 export const takeDue = dueWork(async (ctx) => {
   const now = Date.now();

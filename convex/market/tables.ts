@@ -5,7 +5,6 @@ import { vTokenFigures, vRowSource, type vMarketFigures, type vMarketSource } fr
 
 /** The source of a row's figures, or the model. */
 export type RowSource = Infer<typeof vRowSource>;
-/** A source of prices that the figures were checked against. */
 export type MarketSource = Infer<typeof vMarketSource>;
 export type MarketFigures = Infer<typeof vMarketFigures>;
 

@@ -4,8 +4,6 @@ import { HOUR, MINUTE } from "../lib/time";
 import { newestSample, priceOf, recentHourlyCloses } from "./model";
 import { PRICED_TOKENS, vClose, vPrice, vPricedToken, vPriceSource } from "./tables";
 
-/** The service's own price history. */
-
 /** The newest price of each token that has one. */
 export const newest = internalQuery({
   args: {},

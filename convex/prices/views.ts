@@ -4,8 +4,6 @@ import type { ActionCtx } from "../_generated/server";
 import { DAY, HOUR, iso } from "../lib/time";
 import type { HourlyClose, PricedToken } from "./tables";
 
-/** Prices as callers see them. */
-
 const source = z
   .enum(["chainlink", "coinbase", "binance", "coingecko", "llm"])
   .describe("The source: a price feed, an exchange, CoinGecko, or `llm`, the model's market data");

@@ -4,8 +4,6 @@ import { ownRows } from "../users/lists";
 import { deliveryOf } from "./model";
 import { researchTables, vReport } from "./tables";
 
-/** Research as the web application shows it. */
-
 const vShift = researchTables.shifts.validator
   .pick(
     "status",

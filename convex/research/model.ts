@@ -117,7 +117,6 @@ function describeReport({ type, jobToken, generatedAt, result }: Doc<"reports">)
   return `${type} report on ${subject}, ${iso(generatedAt)}: ${result.shortSummary}`;
 }
 
-/** The delivery of a report's card, for answers. */
 export async function deliveryOf(
   ctx: Pick<QueryCtx, "db">,
   { _id, jobId, messengerSent, messengerError }: Doc<"reports">,

@@ -42,7 +42,6 @@ export const vMarketOutput = v.object({
   focus: v.union(v.string(), v.null()),
   /** The price sources that the figures were checked against. */
   sources: v.array(vMarketSource),
-  /** The gateway's raw answer. */
   marketDataRaw: v.string(),
 });
 
@@ -72,7 +71,6 @@ const vSaid = v.object({
 /** Stored here because persistence is counted over all observations of a shift. */
 const vRank = v.object({ symbol: v.string(), rank: v.number() });
 
-/** The sources in an observation. */
 export const vSourcesKept = v.object({
   market: v.union(vPending, vFailed, vSaid.extend({ ranks: v.array(vRank) })),
   sentiment: v.union(vPending, vFailed, vSaid),

@@ -6,8 +6,6 @@ import { userId } from "../lib/http/input";
 import { MINUTE } from "../lib/time";
 import { activeJob, shiftStatus } from "./views";
 
-/** The state of a user's shifts. */
-
 export const researchStatus: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/mcp/research/status",

@@ -75,10 +75,8 @@ export const researchTables = {
     /** `collecting` until all three sources have answered or failed. */
     state: v.union(v.literal("collecting"), v.literal("settled")),
     requestedAt: v.number(),
-    /** When it settled. */
     collectedAt: v.optional(v.number()),
     sources: vSourcesKept,
-    /** Who pays for it. */
     payer: v.optional(vPayer),
   })
     .index("by_focus", ["focus", "requestedAt"])

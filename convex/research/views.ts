@@ -148,7 +148,6 @@ const undelivered = z
   .optional()
   .describe("Why it did not reach the messenger; absent when it did, or is still on its way");
 
-/** The state of a user's shifts. */
 export const shiftStatus = z.object({
   activeJob: activeJob.nullable(),
   lastJob: lastJob.nullable().describe("The shift that ended last, and how; null before the first has ended"),
@@ -171,14 +170,12 @@ export const shiftStatus = z.object({
   ),
 });
 
-/** An on-demand result as callers see it. */
 export const snapshotShape = z.object({
   ...resultFields,
   generatedAt: z.iso.datetime(),
   readings: readingsShape,
 });
 
-/** A shift's report as callers see it. */
 export const reportShape = z.object({
   _id: z.string(),
   jobId: z.string(),

@@ -6,8 +6,6 @@ import { ownRows } from "../users/lists";
 import { requireUser } from "../users/model";
 import { runTables } from "./tables";
 
-/** Agent runs in the web application. */
-
 const vRun = runTables.agentRuns.validator
   .omit("userId", "idempotencyKey")
   .extend({ _id: v.id("agentRuns") });

@@ -14,7 +14,6 @@ export async function recordRun(
   return ctx.db.insert("agentRuns", run);
 }
 
-/** How a run ended. */
 export type RunEnd =
   | { status: "completed"; answer: string; model: string; tokensUsed: number; credits: number }
   | { status: "failed"; error: string; credits: number };

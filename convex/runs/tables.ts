@@ -22,7 +22,6 @@ export const runTables = {
     startedAt: v.number(),
     /** Absent while running. */
     finishedAt: v.optional(v.number()),
-    /** Why it failed. */
     error: v.optional(v.string()),
     /** For a run that the user started: the question, the answer, and the cost in credits. */
     question: v.optional(v.string()),

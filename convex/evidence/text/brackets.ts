@@ -30,7 +30,6 @@ export type How = {
 /** How a text is printed, in which language, and which facts were shown in this paragraph. */
 export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string> };
 
-/** A figure in its place. */
 export type Item = Place & Adopted;
 
 /** A printed figure, and its part of the bracket after it. */

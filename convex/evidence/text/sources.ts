@@ -11,7 +11,6 @@ import type { Fact, Kind } from "../tables";
 
 /** The subject and kind of a fact. */
 export type About = {
-  /** A symbol, or what else: `market`, `Base`. */
   subject: string;
   kind: Kind;
   /** If it is about an earlier time: the change since then (percent), or the value then. */
@@ -53,7 +52,6 @@ export function sourceOfFact(fact: Fact, since: About["since"] = null): Uncounte
   };
 }
 
-/** Words as a source to cite. */
 export function sourceOfWords(
   told: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null; words?: string },
 ): Uncounted {

@@ -7,8 +7,6 @@ import { dueAfterMs } from "./checkpoints";
 import { MARKS } from "../writing/result";
 import type { ReportKind, Result } from "../shapes";
 
-/** The messenger's cards of a shift. */
-
 /** The button below the start notice of a shift: it stops only that shift. */
 export function stopButton(jobId: string, token: string | null): Button {
   return { text: `Stop ${token ?? "the market"}`, command: `stop ${jobId}` };

@@ -11,8 +11,6 @@ import { resultOn } from "../model";
 import type { Readings } from "../shapes";
 import { wantedFor } from "./collections";
 
-/** Collects the material of a report. */
-
 /** Older facts say nothing about the present. */
 const FACTS_GOOD_MS = 2 * HOUR;
 

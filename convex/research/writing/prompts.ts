@@ -79,7 +79,6 @@ export function sentimentQuestion(focus: string, nowIso: string): string {
 export type SynthesisTask = {
   occasion: string;
   focus: string;
-  /** A reader's question. */
   asked?: string | undefined;
   nowIso: string;
   evidence: string;

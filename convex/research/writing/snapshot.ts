@@ -17,10 +17,8 @@ const READING_GOOD_MS = 2 * HOUR;
 
 export type SnapshotTask = {
   focus: string;
-  /** The reader's question. */
   question?: string | undefined;
   observationId: Id<"observations">;
-  /** The occasion, for the prompt. */
   occasion: string;
   /**
    * `soon`: a caller waits, so the result does not wait for a source beyond the deadline: its last reading is used, and

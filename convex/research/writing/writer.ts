@@ -18,7 +18,6 @@ const LEAST_KEPT = 0.5;
 export type WritingTask = {
   occasion: string;
   focus: string;
-  /** The reader's question. */
   question?: string | undefined;
   nowIso: string;
   brief: Brief;

@@ -14,7 +14,6 @@ const PROMOTIONS = 20;
 
 const vLab = v.object({
   writer: v.string(),
-  /** The arms that are asked. */
   asked: v.array(v.string()),
   /** How many have been held against the one that writes. */
   rivals: v.number(),

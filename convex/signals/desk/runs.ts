@@ -114,7 +114,6 @@ async function open(
   }
 }
 
-/** What the prompt needs. */
 const vTask = v.object({
   desk: vAsking,
   token: vLabToken,

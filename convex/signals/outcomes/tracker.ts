@@ -32,7 +32,6 @@ const SAMPLE = 4;
 /** The signals of a batch are issued within this: after an outage a path, and what is asked for it, stays short. */
 const BATCH_MS = LIFETIME_MS + 2 * HOUR;
 
-/** The daily signals' tick. */
 export const track = cron("track signal outcomes", async (ctx) => {
   await lookAt(ctx, "daily");
 });

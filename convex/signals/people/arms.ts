@@ -92,7 +92,6 @@ export const mine = internalQuery({
 /** What a name may be: never what an arm's id looks like. */
 const NAME = /^(?!arm-)[a-z][a-z0-9-]{2,29}$/;
 
-/** Begins an arm. */
 export const make = internalMutation({
   args: { ...vAsking, name: v.string() },
   returns: vOwnArm,

@@ -33,7 +33,6 @@ export const reviewDay = worker(
   },
 );
 
-/** Writes the review of a week. */
 export const reviewWeek = worker({ recapId: v.id("weeklyRecaps") }, async (ctx, { recapId, job }) => {
   const task = await ctx.runQuery(internal.signals.recaps.weeks.task, { recapId });
   if (task === null) return "over";

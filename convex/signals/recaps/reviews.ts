@@ -38,7 +38,6 @@ export const begin = internalMutation({
   },
 });
 
-/** Keeps a review that was written. */
 export const store = change(
   { of: vResultOf, day: v.string(), outcomes: v.string(), review: v.string(), model: v.string() },
   async (ctx, { of, day, outcomes, review, model }) => {

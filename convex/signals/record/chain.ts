@@ -49,7 +49,6 @@ export function canonicalJson(fields: Record<string, Json>): string {
   return `{${members.join(",")}}`;
 }
 
-/** What is added to a desk's chain. */
 export type ChainEntry =
   | { desk: "daily"; statement: StatementOf<SignalEvent> }
   | { desk: "lab"; statement: StatementOf<ShadowEvent> }
@@ -65,7 +64,6 @@ export async function headOf(ctx: QueryCtx, desk: Desk): Promise<ChainHead | nul
   return last === null ? null : { sequence: last.event.sequence, hash: last.event.hash };
 }
 
-/** Adds an event to a chain. */
 export async function append(ctx: MutationCtx, entry: ChainEntry): Promise<ChainHead> {
   const links = linksAfter(await headOf(ctx, entry.desk), entry.statement);
   const { sequence, hash } = links;

@@ -90,7 +90,6 @@ export async function totalsOf(ctx: QueryCtx, arm: string, scope: Scope): Promis
   return (await totalsRow(ctx, arm, scope)).totals;
 }
 
-/** Changes several totals of an arm. */
 export async function changeTotals(
   ctx: MutationCtx,
   { arm, scopes }: { arm: string; scopes: readonly Scope[] },

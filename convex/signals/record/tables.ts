@@ -34,7 +34,6 @@ export const DAILY = "daily";
 export const vPriceAtIssue = v.object({
   usd: v.number(),
   source: vPriceSource,
-  /** When the source observed it. */
   observedAt: v.number(),
 });
 
