@@ -93,7 +93,7 @@ export async function run(progress: Progress): Promise<Table> {
       digits: 2,
     },
     {
-      what: "a send of 20 wallets side by side, times an empty module",
+      what: "a send of 20 wallets side by side beside a plain client's, times an empty module",
       measured: send,
       goal: 3 / QUIET_MS,
       digits: 2,

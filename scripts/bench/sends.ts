@@ -1,45 +1,80 @@
-import { parseEther, parseUnits } from "viem";
+import {
+  createClient,
+  encodeFunctionData,
+  erc20Abi,
+  http,
+  parseEther,
+  parseUnits,
+  TransactionReceiptNotFoundError,
+  type Address,
+  type Client,
+  type Hash,
+} from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { getTransactionReceipt, prepareTransactionRequest, sendRawTransaction } from "viem/actions";
+import { base } from "viem/chains";
 import * as z from "zod";
+import { sleep } from "../../convex/lib/time";
+import type { Chain } from "../chain/index";
 import { hexShape } from "../chain/rpc";
 import { startStack, type Stack } from "../stack/stack";
 
 /** The processor's time of a send in the local stack, in real time: a stepped clock would spin while the node answers. */
 
 const SENDERS = 20;
-/** Rounds of one send of each, side by side: the first ones warm up. */
-const [WARM, MEASURED] = [10, 30];
+/** Rounds of one send of each, side by side: in the first ones much is still being compiled. */
+const [WARM, MEASURED] = [80, 40];
 const FUNDS = { ETH: parseEther("1"), USDC: parseUnits("1000", 6) };
-const RECIPIENT = `0x${"b0".repeat(20)}`;
+const RECIPIENT: Address = `0x${"b0".repeat(20)}`;
+const AMOUNT = 1_000n;
+/** Between two looks of the plain client for its receipt, in ms. */
+const POLL_MS = 50;
 
 const connected = z.object({ address: hexShape });
 
-/** In ms, all that this process does for it; the node is a process of its own. @throws Error unless every send is answered with 200. */
+/**
+ * In ms, what the service does for a send beside the chain's own: the node is a process of its own, and what a plain
+ * client of the chain does for the same transfers, to sign, send and await them, is left out, with the miner's work.
+ * @throws Error unless every send is answered with 200.
+ */
 export async function msOfASend(): Promise<number> {
   const stack = await startStack({ ephemeral: true, seed: "bench" });
   try {
-    for (let i = 0; i < SENDERS; i++) {
-      const { body } = await post(stack, i, "/mcp/defi/connect", {});
-      await stack.chain?.fund(connected.parse(body).address, FUNDS);
-    }
-    for (let round = 0; round < WARM; round++) await sendAll(stack, round);
-    const before = process.cpuUsage();
-    for (let round = 0; round < MEASURED; round++) await sendAll(stack, WARM + round);
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1_000 / (MEASURED * SENDERS);
+    const { chain } = stack;
+    if (chain === null) throw new Error("The stack has no chain of its own");
+    const own = await msOfARound(await ownSenders(stack, chain));
+    return own - (await msOfARound(await plainSenders(chain)));
   } finally {
     await stack.stop();
   }
 }
 
-async function sendAll(stack: Stack, round: number): Promise<void> {
-  const order = { toAddress: RECIPIENT, token: "USDC", amount: "1000" };
-  const answers = await Promise.all(
-    Array.from({ length: SENDERS }, (_, i) =>
-      post(stack, i, "/mcp/defi/send", { ...order, idempotencyKey: `send-${round}-${i}` }),
-    ),
-  );
-  const refused = answers.find(({ status }) => status !== 200);
-  if (refused !== undefined) throw new Error(`A send was answered ${JSON.stringify(refused)}`);
+type Send = (round: number) => Promise<void>;
+
+/** Of one send, in ms. */
+async function msOfARound(senders: readonly Send[]): Promise<number> {
+  const play = async (from: number, to: number) => {
+    for (let round = from; round < to; round++) await Promise.all(senders.map((send) => send(round)));
+  };
+  await play(0, WARM);
+  const before = process.cpuUsage();
+  await play(WARM, WARM + MEASURED);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000 / (MEASURED * SENDERS);
+}
+
+async function ownSenders(stack: Stack, chain: Chain): Promise<Send[]> {
+  const senders: Send[] = [];
+  for (let i = 0; i < SENDERS; i++) {
+    const { body } = await post(stack, i, "/mcp/defi/connect", {});
+    await chain.fund(connected.parse(body).address, FUNDS);
+    const order = { toAddress: RECIPIENT, token: "USDC", amount: AMOUNT.toString() };
+    senders.push(async (round) => {
+      const sent = await post(stack, i, "/mcp/defi/send", { ...order, idempotencyKey: `send-${round}-${i}` });
+      if (sent.status !== 200) throw new Error(`A send was answered ${JSON.stringify(sent)}`);
+    });
+  }
+  return senders;
 }
 
 /** From an address of the sender's own. */
@@ -48,4 +83,34 @@ async function post({ application }: Stack, sender: number, path: string, fields
   const caller = { ip: `10.0.0.${sender}`, userAgent: "bench" };
   const response = await application.fetch(path, { method: "POST", body }, caller);
   return { status: response.status, body: z.unknown().parse(await response.json()) };
+}
+
+/** viem's own client for each sender, as its documentation prepares, signs and sends a transfer. */
+async function plainSenders(chain: Chain): Promise<Send[]> {
+  const senders: Send[] = [];
+  const to = chain.addresses.tokens.USDC;
+  for (let i = 0; i < SENDERS; i++) {
+    const account = privateKeyToAccount(generatePrivateKey());
+    await chain.fund(account.address, FUNDS);
+    const client = createClient({ account, chain: base, transport: http(chain.url, { batch: { wait: 0 } }) });
+    senders.push(async () => {
+      const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [RECIPIENT, AMOUNT] });
+      const request = await prepareTransactionRequest(client, { to, data });
+      const serializedTransaction = await account.signTransaction(request);
+      const hash = await sendRawTransaction(client, { serializedTransaction });
+      while ((await receiptOf(client, hash)) === null) {
+        await sleep(POLL_MS);
+        // The node loses some that arrive while it mines; it refuses the others, which it knows.
+        await sendRawTransaction(client, { serializedTransaction }).catch(() => null);
+      }
+    });
+  }
+  return senders;
+}
+
+function receiptOf(client: Client, hash: Hash) {
+  return getTransactionReceipt(client, { hash }).catch((error: unknown) => {
+    if (error instanceof TransactionReceiptNotFoundError) return null;
+    throw error;
+  });
 }
