@@ -95,8 +95,12 @@ async function plainSenders(chain: Chain): Promise<Send[]> {
     const client = createClient({ account, chain: base, transport: http(chain.url, { batch: { wait: 0 } }) });
     senders.push(async () => {
       const data = encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [RECIPIENT, AMOUNT] });
-      const request = await prepareTransactionRequest(client, { to, data });
-      const serializedTransaction = await account.signTransaction(request);
+      const prepared = await prepareTransactionRequest(client, { type: "eip1559", to, data });
+      const { nonce, gas, maxFeePerGas, maxPriorityFeePerGas } = prepared;
+      const serializedTransaction = await account.signTransaction({
+        ...{ chainId: base.id, to, data, nonce, gas },
+        ...{ maxFeePerGas, maxPriorityFeePerGas },
+      });
       const hash = await sendRawTransaction(client, { serializedTransaction });
       while ((await receiptOf(client, hash)) === null) {
         await sleep(POLL_MS);
