@@ -186,6 +186,7 @@ import type * as lib_security_keyLanguages from "../lib/security/keyLanguages.js
 import type * as lib_security_keyRequests from "../lib/security/keyRequests.js";
 import type * as lib_security_pseudonyms from "../lib/security/pseudonyms.js";
 import type * as lib_security_refusals from "../lib/security/refusals.js";
+import type * as lib_security_rotation from "../lib/security/rotation.js";
 import type * as lib_security_seals from "../lib/security/seals.js";
 import type * as lib_tables from "../lib/tables.js";
 import type * as lib_text_failures from "../lib/text/failures.js";
@@ -784,6 +785,7 @@ declare const fullApi: ApiFromModules<{
   "lib/security/keyRequests": typeof lib_security_keyRequests;
   "lib/security/pseudonyms": typeof lib_security_pseudonyms;
   "lib/security/refusals": typeof lib_security_refusals;
+  "lib/security/rotation": typeof lib_security_rotation;
   "lib/security/seals": typeof lib_security_seals;
   "lib/tables": typeof lib_tables;
   "lib/text/failures": typeof lib_text_failures;

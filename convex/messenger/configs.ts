@@ -1,9 +1,10 @@
 import { v } from "convex/values";
-import { internalMutation, internalQuery } from "../_generated/server";
+import { internalQuery } from "../_generated/server";
 import { change } from "../lib/changes";
 import { AppError } from "../lib/errors";
 import { takeCommonNow } from "../lib/limits/pools";
-import { keyIdOf, vResealed, vSealed } from "../lib/security/seals";
+import { outdatedIn, replacing } from "../lib/security/rotation";
+import { keyIdOf } from "../lib/security/seals";
 import { permitNow, verdictNow } from "../users/access";
 import { ownerOf } from "../users/model";
 import { approvingLink, configOf, saveConfig, waitsForSay } from "./model";
@@ -50,39 +51,19 @@ export const sealedToken = internalQuery({
 });
 
 /** Bot tokens sealed under another master key than the named one. */
-export const outdated = internalQuery({
-  args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(vSealed),
-  handler: async (ctx, { keyId, limit }) => {
-    const before = await ctx.db
-      .query("messengerConfigs")
-      .withIndex("by_keyId", (q) => q.gt("keyId", "").lt("keyId", keyId))
-      .take(limit);
-    const after = await ctx.db
-      .query("messengerConfigs")
-      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
-      .take(limit - before.length);
-    return [...before, ...after].flatMap(({ userId: id, sealedBotToken: sealedSecret }) =>
-      sealedSecret === undefined ? [] : [{ id, sealedSecret, context: botTokenSeal(id) }],
-    );
-  },
-});
+export const outdated = outdatedIn(
+  (db) => db.query("messengerConfigs"),
+  ({ userId: id, sealedBotToken: sealedSecret }) =>
+    sealedSecret === undefined ? null : { id, sealedSecret, context: botTokenSeal(id) },
+);
 
 /** Replaces tokens by re-sealed ones; a token that changed meanwhile stays. */
-export const replaceTokens = internalMutation({
-  args: { resealed: v.array(vResealed) },
-  returns: v.number(),
-  handler: async (ctx, { resealed }) => {
-    let replaced = 0;
-    for (const { id: userId, from, to } of resealed) {
-      const rows = [await configOf(ctx, userId), ...(await formerPlaces(ctx, userId))];
-      const row = rows.find((one) => one?.sealedBotToken === from);
-      if (row === undefined || row === null) continue;
-      await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
-      replaced++;
-    }
-    return replaced;
-  },
+export const replaceTokens = replacing(async (ctx, { id: userId, from, to }) => {
+  const rows = [await configOf(ctx, userId), ...(await formerPlaces(ctx, userId))];
+  const row = rows.find((one) => one?.sealedBotToken === from) ?? null;
+  if (row === null) return false;
+  await ctx.db.patch("messengerConfigs", row._id, { sealedBotToken: to, keyId: keyIdOf(to) });
+  return true;
 });
 
 /**

@@ -1,7 +1,7 @@
-import { v } from "convex/values";
+import type { Infer } from "convex/values";
 import { internal } from "../_generated/api";
 import { internalAction } from "../_generated/server";
-import { resealAll } from "../lib/security/seals";
+import { resealAll, vRotated } from "../lib/security/rotation";
 
 /**
  * Seals every bot token again that is not under the current `WALLET_ENCRYPTION_KEY`; run it with the rotation of the
@@ -10,8 +10,8 @@ import { resealAll } from "../lib/security/seals";
  */
 export const rotate = internalAction({
   args: {},
-  returns: v.object({ rotated: v.number(), failed: v.array(v.string()) }),
-  handler: async (ctx): Promise<{ rotated: number; failed: string[] }> => {
+  returns: vRotated,
+  handler: async (ctx): Promise<Infer<typeof vRotated>> => {
     return resealAll(ctx, internal.messenger.configs.outdated, internal.messenger.configs.replaceTokens);
   },
 });

@@ -1,11 +1,7 @@
-import type { FunctionReference } from "convex/server";
-import { v, type Infer } from "convex/values";
-import type { ActionCtx } from "../../_generated/server";
 import { equalBytes, hmacSha256, masterKey, subkey } from "./crypto";
 import { sha256Hex } from "./digests";
 import { optional, required } from "../env";
-import { AppError, messageOf } from "../errors";
-import { log } from "../log";
+import { AppError } from "../errors";
 
 /**
  * Secrets at rest: AES-256-CBC, then HMAC-SHA256 over everything that decides the decryption (encrypt-then-MAC), under
@@ -47,55 +43,6 @@ export async function open(envelope: string, context: SealContext): Promise<stri
   const key = await keys.encryption(context.purpose);
   const algorithm = { name: "AES-CBC", iv: fromBase64Url(iv) };
   return new TextDecoder().decode(await crypto.subtle.decrypt(algorithm, key, fromBase64Url(ciphertext)));
-}
-
-/** Secrets per transaction of a rotation. */
-const BATCH = 50;
-
-/** A sealed secret of a row, and its context. */
-export const vSealed = v.object({
-  id: v.string(),
-  sealedSecret: v.string(),
-  context: v.object({ purpose: v.string(), owner: v.string() }),
-});
-type Sealed<Id> = Infer<typeof vSealed> & { id: Id };
-
-/** A new envelope, and the one that it replaces. */
-export const vResealed = v.object({ id: v.string(), from: v.string(), to: v.string() });
-type Resealed<Id> = Infer<typeof vResealed> & { id: Id };
-
-/** How many were sealed again, and which do not open: those stay as they are. */
-type Rotated<Id> = { rotated: number; failed: Id[] };
-
-/**
- * Seals every secret of a kind again that is not under the current `WALLET_ENCRYPTION_KEY`, batch after batch; the
- * previous key is `WALLET_ENCRYPTION_KEY_PREVIOUS`. It is safe to run twice, and to resume after a crash.
- * @param outdated The next secrets under another key than the named one, including those that did not open before.
- * @param replace Stores envelopes, except where the secret has changed meanwhile.
- * @returns How many it stored.
- */
-export async function resealAll<Id extends string>(
-  ctx: ActionCtx,
-  outdated: FunctionReference<"query", "internal", { keyId: string; limit: number }, Sealed<Id>[]>,
-  replace: FunctionReference<"mutation", "internal", { resealed: Resealed<Id>[] }, number>,
-): Promise<Rotated<Id>> {
-  const { id: keyId } = keyring(required("WALLET_ENCRYPTION_KEY"));
-  const failed: Id[] = [];
-  for (let rotated = 0; ;) {
-    const found = await ctx.runQuery(outdated, { keyId, limit: BATCH + failed.length });
-    const left = found.filter(({ id }) => !failed.includes(id));
-    if (left.length === 0) return { rotated, failed };
-    const resealed: Resealed<Id>[] = [];
-    for (const { id, sealedSecret: from, context } of left) {
-      try {
-        resealed.push({ id, from, to: await seal(await open(from, context), context) });
-      } catch (error) {
-        log.error("sealing.not opened", { purpose: context.purpose, error: messageOf(error) });
-        failed.push(id);
-      }
-    }
-    rotated += await ctx.runMutation(replace, { resealed });
-  }
 }
 
 /** Names the master key of an envelope. */
@@ -144,7 +91,7 @@ class Keyring {
 /** Keyrings by the configured form of their master key, which changes only with a rotation. */
 const keyrings = new Map<string, Keyring>();
 
-function keyring(configured: string): Keyring {
+export function keyring(configured: string): Keyring {
   let found = keyrings.get(configured);
   if (found === undefined) keyrings.set(configured, (found = new Keyring(configured)));
   return found;

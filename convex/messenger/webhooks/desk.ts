@@ -1,8 +1,9 @@
-import { v } from "convex/values";
+import { v, type Infer } from "convex/values";
 import { internal } from "../../_generated/api";
 import { action, internalAction, type ActionCtx } from "../../_generated/server";
 import { charge } from "../../lib/limits/charges";
-import { resealAll, seal } from "../../lib/security/seals";
+import { resealAll, vRotated } from "../../lib/security/rotation";
+import { seal } from "../../lib/security/seals";
 import { secretSeal, vWebhook, type Webhook } from "./rows";
 import { EVENTS, vEventType, type EventType } from "./tables";
 
@@ -56,8 +57,8 @@ export const add = action({
  */
 export const rotate = internalAction({
   args: {},
-  returns: v.object({ rotated: v.number(), failed: v.array(v.id("webhooks")) }),
-  handler: async (ctx): Promise<{ rotated: number; failed: Webhook["webhookId"][] }> => {
+  returns: vRotated,
+  handler: async (ctx): Promise<Infer<typeof vRotated>> => {
     return resealAll(
       ctx,
       internal.messenger.webhooks.rows.outdated,

@@ -3,7 +3,8 @@ import { getOrThrow } from "convex-helpers/server/relationships";
 import type { Doc } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { AppError } from "../../lib/errors";
-import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/security/seals";
+import { outdatedIn, replacing } from "../../lib/security/rotation";
+import { keyIdOf, type SealContext } from "../../lib/security/seals";
 import { MOST_WEBHOOKS, webhooksOf } from "./events";
 import { PUBLIC_EVENTS, vEventType, webhookTables } from "./tables";
 
@@ -75,36 +76,16 @@ export const remove = internalMutation({
 });
 
 /** Secrets sealed under another master key than the named one. */
-export const outdated = internalQuery({
-  args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(v.object({ ...vSealed.fields, id: v.id("webhooks") })),
-  handler: async (ctx, { keyId, limit }) => {
-    const before = await ctx.db
-      .query("webhooks")
-      .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
-      .take(limit);
-    const after = await ctx.db
-      .query("webhooks")
-      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
-      .take(limit - before.length);
-    return [...before, ...after].map(({ _id: id, sealedSigning: sealedSecret, ...row }) => {
-      return { id, sealedSecret, context: secretSeal(row) };
-    });
-  },
-});
+export const outdated = outdatedIn(
+  (db) => db.query("webhooks"),
+  ({ _id: id, sealedSigning: sealedSecret, ...row }) => ({ id, sealedSecret, context: secretSeal(row) }),
+);
 
-/** Replaces secrets by re-sealed ones. */
-export const replaceSecrets = internalMutation({
-  args: { resealed: v.array(v.object({ ...vResealed.fields, id: v.id("webhooks") })) },
-  returns: v.number(),
-  handler: async (ctx, { resealed }) => {
-    let replaced = 0;
-    for (const { id, from, to } of resealed) {
-      const row = await ctx.db.get("webhooks", id);
-      if (row?.sealedSigning !== from) continue;
-      await ctx.db.patch("webhooks", id, { sealedSigning: to, keyId: keyIdOf(to) });
-      replaced++;
-    }
-    return replaced;
-  },
+/** Replaces secrets by re-sealed ones; a secret that changed meanwhile stays. */
+export const replaceSecrets = replacing(async (ctx, { id, from, to }) => {
+  const webhookId = ctx.db.normalizeId("webhooks", id);
+  const row = webhookId === null ? null : await ctx.db.get("webhooks", webhookId);
+  if (row?.sealedSigning !== from) return false;
+  await ctx.db.patch("webhooks", row._id, { sealedSigning: to, keyId: keyIdOf(to) });
+  return true;
 });

@@ -1,11 +1,12 @@
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
-import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
+import { internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { OPERATOR, recordAudit } from "../../lib/records/audit";
 import { AppError } from "../../lib/errors";
 import { livePermission } from "../permits";
-import { keyIdOf, vResealed, vSealed, type SealContext } from "../../lib/security/seals";
+import { outdatedIn, replacing } from "../../lib/security/rotation";
+import { keyIdOf, type SealContext } from "../../lib/security/seals";
 
 /** Stores the sealed keys of users' wallets; only `custody/signatures` reads them. */
 
@@ -41,44 +42,19 @@ export const sealed = internalQuery({
 });
 
 /** Keys sealed under another master key than the named one. */
-export const outdated = internalQuery({
-  args: { keyId: v.string(), limit: v.number() },
-  returns: v.array(vSealed),
-  handler: async (ctx, { keyId, limit }) => {
-    const before = await ctx.db
-      .query("walletKeys")
-      .withIndex("by_keyId", (q) => q.lt("keyId", keyId))
-      .take(limit);
-    const after = await ctx.db
-      .query("walletKeys")
-      .withIndex("by_keyId", (q) => q.gt("keyId", keyId))
-      .take(limit - before.length);
-    return [...before, ...after].map(({ walletId, sealedKey }) => {
-      return { id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) };
-    });
-  },
-});
+export const outdated = outdatedIn(
+  (db) => db.query("walletKeys"),
+  ({ walletId, sealedKey }) => ({ id: walletId, sealedSecret: sealedKey, context: keySeal(walletId) }),
+);
 
 /** Replaces keys by re-sealed ones; a key that changed meanwhile stays. */
-export const replace = internalMutation({
-  args: { resealed: v.array(vResealed) },
-  returns: v.number(),
-  handler: async (ctx, { resealed }) => {
-    let replaced = 0;
-    for (const { id: walletId, from, to } of resealed) {
-      const row = await keyOf(ctx, walletId);
-      if (row === null || row.sealedKey !== from) continue;
-      await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId: keyIdOf(to) });
-      await recordAudit(ctx, {
-        actor: OPERATOR,
-        action: "key rotated",
-        subject: walletId,
-        detail: keyIdOf(to),
-      });
-      replaced++;
-    }
-    return replaced;
-  },
+export const replace = replacing(async (ctx, { id: walletId, from, to }) => {
+  const row = await keyOf(ctx, walletId);
+  if (row?.sealedKey !== from) return false;
+  const keyId = keyIdOf(to);
+  await ctx.db.patch("walletKeys", row._id, { sealedKey: to, keyId });
+  await recordAudit(ctx, { actor: OPERATOR, action: "key rotated", subject: walletId, detail: keyId });
+  return true;
 });
 
 async function keyOf(ctx: QueryCtx, walletId: string): Promise<Doc<"walletKeys"> | null> {
