@@ -19,7 +19,7 @@ import {
   whaleAlertView,
 } from "./views";
 
-/** Market endpoints under the names and in the shapes of earlier clients, each mapped to what answers today. */
+/** Market endpoints under the names and in the shapes of earlier clients. Each is mapped to the endpoint of today. */
 
 const MAX_DAYS = 365;
 const DEFAULT_DAYS = 7;
@@ -28,7 +28,7 @@ const days = wholeNumberOr(DEFAULT_DAYS, 1, MAX_DAYS).describe(
   `How many days to look back, 1 to ${MAX_DAYS}; ${DEFAULT_DAYS} when left out.`,
 );
 
-/** A window's rows: a token has one signal per day, and a window may begin amid one. */
+/** A window's rows: a token has one signal per day, and a window may begin in the middle of one. */
 function windowOf(token: "BTC" | "ETH" | undefined, days: number) {
   const limit = (days + 1) * (token === undefined ? TOKENS.length : 1);
   return { token: token ?? null, since: wholeMinute(Date.now()) - days * DAY, limit };
@@ -39,7 +39,7 @@ const latest: MountedEndpoint = endpoint({
   path: "/signals/latest",
   summary: "The latest signals as a bare map; now /mcp/signals/latest.",
   description:
-    "With `token` that token's key alone, else both; null: none was issued yet. Every level is a number: a HOLD, which has no targets and no stop, has its entry price there.",
+    "With `token` it has that token's key only, otherwise both; null means that no signal was issued yet. Every level is a number: a HOLD has no targets and no stop, so its entry price stands there.",
   example: {
     input: { token: "BTC" },
     output: {
@@ -75,7 +75,7 @@ const history: MountedEndpoint = endpoint({
   path: "/signals/history",
   summary: "Signals of the last days, newest first; now /mcp/signals/history.",
   description:
-    "A window of whole days back from now, to the moment. `isWin` is null while a signal is open, and when it expired.",
+    "The window is so many days back from this moment. `isWin` is null while a signal is open, and when it has expired.",
   example: {
     input: { token: "BTC", days: 7 },
     output: {
@@ -105,7 +105,7 @@ const winrates: MountedEndpoint = endpoint({
   path: "/signals/winrate",
   summary: "How the signals of the last days ended; now the `stats` of /mcp/signals/history.",
   description:
-    "Every figure is a number, 0 where there is nothing to tell: `total` says whether there was. The percentages have at most two decimals.",
+    "Every figure is a number, and 0 without a signal: `total` says whether there was one. The percentages have at most two decimals.",
   example: {
     input: { token: "BTC", days: 30 },
     output: {
@@ -155,20 +155,20 @@ const whales: MountedEndpoint = endpoint({
   handler: async (ctx, { hours }) => {
     const since = wholeMinute(Date.now()) - hours * HOUR;
     const alerts = await ctx.runQuery(internal.whales.alerts.since, { since });
-    // Earlier clients show the first five alone.
+    // Earlier clients show only the first five.
     const largest = alerts.toSorted((a, b) => b.amount - a.amount);
     return { count: alerts.length, alerts: largest.map(whaleAlertView) };
   },
 });
 
-const percent = z.number().describe("Percent; 0 when there is nothing to tell");
+const percent = z.number().describe("Percent; 0 without a result");
 
 const recap: MountedEndpoint = endpoint({
   methods: ["GET"],
   path: "/recap/today",
   summary: "How the signals of this UTC day stand; now /mcp/signals/recap.",
   description:
-    "Every figure is a number, 0 where there is nothing to tell. Where no review can be had in time, `aiReview` says so.",
+    "Every figure is a number, and 0 without a result. When there is no review in time, `aiReview` says so.",
   errors: { rate_limited: "A review had to be written, and this caller has asked for too many." },
   example: {
     input: {},
@@ -207,7 +207,7 @@ const recap: MountedEndpoint = endpoint({
     totalWinrate: percent,
     avgPnl: percent,
     n: z.int().describe("Trades that closed at a price"),
-    excess: z.number().describe("Points over the chance of their own levels, a trade on average"),
+    excess: z.number().describe("How many points a trade was above the chance of its own levels, on average"),
     aiReview: z.string(),
   }),
   handler: async (ctx, _input, { caller }) => {

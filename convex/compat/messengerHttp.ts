@@ -13,7 +13,7 @@ import { assertMay } from "../users/access";
 const settings = settingsEndpoint({
   path: "/user/telegram",
   summary: "Sets the user's own messenger bot and chat; now /user/messenger.",
-  description: "The same settings as `/user/messenger`, which says more of them.",
+  description: "The same settings as those of `/user/messenger`, which describes them.",
   example: {
     userId: EXAMPLE_USER,
     telegramBotToken: "123456789:replace-with-your-bots-token",
@@ -21,15 +21,15 @@ const settings = settingsEndpoint({
   },
 });
 
-/** Longer than any answer of the service; the messenger gets it in parts. */
+/** Longer than any answer of the service. The messenger gets it in parts. */
 const MESSAGE_CHARS = 12_000;
 
 const notify: MountedEndpoint = endpoint({
   methods: ["POST"],
   path: "/user/telegram/notify",
-  summary: "Sends a text of the caller's to the caller's own messenger.",
+  summary: "Sends a text to the user's own messenger.",
   description:
-    "By the user's own bot, else by the default one, to the chat that they have set or the account they have linked; never to the service's own chat. Waits up to 8 seconds for the delivery.",
+    "The user's own bot sends it, or otherwise the default bot, to the chat that the user has set or the account that they have linked; it never goes to the service's own chat. The answer waits up to 8 seconds for the delivery.",
   limit: "card",
   errors: USER_TOKEN_ERRORS,
   headers: USER_TOKEN,
@@ -37,14 +37,17 @@ const notify: MountedEndpoint = endpoint({
     input: { userId: EXAMPLE_USER, message: "BTC is above 100,000 USD." },
     output: { sent: false, reason: "no_config" },
   },
-  input: z.object({ userId, message: text(MESSAGE_CHARS).describe("Plain text; no markup is read in it.") }),
+  input: z.object({
+    userId,
+    message: text(MESSAGE_CHARS).describe("Plain text: markup in it is shown as it is."),
+  }),
   returns: z.object({
     sent: z.boolean(),
     reason: z
       .enum(["no_config", "refused", "pending"])
       .optional()
       .describe(
-        "Why it has not been sent. no_config: the user has set no chat and linked no account, or there is no bot; refused: the messenger did not take it; pending: it is still on its way.",
+        "Why it has not been sent. no_config: the user has set no chat and linked no account, or there is no bot; refused: the messenger did not accept it; pending: it is still on its way.",
       ),
   }),
   handler: async (ctx, { userId, message }) => {

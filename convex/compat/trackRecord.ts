@@ -3,7 +3,7 @@ import type { Signal } from "../signals/record/tables";
 import { resultsOf, standingOf } from "../signals/statistics/figures";
 import type { trackRecord } from "./views";
 
-/** How a window's signals ended, as earlier clients are shown it. Pure. */
+/** How the signals of a window ended, in the figures of earlier clients. Pure. */
 
 export function trackRecordView(signals: readonly Signal[]): z.output<typeof trackRecord> {
   const trades = signals.filter(({ signal, status }) => signal !== "HOLD" && status !== "PENDING");
@@ -23,7 +23,7 @@ export function trackRecordView(signals: readonly Signal[]): z.output<typeof tra
   };
 }
 
-/** Two decimals, never -0; 0 for what does not exist: `null`, and whatever a division by nothing gives. */
+/** A figure with two decimals, never -0. It is 0 for `null` and for the result of a division by 0. */
 function figure(value: number | null): number {
   return value === null || !Number.isFinite(value) ? 0 : Number(value.toFixed(2)) + 0;
 }

@@ -4,9 +4,9 @@ import { delivered } from "../signals/trade/rules";
 import type { AlertType, Reported } from "../whales/tables";
 
 /**
- * What earlier clients are shown. They take every number for one and call its methods, so where this service says
- * `null` for a figure that does not exist they get 0, and a HOLD's levels are its entry: there is nothing to gain or
- * lose. Percentages are numbers with at most two decimals. Pure.
+ * What earlier clients are shown. They expect a number in every figure and call its methods. So they get 0 for a figure
+ * that does not exist, where this service says `null` otherwise; and a HOLD's levels are its entry price, because it
+ * can neither gain nor lose. Percentages have at most two decimals. Pure.
  */
 
 const signalType = z.enum(["BUY", "SELL", "HOLD"]);
@@ -41,7 +41,7 @@ export const pastSignal = z.object({
   token: z.enum(["BTC", "ETH"]),
   signalType,
   entryPrice: z.number().describe("USD"),
-  isWin: z.boolean().nullable().describe("null while it is open, and when it expired"),
+  isWin: z.boolean().nullable().describe("null while it is open, and when it has expired"),
   status,
   pnlPercent: z
     .number()
@@ -62,20 +62,22 @@ export function pastView({ token, signal, entry, status, pnlPercent }: Signal): 
 }
 
 export const trackRecord = z.object({
-  n: z.int().describe("Trades that closed at a price: what the figures are about"),
+  n: z.int().describe("Trades that closed at a price; the other figures are about these"),
   excess: z
     .number()
-    .describe("Points over the chance of their own levels, a trade on average; 0 when there are none"),
+    .describe(
+      "How many points a trade was above the chance of its own levels, on average; 0 when there are none",
+    ),
   total: z.int().describe("BUY and SELL signals that were closed: won, lost or expired"),
   wins: z.int(),
   losses: z.int(),
   winrate: z.number().describe("wins / (wins + losses), 0 to 100; 0 when there are none"),
-  avgPnl: z.number().describe("Percent, over all that closed at a price; 0 when there are none"),
+  avgPnl: z.number().describe("Percent, the average of all that closed at a price; 0 when there are none"),
   bestPnl: z.number().describe("Percent; 0 when none gained: earlier clients put a + before it"),
   worstPnl: z.number().describe("Percent; 0 when there are none"),
 });
 
-/** USD from which a movement counts as highly significant. */
+/** From so many USD on, a movement is highly significant. */
 const HIGH_USD = 10_000_000;
 
 export const whaleAlert = z.object({
@@ -86,7 +88,7 @@ export const whaleAlert = z.object({
   implication: z.string().describe("What such a movement usually means; one sentence per kind"),
 });
 
-/** Of the kind alone, not of the market: the alert itself says which way it points. */
+/** What a kind of movement implies, whatever the market does: the alert itself says which way it points. */
 const IMPLICATIONS: Record<AlertType, string> = {
   cex_inflow: "Coins moved to an exchange can be sold there: watch for selling pressure.",
   cex_outflow: "Coins moved off an exchange are usually held: less is for sale.",

@@ -8,7 +8,7 @@ import { bigUsd, percent, shortUsd, signed } from "../lib/text/numbers";
 import { sourceNames } from "../pages/words";
 import { BODY, canvasBeside, pictureOf } from "./card";
 
-/** A week of what an alert waits for, its level, and when it would have fired. */
+/** A week of the value that an alert watches, its level, and when it would have fired. */
 export type DrawnAlert = DrawnHistory & { condition: Condition; now: number };
 
 const DAYS = 7;
@@ -18,7 +18,7 @@ export function alertPicture({ condition, now, path, fired, level }: DrawnAlert,
   const fitted = { above: 34, below: 38, apart: 34, values: 4, begin: 130, names: 800, marks: 2 };
   const line = lineOf(condition, "$");
   const title = line.charAt(0).toUpperCase() + line.slice(1);
-  // Rates are kept per hour, and said for as long as exchanges quote them.
+  // Rates are stored per hour, and shown for the hours that exchanges quote them for.
   const hours = condition.kind === "funding" ? FUNDING_HOURS : 1;
   const inUnit = (values: DrawnHistory["path"]) =>
     values.map((one) => ({ ...one, value: one.value * hours }));

@@ -3,16 +3,16 @@ import { html, typesetWords, type Html, type Part } from "../pages/markup";
 import { CHART_STYLE, DARK_COLOURS } from "../pages/style";
 
 /**
- * The frame of every picture: a card twice as wide as high, as messengers show pictures over a phone's whole width. It
- * brings its own dark ground, so it reads alike in a dark and in a light chat; no word is smaller than 24 of its 1,000
- * pixels across, which a phone shows at the size of a caption.
+ * The frame of every picture: a card twice as wide as high, because messengers show pictures over a phone's whole width.
+ * It has a dark ground of its own, so it looks the same in a dark and in a light chat. No word is smaller than 24 of its
+ * 1,000 pixels across, which a phone shows at the size of a caption.
  */
 
 export const WIDTH = 1_000;
 export const HEIGHT = 500;
-/** Between a word or a mark and the edge. */
+/** The space between a word or a mark and the edge. */
 export const MARGIN = 36;
-/** As many letters fit below a card. */
+/** How many letters fit below a card. */
 const FOOT = 66;
 /** The part of a card between its head and its foot. */
 export const BODY = { top: 92, bottom: 442 };
@@ -29,14 +29,15 @@ ${CHART_STYLE}
 .named.beside { fill: var(--soft); } .reach { stroke-width: 5px; } .chart text { stroke-width: 6px; }
 `);
 
-/** What draws pictures knows no variables. */
+/** The renderer does not know CSS variables, so their colours take their place. */
 function coloured(style: string): string {
   return style.replace(/var\(--([a-z-]+)\)/g, (_, name: string) => DARK_COLOURS[name] ?? "none");
 }
 
 /**
- * @param title A few words. @param aside What stands opposite to them.
- * @param source Whose figures these are, and of when. @param site Where there is more: a host.
+ * A card's SVG.
+ * @param title A few words. @param aside What stands opposite the title.
+ * @param source Whose figures these are, and from when. @param site The host where there is more.
  */
 export function pictureOf(
   { title, aside, source, site }: { title: string; aside: string; source: string; site: string },
@@ -65,20 +66,20 @@ export function pictureOf(
   return typesetWords(text).replace("<rect", `<style>${STYLE}</style><rect`);
 }
 
-/** Rows below one another between head and foot: where each begins, and how high it is. */
+/** Draws rows below one another between head and foot; each is told where it begins and how high it is. */
 export function rows<Item>(
   items: readonly Item[],
-  drawn: (item: Item, row: { top: number; height: number }) => Html,
+  draw: (item: Item, row: { top: number; height: number }) => Html,
 ): Html[] {
   const GAP = 20;
   const height = (BODY.bottom - BODY.top - GAP * (items.length - 1)) / items.length;
-  return items.map((item, index) => drawn(item, { top: BODY.top + index * (height + GAP), height }));
+  return items.map((item, index) => draw(item, { top: BODY.top + index * (height + GAP), height }));
 }
 
 type Fitted = Pick<Canvas, "values" | "begin" | "names" | "marks"> &
   Record<"above" | "below" | "apart", number>;
 
-/** A row's canvas beside its words. @param aside How wide those are; like `above`, `below` and `apart` in pixels. */
+/** A row's canvas beside its words. @param aside The width of the words, in pixels like `above`, `below` and `apart`. */
 export function canvasBeside(
   aside: number,
   { top: y, height }: { top: number; height: number },
@@ -92,7 +93,7 @@ export function canvasBeside(
   };
 }
 
-/** ▲, ▼ or ■ as a shape: the font has letters alone. @param size Across, in pixels. */
+/** ▲, ▼ or ■ as a shape, because the font has only letters. @param size The width in pixels. */
 export function way(
   kind: "up" | "down" | "flat",
   { x, y, size }: { x: number; y: number; size: number },

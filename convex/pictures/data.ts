@@ -12,22 +12,22 @@ import type { DrawnReport, SeenPrice } from "./report";
 import { BEFORE_MS, type DrawnSignal } from "./signals";
 import type { DrawnWeek } from "./week";
 
-/** What pictures show, read as the pages and the JSON endpoints read it. `null`: too little is known to be drawn. */
+/** Reads what pictures show, as the pages and the JSON endpoints do. `null` means that too little is known for a picture. */
 
-/** @param ids As of their pages: `BTC-2026-11-20`. */
+/** @param ids As in the addresses of their pages: `BTC-2026-11-20`. */
 export async function readSignals(ctx: ActionCtx, ids: readonly string[]): Promise<DrawnSignal[] | null> {
   const data = await Promise.all(ids.map((id) => readSignal(ctx, id)));
   const since = Math.min(...data.map(({ signal }) => Date.parse(signal.generatedAt))) - BEFORE_MS;
   const { prices } = await readPrices(ctx, Math.ceil((Date.now() - since) / HOUR));
-  const drawn = data.map((one) => ({ ...one, before: prices[one.signal.token]?.closes ?? [] }));
-  return drawn.every(({ path, before }) => path.length + before.length > 1) ? drawn : null;
+  const signals = data.map((one) => ({ ...one, before: prices[one.signal.token]?.closes ?? [] }));
+  return signals.every(({ path, before }) => path.length + before.length > 1) ? signals : null;
 }
 
 /** @param week Its Monday, `2026-11-16`. */
 export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek | null> {
   const from = Date.parse(week);
   const before = Math.min(from + 7 * DAY, Math.floor(Date.now() / HOUR) * HOUR);
-  const [told, closes] = await Promise.all([
+  const [page, closes] = await Promise.all([
     ctx.runQuery(internal.signals.history.page, {
       token: null,
       since: from,
@@ -35,7 +35,7 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
     }),
     ctx.runQuery(internal.prices.history.closes, { before, count: (7 * DAY) / HOUR }),
   ]);
-  const signals = told.signals
+  const signals = page.signals
     .map(signalView)
     .filter(({ generatedAt }) => Date.parse(generatedAt) < from + 7 * DAY);
   const tokens = PRICED_TOKENS.map((token) => ({
@@ -46,7 +46,7 @@ export async function readWeek(ctx: ActionCtx, week: string): Promise<DrawnWeek 
   return tokens.length === 0 ? null : { week, tokens };
 }
 
-/** @param alertId Of an alert, proposed or active. */
+/** @param alertId The id of a proposed or an active alert. */
 export async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnAlert | null> {
   const condition = await ctx.runQuery(internal.alerts.proposals.condition, { alertId });
   const history = condition === null ? null : await drawnHistory(ctx, condition);
@@ -54,10 +54,10 @@ export async function readAlert(ctx: ActionCtx, alertId: string): Promise<DrawnA
   return { ...history, condition, now: Date.now() };
 }
 
-/** With fewer there is no path to be seen. */
+/** With fewer points there is no path to see. */
 const FEWEST_POINTS = 3;
 
-/** @param jobId Of a shift that has a report. */
+/** @param jobId The id of a shift that has a report. */
 export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<DrawnReport | null> {
   const report = await ctx.runQuery(internal.research.reports.publications.latest, { jobId });
   if (report === null) return null;
@@ -70,7 +70,7 @@ export async function readReportPaths(ctx: ActionCtx, jobId: string): Promise<Dr
   return { subject: token === "" ? "The market" : token, generatedAt: iso(to), tokens };
 }
 
-/** Of the samples where a token's price is sampled, else of what was collected for the report. */
+/** A token's samples, or the facts that were collected for the report if the token's price is not sampled. */
 async function readPath(
   ctx: ActionCtx,
   name: string,

@@ -11,44 +11,44 @@ import { signalsPicture } from "./signals";
 import { weekPicture } from "./week";
 
 /**
- * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles: each is an
- * action of its own, so that one which fails, or ends for want of memory, costs its card nothing but the picture. The
- * default runtime knows WebAssembly, and carries the renderer and the font in modules: nothing here needs Node.
+ * Pictures for the messenger, drawn when their card is delivered. The outbox calls them by their handles. Each is an
+ * action of its own: if one fails or runs out of memory, its card lacks only the picture. The default runtime knows
+ * WebAssembly, and the renderer and the font are modules, so nothing here needs Node.
  */
 
 /**
- * What draws a subject, once it has been read: a PNG; `null` where too little is known to be drawn.
- * @param picture As SVG. It names the site.
+ * An action that reads a subject and draws it as PNG. It returns `null` when too little is known for a picture.
+ * @param picture Draws it as SVG, which names the site.
  */
-function drawing<Drawn>(
-  read: (ctx: ActionCtx, subject: string) => Promise<Drawn | null>,
-  picture: (drawn: Drawn, site: string) => string,
+function drawing<Data>(
+  read: (ctx: ActionCtx, subject: string) => Promise<Data | null>,
+  picture: (data: Data, site: string) => string,
 ) {
   return internalAction({
     args: { subject: v.string() },
     returns: v.union(v.bytes(), v.null()),
     handler: async (ctx, { subject }) => {
-      const drawn = await read(ctx, subject);
-      if (drawn === null) return null;
-      return (await pngOf(picture(drawn, new URL(siteUrl()).host))).buffer;
+      const data = await read(ctx, subject);
+      if (data === null) return null;
+      return (await pngOf(picture(data, new URL(siteUrl()).host))).buffer;
     },
   });
 }
 
-/** Of the signals of these ids, with commas. */
+/** Draws signals. The subject is their ids, separated by commas. */
 export const signals = drawing((ctx, ids) => readSignals(ctx, ids.split(",")), signalsPicture);
 
-/** Of the week of this Monday. */
+/** Draws a week's signals. The subject is its Monday. */
 export const week = drawing(readWeek, weekPicture);
 
-/** Of the shift with this id. */
+/** Draws the prices during a shift. The subject is its id. */
 export const report = drawing(readReportPaths, reportPicture);
 
-/** Of the alert with this id. */
+/** Draws an alert's last days. The subject is its id. */
 export const alert = drawing(readAlert, alertPicture);
 
-/** Of what the card says, as JSON: the picture shows what the words do. */
+/** Draws a portfolio. The subject is the card's figures as JSON, so the picture shows what the words say. */
 export const portfolio = drawing(
-  (_ctx, said) => Promise.resolve(portfolioShape.parse(parseJson(said))),
+  (_ctx, figures) => Promise.resolve(portfolioShape.parse(parseJson(figures))),
   portfolioPicture,
 );

@@ -4,9 +4,9 @@ import { keyOf, slotOf } from "../evidence/model";
 import { toldIn } from "../evidence/sayings";
 import type { Kind, Wanted } from "../evidence/tables";
 
-/** How a price has moved, as the collections of facts saw it: a point for each half hour that has one. */
+/** How a price has moved in the collected facts: one point per half hour that has one. */
 
-/** Twelve hours of them. A row of every coin's figures is large. */
+/** Twelve hours. It is a limit because a row of every coin's figures is large. */
 const MOST_SLOTS = 25;
 
 const vPoint = v.object({
@@ -14,7 +14,7 @@ const vPoint = v.object({
   at: v.number(),
   /** USD. */
   priceUsd: v.number(),
-  /** As readers know it. */
+  /** Its name, as readers know it. */
   source: v.string(),
 });
 
@@ -27,13 +27,17 @@ export const prices = internalQuery({
   args: { token: v.string(), from: v.number(), to: v.number(), enough: v.number() },
   returns: v.array(vPoint),
   handler: async (ctx, { token, from, to, enough }) => {
-    const traded = await told(ctx, { collector: "day", subject: token }, "lastTrade", { token, from, to });
+    const traded = await pointsOf(ctx, { collector: "day", subject: token }, "lastTrade", {
+      token,
+      from,
+      to,
+    });
     if (traded.length >= enough) return traded;
-    return told(ctx, { collector: "markets", subject: "" }, "price", { token, from, to });
+    return pointsOf(ctx, { collector: "markets", subject: "" }, "price", { token, from, to });
   },
 });
 
-async function told(
+async function pointsOf(
   ctx: QueryCtx,
   wanted: Wanted,
   kind: Kind,

@@ -1,15 +1,15 @@
 import { inflateSync } from "fflate";
 import { once } from "../lib/once";
 
-/** Pictures from SVG, by resvg. For actions. */
+/** Makes PNG pictures of SVG with resvg. For actions. */
 
 /**
- * The renderer with its fonts, made once where a module's state lasts, as on a local stack; the platform's actions begin
- * anew. It comes to 1.4 MB that no request is to evaluate, so it is loaded here, when something is drawn.
+ * The renderer with its fonts. It is made once where a module's state lasts, as on a local stack; on the platform every
+ * action makes it anew. It has 1.4 MB that no request should evaluate, so it is loaded only when something is drawn.
  */
 const renderer = once(loadRenderer);
 
-/** An SVG of the size it says, as PNG. @throws Error for an SVG that cannot be read. */
+/** An SVG as PNG, in the size that it states. @throws Error for an SVG that cannot be read. */
 export async function pngOf(svg: string): Promise<Uint8Array<ArrayBuffer>> {
   return (await renderer()).draw(svg);
 }

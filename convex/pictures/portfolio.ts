@@ -11,7 +11,7 @@ export const portfolioShape = z.object({
   /** Epoch ms. */
   at: z.number(),
   totalUsd: z.number(),
-  /** Of value, the largest first. */
+  /** By their value, the largest first. */
   holdings: z.array(z.object({ token: z.string(), valueUsd: z.number() })).min(1),
 });
 
@@ -37,11 +37,11 @@ export function portfolioPicture(
         ]),
   ];
   const height = Math.min(70, (BODY.bottom - BODY.top - 70) / bars.length);
-  // A full rail is the whole portfolio, as the share beside it says.
+  // A full rail is the whole portfolio; the share beside it is the same in words.
   const x = scaleLinear()
     .domain([0, Math.max(totalUsd, Number.MIN_VALUE)])
     .range([0, END - BEGIN]);
-  const drawn = bars.map(({ token, valueUsd }, index) => {
+  const rows = bars.map(({ token, valueUsd }, index) => {
     const y = BODY.top + 70 + index * height;
     const part = totalUsd === 0 ? 0 : (valueUsd / totalUsd) * 100;
     return html`<text class="strong" x="${MARGIN}" y="${y + 28}">${token}</text
@@ -62,6 +62,6 @@ export function portfolioPicture(
       source: "At live prices",
       site,
     },
-    html`<text class="figure" x="${MARGIN}" y="${BODY.top + 38}">$${usd(totalUsd)}</text>${drawn}`,
+    html`<text class="figure" x="${MARGIN}" y="${BODY.top + 38}">$${usd(totalUsd)}</text>${rows}`,
   );
 }

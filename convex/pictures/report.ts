@@ -4,16 +4,16 @@ import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
 import { BODY, canvasBeside, pictureOf } from "./card";
 
-/** How a shift's token has moved since the shift began, against another. */
+/** How a shift's token has moved since the shift began, compared with another token. */
 
-/** @property source As its collector names it, or as readers know it. */
+/** @property source Its name, as the collector has it or as readers know it. */
 export type SeenPrice = Pick<PricePoint, "at" | "priceUsd"> & { source: string };
 
 export type DrawnReport = {
   /** What the shift was about. */
   subject: string;
   generatedAt: string;
-  /** The first is what it is about. */
+  /** The first is the one that the shift was about. */
   tokens: readonly { name: string; path: readonly SeenPrice[] }[];
 };
 

@@ -7,7 +7,7 @@ import { sourceNames } from "../pages/words";
 import type { PricePoint } from "../prices/views";
 import { canvasBeside, MARGIN, pictureOf, rows, way } from "./card";
 
-/** The day's signals: a day of the price before each, with its levels for as long as it is open. */
+/** The day's signals: the price of the day before each, and its levels for as long as it is open. */
 
 /** A signal with the closes of the hours before its path. */
 export type DrawnSignal = SignalData & { before: readonly PricePoint[] };
@@ -15,7 +15,7 @@ export type DrawnSignal = SignalData & { before: readonly PricePoint[] };
 const SIDES = { BUY: "up", SELL: "down", HOLD: "flat" } as const;
 const ASIDE = 250;
 
-/** How far back from its issue a signal's price is shown. */
+/** For how long before its issue a signal's price is shown. */
 export const BEFORE_MS = DAY;
 
 export function signalsPicture(signals: readonly DrawnSignal[], site: string): string {
