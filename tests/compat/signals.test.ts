@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
 import * as z from "zod";
 import { createApp } from "../support/app";
+import { insertSignals } from "../support/signalRows";
 import {
   buy,
   DAY,
   decided,
-  EIGHT,
   hold,
   issued,
   marketAt,
@@ -148,21 +148,11 @@ describe("GET /signals/history and /signals/winrate", () => {
   });
 
   test("reads a year of both tokens at once, and no more", async ({ app }) => {
-    await issued(app, buy);
-    const [row] = await app.rows("signals");
-    if (row === undefined) throw new Error("There is a signal");
-    const { _id, _creationTime, ...signal } = row;
-    await app.t.run(async (ctx) => {
-      for (let day = 1; day <= 400; day++) {
-        for (const token of ["BTC", "ETH"] as const) {
-          const generatedAt = EIGHT - day * DAY;
-          const closed = { status: "WIN", pnlPercent: 1 } as const;
-          await ctx.db.insert("signals", { ...signal, token, slot: -day, generatedAt, ...closed });
-        }
-      }
-    });
+    await insertSignals(app, 800);
     await app.advance(60_000);
-    expect((await app.get("/signals/winrate?days=365")).body).toMatchObject({ total: 728, wins: 728 });
+    expect((await app.get("/signals/winrate?days=365")).body).toMatchObject({
+      ...{ total: 728, wins: 485, losses: 243 },
+    });
     expect((await app.get("/signals/winrate?days=365&token=ETH")).body).toMatchObject({ total: 364 });
   });
 });

@@ -232,6 +232,7 @@ describe("limits", () => {
 async function everything(app: ReturnType<typeof createApp>): Promise<Record<string, unknown[]>> {
   const tables = [
     "refreshes",
+    "providerCalls",
     "marketSnapshots",
     "tokenAnswers",
     "shifts",

@@ -132,15 +132,6 @@ describe("health", () => {
     expect([status, reasons]).toEqual(["degraded", none.map((name) => `${name} is not configured`)]);
   });
 
-  test("a cached read counts and writes nothing", async ({ app }) => {
-    await app.get("/mcp/market");
-    await app.settle();
-    const counted = await app.rows("providerCalls");
-    expect(counted.length).toBeGreaterThan(0);
-    await app.get("/mcp/market");
-    expect(await app.rows("providerCalls")).toEqual(counted);
-  });
-
   test("calls of one time share a few rows", async ({ app }) => {
     for (let turn = 0; turn < 40; turn++) {
       noteCall("swap", turn % 4 === 0);

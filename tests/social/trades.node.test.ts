@@ -6,7 +6,7 @@ import { expireLeases, leasesOf } from "../support/leases";
 import { cronsComeBy, dieAt } from "../support/dying";
 import { closeApp } from "../support/world";
 import { freshAddress, type WalletApp } from "../support/walletApp";
-import { deliver, event, mention, streamed } from "./support";
+import { mention } from "./support";
 import { intercept, silence } from "../support/outside";
 import { world, test, outcome, allow } from "./trading";
 
@@ -168,26 +168,6 @@ describe("limits", () => {
 });
 
 describe("what moves nothing", () => {
-  test("a delivery that a stranger signs with the service's own answer to a challenge", async ({ app }) => {
-    const body = JSON.stringify(streamed({ tweetId: "99", text: "@bot swap 90 usdc to dai" }));
-    const challenge = await app.get(`/social/mention?crc_token=${encodeURIComponent(body)}`);
-    expect([challenge.status, challenge.body.response_token]).toEqual([400, undefined]);
-    const headers = { "x-twitter-webhooks-signature": String(challenge.body.response_token) };
-    expect((await app.call("POST", "/social/mention", { body, headers })).status).toBe(401);
-    expect((await outcome(app)).transactions).toEqual([]);
-  });
-
-  test("a post that was carried out, edited", async ({ app }) => {
-    const text = "@bot swap 10 usdc to dai";
-    await deliver(app, event({ tweetId: "700", text }, { edit_history_tweet_ids: ["700"] }));
-    expect((await outcome(app)).row?.status).toBe("processed");
-    const edited = { tweetId: "701", text: `${text} please` };
-    await deliver(app, event(edited, { edit_history_tweet_ids: ["700", "701"] }));
-    const { row, transactions } = await outcome(app);
-    expect(row).toMatchObject({ status: "ignored", reason: "The post was edited: write a new one" });
-    expect(transactions).toHaveLength(1);
-  });
-
   test("a swap whose quote cannot be held against the price feeds", async ({ app }) => {
     await chain.feeds.pause();
     try {
