@@ -3,7 +3,7 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { enqueueCard } from "../../convex/messenger/model";
 import type { Fault } from "../../scripts/standins";
 import { type App, test } from "../support/app";
-import { agentSays, alert, HOUR, MINUTE, watchHour } from "../whales/support";
+import { agentSays, alert, HOUR, MINUTE, prompts, watchHour } from "../whales/support";
 
 /** A provider fails behind scheduled work, where nobody is told at once: it ends with a reason, and the next works. */
 
@@ -49,6 +49,8 @@ describe.each(cases)("a provider that %s", (_, fault, note, card, arrivals) => {
     await watchHour(app);
     expect(await app.rows("whaleWatches")).toMatchObject([{ state: "failed", note }]);
     expect(await app.rows("whaleAlerts")).toEqual([]);
+    // It may have become a job, so it is not sent again.
+    expect(prompts(app)).toHaveLength(1);
 
     app.standins.clear();
     agentSays(app, [alert()]);

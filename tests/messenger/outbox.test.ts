@@ -195,26 +195,6 @@ describe("a messenger that fails", () => {
     expect(app.cards()).toHaveLength(1);
   });
 
-  test("with 500 for an hour is waited out, and the card arrives once", async ({ app }) => {
-    app.standins.fail("messenger", { mode: "status", status: 500 });
-    await start(app);
-    await app.pass(HOUR);
-    expect(app.cards()).toEqual([]);
-    app.standins.clear();
-    await app.pass(1.2 * HOUR);
-    expect(app.cards()).toHaveLength(1);
-    expect((await app.rows("messages"))[0]?.state).toBe("sent");
-  });
-
-  test("with an unknown outcome gets the card a second time at most", async ({ app }) => {
-    app.standins.fail("messenger", { mode: "drop" });
-    await start(app);
-    await app.pass(6 * HOUR, { cronsRun: false });
-    expect(app.cards().length).toBeGreaterThanOrEqual(1);
-    expect(app.cards().length).toBeLessThanOrEqual(2);
-    expect((await app.rows("messages"))[0]?.state).toBe("failed");
-  });
-
   test("by refusing our HTML gets the same text plain", async ({ app }) => {
     app.standins.fail("messenger", {
       mode: "status",

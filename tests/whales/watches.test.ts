@@ -181,26 +181,6 @@ describe("a prompt that is not taken", () => {
       expect(prompts(app)).toHaveLength(2);
     },
   );
-
-  test("429 without one: the hour is given up, the next is asked", async ({ app }) => {
-    app.standins.fail("agent", { mode: "status", status: 429, times: 1 });
-    await watchHour(app);
-    await watchHour(app);
-    expect((await app.rows("whaleWatches")).map(({ state }) => state)).toEqual(["failed", "done"]);
-    expect(prompts(app)).toHaveLength(2);
-  });
-
-  test.for([
-    { mode: "drop", note: "The agent API could not be reached" },
-    { mode: "garbage", note: "The agent API sent an unusable answer" },
-    { mode: "empty", note: "The agent API sent an unusable answer" },
-  ] as const)("$mode: it may have become a job, so it is not sent again", async ({ mode, note }, { app }) => {
-    app.standins.fail("agent", { mode, times: 1 });
-    await watchNow(app);
-    await app.pass(10 * MINUTE);
-    expect(await app.rows("whaleWatches")).toMatchObject([{ state: "failed", note }]);
-    expect(prompts(app)).toHaveLength(1);
-  });
 });
 
 describe("a restart", () => {
