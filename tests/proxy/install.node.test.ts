@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import {
   chmod,
   lstat,
@@ -13,10 +12,10 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { parse } from "jsonc-parser";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
+import { startProcess } from "../stack/processes";
 import { buildProxy, type Built } from "./support";
 
 /** `install --write` on the files that people have. */
@@ -37,16 +36,12 @@ beforeEach(async () => {
 });
 
 const ADDRESS = "https://some.convex.site";
-const ended = z.object({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
 async function install(...words: string[]) {
   const args = [built.file, "install", "--client", "cursor", "--write", ...words];
-  const env = { PATH: process.env.PATH, HOME: home, NOELCLAW_CONVEX_URL: ADDRESS };
-  const done = await promisify(execFile)(process.execPath, args, { env, cwd: home }).then(
-    (said) => ({ code: 0, ...said }),
-    (error: unknown) => ended.parse(error),
-  );
-  return { code: done.code, said: done.stdout + done.stderr };
+  const env = { HOME: home, NOELCLAW_CONVEX_URL: ADDRESS };
+  const { code, stdout, stderr } = await startProcess(process.execPath, args, env, { cwd: home }).ended;
+  return { code, said: stdout + stderr };
 }
 
 const entry = () => ({ command: "node", args: [built.file], env: { NOELCLAW_CONVEX_URL: ADDRESS } });

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import * as z from "zod";
 import rootPackage from "../../package.json";
 import proxyPackage from "../../scripts/proxy/package.json";
+import { startProcess } from "../stack/processes";
 import { connect, fakeService, json, textOf, type FakeService } from "./support";
 
 /** The proxy's own package: packed, installed into an empty folder without a network, and used as a person would. */
@@ -25,21 +26,17 @@ const run = promisify(execFile);
 const inFolder = (...path: string[]) => join(folder, ...path);
 const bin = (name = NAME) => inFolder("node_modules", ".bin", name);
 
-type Ended = { code: number; out: string; said: string };
-
 /** The installed program, with a home of its own. */
-async function program(words: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const home = inFolder("home");
-  const options = { cwd: inFolder("project"), env: { PATH: process.env.PATH, HOME: home, ...env } };
-  try {
-    const { stdout, stderr } = await run(bin(), words, options);
-    return { code: 0, out: stdout, said: stderr };
-  } catch (error) {
-    const { code, stdout, stderr } = endShape.parse(error);
-    return { code, out: stdout, said: stderr };
-  }
+async function program(words: string[], env: Record<string, string> = {}) {
+  const place = { cwd: inFolder("project") };
+  const { code, stdout, stderr } = await startProcess(
+    bin(),
+    words,
+    { NOELCLAW_CONVEX_URL: "", XDG_CONFIG_HOME: "", HOME: inFolder("home"), ...env },
+    place,
+  ).ended;
+  return { code, out: stdout, said: stderr };
 }
-const endShape = z.object({ code: z.number(), stdout: z.string(), stderr: z.string() });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "packed-"));

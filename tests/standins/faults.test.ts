@@ -50,39 +50,6 @@ test("a fault for one schema leaves the others alone", async () => {
   expect(await content()).not.toBe("two");
 });
 
-describe("the swap provider", () => {
-  const headers = { "0x-api-key": "key", "0x-version": "v2" };
-  const quote = (standins: Standins) =>
-    get(standins, "/swap-api/swap/permit2/quote?chainId=8453&sellToken=0x1", { headers });
-
-  test("is recorded with its query, and without its key", async () => {
-    const standins = standinsAt();
-    expect((await quote(standins)).status).toBe(400);
-    const query = { chainId: "8453", sellToken: "0x1" };
-    const path = "/swap/permit2/quote";
-    expect(standins.sent("swap")).toEqual([{ method: "GET", path, query, body: null, at: START }]);
-    expect(await (await get(standins, "/_sent/swap")).json()).toEqual(standins.sent("swap"));
-  });
-
-  test("shows faults as the others do", async () => {
-    const standins = standinsAt();
-    standins.fail("swap", { mode: "status", status: 422, times: 1 });
-    const refused = await quote(standins);
-    expect(refused.status).toBe(422);
-    expect(await refused.json()).toMatchObject({ name: "SELL_TOKEN_NOT_AUTHORIZED_FOR_TRADE" });
-    standins.fail("swap", { mode: "status", status: 429, retryAfter: 2, times: 1 });
-    const limited = await quote(standins);
-    expect(limited.headers.get("Retry-After")).toBe("2");
-    expect(await limited.json()).toEqual({ message: "Too Many Requests" });
-    standins.fail("swap", { mode: "empty", times: 1 });
-    expect(await (await quote(standins)).json()).toEqual({});
-    expect(() => {
-      standins.fail("swap", { mode: "truncated" });
-    }).toThrow(/no mode "truncated"/);
-    expect((await quote(standins)).status).toBe(400);
-  });
-});
-
 describe("one by one", () => {
   const failing = (fault: Fault) => {
     const standins = standinsAt();
@@ -104,19 +71,6 @@ describe("one by one", () => {
     const body = { ok: false, parameters: { migrate_to_chat_id: -100 } };
     standins.fail("messenger", { mode: "status", status: 400, body });
     expect(await (await say(standins)).json()).toEqual(body);
-  });
-
-  test.each([
-    ["fenced", /^```json\n\{[^`]*\n```$/],
-    ["prose", /^Here is .*\n\n\{"review".*\}\n\nLet/],
-    ["otherCase", /^\{"REVIEW":/],
-    ["extraKeys", /^\{"note":"simulated","review":/],
-    ["wrapped", /^\{"result":\{"review"/],
-  ] as const)("style: %s", async (style, pattern) => {
-    const standins = standinsAt();
-    standins.fail("llm", { mode: "style", style });
-    const answer = await complete(standins, user, shaped("x"));
-    expect(answer.choices[0]?.message.content).toMatch(pattern);
   });
 
   test("a provider that has no such mode", () => {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { formOf, json, type Call } from "../http";
 import { parseJson } from "../../json";
 import { createChats } from "./chats";
+import { Refusal } from "./refusal";
 import type { Standin } from "../control";
 import { hash } from "../random";
 import type { SentMessage } from "../records";
@@ -100,8 +101,13 @@ export function createMessenger(options: {
   };
 
   const run = async (method: string, botToken: string, parameters: unknown): Promise<Response> => {
-    const done = await chats.run(method.toLowerCase(), botToken, parameters);
-    if (done !== null) return done.ok ? accept(done.result) : refuse(done.status, done.description);
+    try {
+      const result = await chats.run(method.toLowerCase(), botToken, parameters);
+      if (result !== undefined) return accept(result);
+    } catch (error) {
+      if (error instanceof Refusal) return refuse(error.status, error.message);
+      throw error;
+    }
     switch (method.toLowerCase()) {
       case "getme":
         return accept(bot(botToken));

@@ -9,11 +9,10 @@ import { readKeyboard, type Keyboard } from "./keyboard";
 import { parseJson } from "../../json";
 import { readPhoto, type Photo } from "./photo";
 import { isNamed } from "./plainText";
+import { refuse } from "./refusal";
 import type { SentMessage } from "../records";
 import { parseHtml } from "./html";
 
-const TEXT_LIMIT = 4_096;
-const CAPTION_LIMIT = 1_024;
 const ANSWER_LIMIT = 200;
 /** An older query cannot be answered any more. */
 const QUERY_MS = 15_000;
@@ -66,11 +65,9 @@ type Standing = {
   isPhoto: boolean;
 };
 
-type Outcome = { ok: true; result: unknown } | { ok: false; status: number; description: string };
-
 export type Chats = {
-  /** `null` for any other method. */
-  run(method: string, botToken: string, parameters: unknown): Promise<Outcome> | Outcome | null;
+  /** @returns The method's result; `undefined` for any other method. @throws Refusal */
+  run(method: string, botToken: string, parameters: unknown): unknown;
   nextMessageId(): number;
   /** The newest message of a chat that has a button with these words or this data. */
   withButton(chatId: string, named: string): { message: Standing; data: string } | null;
@@ -110,7 +107,7 @@ export function createChats(options: {
     ...(message.isPhoto ? { photo: [], caption: message.text } : { text: message.text }),
     ...(message.keyboard.length === 0 ? {} : { reply_markup: { inline_keyboard: message.keyboard } }),
   });
-  const stand = (method: string, message: Standing, sent?: Sent): Outcome => {
+  const stand = (method: string, message: Standing, sent?: Sent): unknown => {
     standing.set(keyOf(message), message);
     const photo = sent?.photo;
     if (sent !== undefined) keepPicture(message.messageId, sent.file);
@@ -120,54 +117,31 @@ export function createChats(options: {
       ...(photo === undefined ? {} : { photo }),
       ...(keyboard.length === 0 ? {} : { keyboard }),
     });
-    return { ok: true, result: shown(message) };
+    return shown(message);
   };
 
-  const sendMessage = (botToken: string, parameters: unknown): Outcome => {
+  const sendMessage = (botToken: string, parameters: unknown): unknown => {
     const parsed = messageShape.safeParse(parameters);
-    if (!parsed.success) return refused("message text must be a string");
+    if (!parsed.success) return refuse("message text must be a string");
     const { chat_id: chatId, text: source, parse_mode: mode, reply_markup: markup } = parsed.data;
-    const problem = problemOfChat(chatId);
-    if (problem !== null) return refused(problem);
-    const text = readText(source, mode, { limit: TEXT_LIMIT, what: "message" });
-    if (!text.ok) return refused(text.problem);
-    if (text.text === "") return refused("message text is empty");
-    const read = readKeyboard(markup);
-    if (!read.ok) return refused(read.problem);
+    requireChat(chatId);
+    const text = readText(source, mode, MESSAGE);
+    if (text === "") return refuse("message text is empty");
+    const keyboard = readKeyboard(markup);
     const messageId = ++lastMessageId;
-    const { keyboard } = read;
-    return stand("sendMessage", {
-      botToken,
-      chatId,
-      messageId,
-      text: text.text,
-      source,
-      keyboard,
-      isPhoto: false,
-    });
+    return stand("sendMessage", { botToken, chatId, messageId, text, source, keyboard, isPhoto: false });
   };
 
-  const sendPhoto = async (botToken: string, parameters: unknown): Promise<Outcome> => {
+  const sendPhoto = async (botToken: string, parameters: unknown): Promise<unknown> => {
     const parsed = photoShape.safeParse(parameters);
-    if (!parsed.success) return refused("there is no photo in the request");
-    const {
-      chat_id: chatId,
-      photo: given,
-      caption: source,
-      parse_mode: mode,
-      reply_markup: markup,
-    } = parsed.data;
-    const problem = problemOfChat(chatId);
-    if (problem !== null) return refused(problem);
-    const caption = readText(source, mode, { limit: CAPTION_LIMIT, what: "message caption" });
-    if (!caption.ok) return refused(caption.problem);
-    const read = readKeyboard(markup);
-    if (!read.ok) return refused(read.problem);
-    const photo = await readPhoto(given);
-    if (!photo.ok) return { ok: false, status: photo.status, description: photo.problem };
+    if (!parsed.success) return refuse("there is no photo in the request");
+    const { chat_id: chatId, caption: source, parse_mode: mode, reply_markup: markup } = parsed.data;
+    requireChat(chatId);
+    const text = readText(source, mode, CAPTION);
+    const keyboard = readKeyboard(markup);
+    const photo = await readPhoto(parsed.data.photo);
     const messageId = ++lastMessageId;
-    const { keyboard } = read;
-    const message = { botToken, chatId, messageId, text: caption.text, source, keyboard, isPhoto: true };
+    const message = { botToken, chatId, messageId, text, source, keyboard, isPhoto: true };
     return stand("sendPhoto", message, photo);
   };
 
@@ -175,67 +149,54 @@ export function createChats(options: {
     method: "editMessageText" | "editMessageCaption" | "editMessageMedia",
     botToken: string,
     parameters: unknown,
-  ): Promise<Outcome> => {
+  ): Promise<unknown> => {
     const parsed = editShape.safeParse(parameters);
-    if (!parsed.success) return refused("message text must be a string");
+    if (!parsed.success) return refuse("message text must be a string");
     const { chat_id: chatId, message_id: messageId, reply_markup: markup } = parsed.data;
     const isText = method === "editMessageText";
     const media = mediaShape.safeParse(parseJson(parsed.data.media)).data;
-    if (method === "editMessageMedia" && media === undefined) return refused("wrong media in the request");
+    if (method === "editMessageMedia" && media === undefined) return refuse("wrong media in the request");
     const { caption: source, parse_mode: mode } =
       media ?? (isText ? { ...parsed.data, caption: parsed.data.text } : parsed.data);
-    const problem = problemOfChat(chatId);
-    if (problem !== null) return refused(problem);
+    requireChat(chatId);
     const before = standing.get(keyOf({ botToken, chatId, messageId }));
-    if (before === undefined) return refused("message to edit not found");
-    const bounds = isText
-      ? { limit: TEXT_LIMIT, what: "message" }
-      : { limit: CAPTION_LIMIT, what: "message caption" };
-    const text = readText(source, mode, bounds);
-    if (!text.ok) return refused(text.problem);
-    if (isText && text.text === "") return refused("message text is empty");
-    if (isText && before.isPhoto) return refused("there is no text in the message to edit");
+    if (before === undefined) return refuse("message to edit not found");
+    const text = readText(source, mode, isText ? MESSAGE : CAPTION);
+    if (isText && text === "") return refuse("message text is empty");
+    if (isText && before.isPhoto) return refuse("there is no text in the message to edit");
     if (method === "editMessageCaption" && !before.isPhoto)
-      return refused("there is no caption in the message to edit");
-    const photo = media === undefined ? null : await readPhoto(parsed.data.photo);
-    if (photo?.ok === false) return { ok: false, status: photo.status, description: photo.problem };
-    const read = readKeyboard(markup);
-    if (!read.ok) return refused(read.problem);
-    const { keyboard } = read;
-    if (
-      photo === null &&
-      before.source === source &&
-      JSON.stringify(before.keyboard) === JSON.stringify(keyboard)
-    ) {
-      return refused(
+      return refuse("there is no caption in the message to edit");
+    const photo = media === undefined ? undefined : await readPhoto(parsed.data.photo);
+    const keyboard = readKeyboard(markup);
+    const isSame = before.source === source && JSON.stringify(before.keyboard) === JSON.stringify(keyboard);
+    if (photo === undefined && isSame) {
+      return refuse(
         "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
       );
     }
-    const isPhoto = before.isPhoto || photo !== null;
-    const message = { botToken, chatId, messageId, text: text.text, source, keyboard, isPhoto };
-    return stand(method, message, photo ?? undefined);
+    const isPhoto = before.isPhoto || photo !== undefined;
+    return stand(method, { botToken, chatId, messageId, text, source, keyboard, isPhoto }, photo);
   };
 
-  const sendChatAction = (botToken: string, parameters: unknown): Outcome => {
+  const sendChatAction = (botToken: string, parameters: unknown): unknown => {
     const parsed = actionShape.safeParse(parameters);
     const { chat_id: chatId = "", action = "" } = parsed.success ? parsed.data : {};
-    const problem = problemOfChat(chatId);
-    if (problem !== null) return refused(problem);
-    if (!ACTIONS.includes(action)) return refused("wrong parameter action in request");
+    requireChat(chatId);
+    if (!ACTIONS.includes(action)) return refuse("wrong parameter action in request");
     accepted({ botToken, method: "sendChatAction", chatId, text: action, at: now() });
-    return { ok: true, result: true };
+    return true;
   };
 
-  const answerCallbackQuery = (parameters: unknown): Outcome => {
+  const answerCallbackQuery = (parameters: unknown): unknown => {
     const parsed = queryShape.safeParse(parameters);
     const { callback_query_id: id = "", text = "" } = parsed.success ? parsed.data : {};
     const askedAt = queries.get(id);
     if (askedAt === undefined || now() - askedAt > QUERY_MS) {
-      return refused("query is too old and response timeout expired or query ID is invalid");
+      return refuse("query is too old and response timeout expired or query ID is invalid");
     }
-    if (text.length > ANSWER_LIMIT) return refused("MESSAGE_TOO_LONG");
+    if (text.length > ANSWER_LIMIT) return refuse("MESSAGE_TOO_LONG");
     queries.delete(id);
-    return { ok: true, result: true };
+    return true;
   };
 
   return {
@@ -256,7 +217,7 @@ export function createChats(options: {
         case "answercallbackquery":
           return answerCallbackQuery(parameters);
         default:
-          return null;
+          return undefined;
       }
     },
     nextMessageId: () => ++lastMessageId,
@@ -286,24 +247,22 @@ function keyOf({ botToken, chatId, messageId }: Pick<Standing, "botToken" | "cha
   return `${botToken} ${chatId} ${messageId}`;
 }
 
-function refused(problem: string): Outcome {
-  return { ok: false, status: 400, description: `Bad Request: ${problem}` };
+/** @throws Refusal */
+function requireChat(chatId: string): void {
+  if (chatId === "") refuse("chat_id is empty");
+  if (!/^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId)) refuse("chat not found");
 }
 
-function problemOfChat(chatId: string): string | null {
-  if (chatId === "") return "chat_id is empty";
-  return /^(?:-?\d{1,16}|@[A-Za-z0-9_]+)$/.test(chatId) ? null : "chat not found";
-}
+/** The longest text, and its name in a refusal. */
+type Bounds = { limit: number; what: string };
+const MESSAGE: Bounds = { limit: 4_096, what: "message" };
+const CAPTION: Bounds = { limit: 1_024, what: "message caption" };
 
-/** @param what The name of the overlong text in a refusal. */
-function readText(
-  source: string,
-  mode: string,
-  { limit, what }: { limit: number; what: string },
-): { ok: true; text: string } | { ok: false; problem: string } {
-  if (mode !== "" && mode.toLowerCase() !== "html") return { ok: false, problem: "unsupported parse_mode" };
+/** @throws Refusal */
+function readText(source: string, mode: string, { limit, what }: Bounds): string {
+  if (mode !== "" && mode.toLowerCase() !== "html") return refuse("unsupported parse_mode");
   const read = mode === "" ? { ok: true as const, text: source } : parseHtml(source);
-  if (!read.ok) return { ok: false, problem: `can't parse entities: ${read.problem}` };
+  if (!read.ok) return refuse(`can't parse entities: ${read.problem}`);
   const text = read.text.trim();
-  return text.length > limit ? { ok: false, problem: `${what} is too long` } : { ok: true, text };
+  return text.length > limit ? refuse(`${what} is too long`) : text;
 }

@@ -1,6 +1,7 @@
 /** Part of the messenger's stand-in for local use: inline keyboards, checked as the Bot API checks them. */
 
 import * as z from "zod";
+import { refuse } from "./refusal";
 import { parseJson } from "../../json";
 
 const button = z.looseObject({
@@ -12,23 +13,22 @@ const markupShape = z.looseObject({ inline_keyboard: z.array(z.array(button)) })
 
 type Button = z.infer<typeof button>;
 export type Keyboard = Button[][];
-type Read = { ok: true; keyboard: Keyboard } | { ok: false; problem: string };
 
 const MOST_BUTTONS = 100;
 
-/** @param given `reply_markup` as sent: an object, or in a form its JSON. */
-export function readKeyboard(given: unknown): Read {
-  if (given === undefined || given === "") return { ok: true, keyboard: [] };
+/** @param given `reply_markup` as sent: an object, or in a form its JSON. @throws Refusal */
+export function readKeyboard(given: unknown): Keyboard {
+  if (given === undefined || given === "") return [];
   const parsed = markupShape.safeParse(typeof given === "string" ? parseJson(given) : given);
-  if (!parsed.success) return { ok: false, problem: "object expected as reply markup" };
+  if (!parsed.success) return refuse("object expected as reply markup");
   const keyboard = parsed.data.inline_keyboard.filter((row) => row.length > 0);
   const buttons = keyboard.flat();
-  if (buttons.length > MOST_BUTTONS) return { ok: false, problem: "reply markup is too long" };
+  if (buttons.length > MOST_BUTTONS) return refuse("reply markup is too long");
   for (const one of buttons) {
     const problem = problemOfButton(one);
-    if (problem !== null) return { ok: false, problem };
+    if (problem !== null) refuse(problem);
   }
-  return { ok: true, keyboard };
+  return keyboard;
 }
 
 /** A button does exactly one thing. */
