@@ -8,13 +8,15 @@ import { vClaimed } from "./ownership/binding";
 import { vLeftover } from "./tables";
 
 /**
- * Makes a `userId` that the caller already uses over HTTP their own: whoever knows it may, once, first come. From then on
- * what its level says moves with the caller's token alone. What others may have set on it before (chat, bot, webhooks, alerts,
- * shifts) ends, but for what the caller keeps. The id made at sign-in is given up for it, so nothing may hang on that.
+ * Makes the caller the owner of a `userId` that they already use over HTTP. The first caller who knows the id can claim
+ * it; after that, its level decides what needs the caller's token. Everything that others may have set on it (chat, bot,
+ * webhooks, alerts, shifts) ends, except what the caller keeps. The caller gives up the id made at sign-in, so that
+ * account must not be in use.
  *
- * An id that could be guessed and has a wallet waits for 48 hours (`account/pendingClaims`).
- * @throws AppError `invalid_request` for what is no userId; `not_found` for one that its owner has replaced; `conflict` when it is another user's, when the caller has
- * claimed another, when another claim of it waits or was contested within a week, or when their present account is in use; `rate_limited`.
+ * The claim of an id that could be guessed and has a wallet waits for 48 hours (`account/pendingClaims`).
+ * @throws AppError `invalid_request` if it is not a userId; `not_found` if its owner has replaced it; `conflict` if it is
+ * another user's, the caller has claimed another, another claim of it is pending or was contested within a week, or the
+ * caller's present account is in use; `rate_limited`.
  */
 export const claimUserId = action({
   args: { userId: v.string(), keep: v.optional(v.array(vLeftover)) },
@@ -26,8 +28,8 @@ export const claimUserId = action({
 });
 
 /**
- * What stands on a `userId` that nobody owns, for whoever may want to claim it: others may have set it.
- * @throws AppError `conflict` when it is another user's; `rate_limited`.
+ * Everything that is set on a `userId` without an owner; others than the caller may have set it.
+ * @throws AppError `conflict` if it is another user's; `rate_limited`.
  */
 export const findLeftovers = action({
   args: { userId: v.string() },
@@ -38,7 +40,7 @@ export const findLeftovers = action({
   },
 });
 
-/** Counted in a transaction of its own: a refused claim, which may be a guess, counts too. */
+/** Counts in a separate transaction, because a refused claim may be a guess and has to count too. */
 async function countTry(ctx: ActionCtx): Promise<void> {
   const { tokenIdentifier } = await requireIdentity(ctx);
   await charge(ctx, "claim", { userId: tokenIdentifier, address: null });

@@ -16,9 +16,9 @@ import { accountTables } from "./tables";
 /**
  * Deletion of a user's own data: research, reports, agent runs with their questions and answers, cards, messenger
  * settings, alerts with their webhooks, links, social accounts and mentions, ended reservations and past daily totals. Deposits and
- * payments stay without the user's name, because a payment whose row is gone could be used again. What money depends on
- * stays as it is: the credits ledger with games, wallets, transactions, trades and what counts against limits, and the
- * account itself, which is what protects the wallets.
+ * payments stay without the user's name, because a payment whose row is gone could be used again. Everything that money depends
+ * on stays as it is: the credits ledger with games, wallets, transactions, trades, the sums that limits count, and the
+ * account itself, which protects the wallets.
  */
 
 /** Rows per transaction. */
@@ -27,7 +27,7 @@ const BATCH = 100;
 /** Times in epoch ms. */
 const vDeletion = accountTables.accountDeletions.validator.pick("requestedAt", "erased", "finishedAt");
 
-/** Deletes the caller's data, batch by batch behind this call. Asking again while it goes on nudges it. */
+/** Starts deleting the caller's data in batches, in the background. Repeating the call meanwhile resumes it. */
 export const request = mutation({
   args: {},
   returns: vDeletion,
@@ -46,7 +46,7 @@ export const request = mutation({
   },
 });
 
-/** How far the caller's latest deletion is; `null` when they never asked for one. */
+/** The progress of the caller's latest deletion; `null` if they never asked for one. */
 export const status = query({
   args: {},
   returns: v.union(vDeletion, v.null()),
@@ -57,7 +57,7 @@ export const status = query({
   },
 });
 
-/** Erases one more batch. What is still under way (a run, a shift not yet stopped) is retried later. */
+/** Erases one more batch. Rows that are still in use (a run, a shift not yet stopped) are retried later. */
 export const step = change({ deletionId: v.id("accountDeletions") }, async (ctx, { deletionId }) => {
   const row = await ctx.db.get("accountDeletions", deletionId);
   if (row === null || row.finishedAt !== undefined) return;
@@ -78,7 +78,7 @@ export const step = change({ deletionId: v.id("accountDeletions") }, async (ctx,
   }
 });
 
-/** Erases up to `limit` of a user's rows. @returns How many, and whether some are still under way. */
+/** Erases up to `limit` of a user's rows. @returns How many, and whether some are still in use. */
 async function erase<Table extends TableNames>(
   ctx: MutationCtx,
   table: Table,

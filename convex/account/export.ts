@@ -13,7 +13,7 @@ import { requireUser } from "../users/model";
 
 const tables = tablesOf(records);
 
-/** The table that each section is of. */
+/** The table of each section. */
 const SECTIONS = new Map(
   tables.flatMap((table) => {
     const section = records[table].ownedBy?.section;
@@ -21,12 +21,12 @@ const SECTIONS = new Map(
   }),
 );
 
-/** A field of these names leaves the service out of no table, at whatever depth. */
+/** Fields with these names are left out of every section, at any depth. */
 const WITHHELD = new Set<string>(tables.flatMap((table) => records[table].withheld ?? []));
 
 /**
- * One page of one section of the caller's data, as JSON Lines: a row of the service per element, times in epoch ms. The
- * sections together are all the service keeps about them besides `users/profile:me`.
+ * One page of one section of the caller's data: each element is a row as JSON, times in epoch ms. Together with
+ * `users/profile:me`, the sections are everything the service stores about the caller.
  */
 export const page = query({
   args: {

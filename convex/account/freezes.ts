@@ -5,16 +5,16 @@ import { endFreeze, freezeAccount } from "../messenger/owners";
 import { levelRowOf } from "../users/levels";
 import { requireUser } from "../users/model";
 
-/** Freezing an account, as its signed-in owner does it; in the bot it is `/freeze`. */
+/** Freezing an account by its signed-in owner; in the bot the command is `/freeze`. */
 
-/** Since when the caller's account is frozen, epoch ms; `null` where it is not. */
+/** When the caller's account was frozen (epoch ms); `null` if it is not frozen. */
 export const mine = query({
   args: {},
   returns: v.union(v.number(), v.null()),
   handler: async (ctx) => (await levelRowOf(ctx, (await requireUser(ctx)).userId))?.frozenAt ?? null,
 });
 
-/** Stops everything that would be signed for the caller's wallets, and calls off what would loosen their rules. */
+/** Stops all signing for the caller's wallets, and cancels pending changes that would loosen their rules. */
 export const freeze = mutation({
   args: {},
   returns: v.null(),
@@ -26,7 +26,7 @@ export const freeze = mutation({
   },
 });
 
-/** Ends it. What was allowed before stays void. */
+/** Ends the freeze. Permissions from before it stay void. */
 export const unfreeze = mutation({
   args: {},
   returns: v.null(),

@@ -15,9 +15,9 @@ import { liveRules } from "../users/levels";
 import { requireUser } from "../users/model";
 import { userTables, vScope } from "../users/tables";
 
-/** Keys for the caller's programs, as the web application makes, shows and revokes them. */
+/** Keys for the caller's programs, which the web application creates, lists and revokes. */
 
-/** So many that are not revoked. */
+/** Valid keys per user. */
 const MOST_KEYS = 10;
 const MOST_SHOWN = 100;
 const MOST_DAYS = 365;
@@ -28,11 +28,11 @@ const vKey = userTables.apiKeys.validator
   .pick("name", "scopes", "createdAt", "expiresAt", "lastUsedAt", "revokedAt")
   .extend({
     keyId: v.id("apiKeys"),
-    /** What it may move in 24 hours, decimal USD; `null`: as much as its owner's limits. */
+    /** Its limit in 24 hours, decimal USD; `null`: only its owner's limits apply. */
     dailyUsd: v.union(v.string(), v.null()),
   });
 
-/** The caller's keys, newest first, revoked ones too. Times in epoch ms; `lastUsedAt` to the hour. */
+/** The caller's keys, newest first, including revoked ones. Times in epoch ms; `lastUsedAt` to the hour. */
 export const mine = query({
   args: {},
   returns: v.array(vKey),
@@ -52,12 +52,12 @@ function shown({ _id: keyId, dailyMicroUsd, ...row }: Doc<"apiKeys">) {
 }
 
 /**
- * Makes a key. Its text is answered here and never again: only its SHA-256 is stored. It is told on every channel that the
- * account has.
+ * Creates a key. This answer is the only place that shows its text: only its SHA-256 is stored. Every channel of the
+ * account is notified.
  * @param args.scopes `read`: holdings; `research`: starts and stops shifts; `trade`: swaps; `withdraw`: sends;
  * `record`: proposes signals to the owner's arms.
- * @param args.days For how long it is good, 1 to 365; left out: until it is revoked.
- * @param args.dailyUsd What it may move in any 24 hours, decimal USD; the owner's limits hold besides.
+ * @param args.days How long it is valid, 1 to 365; by default until it is revoked.
+ * @param args.dailyUsd Its limit in any 24 hours, decimal USD, in addition to the owner's limits.
  * @throws AppError `invalid_request`; `conflict` with ten keys; `rate_limited`; `paused` while the account is frozen.
  */
 export const create = mutation({
@@ -108,7 +108,7 @@ export const create = mutation({
   },
 });
 
-/** Ends a key at once: what it has ordered and nobody has signed yet is void. @throws AppError `not_found` */
+/** Revokes a key at once, and voids its orders that nobody has signed yet. @throws AppError `not_found` */
 export const revoke = mutation({
   args: { keyId: v.id("apiKeys") },
   returns: v.null(),

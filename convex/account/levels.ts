@@ -22,16 +22,16 @@ import { requireUser } from "../users/model";
 import { openClaimBy } from "./ownership/waitingClaims";
 import { vLevel } from "../users/tables";
 
-/** How far an account goes with whoever names its `userId` alone, and what moves in its owner's name, as they read and set it. */
+/** The level of an account, for callers who only name its `userId`, and the limits of its orders. Its owner sets both. */
 
-/** What loosens a level waits so long, so that an owner who did not want it can take it back. */
+/** How long a change that loosens the rules waits, so that an owner who did not make it can cancel it. */
 const LOOSENING_MS = 2 * HOUR;
 
 const vShown = v.object({
   level: vLevel,
-  /** Of `open`: what orders by `userId` alone may move in 24 hours, decimal USD; `null` for the others. */
+  /** With `open`: the limit of orders by `userId` alone in 24 hours, decimal USD; otherwise `null`. */
   capUsd: v.union(v.string(), v.null()),
-  /** What one order, and all orders in 24 hours, may move, decimal USD; and how much of that swaps may lose, in percent. */
+  /** The limits of one order and of all orders in 24 hours, decimal USD, and the share of the latter that swaps may lose. */
   mostUsd: v.string(),
   dailyUsd: v.string(),
   lossPercent: v.number(),
@@ -39,9 +39,9 @@ const vShown = v.object({
 
 const vStanding = v.object({
   ...vShown.fields,
-  /** A change that waits, or that holds if `from` (epoch ms) has passed; `null` for none. */
+  /** A pending change, which applies once `from` (epoch ms) has passed; `null` if there is none. */
   next: v.union(v.object({ ...vShown.fields, from: v.number() }), v.null()),
-  /** Why `open` is not for this account, and counts as `guarded` where it is set; `null`: it may be. */
+  /** Why the account cannot be `open`, so that `open` counts as `guarded`; `null` if it can. */
   openRefusal: v.union(v.string(), v.null()),
 });
 
@@ -53,13 +53,13 @@ export const mine = query({
 });
 
 /**
- * Sets the caller's level and limits. What tightens holds at once, and takes the place of a change that waits; what loosens
- * (a more open level, a higher limit) holds two hours later. Either is told on every channel that the account has.
- * @param args.capUsd For `open` alone, and needed there: decimal USD such as "250".
- * @param args.mostUsd What one order may move, `dailyUsd` what all may in 24 hours, `lossPercent` how much of that swaps may
- * lose by their terms (whole percent, 1 to 100). What is left out stays.
- * @throws AppError `invalid_request`; `conflict` for `open` where it is not for this account, and for a login whose claim
- * of a `userId` waits; `rate_limited`.
+ * Sets the caller's level and limits. A tighter rule applies at once and replaces a pending change; a looser one (a more
+ * open level, a higher limit) applies two hours later. Every channel of the account is notified.
+ * @param args.capUsd Required for `open`, and only allowed there: decimal USD such as "250".
+ * @param args.mostUsd The limit of one order; `dailyUsd`: of all orders in 24 hours; `lossPercent`: the share of that which
+ * swaps may lose by their terms (whole percent, 1 to 100). Limits that are left out stay as they are.
+ * @throws AppError `invalid_request`; `conflict` if the account cannot be `open`, or a claim by this login is pending;
+ * `rate_limited`.
  */
 export const set = mutation({
   args: {
@@ -83,7 +83,7 @@ export const set = mutation({
     const wish = settingOf(present, level, sums);
     const setting = tighter(wish, present);
     const next = isSame(setting, wish) ? undefined : { setting: wish, dueAt: now + LOOSENING_MS };
-    // What a freeze calls off does not begin anew while it lasts.
+    // A freeze cancels such changes, so none may start while it lasts.
     if (next !== undefined) await liveRules(ctx, userId);
     await changeRules(ctx, userId, { setting, next, setAt: now, linked });
     await recordAudit(ctx, { actor: userId, action: "level set", subject: level });
@@ -143,7 +143,7 @@ function settingOf(
   };
 }
 
-/** Decimal USD in micro-USD, digits. @throws AppError `invalid_request` */
+/** Decimal USD as micro-USD, in digits. @throws AppError `invalid_request` */
 function sum(field: string, text: string): string {
   const value = microUsdFrom(field, text);
   if (value === 0n) throw new AppError("invalid_request", `${field} must be more than 0`);
@@ -152,7 +152,7 @@ function sum(field: string, text: string): string {
 
 const OPENNESS = { closed: 0, guarded: 1, open: 2 };
 
-/** What of a wish holds at once: the less open level, and of each limit the lower one. */
+/** The part of a wish that applies at once: the less open level, and the lower value of each limit. */
 function tighter(wish: LevelSetting, present: LevelSetting): LevelSetting {
   const isOpener = OPENNESS[wish.level] > OPENNESS[present.level];
   const [less, more] = isOpener ? [present, wish] : [wish, present];

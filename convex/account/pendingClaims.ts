@@ -12,11 +12,11 @@ import { bind, refusalOf } from "./ownership/binding";
 import { openClaimOf } from "./ownership/waitingClaims";
 
 /**
- * Claims of userIds that could be guessed and have a wallet: 48 hours in which the id stays nobody's, and whoever was there
- * before can contest.
+ * Pending claims of userIds that could be guessed and have a wallet. For 48 hours the id stays without an owner, and
+ * earlier users of the id can contest the claim.
  */
 
-/** Makes the id the claimer's once its time has come, where both are still free. Runs by itself. */
+/** Makes the claimer the owner when the time is over, if both are still free. It is scheduled. */
 export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, { claimId }) => {
   const claim = await ctx.db.get("pendingClaims", claimId);
   if (claim?.state !== "open" || claim.dueAt > Date.now()) return;
@@ -28,10 +28,10 @@ export const carryOut = change({ claimId: v.id("pendingClaims") }, async (ctx, {
 });
 
 /**
- * Ends a claim that waits, for whoever reads a channel that the id had before it: the code was told there. The id stays
- * nobody's, with what stands on it and under the same caps. No token is needed: who was there before may have none. Guesses
- * are not counted: nobody tries 60 bits in two days, and a count would let strangers keep the right code out.
- * @throws AppError `not_found` for a code that no open claim has.
+ * Ends a pending claim. The code was sent to the channels that the id had before the claim. The id stays without an owner,
+ * keeps what is set on it, and has the same caps. No token is needed, because an earlier user may have none. Guesses are
+ * not counted: nobody can try 60 bits in two days, and a limit would let strangers block the right code.
+ * @throws AppError `not_found` if no open claim has this code.
  */
 export const contest = mutation({
   args: { userId: v.string(), code: v.string() },
@@ -47,7 +47,7 @@ export const contest = mutation({
 /**
  * For an operator who knows whose wallet it is:
  * `npx convex run account/pendingClaims:withdraw '{"address":"0x…","reason":"…"}'`.
- * @param args.address Of one of the id's wallets: the id is a secret of its user's.
+ * @param args.address One of the id's wallets, because the id itself is its user's secret.
  * @throws AppError `not_found`
  */
 export const withdraw = change(

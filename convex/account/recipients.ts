@@ -11,9 +11,9 @@ import { requireUser } from "../users/model";
 import { allListed, list, unlist } from "../wallets/limits/allowlist";
 import { recipientFrom } from "../wallets/recipients";
 
-/** To whom the caller's wallets may send more than a little without a tap, as the web application shows and sets it. */
+/** The caller's list of recipients: only to these may wallets send more than small amounts without a tap. */
 
-/** Times in epoch ms; it counts from `countsFrom` on. */
+/** Times in epoch ms; the entry counts from `countsFrom` on. */
 const vListed = v.object({ address: v.string(), addedAt: v.number(), countsFrom: v.number() });
 
 /** The caller's list, by address. */
@@ -24,8 +24,8 @@ export const mine = query({
 });
 
 /**
- * Puts an address on the list. It counts two hours later, and is told on every channel that the account has.
- * @throws AppError `invalid_request` for what is no address, or one that money is lost at; `conflict` where the list is
+ * Puts an address on the list. It counts two hours later, and every channel of the account is notified.
+ * @throws AppError `invalid_request` if it is not an address, or money sent there would be lost; `conflict` if the list is
  * full; `rate_limited`; `paused` while the account is frozen.
  */
 export const add = mutation({
@@ -51,7 +51,7 @@ export const add = mutation({
   },
 });
 
-/** Takes an address off the list, at once. @throws AppError `not_found`; `invalid_request` for what is no address. */
+/** Takes an address off the list at once. @throws AppError `not_found`; `invalid_request` if it is not an address. */
 export const remove = mutation({
   args: { address: v.string() },
   returns: v.null(),

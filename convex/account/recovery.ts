@@ -14,8 +14,8 @@ import { userIdByAddress } from "../wallets/model";
 import { isInUse } from "./ownership/binding";
 
 /**
- * A user whose login is lost gets the account back under another one: by an operator's word, which is written into the
- * audit trail, told on every channel of the user's, and takes effect after 48 hours unless the user says no.
+ * A user who has lost their login gets the account back under another one. An operator opens the change; it is recorded
+ * in the audit trail, every channel of the user is notified, and it takes effect after 48 hours unless the user refuses.
  */
 
 /** Long enough for the user to read a notice, whatever the day. */
@@ -30,11 +30,11 @@ const vRebind = v.object({
 /**
  * For an operator who knows whose account it is:
  * `npx convex run account/recovery:open '{"address":"0x…","tokenIdentifier":"<issuer>|<subject>","reason":"…"}'`.
- * @param args.address One of the user's wallets, or an address they linked: their userId is a secret of theirs.
- * @param args.tokenIdentifier The new login's, as the identity provider's tokens name it; it may have signed in already,
- * as long as nothing hangs on its own account.
- * @throws AppError `not_found` when the address is no signed-in user's; `conflict` when a change is open already, or the
- * new login's own account is in use; `invalid_request` for the login that it is bound to.
+ * @param args.address One of the user's wallets, or an address they linked, because the userId is their secret.
+ * @param args.tokenIdentifier The new login, as the identity provider's tokens name it. It may have signed in before if
+ * its own account is not in use.
+ * @throws AppError `not_found` if the address belongs to no signed-in user; `conflict` if a change is open already, or the
+ * new login's own account is in use; `invalid_request` for the present login.
  */
 export const open = internalMutation({
   args: { address: v.string(), tokenIdentifier: v.string(), reason: v.string() },
@@ -78,8 +78,8 @@ export const open = internalMutation({
 });
 
 /**
- * Binds the account to its new login once its time has come, where nobody has said no and the new login is still free. Runs
- * by itself; an operator runs it for what was open in a backup that was restored.
+ * Binds the account to its new login when the time is over, if nobody has refused and the new login is still free. It is
+ * scheduled; after restoring a backup, an operator runs it for changes that were open.
  */
 export const carryOut = change({ rebindId: v.id("rebinds") }, async (ctx, { rebindId }) => {
   const rebind = await ctx.db.get("rebinds", rebindId);
@@ -98,21 +98,21 @@ export const carryOut = change({ rebindId: v.id("rebinds") }, async (ctx, { rebi
   await end(ctx, rebind, "done");
 });
 
-/** For an operator who was told too much: `npx convex run account/recovery:withdraw '{"rebindId":"…"}'`. */
+/** For an operator who was misled: `npx convex run account/recovery:withdraw '{"rebindId":"…"}'`. */
 export const withdraw = change({ rebindId: v.id("rebinds") }, async (ctx, { rebindId }) => {
   const rebind = await ctx.db.get("rebinds", rebindId);
   if (rebind?.state !== "open") throw new AppError("not_found", "No change of a login is open by this id");
   await end(ctx, rebind, "withdrawn");
 });
 
-/** When the caller's account is to get another login (epoch ms); `null` where nobody has asked for that. */
+/** When the caller's account will get another login (epoch ms); `null` if no change is open. */
 export const pending = query({
   args: {},
   returns: v.union(v.number(), v.null()),
   handler: async (ctx) => (await openRebind(ctx, (await requireUser(ctx)).userId))?.dueAt ?? null,
 });
 
-/** The caller still has their login: nothing changes. @throws AppError `not_found` where no change is open. */
+/** Refuses the change: the caller still has their login. @throws AppError `not_found` if no change is open. */
 export const refuse = mutation({
   args: {},
   returns: v.null(),
@@ -146,7 +146,7 @@ async function assertFree(ctx: QueryCtx, tokenIdentifier: string): Promise<void>
     throw new AppError("conflict", "The new login's own account is in use");
 }
 
-/** Tells a user on every channel they have. */
+/** Notifies a user on every channel they have. */
 async function tell(ctx: MutationCtx, userId: string, paragraphs: readonly Paragraph[]): Promise<void> {
   await tellEverywhere(ctx, { userId, kind: "change of login", paragraphs });
 }

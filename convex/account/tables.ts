@@ -3,34 +3,34 @@ import { v } from "convex/values";
 import { literals } from "../lib/literals";
 import { ofUser, type RecordsOf } from "../lib/records/records";
 
-/** What can stand on a userId before its owner claims it. */
+/** What others can have set on a userId before its owner claims it. */
 export const vLeftover = literals("chat", "bot", "webhooks", "alerts", "shifts");
 
 export const accountTables = {
-  /** A user's wish to have their data deleted, and how far that is. Written by `account/deletion`. Kept as its record. */
+  /** Users' requests to delete their data, and the progress. Written by `account/deletion`. Kept as its record. */
   accountDeletions: defineTable({
     userId: v.string(),
     requestedAt: v.number(),
     /** Rows erased so far. */
     erased: v.number(),
-    /** Absent while it goes on. */
+    /** Absent until it has finished. */
     finishedAt: v.optional(v.number()),
   }).index("by_userId", ["userId", "requestedAt"]),
 
   /**
-   * Claims of userIds that could be guessed and have a wallet. They wait, so that an earlier user of the id hears of
-   * them. Written by `account/ownership/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
+   * Claims of userIds that could be guessed and have a wallet. They are pending for a while, so that an earlier user
+   * of the id learns of them. Written by `account/ownership/openClaims` (opened, kept up) and `account/pendingClaims` (ended). Kept: they say why an
    * account belongs to somebody.
    */
   pendingClaims: defineTable({
     userId: v.string(),
     /** The claimer's login. */
     tokenIdentifier: v.string(),
-    /** What of others' settings the claimer keeps. */
+    /** Others' settings that the claimer keeps. */
     keep: v.array(vLeftover),
-    /** HMAC of the code that was told on the id's channels, with which the claim is contested. */
+    /** HMAC of the code that contests the claim; it was sent to the id's channels. */
     codeHash: v.string(),
-    /** Whether the id had a channel to tell that code on. */
+    /** Whether the id had a channel for that code. */
     told: v.optional(v.boolean()),
     openedAt: v.number(),
     dueAt: v.number(),
@@ -41,7 +41,7 @@ export const accountTables = {
     .index("by_tokenIdentifier_and_state", ["tokenIdentifier", "state"])
     .index("by_codeHash", ["codeHash"]),
 
-  /** Changes of lost logins, by an operator's word. Written by `account/recovery`. Kept: they say why an account is whose. */
+  /** Changes of lost logins, opened by an operator. Written by `account/recovery`. Kept: they say why an account is whose. */
   rebinds: defineTable({
     userId: v.string(),
     /** The identity provider's issuer and subject, of the lost login and of the new one. */
@@ -50,7 +50,7 @@ export const accountTables = {
     reason: v.string(),
     openedAt: v.number(),
     dueAt: v.number(),
-    state: v.union(v.literal("open"), v.literal("done"), v.literal("refused"), v.literal("withdrawn")),
+    state: literals("open", "done", "refused", "withdrawn"),
     endedAt: v.optional(v.number()),
   }).index("by_userId_and_state", ["userId", "state"]),
 };

@@ -223,10 +223,7 @@ export const may = internalQuery({
  */
 export async function mayActAs(ctx: QueryCtx, userId: string | undefined): Promise<boolean> {
   if (userId === undefined) return false;
-  const owner = await ownerOf(ctx, userId);
-  if (owner === null) return true;
-  const identity = await ctx.auth.getUserIdentity().catch(() => null);
-  return identity?.tokenIdentifier === owner.tokenIdentifier;
+  return (await shownBy(ctx, await ownerOf(ctx, userId), { userId, now: 0 })) !== "id";
 }
 
 /** The caller's `userId`, for actions. @throws AppError `unauthorized`, `not_found` before their first sign-in. */

@@ -9,21 +9,21 @@ import { accountNamed } from "../../users/names";
 import { vLevel } from "../../users/tables";
 import { openClaimOf } from "../ownership/waitingClaims";
 
-/** What a request needs to know of the `userId` that it names, in one query. */
+/** All that a request needs to know about the `userId` that it names, in one query. */
 
 const vId = v.object({
   userId: v.string(),
-  /** What its caller has shown, where the endpoint asks. */
+  /** The caller's credential, if the endpoint needs it. */
   credential: v.union(vCredential, v.null()),
-  /** How far it goes with whoever names it, where it has an owner. */
+  /** Its level, if it has an owner. */
   level: v.union(vLevel, v.null()),
-  /** The claim of it that waits: until when (epoch ms), and whether the id was told. */
+  /** Its pending claim: until when (epoch ms), and whether a channel of the id was notified. */
   claim: v.union(v.object({ dueAt: v.number(), told: v.boolean() }), v.null()),
 });
 
 export type NamedId = Infer<typeof vId>;
 
-/** `null` for an id in whose place its owner has put another. */
+/** `null` if the owner has replaced the id. */
 export const known = internalQuery({
   args: { name: v.string(), keyHash: v.optional(v.string()), shows: v.boolean(), now: v.number() },
   returns: v.union(vId, v.null()),
@@ -34,9 +34,9 @@ export const known = internalQuery({
     const credential = shows ? await shownBy(ctx, owner, { userId, keyHash, now }) : null;
     if (owner !== null)
       return { userId, credential, level: (await levelOf(ctx, userId, now)).level, claim: null };
-    // Only ids that could be guessed have claims: all other ids of nobody cost nothing.
+    // Only ids that could be guessed have pending claims, so other ids need no look-up.
     const claim = isGuessable(userId) ? await openClaimOf(ctx, userId) : null;
-    // What was opened by an earlier version does not say: what is set for the id now was there.
+    // Claims that an earlier version opened do not say: the present channels were notified.
     const waits = claim === null ? null : { dueAt: claim.dueAt, told: claim.told ?? true };
     return { userId, credential, level: null, claim: waits };
   },

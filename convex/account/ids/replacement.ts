@@ -11,14 +11,14 @@ import { presentOf } from "../../users/names";
 
 /** Replacing a `userId` that has leaked: signed in (`users/access:replaceUserId`), or in the bot by `/newid`. */
 
-/** Whoever calls it has made sure that it is the owner who asks. @returns The new one. @throws AppError `rate_limited` */
+/** Callers have verified that the owner asks. @returns The new id. @throws AppError `rate_limited` */
 export const replace = internalMutation({
   args: { userId: v.string() },
   returns: v.object({ userId: v.string() }),
   handler: async (ctx, { userId }) => {
     await charge(ctx, "settings", { userId, address: null });
     const { _id: subject, name } = await replaceName(ctx, userId);
-    // Whoever knows the old one has asked for what waits.
+    // Whoever knows the old id may have asked the questions that are pending.
     await changeRules(ctx, userId);
     await recordAudit(ctx, { actor: userId, action: "userId replaced", subject });
     await tellEverywhere(ctx, {
@@ -35,7 +35,7 @@ export const replace = internalMutation({
   },
 });
 
-/** Puts a new id in the place of the one that an account goes by. */
+/** Replaces the current id of an account by a new one. */
 async function replaceName(ctx: MutationCtx, userId: string): Promise<Doc<"userNames">> {
   const before = await presentOf(ctx, userId);
   if (before !== null) await ctx.db.patch("userNames", before._id, { replacedAt: Date.now() });

@@ -5,9 +5,9 @@ import type { Credential } from "../../lib/limits/callers";
 import { iso } from "../../lib/time";
 import type { NamedId } from "./namedIds";
 
-/** What a request is told of the `userId` that it names. Every request evaluates this: what few need is loaded when they do. */
+/** What a request learns of the `userId` that it names. Every request loads this file, so it imports rare parts lazily. */
 
-/** For actions. @throws AppError `not_found` for an id in whose place its owner has put another. */
+/** For actions. @throws AppError `not_found` if the owner has replaced the id. */
 export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: Asked): Promise<Known> {
   const asked = { name, ...(keyHash === undefined ? {} : { keyHash }), shows, now: Date.now() };
   const id: NamedId | null = await ctx.runQuery(internal.account.ids.namedIds.known, asked);
@@ -32,7 +32,7 @@ export async function knownId(ctx: ActionCtx, name: string, { keyHash, shows }: 
 }
 
 /**
- * To these every answer tells besides its own that the id has an owner, so that nobody who only guessed it pays money in;
- * to others that a claim of it waits.
+ * Answers to these callers add that the id has an owner, so that nobody who only guessed it pays money in; answers to
+ * others add that a claim is pending.
  */
 const SHOWN: readonly Credential[] = ["id", "owner", "key"];

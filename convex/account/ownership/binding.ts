@@ -1,5 +1,5 @@
 import { v, type Infer } from "convex/values";
-import type { TableNames } from "../../_generated/dataModel";
+import type { Doc, TableNames } from "../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../_generated/server";
 import { requireIdentity } from "../../lib/security/auth";
 import { AppError } from "../../lib/errors";
@@ -18,13 +18,13 @@ import { endLeftovers, leftoversOf, vLeftovers, type Leftover } from "./leftover
 import { openClaim } from "./openClaims";
 import { vLeftover } from "../tables";
 
-/** Who owns a `userId`: one transaction decides who comes first. */
+/** Decides who owns a `userId`: one transaction decides who is first. */
 
 export const vClaimed = v.object({
   userId: v.string(),
-  /** What others had set on it, and the claim has ended or, with `keep`, left as it was; `null` while the claim waits. */
+  /** What others had set on it, which the claim has ended or, with `keep`, left; `null` while the claim is pending. */
   found: v.union(vLeftovers, v.null()),
-  /** Epoch ms: when the claim of an id that could be guessed and has a wallet takes effect; `null`: it has. */
+  /** When the claim takes effect (epoch ms); `null` if it has. */
   pendingUntil: v.union(v.number(), v.null()),
 });
 
@@ -39,7 +39,6 @@ export const leftovers = internalQuery({
   },
 });
 
-/** The claim itself: one transaction decides who comes first. */
 export const claim = internalMutation({
   args: { userId: v.string(), keep: v.array(vLeftover) },
   returns: vClaimed,
@@ -54,16 +53,28 @@ export const claim = internalMutation({
     }
     const refusal = await refusalOf(ctx, tokenIdentifier, userId);
     if (refusal !== null) throw new AppError("conflict", refusal);
-    if (isGuessable(userId) && (await hasWallet(ctx, userId))) {
-      const pendingUntil = await openClaim(ctx, { userId, tokenIdentifier, keep });
-      return { userId: name, found: null, pendingUntil };
-    }
-    await keepName(ctx, userId, name);
-    return { userId: name, found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
+    return { userId: name, ...(await claimFor(ctx, { userId, tokenIdentifier, keep }, name)) };
   },
 });
 
-/** @throws AppError `not_found` for an id in whose place its owner has put another; `invalid_request` for what is none. */
+/**
+ * Makes a login the owner of a `userId` that it can own: at once, or after 48 hours if the id could be guessed and has a
+ * wallet.
+ * @param name The id as its owner knows it.
+ */
+export async function claimFor(
+  ctx: MutationCtx,
+  claim: Pick<Doc<"pendingClaims">, "userId" | "tokenIdentifier" | "keep">,
+  name: string,
+): Promise<Pick<Infer<typeof vClaimed>, "found" | "pendingUntil">> {
+  const { userId, tokenIdentifier, keep } = claim;
+  if (isGuessable(userId) && (await hasWallet(ctx, userId)))
+    return { found: null, pendingUntil: await openClaim(ctx, claim) };
+  await keepName(ctx, userId, name);
+  return { found: await bind(ctx, tokenIdentifier, userId, keep), pendingUntil: null };
+}
+
+/** @throws AppError `not_found` if the owner has replaced the id; `invalid_request` if it is not a userId. */
 async function accountFrom(ctx: QueryCtx, text: string): Promise<string> {
   const userId = await accountNamed(ctx, userIdFrom(text));
   if (userId === null) throw new AppError("not_found", "There is no such userId");
@@ -72,7 +83,7 @@ async function accountFrom(ctx: QueryCtx, text: string): Promise<string> {
 
 const ANOTHERS = "This userId has another owner already";
 
-/** Why a login cannot have a `userId`; `null` where it can. */
+/** Why a login cannot own a `userId`; `null` if it can. */
 export async function refusalOf(
   ctx: QueryCtx,
   tokenIdentifier: string,
@@ -92,8 +103,8 @@ export async function refusalOf(
 }
 
 /**
- * Makes a `userId` a login's own, and ends what others may have set on it; the channels that it had hear of it.
- * @returns What that was, with what is kept.
+ * Makes a login the owner of a `userId`, notifies the channels that it had, and ends what others may have set on it.
+ * @returns All that was set, including what is kept.
  */
 export async function bind(
   ctx: MutationCtx,
@@ -111,7 +122,7 @@ export async function bind(
     ],
   });
   await endLeftovers(ctx, userId, keep);
-  // What was allowed while the id was nobody's, and is not signed yet, is void.
+  // Permissions from the time without an owner, if not signed yet, are void.
   await changeRules(ctx, userId);
   const user = await userOfToken(ctx, tokenIdentifier);
   if (user !== null) await ctx.db.patch("users", user._id, { userId, claimed: true });
@@ -125,7 +136,7 @@ async function hasWallet(ctx: QueryCtx, userId: string): Promise<boolean> {
   return (await walletOf(ctx, userId, "custody")) !== null || (await walletOf(ctx, userId, "basic")) !== null;
 }
 
-/** Whether anything hangs on the `userId` that a claim would leave behind. */
+/** Whether the `userId` has anything that a claim of another one would leave behind. */
 export async function isInUse(ctx: QueryCtx, userId: string): Promise<boolean> {
   for (const table of tablesOf(records)) if (await hasRowInUse(ctx, table, userId)) return true;
   return false;

@@ -9,22 +9,22 @@ import { activeShiftsOf } from "../../research/model";
 import type { vLeftover } from "../tables";
 
 /**
- * What stands on a `userId` that nobody owns: whoever knew it may have set it. A claim shows it, and ends what its owner
- * does not keep. Plain functions.
+ * What is set on a `userId` without an owner; anybody who knew the id may have set it. A claim shows it, and ends what the
+ * claimer does not keep. Plain functions.
  */
 
 export type Leftover = Infer<typeof vLeftover>;
 
 export const vLeftovers = v.object({
-  /** Where its cards go; `null` for none. */
+  /** The chat for its cards. */
   chat: v.union(v.string(), v.null()),
-  /** Whether a bot of its own is set. */
+  /** Whether it has its own bot. */
   bot: v.boolean(),
-  /** Addresses that are posted to. */
+  /** Their addresses. */
   webhooks: v.array(v.string()),
   /** In words. */
   alerts: v.array(v.string()),
-  /** Active ones: the focus (`""` for the whole market) and the chat they report to, where they name one. */
+  /** Active ones: the focus (`""` for the whole market), and their own chat, if they have one. */
   shifts: v.array(v.object({ token: v.string(), chat: v.union(v.string(), v.null()) })),
 });
 
@@ -40,7 +40,7 @@ export async function leftoversOf(ctx: QueryCtx, userId: string): Promise<Infer<
   };
 }
 
-/** Ends what stands, but for what is kept. */
+/** Ends everything that is set, except what is kept. */
 export async function endLeftovers(
   ctx: MutationCtx,
   userId: string,
@@ -63,7 +63,7 @@ export async function endLeftovers(
   if (goes("shifts")) await ctx.runMutation(internal.research.shifts.stop, { userId });
 }
 
-/** Proposed ones too: a yes would switch them on. */
+/** Including proposed ones, since a yes would switch them on. */
 async function openAlerts(ctx: QueryCtx, userId: string) {
   return (await alertsOf(ctx, userId)).filter(({ state }) => state !== "off");
 }

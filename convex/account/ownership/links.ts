@@ -13,24 +13,23 @@ import { codeHash, dailyCode } from "../../messenger/codes";
 import { codeByHash } from "../../messenger/model";
 import { messengerLogin, ownerOf } from "../../users/model";
 import { pseudonymOf } from "../../lib/security/pseudonyms";
-import { hashed, keepName } from "../../users/names";
+import { hashed } from "../../users/names";
 import { walletOf } from "../../wallets/model";
-import { openClaim } from "./openClaims";
 import { reasonOf } from "../../lib/text/failures";
-import { bind, refusalOf } from "./binding";
+import { claimFor, refusalOf } from "./binding";
 
 /**
- * Owning a `userId` without a web application: a link starts the service's bot with a code, and the account that taps there
- * becomes the owner. Whoever knows an id that nobody owns may, once, first come, as with a claim.
+ * Owning a `userId` without the web application: a link opens the service's bot with a code, and the account that taps
+ * there becomes the owner. As with a claim, the first who knows the id can become its owner.
  */
 
-/** Before the code in the link's `start` parameter. */
+/** Precedes the code in the link's `start` parameter. */
 const PREFIX = "own_";
 
 /**
- * The link for a `userId` that nobody owns, good for one to two days and the same all day; `null` where it has an owner, or
+ * The link for a `userId` without an owner, the same all day and valid for one to two days; `null` if it has an owner, or
  * the operator has not named the bot (`MESSENGER_BOT_NAME`).
- * @param args.named The id as its user knows it, which the owner is to go by: no row keeps it before there is one.
+ * @param args.named The id as its user knows it. No row stores it in clear until there is an owner, who keeps it.
  */
 export const open = internalMutation({
   args: { userId: v.string(), named: v.string() },
@@ -49,14 +48,14 @@ export const open = internalMutation({
 });
 
 const vOffer = v.object({
-  /** Of the wallet that would be owned; `null` where there is none. */
+  /** The custody wallet's address; `null` if there is none. */
   address: v.union(v.string(), v.null()),
   pseudonym: v.string(),
-  /** Epoch ms: until when the owning of an id that could be guessed would wait. */
+  /** The id could be guessed, so owning it waits. */
   isWeak: v.boolean(),
 });
 
-/** What an account is asked that has followed a link; a refusal in words. */
+/** What the bot asks an account that has followed a link; or a refusal in words. */
 export const offer = internalQuery({
   args: { code: v.string(), messengerId: v.string(), now: v.number() },
   returns: v.union(vOffer, v.object({ refusal: v.string() })),
@@ -70,8 +69,8 @@ export const offer = internalQuery({
 });
 
 /**
- * The tap: makes the account the owner; of an id that could be guessed, after 48 hours in which it can be contested.
- * @returns What to tell the account.
+ * The tap makes the account the owner; if the id could be guessed, after 48 hours in which it can be contested.
+ * @returns What the bot answers.
  */
 export const own = internalMutation({
   args: { code: v.string(), messengerId: v.string() },
@@ -81,17 +80,15 @@ export const own = internalMutation({
     if ("refusal" in found) return { head: "Not yours" as const, words: found.refusal };
     const { userId, maskedName } = found;
     const tokenIdentifier = messengerLogin(asked.messengerId);
-    if (isGuessable(userId) && (await walletOf(ctx, userId, "custody")) !== null) {
-      const dueAt = await openClaim(ctx, { userId, tokenIdentifier, keep: [] });
+    const name = new TextDecoder().decode(masked(hexToBytes(maskedName ?? ""), asked.code));
+    // A name that was masked under another key says nothing; then the owner knows the account by its own.
+    const shown = hashed(name) === userId ? name : userId;
+    const { pendingUntil } = await claimFor(ctx, { userId, tokenIdentifier, keep: [] }, shown);
+    if (pendingUntil !== null)
       return {
         head: "Not yours yet" as const,
-        words: `This account id could be guessed, so it is yours from ${dateTime(dueAt)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
+        words: `This account id could be guessed, so it is yours from ${dateTime(pendingUntil)}, unless somebody contests it before. Until then it stays under the caps of ids without an owner.`,
       };
-    }
-    const name = new TextDecoder().decode(masked(hexToBytes(maskedName ?? ""), asked.code));
-    // One that was masked under another key says nothing; then the account's own name is the owner's.
-    if (hashed(name) === userId) await keepName(ctx, userId, name);
-    await bind(ctx, tokenIdentifier, userId, []);
     return { head: "Owned" as const, words: OWNED };
   },
 });
@@ -110,7 +107,7 @@ async function ownable(
   return refusal === null ? row : { refusal: reasonOf({ code: "conflict", message: refusal }) };
 }
 
-/** A name, or back: under a key that takes both the deployment's and the code, which stands in no row. */
+/** Masks a name, or unmasks it. The key needs both the deployment's key and the code, which no row stores. */
 function masked(name: Uint8Array, code: string): Uint8Array {
   const key = subkey(masterKey(required("WALLET_ENCRYPTION_KEY")), `owner link name ${code}`);
   const mask = hkdf(sha256, key, undefined, undefined, Math.max(1, name.length));

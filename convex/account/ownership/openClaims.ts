@@ -9,20 +9,21 @@ import { codeHash, newCode } from "../../messenger/codes";
 import { tellEverywhere } from "../../messenger/notices";
 import { openClaimOf } from "./waitingClaims";
 
-/** How a `userId` is claimed that could be guessed. Plain functions. */
+/** Opens claims of userIds that could be guessed. Plain functions. */
 
 /** Long enough for a person to read a notice, whatever the day. */
 const DELAY_MS = 48 * HOUR;
-/** After a contested claim nobody claims the id for so long: each claim holds the contester's attention for two days. */
+/** How long nobody can claim the id after a contested claim, because each claim needs the contester's attention. */
 const REST_MS = 7 * DAY;
-/** 60 random bits: it is good for two days. */
+/** 60 random bits, for a code that is valid for two days. */
 const CODE_LENGTH = 12;
 
 /**
- * Opens a claim, and tells it on every channel that the id has. Until it takes effect the id is nobody's: whoever knows it,
- * the claimer among them, goes on under the caps of such ids. The same login asking again only changes what it keeps.
+ * Opens a claim, and notifies every channel of the id. Until it takes effect the id has no owner, and the caps of such ids
+ * apply to everybody, including the claimer. If the same login repeats its claim, only what it keeps changes.
  * @returns When it takes effect, epoch ms.
- * @throws AppError `conflict` when another's waits, or the last was contested within a week; `not_configured` without WALLET_ENCRYPTION_KEY.
+ * @throws AppError `conflict` if another login's claim is pending, or the last one was contested within a week;
+ * `not_configured` without WALLET_ENCRYPTION_KEY.
  */
 export async function openClaim(
   ctx: MutationCtx,
