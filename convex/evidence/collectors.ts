@@ -53,12 +53,12 @@ export function collect(ctx: Asking, { collector, subject }: Wanted): Promise<Fa
 }
 
 /** A source's figures about a subject, as facts. */
-function said(
+function observed(
   source: keyof typeof SOURCE_NAMES,
   { subject, observedAt, url }: Pick<Fact, "subject" | "observedAt" | "url">,
-  told: Parameters<typeof factsOf>[1],
+  values: Parameters<typeof factsOf>[1],
 ): Fact[] {
-  return factsOf({ subject, observedAt, source: SOURCE_NAMES[source], url }, told);
+  return factsOf({ subject, observedAt, source: SOURCE_NAMES[source], url }, values);
 }
 
 /** Live prices by every source that answers in time, most trusted first; empty if none does. */
@@ -75,7 +75,7 @@ async function collectQuotes(): Promise<Fact[]> {
       const quotes = await unlessLate(asking, end, () => new Error("It did not answer in time"));
       return QUOTED.flatMap((subject) => {
         const { usd: price = null, change24h = null, observedAt = 0 } = quotes[subject] ?? {};
-        return said(source, { subject, observedAt, url: "" }, { price, change24h });
+        return observed(source, { subject, observedAt, url: "" }, { price, change24h });
       });
     } catch (error) {
       log.warn("prices.source failed", { source, reason: messageOf(error) });
@@ -93,10 +93,10 @@ async function collectMarkets(ctx: Asking): Promise<Fact[]> {
   const observedAt = Math.min(...coins.map((coin) => coin.observedAt));
   const market = { subject: "market", observedAt, url: "https://www.coingecko.com" };
   return [
-    ...coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, url, ...told }) => {
-      return said("coingecko", { subject, observedAt, url }, told);
+    ...coins.slice(0, LISTED).flatMap(({ symbol: subject, observedAt, url, ...values }) => {
+      return observed("coingecko", { subject, observedAt, url }, values);
     }),
-    ...said("coingecko", market, { rising: risingOf(coins) }),
+    ...observed("coingecko", market, { rising: risingOf(coins) }),
   ];
 }
 
@@ -104,7 +104,7 @@ async function collectTrending(ctx: Asking): Promise<Fact[]> {
   const coins = await askTrending(ctx, deadlines.publicData);
   const observedAt = Date.now();
   return coins.flatMap(({ symbol: subject, name, place: trendingPlace, change24h: trendingChange, url }) =>
-    said("coingecko", { subject, observedAt, url }, { name, trendingPlace, trendingChange }),
+    observed("coingecko", { subject, observedAt, url }, { name, trendingPlace, trendingChange }),
   );
 }
 
@@ -112,7 +112,7 @@ async function collectDay(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value } = await askForDay(ctx, subject, deadlines.publicData);
   const { last: lastTrade, open, high: dayHigh, low: dayLow, volume: dayVolume, observedAt } = value;
   const dayChange = (lastTrade / open - 1) * 100;
-  return said(source, { subject, observedAt, url }, { lastTrade, dayChange, dayHigh, dayLow, dayVolume });
+  return observed(source, { subject, observedAt, url }, { lastTrade, dayChange, dayHigh, dayLow, dayVolume });
 }
 
 /** The last trades of a token if an exchange lists it, otherwise nothing. */
@@ -131,7 +131,7 @@ const DEPTH_SHARE = 0.01;
 async function collectBook(ctx: Asking, subject: string): Promise<Fact[]> {
   const { source, url, value: book } = await askForBook(ctx, subject, deadlines.publicData);
   const depth = depthWithin(book, DEPTH_SHARE);
-  if (depth !== null) return said(source, { subject, observedAt: book.observedAt, url }, depth);
+  if (depth !== null) return observed(source, { subject, observedAt: book.observedAt, url }, depth);
   throw new AppError("upstream", `${SOURCE_NAMES[source]}'s order book does not reach 1 % from the price`);
 }
 
@@ -149,7 +149,7 @@ async function collectCandles(ctx: Asking, subject: string): Promise<Fact[]> {
   }
   const high48h = Math.max(...candles.map(({ high }) => high));
   const low48h = Math.min(...candles.map(({ low }) => low));
-  return said(source, { subject, observedAt: to, url }, { high48h, low48h });
+  return observed(source, { subject, observedAt: to, url }, { high48h, low48h });
 }
 
 /** The largest perpetual markets, which reports may mention. */
@@ -161,7 +161,7 @@ async function collectPerpetuals(ctx: Asking): Promise<Fact[]> {
   return markets
     .slice(0, PERPETUALS)
     .flatMap(({ symbol: subject, fundingPercent: funding, openInterest, url }) =>
-      said("hyperliquid", { subject, observedAt, url }, { funding, openInterest }),
+      observed("hyperliquid", { subject, observedAt, url }, { funding, openInterest }),
     );
 }
 
@@ -170,7 +170,7 @@ async function collectStablecoins(ctx: Asking): Promise<Fact[]> {
     const { now: stablecoinSupply, weekAgo, ...at } = await askStablecoins(ctx, chain, deadlines.publicData);
     const stablecoinWeek = (stablecoinSupply / weekAgo - 1) * 100;
     const subject = chain === "all" ? "market" : chain;
-    return said("defillama", { subject, ...at }, { stablecoinSupply, stablecoinWeek });
+    return observed("defillama", { subject, ...at }, { stablecoinSupply, stablecoinWeek });
   });
   return (await Promise.all(facts)).flat();
 }

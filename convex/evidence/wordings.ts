@@ -40,10 +40,10 @@ export function wordingOf(kind: Kind): Wording {
 /** A source's figures, kind by kind, as facts; `null` for what it does not say. */
 export function factsOf(
   by: Pick<Fact, "subject" | "observedAt" | "source" | "url">,
-  told: Partial<Record<Kind, Fact["value"] | null>>,
+  values: Partial<Record<Kind, Fact["value"] | null>>,
 ): Fact[] {
-  return namesIn(told).flatMap((kind) => {
-    const value = told[kind] ?? null;
+  return namesIn(values).flatMap((kind) => {
+    const value = values[kind] ?? null;
     return value === null ? [] : [{ ...by, kind, value, unit: unitOf(kind) }];
   });
 }

@@ -40,10 +40,10 @@ type Reference = {
 /** The figures of each coin from the most trusted source that knows it, by symbol. `change24h`: from the first that has one. */
 export function references({ quoted, facts }: Observed): Map<string, Reference> {
   const known = new Map<string, Reference>();
-  const add = (symbol: string, told: Reference) => {
+  const add = (symbol: string, reference: Reference) => {
     const earlier = known.get(symbol);
-    if (earlier === undefined) known.set(symbol, told);
-    else earlier.change24h ??= told.change24h;
+    if (earlier === undefined) known.set(symbol, reference);
+    else earlier.change24h ??= reference.change24h;
   };
   for (const { name: source, quotes } of quoted) {
     for (const { symbol, usd, change24h, observedAt } of quotes) {
@@ -208,8 +208,8 @@ function groundTrending(
 ): MarketFigures["trending"] {
   const searched = searchedCoins(facts).slice(0, TRENDING);
   if (searched.length === 0) return asked.map((row) => ({ ...row, source: "model" }));
-  return searched.flatMap(({ symbol, name, place: rank, change24h: told }) => {
-    const change24h = told ?? known.get(symbol)?.change24h ?? null;
+  return searched.flatMap(({ symbol, name, place: rank, change24h: change }) => {
+    const change24h = change ?? known.get(symbol)?.change24h ?? null;
     return change24h === null ? [] : [{ symbol, name, rank, change24h, source: "coingecko" as const }];
   });
 }

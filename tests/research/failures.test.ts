@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createApp, type App, test } from "../support/app";
+import { type App, test } from "../support/app";
 
 /** A source that failed is nobody's misfortune for longer than a moment. */
 
@@ -55,13 +55,6 @@ describe("a source that failed once", () => {
     await app.pass(3 * MINUTE, { cronsRun: false });
     expect(await sentimentOf(app)).toMatchObject({ readings: { sentiment: { state: "live" } } });
   });
-});
-
-test("a result without the source that has no key stands its 15 minutes", async () => {
-  const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
-  const first = await app.post("/mcp/research", {});
-  await app.pass(14 * MINUTE, { cronsRun: false });
-  expect((await app.post("/mcp/research", {})).text).toBe(first.text);
 });
 
 describe("a refresh that failed", () => {

@@ -147,8 +147,8 @@ describe("work that is cut off", () => {
   });
 });
 
-describe("running a job twice", () => {
-  test("running a job of research twice changes nothing", async ({ app }) => {
+describe("a job of research", () => {
+  test("that runs twice changes nothing", async ({ app }) => {
     const { internal } = await import("../../convex/_generated/api");
     await app.post("/mcp/research/start", { userId: ALICE });
     await app.pass(2.4 * HOUR);

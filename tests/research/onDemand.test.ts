@@ -101,13 +101,15 @@ describe("POST /mcp/research", () => {
     expect(await sentiment()).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
   });
 
-  test("goes on without the sentiment key, and says that it is missing", async () => {
+  test("goes on without the sentiment key, and says that it is missing for the result's 15 minutes", async () => {
     const app = createApp({ env: { SENTIMENT_API_KEY: "" } });
-    const { status, body } = await app.post("/mcp/research", {});
+    const { status, body, text } = await app.post("/mcp/research", {});
     expect(status).toBe(200);
     expect(body.result).toMatchObject({ readings: { sentiment: { state: "missing", asOf: null } } });
     const [observation] = await app.rows("observations");
     expect(observation?.sources.sentiment).toMatchObject({ error: "SENTIMENT_API_KEY is not configured" });
+    await app.pass(14 * MINUTE, { cronsRun: false });
+    expect((await app.post("/mcp/research", {})).text).toBe(text);
   });
 
   test("repairs a result that breaks the contract with one turn, then by rule", async ({ app }) => {

@@ -10,8 +10,8 @@ import { wordingOf, type Wording } from "../wordings";
  * on two. The figure is then printed from the facts, so that it cannot differ from them. Pure.
  */
 
-/** `said`: a bound that stays because it is true; the bracket shows the exact figure. */
-export type Adopted = Printed & { said?: number };
+/** `bound`: one that stays because it is true; the bracket shows the exact figure. */
+export type Adopted = Printed & { bound?: number };
 
 /** The facts that a figure may come from: its sentence's, nearest first, and others for comparison. */
 export type Choice = Record<"facts" | "others", readonly Source[]> &
@@ -109,7 +109,7 @@ function boundOf(figure: Figure, made: Printed): Adopted | null {
       Number(value.toPrecision(MOST_DIGITS)) === value &&
       standing(figure, value, sizeOf(made, figure)) === "true",
   );
-  return reading === undefined ? null : { ...made, said: reading.value / partOf(made.unit, figure.unit) };
+  return reading === undefined ? null : { ...made, bound: reading.value / partOf(made.unit, figure.unit) };
 }
 
 /** If nothing says which fact is meant, a bound has to hold for all near ones; "12" may come from anything. */
@@ -143,8 +143,10 @@ const AHEAD_BEFORE = new RegExp(
 );
 
 /** Whether a figure is also in the words of a cited fact, which the bracket shows. */
-export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
-  return told.some(({ words }) => words !== null && figuresIn(words, ".").some((one) => one.text === text));
+export function isRepeated({ text }: Figure, sources: readonly Source[]): boolean {
+  return sources.some(
+    ({ words }) => words !== null && figuresIn(words, ".").some((one) => one.text === text),
+  );
 }
 
 /**
@@ -156,19 +158,19 @@ export function isRepeated({ text }: Figure, told: readonly Source[]): boolean {
 export function isAside(
   { unit, text: written, readings: [said], start, end }: Figure,
   text: string,
-  { told, named, shown, known }: Record<"told" | "named" | "shown" | "known", readonly Source[]>,
+  { cited, named, shown, known }: Record<"cited" | "named" | "shown" | "known", readonly Source[]>,
 ): boolean {
   const { value = Number.NaN } = said ?? {};
   const [before, after] = [text.slice(Math.max(0, start - 30), start), text.slice(end)];
   if (unit === "order" && /majors?/i.test(written))
-    return told.every((one) => one.about?.kind !== "majorsRising" || one.value === value);
-  if (unit === "order") return [...told, ...named].some((one) => one.value === value && isPlace(one));
+    return cited.every((one) => one.about?.kind !== "majorsRising" || one.value === value);
+  if (unit === "order") return [...cited, ...named].some((one) => one.value === value && isPlace(one));
   if (unit === "hours")
     return AHEAD_BEFORE.test(before) || wordingsOf(known).some(({ hours }) => hours === value);
   if (unit !== "none" && unit !== "percent") return false;
   const [front, back] = BESIDE[unit];
   // A table's head may be about any of the facts.
-  const all = wordingsOf(told.length === 0 && text.startsWith("|") ? known : told);
+  const all = wordingsOf(cited.length === 0 && text.startsWith("|") ? known : cited);
   const isCalled = all.some(({ aside }) => aside?.value === value && aside.unit === unit);
   if (isCalled && (front.test(before) || back.test(after))) return true;
   return unit === "none" && value !== 0 && shown.some((one) => restOf(one) === value);

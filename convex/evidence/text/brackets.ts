@@ -28,7 +28,7 @@ export type How = {
 };
 
 /** How a text is printed, in which language, and which facts were shown in this paragraph. */
-export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; told: Set<string> };
+export type Desk = How & { ledger: Ledger; locale: Locale; kept: number[]; labelled: Set<string> };
 
 export type Item = Place & Adopted;
 
@@ -39,13 +39,13 @@ export type Told = { amount: string; sources: readonly Source[]; label: string }
 export type Around = { text: string; mentions: readonly Mention[]; from: number };
 
 export function toldOf(made: Item, around: Around, desk: Desk): Told {
-  const { first, said, operation } = made;
+  const { first, bound, operation } = made;
   const sources = made.sides.flat();
   const mark = isModels(first) ? "model" : "";
   if (made.unit === "text") return { amount: quoteIn(first, desk), sources, label: mark };
   const label = labelOf(made, around, desk);
-  if (said !== undefined) {
-    const amount = amountOf({ ...made, value: said }, desk, "none");
+  if (bound !== undefined) {
+    const amount = amountOf({ ...made, value: bound }, desk, "none");
     return { amount, sources, label: joined(" ", label, amountOf(made, desk)) };
   }
   const isSaid = isGap(operation) || direction(made, around.text) > 0;
@@ -178,8 +178,8 @@ export function bracketOf(all: readonly Told[], desk: Desk): string {
     const key = `${ids.join()} ${whole}`;
     if (here.has(key)) continue;
     here.add(key);
-    const label = desk.told.has(key) ? "" : whole;
-    desk.told.add(key);
+    const label = desk.labelled.has(key) ? "" : whole;
+    desk.labelled.add(key);
     const last = parts.at(-1);
     if (last?.label === label) last.ids.push(...ids);
     else parts.push({ ids, label });

@@ -38,23 +38,23 @@ export function settle(text: string, ledger: Ledger, how: How = {}): Settled {
   const settled: Settled = { text: "", figures: 0, leftovers: [], removed: 0, sentences: 0 };
   const clean = plain(text);
   const locale = how.locale ?? localeOf(clean);
-  const desk: Desk = { ...how, ledger, locale, kept: how.kept ?? [], told: new Set() };
+  const desk: Desk = { ...how, ledger, locale, kept: how.kept ?? [], labelled: new Set() };
   const gap = locale === "zh" || locale === "ja" ? "" : " ";
   let named = ledger.focus;
   const lines = linesOf(clean).flatMap(({ lead, sentences }) => {
     if (sentences.length === 0) named = ledger.focus;
-    desk.told.clear();
+    desk.labelled.clear();
     const before: Source[] = [];
     const shown = sentences.map((sentence) => {
       const read = readSentence(sentence, { named, before }, desk);
       const isRemoved = (read.left.length > 0 && how.left !== "mark") || !isBound(read, how);
       named = read.mentions.at(-1)?.subject ?? named;
-      before.push(...read.told);
+      before.push(...read.sources);
       settled.sentences += 1;
       settled.removed += isRemoved ? 1 : 0;
       settled.figures += isRemoved ? 0 : read.items.length;
       settled.leftovers.push(...read.left.map((one) => `at “${placeOf(sentence, one)}”: ${one.why}`));
-      return isRemoved ? inFacts(read.told, desk) : toldIn(sentence, read, desk);
+      return isRemoved ? inFacts(read.sources, desk) : toldIn(sentence, read, desk);
     });
     const rest = shown.filter((one) => one !== "").join(gap);
     return sentences.length > 0 && rest === "" ? [] : [lead + rest];
@@ -74,7 +74,7 @@ type Read = {
   pieces: readonly Piece[];
   mentions: readonly Mention[];
   /** The facts that it cites. */
-  told: readonly Source[];
+  sources: readonly Source[];
   items: Item[];
   left: Left[];
 };
@@ -90,10 +90,10 @@ function readSentence(sentence: string, context: Context, desk: Desk): Read {
   const text = end > MOST_CHARS ? "" : sentence;
   const pieces = piecesIn(text);
   const cited = pieces.flatMap(({ sides }) => sides.flat().flatMap((id) => facts.get(id) ?? []));
-  const told = desk.isUncited === true ? [...facts.values()] : [...new Set(cited)];
+  const sources = desk.isUncited === true ? [...facts.values()] : [...new Set(cited)];
   const open = without(text, pieces);
   const mentions = mentionsIn(open, names);
-  const read: Read = { open, pieces, mentions, told, items: [], left: [] };
+  const read: Read = { open, pieces, mentions, sources, items: [], left: [] };
   if (text !== sentence) read.left.push({ start: 0, end, why: "the sentence is too long", instead: "…" });
   for (const piece of pieces) readPiece(piece, read, desk.ledger);
   const numbered = mentions.filter((one) => /\d/.test(open.slice(one.start, one.end)));
@@ -124,28 +124,28 @@ function readPiece(piece: Piece, { items, left }: Read, { facts }: Ledger): void
 
 /** The writer's own figures: adopted, not figures at all, or left over. */
 function readFigures(rest: string, read: Read, { named, before }: Context, desk: Desk): void {
-  const { items, left, told, mentions } = read;
+  const { items, left, sources, mentions } = read;
   const figures = figuresIn(rest, SCRIPTS[desk.locale].point);
   const isUncited = desk.isUncited === true;
   const isSummed = SUMMED.test(rest);
   const known = [...desk.ledger.facts.values()];
   const others = isUncited || figures.length === 0 ? [] : comparedIn(read, known);
-  const ends = isUncited ? [] : told.flatMap((change) => endsOf(change, known));
+  const ends = isUncited ? [] : sources.flatMap((change) => endsOf(change, known));
   for (const figure of figures) {
     const { start, end, unit } = figure;
     const subject = mentions.findLast((one) => one.end <= start)?.subject ?? named;
     const own = known.filter(({ about }) => about?.subject === subject);
-    const cited = [...told, ...before, ...ends];
-    const near = isUncited ? (subject === "" ? told : own) : inOrder(cited, figure, read);
+    const cited = [...sources, ...before, ...ends];
+    const near = isUncited ? (subject === "" ? sources : own) : inOrder(cited, figure, read);
     const made = adopted(figure, { facts: near, others, isSummed, isUncited });
-    const facts = { told, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
+    const facts = { cited: sources, named: own, known, shown: items.flatMap(({ sides }) => sides.flat()) };
     if ((made === null || unit === "none") && isAside(figure, rest, facts)) continue;
     if (made !== null) items.push({ start, end, ...made });
-    else if (isUncited || desk.isBare === true || !isRepeated(figure, told))
+    else if (isUncited || desk.isBare === true || !isRepeated(figure, sources))
       left.push({
         start,
         end,
-        why: whyNot(figure, isUncited ? [] : near.filter((one) => told.includes(one))),
+        why: whyNot(figure, isUncited ? [] : near.filter((one) => sources.includes(one))),
       });
   }
 }
@@ -168,14 +168,14 @@ function endsOf({ about: change, unit: of }: Source, known: readonly Source[]): 
 }
 
 /** Further facts to compare a sentence's with: the same kinds of the coins that it names, and the prices of its own. */
-function comparedIn({ mentions, told }: Read, known: readonly Source[]): Source[] {
+function comparedIn({ mentions, sources }: Read, known: readonly Source[]): Source[] {
   const names = mentions.map(({ subject }) => subject);
   return known.filter(({ about }) => {
     if (about === null) return false;
     const { subject, kind, since } = about;
     const isPrice = since === null && /^(?:price|lastTrade)$/.test(kind);
     const isAlike = (one: Source) => one.about?.kind === kind && one.about.since === since;
-    return told.some(
+    return sources.some(
       (one) => (isPrice && one.about?.subject === subject) || (names.includes(subject) && isAlike(one)),
     );
   });

@@ -32,8 +32,8 @@ export function piecesIn(text: string): Piece[] {
   });
   const citations = foundIn(text, CITATION)
     .filter((one) => /f/i.test(one.text))
-    .map(({ start, end, text: told }): Piece => {
-      return { start, end, isSlot: false, sides: [idsIn(told)], operation: null };
+    .map(({ start, end, text: inside }): Piece => {
+      return { start, end, isSlot: false, sides: [idsIn(inside)], operation: null };
     });
   return [...slots, ...citations].sort((a, b) => a.start - b.start);
 }

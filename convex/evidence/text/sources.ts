@@ -53,9 +53,9 @@ export function sourceOfFact(fact: Fact, since: About["since"] = null): Uncounte
 }
 
 export function sourceOfWords(
-  told: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null; words?: string },
+  source: Pick<Source, "says" | "observedAt" | "name"> & { url?: string | null; words?: string },
 ): Uncounted {
-  return { words: told.says, value: null, unit: "text", about: null, url: null, ...told };
+  return { words: source.says, value: null, unit: "text", about: null, url: null, ...source };
 }
 
 /** The facts with their numbers, from 1. */

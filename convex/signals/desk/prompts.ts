@@ -43,7 +43,7 @@ export type SignalContext = MarketContext & {
 type Prompt = {
   system: (context: SignalContext) => string;
   /** What the model is told, part by part. */
-  told: readonly ((context: SignalContext) => string)[];
+  parts: readonly ((context: SignalContext) => string)[];
 };
 
 /** What every prompt demands: the rules of issue. */
@@ -75,14 +75,18 @@ export const proposalShape = z
   })
   .overwrite((value) => (value.signal === "HOLD" ? { ...value, tp1: null, tp2: null, sl: null } : value));
 
-const MARKET: Prompt["told"] = [
+const MARKET: Prompt["parts"] = [
   ({ token }) => `Token: ${token}`,
   ({ nowMs }) => `Now: ${iso(nowMs)}`,
   ({ price }) => `Live price: $${price.priceUsd} (${price.source}, ${iso(price.observedAt)})`,
   describeDay,
   describeFunding,
 ];
-const HISTORY: Prompt["told"] = [({ hours }) => describeHours(hours), describeCalibration, describeYesterday];
+const HISTORY: Prompt["parts"] = [
+  ({ hours }) => describeHours(hours),
+  describeCalibration,
+  describeYesterday,
+];
 
 const PROMPTS: Record<PromptVersion, Prompt> = {
   "signal-2": {
@@ -90,7 +94,7 @@ const PROMPTS: Record<PromptVersion, Prompt> = {
       "You are the signal analyst of a crypto trading desk. You give one trading signal on the 1-hour timeframe, " +
       `which is open for 6 hours at most. ${demanded(context)} Say HOLD when there is no edge after costs. Your ` +
       "confidence is held against what happens. Use the figures given and invent none.",
-    told: [...MARKET, ...HISTORY],
+    parts: [...MARKET, ...HISTORY],
   },
   // Asks for the chance of the levels before an opinion, and measures the moves that levels are to be set by.
   "signal-3": {
@@ -102,7 +106,7 @@ const PROMPTS: Record<PromptVersion, Prompt> = {
       "figures show, rarely by more than 10 points, and never for what your record contradicts. Unless your " +
       "probability is at least 4 points above the chance, say HOLD. Confidence is that probability. Use the figures " +
       "given and invent none.",
-    told: [...MARKET, describeMoves, ...HISTORY],
+    parts: [...MARKET, describeMoves, ...HISTORY],
   },
 };
 
@@ -112,11 +116,11 @@ export function signalQuestion(
   context: SignalContext,
   demands: (proposal: Proposal) => string | null,
 ) {
-  const { system, told } = PROMPTS[version];
+  const { system, parts } = PROMPTS[version];
   return {
     name: "trading_signal",
     system: system(context),
-    user: told.map((part) => part(context)).join("\n\n"),
+    user: parts.map((part) => part(context)).join("\n\n"),
     maxTokens: 1_500,
     shape: proposalShape,
     demands,
