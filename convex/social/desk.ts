@@ -43,7 +43,7 @@ async function pricesOf(ctx: ActionCtx, wanted: Infer<typeof vWanted>) {
   const { fromToken, toToken } = wanted;
   const price = async (token: Symbol): Promise<string> => {
     const amount = (10n ** BigInt(TOKENS[token].decimals)).toString();
-    const value = await valueOf(ctx, { token, amount });
+    const value = await valueOf({ token, amount });
     if (value === null || value === "0")
       throw new AppError("upstream", `There is no live price for ${token}`);
     return value;

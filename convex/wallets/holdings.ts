@@ -62,14 +62,14 @@ export const portfolioOf = counted(async (ctx, address: string): Promise<Portfol
 
 /**
  * The value of an amount in micro-USD, as digits; `null` without a live price. For transfer limits: from the feeds or
- * the public tickers, never from the model.
+ * the public tickers, never from the model. Its calls are noted; the caller counts them with its own.
  */
-export const valueOf = counted(async (_ctx, { token, amount }: { token: Symbol; amount: string }) => {
+export async function valueOf({ token, amount }: { token: Symbol; amount: string }): Promise<string | null> {
   const { decimals, feed } = TOKENS[token];
   const rounds = await readRounds(feedAddresses([feed]), deadlines.chain);
   const price = livePrices([feed], rounds, Date.now()).get(feed) ?? (await tickerPrice(feed));
   return price === null ? null : microUsdOf(BigInt(amount), decimals, price, FEED_DECIMALS).toString();
-});
+}
 
 function addressesOf(symbols: readonly Symbol[]) {
   return symbols.flatMap((symbol) => TOKENS[symbol].address ?? []);

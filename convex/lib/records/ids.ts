@@ -100,8 +100,7 @@ export function guessBits(id: string): number {
   let bits = 0;
   for (let at = 0; at < lower.length;) {
     const length = longestMatch(all, USUAL.length + at);
-    const own = sum(costs.slice(at, at + Math.max(1, length)));
-    const repeats = length >= LEAST_REPEAT && own > REPEAT_BITS;
+    const repeats = length > 0 && sum(costs.slice(at, at + length)) > REPEAT_BITS;
     bits += repeats ? REPEAT_BITS : (costs[at] ?? 0);
     at += repeats ? length : 1;
   }
@@ -109,11 +108,13 @@ export function guessBits(id: string): number {
 }
 
 /**
- * How much of a text from `at` on occurs before. The match may overlap itself: twenty times a letter is one letter and
- * a repetition.
+ * How much of a text from `at` on occurs before; 0 for less than a repetition. The match may overlap itself: twenty times
+ * a letter is one letter and a repetition.
  */
 function longestMatch(text: string, at: number): number {
-  let length = 0;
+  const least = text.slice(at, at + LEAST_REPEAT);
+  if (least.length < LEAST_REPEAT || text.lastIndexOf(least, at - 1) === -1) return 0;
+  let length = LEAST_REPEAT;
   while (at + length < text.length && text.lastIndexOf(text.slice(at, at + length + 1), at - 1) !== -1)
     length++;
   return length;

@@ -45,9 +45,9 @@ type WebOrder = {
 };
 
 /** Opens the order of an HTTP request and waits for its outcome. For actions. @throws AppError what `open` throws. */
-export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"transactions">> {
+export const seeThrough = counted(async (ctx, order: WebOrder): Promise<Doc<"transactions">> => {
   const { userId, walletId, request, idempotencyKey, address, keyHash, requestId, startedAt } = order;
-  const valueMicroUsd = await valueForLimits(ctx, order);
+  const valueMicroUsd = await valueForLimits(order);
   const { transactionId, term } = await ctx.runMutation(internal.wallets.transactions.orders.open, {
     userId,
     walletId,
@@ -61,7 +61,7 @@ export async function seeThrough(ctx: ActionCtx, order: WebOrder): Promise<Doc<"
   log.info("wallets.opened", { requestId, transactionId });
   const waitMs = Math.max(1, Math.round(deadlines.transaction - (performance.now() - startedAt)));
   return settle(ctx, transactionId, waitMs, term === null ? undefined : { walletId, ...term });
-}
+});
 
 /** The most that the network may take for a signed transaction's gas, in ETH; `null` if nothing is signed. */
 export function mostFeeOf({ rawTransaction }: Doc<"transactions">): string | null {
@@ -71,14 +71,11 @@ export function mostFeeOf({ rawTransaction }: Doc<"transactions">): string | nul
 }
 
 /** The value of a transfer, if a limit needs it. */
-async function valueForLimits(
-  ctx: ActionCtx,
-  { request, isLimited, isRepeat }: WebOrder,
-): Promise<string | null> {
+async function valueForLimits({ request, isLimited, isRepeat }: WebOrder): Promise<string | null> {
   // A repeat moves nothing new, and its outcome must not depend on a price.
   if (!isLimited || isRepeat) return null;
   const token = request.kind === "send" ? request.token : request.fromToken;
-  return valueOf(ctx, { token, amount: request.amount });
+  return valueOf({ token, amount: request.amount });
 }
 
 /**

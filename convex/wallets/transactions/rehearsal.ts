@@ -88,7 +88,7 @@ const NO_SIGNATURE: Hex = concat([numberToHex(65, { size: 32 }), `0x${"ff".repea
 export const rehearse = counted(
   async (ctx: ActionCtx, { payer, request, caller, asked }: RehearsalRequest): Promise<Rehearsal> => {
     const token = request.kind === "send" ? request.token : request.fromToken;
-    const micro = await valueOf(ctx, { token, amount: request.amount });
+    const micro = await valueOf({ token, amount: request.amount });
     const standing = await ctx.runQuery(internal.wallets.transactions.forecast.of, {
       ...{ userId: payer.userId, request, caller: caller.address, now: Date.now() },
       ...(asked === undefined ? {} : { asked }),
