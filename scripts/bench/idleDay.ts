@@ -1,7 +1,7 @@
 import { HOUR, MINUTE, SECOND } from "../../convex/lib/time";
 import { startChain } from "../chain/index";
 import type { Bill } from "../host/bill";
-import { nextDue, scheduleShape } from "../stack/crontab";
+import { nextDue, scheduleShape } from "../stack/time/crontab";
 import { pricesOf } from "../stack/localChain";
 import { createMarket } from "../standins/sources/market";
 import { withQuickBlocks } from "./quickBlocks";

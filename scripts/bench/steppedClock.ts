@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { real } from "../real";
-import { VirtualTimer } from "../stack/virtualTime";
+import { VirtualTimer } from "../stack/time/virtualTime";
 
 /** A simulated clock for measurements that count rather than time. */
 export type SteppedClock = {

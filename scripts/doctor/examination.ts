@@ -4,7 +4,7 @@ import { applyVariables } from "../stack/env";
 import { checkChain } from "./chain";
 import { checkConfiguration } from "./configuration";
 import { checkDeployment } from "./deployment";
-import { watchFetch } from "./exchanges";
+import { watchFetch } from "./recording/exchanges";
 import { findPatient } from "./patient";
 import type { Finding } from "./finding";
 import { asJson, heading, line, sums, verdict, type Section, type Tell } from "./printing";

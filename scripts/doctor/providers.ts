@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { optional, type Variable } from "../../convex/lib/env";
-import { watched, type Recording } from "./exchanges";
+import { watched, type Recording } from "./recording/exchanges";
 import { off, type Finding } from "./finding";
 import type { Tell } from "./printing";
 import { QUESTIONS, type Question } from "./questions";
-import { redactor } from "./redact";
+import { redactor } from "./recording/redact";
 import { findingOf } from "./refusals";
 
 /** Whether every provider with a key can be reached, accepts it, and answers the service's questions. */

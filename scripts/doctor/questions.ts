@@ -9,7 +9,7 @@ import { requestQuote } from "../../convex/providers/swap";
 import { askStructured } from "../../convex/providers/models/structure";
 import { askTicker, TICKERS } from "../../convex/providers/data/tickers";
 import { swapAddress } from "../../convex/wallets/tokens";
-import { keepExchanges, lastAnswer, watched } from "./exchanges";
+import { keepExchanges, lastAnswer, watched } from "./recording/exchanges";
 import { fault, good, off, warning, type Finding } from "./finding";
 import { PUBLIC_QUESTIONS } from "./publicSources";
 import { tickerTrouble } from "./refusals";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Variable } from "../../convex/lib/env";
 import { failureOf } from "../../convex/lib/errors";
 import { parseJson } from "../json";
-import { lastAnswer, type Exchange } from "./exchanges";
+import { lastAnswer, type Exchange } from "./recording/exchanges";
 import { fault, warning, type Finding } from "./finding";
 
 /** The meaning of a failed question, by the exchange, and which variable to change. */

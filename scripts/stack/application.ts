@@ -1,10 +1,10 @@
 import type { Value } from "convex/values";
-import type { Clock } from "./clock";
+import type { Clock } from "./time/clock";
 import { createHost, type Caller, type FunctionKind, type Host } from "../host";
 import type { Bill } from "../host/bill";
 import type { Contention } from "../host/commits";
 import { loadParts, preloaded, type Source } from "./modules";
-import { dumpRows, forgetJobs, restoreRows, type Dump } from "./rows";
+import { dumpRows, forgetJobs, restoreRows, type Dump } from "./state/rows";
 
 export type { Caller, Dump, FunctionKind };
 export type FunctionArgs = Record<string, Value>;

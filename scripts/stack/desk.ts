@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Variables } from "./env";
-import type { Issuer } from "./issuer";
+import type { Issuer } from "./api/issuer";
 import type { Standins } from "../standins/index";
 import { json } from "../standins/http";
 import { parseJson } from "../json";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { settingsIn } from "../env/file";
-import type { Keys } from "./keys";
+import type { Keys } from "./state/keys";
 
 export type Variables = Record<string, string | undefined>;
 

@@ -3,7 +3,7 @@ import { toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { DEV_MNEMONIC } from "../chain/addresses";
 import { startChain, type Chain, type Prices } from "../chain/index";
-import type { Clock } from "./clock";
+import type { Clock } from "./time/clock";
 import type { Market } from "../standins/sources/market";
 
 /**

@@ -1,8 +1,8 @@
 import { Misuse } from "../command";
 import { createApplication, type Application } from "./application";
 import type { Chain } from "../chain/index";
-import { createClock, type Clock } from "./clock";
-import { startCrons } from "./crons";
+import { createClock, type Clock } from "./time/clock";
+import { startCrons } from "./time/crons";
 import { ownVariables, withDesk, type Facts } from "./desk";
 import {
   applicationVariables,
@@ -12,20 +12,20 @@ import {
   shownProviders,
   type Provider,
 } from "./env";
-import { functionApiHandler } from "./functionApi";
-import { siteHandler } from "./http";
-import { createIssuer, type Issuer } from "./issuer";
-import { freshKeys, keptKeys } from "./keys";
+import { functionApiHandler } from "./api/functionApi";
+import { siteHandler } from "./api/http";
+import { createIssuer, type Issuer } from "./api/issuer";
+import { freshKeys, keptKeys } from "./state/keys";
 import { listen } from "../sockets/listener";
 import { anchorAccount, paymentAccounts, startLocalChain } from "./localChain";
 import { captureLogs } from "./logs";
 import { own, type Source } from "./modules";
-import { createPersistence, readState, restoreState } from "./persistence";
+import { createPersistence, readState, restoreState } from "./state/persistence";
 import { real } from "../real";
 import { checkedSettings } from "./settings";
 import { createStandins, type Standins } from "../standins/index";
 import { standinsHandler } from "../standins/server";
-import { holdDirectory, openStateDirectory } from "./stateDirectory";
+import { holdDirectory, openStateDirectory } from "./state/stateDirectory";
 
 export const MAX_SPEED = 3_000;
 

@@ -1,7 +1,7 @@
 import { command, Misuse } from "../command";
 import { stateDirectory } from "./env";
-import { createIssuer } from "./issuer";
-import { KeysError, storedKeys } from "./keys";
+import { createIssuer } from "./api/issuer";
+import { KeysError, storedKeys } from "./state/keys";
 import { deskUrl, tokenOf } from "./address";
 
 /** `npm run token -- alice`: prints a JWT for that user of the local stack, and nothing else. */

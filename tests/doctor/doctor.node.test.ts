@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import * as z from "zod";
 import { checkDeployment } from "../../scripts/doctor/deployment";
 import type { Finding } from "../../scripts/doctor/finding";
-import { recordingsIn, replayed } from "../../scripts/doctor/recordings";
+import { recordingsIn, replayed } from "../../scripts/doctor/recording/recordings";
 import { forkScript } from "../../scripts/fork";
 import { startStack, type Stack } from "../../scripts/stack/stack";
 import { run } from "../stack/processes";

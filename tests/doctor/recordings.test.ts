@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { replayed } from "../../scripts/doctor/recordings";
-import { redactor } from "../../scripts/doctor/redact";
+import { replayed } from "../../scripts/doctor/recording/recordings";
+import { redactor } from "../../scripts/doctor/recording/redact";
 
 /** A recording is read again as it was, whatever was taken out of it. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { countsOf, held } from "../../scripts/bench/figures";
-import { shownFigures } from "../../scripts/bench/shownFigures";
+import { countsOf, held } from "../../scripts/bench/figures/figures";
+import { shownFigures } from "../../scripts/bench/figures/shownFigures";
 import { alteredOf, slipped } from "./corpus/alterations";
 import { numbered, partsOf, sceneNamed, writings } from "./corpus/reports";
 

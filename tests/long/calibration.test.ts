@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { figure } from "../../scripts/bench/table";
-import { brierAfter150, overconfident } from "../../scripts/bench/signalForecasts";
+import { brierAfter150, overconfident } from "../../scripts/bench/signals/signalForecasts";
 
 const rounds = Number(process.env.LONG_ROUNDS ?? 500);
 const seed = Number(process.env.LONG_SEED ?? 1);

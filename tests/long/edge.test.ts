@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { figure } from "../../scripts/bench/table";
-import { lookDaily } from "../../scripts/bench/signalHistories";
+import { lookDaily } from "../../scripts/bench/signals/signalHistories";
 
 const rounds = {
   histories: Number(process.env.LONG_ROUNDS ?? 10_000),

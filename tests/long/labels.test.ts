@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { figure } from "../../scripts/bench/table";
-import { labelPaths } from "../../scripts/bench/signalPaths";
+import { labelPaths } from "../../scripts/bench/signals/signalPaths";
 
 test("10,000 paths are labelled from candles as from every price, but where candles cannot tell", async ({
   annotate,

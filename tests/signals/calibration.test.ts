@@ -11,8 +11,8 @@ import {
   calibratedInTurn,
   overconfident,
   type Forecast,
-} from "../../scripts/bench/signalForecasts";
-import { bitsFrom } from "../../scripts/bench/signalHistories";
+} from "../../scripts/bench/signals/signalForecasts";
+import { bitsFrom } from "../../scripts/bench/signals/signalHistories";
 
 const forecast = fc.record({ confidence: fc.integer({ min: 0, max: 100 }), isWin: fc.boolean() });
 const chance = fc.double({ min: 0.05, max: 5 / 9, noNaN: true });

@@ -4,9 +4,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished, expect, test } from "vitest";
 import * as z from "zod";
-import { keptKeys } from "../../scripts/stack/keys";
+import { keptKeys } from "../../scripts/stack/state/keys";
 import { loadParts, own } from "../../scripts/stack/modules";
-import { StateError } from "../../scripts/stack/persistence";
+import { StateError } from "../../scripts/stack/state/persistence";
 import { startStack } from "../../scripts/stack/stack";
 import { ranHere } from "../support/commands";
 import {

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { createClock, type Clock } from "../../scripts/stack/clock";
+import { createClock, type Clock } from "../../scripts/stack/time/clock";
 import { real } from "../../scripts/real";
 
 /** About 7 ms of real time at the highest speed. */

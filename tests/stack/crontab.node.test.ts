@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nextDue, scheduleShape } from "../../scripts/stack/crontab";
+import { nextDue, scheduleShape } from "../../scripts/stack/time/crontab";
 
 const NOW = "2026-01-05T10:07:30Z"; // a Monday
 

@@ -1,8 +1,8 @@
 import { appendFile, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect } from "vitest";
-import { JournalError, openJournal, readJournal } from "../../scripts/stack/journal";
-import { keptKeys } from "../../scripts/stack/keys";
+import { JournalError, openJournal, readJournal } from "../../scripts/stack/state/journal";
+import { keptKeys } from "../../scripts/stack/state/keys";
 import { chain, test, useChain } from "../support/chain";
 import { killRounds } from "./kills";
 import { ranHere } from "../support/commands";

@@ -1,9 +1,9 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { freshKeys, KeysError, keptKeys } from "../../scripts/stack/keys";
-import { StateError } from "../../scripts/stack/persistence";
-import { openStateDirectory } from "../../scripts/stack/stateDirectory";
+import { freshKeys, KeysError, keptKeys } from "../../scripts/stack/state/keys";
+import { StateError } from "../../scripts/stack/state/persistence";
+import { openStateDirectory } from "../../scripts/stack/state/stateDirectory";
 import { ranHere } from "../support/commands";
 import { freePorts, startMain, temporaryDirectory } from "./processes";
 

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { factsShape } from "../../scripts/stack/desk";
-import { createIssuer } from "../../scripts/stack/issuer";
-import { keptKeys } from "../../scripts/stack/keys";
+import { createIssuer } from "../../scripts/stack/api/issuer";
+import { keptKeys } from "../../scripts/stack/state/keys";
 import { ranHere } from "../support/commands";
 import { addressesOf, startMain, temporaryDirectory } from "./processes";
 

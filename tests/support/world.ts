@@ -10,7 +10,7 @@ import type { Modules } from "../../scripts/host/functions";
 import { named, partOf } from "../../scripts/host/parts";
 import { loopbackFetch } from "../../scripts/sockets/loopback";
 import { loadComponents } from "../../scripts/stack/modules";
-import { countingFetch } from "../../scripts/stack/outsideCalls";
+import { countingFetch } from "../../scripts/stack/time/outsideCalls";
 import { createStandins } from "../../scripts/standins";
 import { assertDocumented } from "./document";
 import { developersWordsIn, developersWordsOn } from "./plainWords";

@@ -1,6 +1,6 @@
-import { outcomeOf } from "../../convex/signals/trade/path";
-import type { Stretch } from "../../convex/signals/trade/kept";
-import { LIFETIME_MS, type Levels } from "../../convex/signals/trade/rules";
+import { outcomeOf } from "../../../convex/signals/trade/path";
+import type { Stretch } from "../../../convex/signals/trade/kept";
+import { LIFETIME_MS, type Levels } from "../../../convex/signals/trade/rules";
 import { bitsFrom } from "./signalHistories";
 
 /** Signals on simulated paths of one price per second, labelled from every price and from one-minute candles. */

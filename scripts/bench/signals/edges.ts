@@ -1,7 +1,7 @@
-import { addDayOfEndings, NO_DAYS } from "../../convex/signals/statistics/days";
-import { DECISIVE, eValueBelow, eValueOf, LEAST_NET } from "../../convex/signals/statistics/inference";
-import { outcomeOf } from "../../convex/signals/trade/path";
-import type { Stretch } from "../../convex/signals/trade/kept";
+import { addDayOfEndings, NO_DAYS } from "../../../convex/signals/statistics/days";
+import { DECISIVE, eValueBelow, eValueOf, LEAST_NET } from "../../../convex/signals/statistics/inference";
+import { outcomeOf } from "../../../convex/signals/trade/path";
+import type { Stretch } from "../../../convex/signals/trade/kept";
 import {
   entered,
   LIFETIME_MS,
@@ -10,10 +10,10 @@ import {
   type Ending,
   type Levels,
   type Position,
-} from "../../convex/signals/trade/rules";
-import type { Progress } from "./progress";
+} from "../../../convex/signals/trade/rules";
+import type { Progress } from "../progress";
 import { bitsFrom, signalsUntilFound } from "./signalHistories";
-import { figure, type Table } from "./table";
+import { figure, type Table } from "../table";
 
 /** Signals without an edge on prices without a trend: how often a record ever claims one. */
 export const question = "Does a record without an edge ever read better or worse than chance?";

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { open, readdir, readFile, rm, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import { real } from "../real";
-import type { DueTimes } from "./crons";
+import { real } from "../../real";
+import type { DueTimes } from "../time/crons";
 import { changeShape, type KeptChange } from "./rows";
 
 /**

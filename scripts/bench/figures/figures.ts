@@ -1,10 +1,10 @@
-import { settle } from "../../convex/evidence/text/settlement";
-import { alteredOf, slipped, type Altered } from "../../tests/evidence/corpus/alterations";
-import { writings, type Report } from "../../tests/evidence/corpus/reports";
+import { settle } from "../../../convex/evidence/text/settlement";
+import { alteredOf, slipped, type Altered } from "../../../tests/evidence/corpus/alterations";
+import { writings, type Report } from "../../../tests/evidence/corpus/reports";
 import { kept, wordsOf } from "./keptWords";
-import type { Progress } from "./progress";
+import type { Progress } from "../progress";
 import { isTrue, shownFigures } from "./shownFigures";
-import { figure, type Table } from "./table";
+import { figure, type Table } from "../table";
 
 /** What happens to a writer's sentences: true ones, slips, and altered figures. */
 export const question = "Do true reports stay whole, and is a false figure ever shown?";

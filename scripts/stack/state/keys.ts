@@ -3,7 +3,7 @@ import { link, mkdir, readFile, rename, unlink, writeFile } from "node:fs/promis
 import path from "node:path";
 import { exportJWK, generateKeyPair } from "jose";
 import * as z from "zod";
-import { parseJson } from "../json";
+import { parseJson } from "../../json";
 
 const keysShape = z.object({
   /** The service's WALLET_ENCRYPTION_KEY, 64 hex digits; absent with rows of real money, for which the operator has it. */

@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { parseJson } from "../json";
-import { applyVariables } from "../stack/env";
+import { parseJson } from "../../json";
+import { applyVariables } from "../../stack/env";
 import { recordingShape, replayFetch, watched, type Recording } from "./exchanges";
-import { fault, type Finding } from "./finding";
-import { asked } from "./providers";
-import { QUESTIONS } from "./questions";
+import { fault, type Finding } from "../finding";
+import { asked } from "../providers";
+import { QUESTIONS } from "../questions";
 
 /** Recordings of the doctor, read by the service's own parsers. */
 

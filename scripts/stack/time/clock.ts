@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { promisify } from "node:util";
 import { countingFetch } from "./outsideCalls";
-import { real } from "../real";
+import { real } from "../../real";
 import { VirtualTime, VirtualTimer } from "./virtualTime";
 
 type Callback = (...args: unknown[]) => void;

@@ -1,11 +1,11 @@
 import { open, readFile, rename } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
-import type { Application, Dump } from "./application";
-import type { DueTimes } from "./crons";
-import { failureOf } from "./failures";
+import type { Application, Dump } from "../application";
+import type { DueTimes } from "../time/crons";
+import { failureOf } from "../api/failures";
 import { openJournal, readJournal, syncDirectory } from "./journal";
-import { real } from "../real";
+import { real } from "../../real";
 import { changed, keptChanges, rowShape } from "./rows";
 
 const snapshotShape = z.object({

@@ -4,8 +4,8 @@ import { access, mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import * as z from "zod";
-import { isHeld } from "../chain/stateFile";
-import type { Provider } from "./env";
+import { isHeld } from "../../chain/stateFile";
+import type { Provider } from "../env";
 import { StateError } from "./persistence";
 
 /** The content of the state directory, checked before anything starts with it. */

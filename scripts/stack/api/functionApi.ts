@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { version } from "convex";
 import { convexToJson, jsonToConvex } from "convex/values";
 import * as z from "zod";
-import type { Application, Caller, FunctionArgs, FunctionKind } from "./application";
+import type { Application, Caller, FunctionArgs, FunctionKind } from "../application";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
-import { parseJson } from "../json";
-import { addressOf, bodyOf, sendJson, type Handler } from "../sockets/listener";
-import { foreignness } from "../sockets/sameMachine";
+import { parseJson } from "../../json";
+import { addressOf, bodyOf, sendJson, type Handler } from "../../sockets/listener";
+import { foreignness } from "../../sockets/sameMachine";
 
 /** The status Convex's clients expect for a function that failed. */
 const FUNCTION_FAILED = 560;

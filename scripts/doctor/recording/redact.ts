@@ -1,4 +1,4 @@
-import { parseJson } from "../json";
+import { parseJson } from "../../json";
 
 /** Removes the operator's own data from a provider's answer: keys, tokens, addresses, ids, names. */
 

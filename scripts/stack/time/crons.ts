@@ -1,10 +1,10 @@
 import { jsonToConvex } from "convex/values";
 import * as z from "zod";
-import { log } from "../../convex/lib/log";
-import type { Application, FunctionArgs } from "./application";
+import { log } from "../../../convex/lib/log";
+import type { Application, FunctionArgs } from "../application";
 import type { Clock } from "./clock";
 import { nextDue, scheduleShape } from "./crontab";
-import { failureOf } from "./failures";
+import { failureOf } from "../api/failures";
 
 /** When each cron is due next, by its identifier. */
 export type DueTimes = Record<string, number>;

@@ -4,8 +4,8 @@ import {
   eValueOf,
   NO_BLOCKS,
   type Blocks,
-} from "../../convex/signals/statistics/inference";
-import { leastExcess } from "../../convex/signals/trade/rules";
+} from "../../../convex/signals/statistics/inference";
+import { leastExcess } from "../../../convex/signals/trade/rules";
 
 /**
  * Histories of signals on a price without direction: a walk of equal steps up and down that hits all levels exactly, so

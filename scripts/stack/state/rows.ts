@@ -1,10 +1,10 @@
 import type { Value } from "convex/values";
 import * as z from "zod";
-import type { Core } from "../host/core";
-import { functionOf, isOver, JOBS, kindOf } from "../host/jobs";
-import type { Row } from "../host/tables";
-import type { Change } from "../host/transaction";
-import { fromJson, type Document } from "../host/values";
+import type { Core } from "../../host/core";
+import { functionOf, isOver, JOBS, kindOf } from "../../host/jobs";
+import type { Row } from "../../host/tables";
+import type { Change } from "../../host/transaction";
+import { fromJson, type Document } from "../../host/values";
 
 /** One stored document: Convex's JSON form, with its id and creation time. */
 export const rowShape = z.object({

@@ -1,5 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
-import { real } from "../real";
+import { real } from "../../real";
 
 /** A time that has timers. */
 type Timed = { now: () => number; add: (timer: VirtualTimer) => void; cancel: (timer: VirtualTimer) => void };

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import type { Application } from "./application";
-import { headersOf, send } from "../sockets/bridge";
+import type { Application } from "../application";
+import { headersOf, send } from "../../sockets/bridge";
 import { failureOf } from "./failures";
 import { bearerToken, type Issuer } from "./issuer";
-import { addressOf, bodyOf, sendJson, type Handler } from "../sockets/listener";
+import { addressOf, bodyOf, sendJson, type Handler } from "../../sockets/listener";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const WITHOUT_BODY = ["GET", "HEAD", "OPTIONS"];

@@ -1,4 +1,4 @@
-import type { Source } from "../../convex/evidence/text/sources";
+import type { Source } from "../../../convex/evidence/text/sources";
 
 /** Reads the figures of a settled text again, without the code that printed them, as a careful reader would. */
 
