@@ -2,7 +2,7 @@ import { v } from "convex/values";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { internalMutation, type MutationCtx } from "../_generated/server";
 import { isSet } from "../lib/env";
-import { chatHasLeft } from "../lib/limits/charges";
+import { hasLeft } from "../lib/limits/charges";
 import { codeHash } from "../messenger/codes";
 import { codeByHash, userOfAccount } from "../messenger/model";
 import { notice } from "./cards";
@@ -34,9 +34,10 @@ export const receive = internalMutation({
     if (!sender.alone && command !== null) await withdrawShownCode(ctx, command);
     // In a group only what names a bot can be meant for this one, and its own buttons.
     if (!sender.alone && to === null && tapped === undefined) return null;
-    if (!(await chatHasLeft(ctx, "botChat", sender.chatId))) {
+    const chat = `chat:${sender.chatId}`;
+    if (!(await hasLeft(ctx, "botChat", chat))) {
       // A flood is answered once, in a chat of its own.
-      if (sender.alone && (await chatHasLeft(ctx, "botNotice", sender.chatId))) {
+      if (sender.alone && (await hasLeft(ctx, "botNotice", chat))) {
         const userId = await userOfAccount(ctx, sender.messengerId);
         await sendAnswer(
           ctx,

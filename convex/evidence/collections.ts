@@ -3,7 +3,7 @@ import { omit } from "convex-helpers";
 import { internal } from "../_generated/api";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../_generated/server";
 import { change } from "../lib/changes";
-import { beginRefresh, endRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
+import { beginRefresh, findRefresh, finishRefresh } from "../lib/refreshes";
 import { MINUTE } from "../lib/time";
 import { goodForMs, keyOf, latestOf, refreshKey, slotOf } from "./model";
 import { factsIn, sheetsOf } from "./sayings";
@@ -47,17 +47,19 @@ export const claim = internalMutation({
 const vOutcome = v.object({ claim: vClaim, said: v.union(v.array(vFact), v.string()) });
 export type Outcome = Infer<typeof vOutcome>;
 
+const ticketOf = (claim: Claim) => ({ key: refreshKey(claim), attempt: claim.attempt });
+
 /** Ends the claims of collections that were finished together. */
 export const store = change({ outcomes: v.array(vOutcome) }, async (ctx, { outcomes }) => {
   for (const { claim, said } of outcomes) {
-    if (typeof said === "string") await finishRefresh(ctx, refreshKey(claim), claim.attempt, said);
+    if (typeof said === "string") await finishRefresh(ctx, ticketOf(claim), said);
     else await keep(ctx, claim, said);
   }
 });
 
 async function keep(ctx: MutationCtx, claim: Claim, facts: readonly Fact[]): Promise<void> {
   const one = omit(claim, ["attempt"]);
-  const before = await endRefresh(ctx, refreshKey(one), claim.attempt, null);
+  const before = await finishRefresh(ctx, ticketOf(claim), null);
   if (before === null) return;
   const now = Date.now();
   const row = { key: keyOf(one), slot: slotOf(now), collectedAt: now, facts: sheetsOf(facts) };

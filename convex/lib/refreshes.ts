@@ -60,12 +60,9 @@ export async function beginRefresh(
   if (row?.failedAt !== undefined && now < row.failedAt + restMs) return { key, attempt: row.attempt };
   await charge(ctx, "refresh", caller);
   const attempt = (row?.attempt ?? 0) + 1;
-  const begun = {
-    ...{ ...doneOf(row), key, attempt, beganAt: now, leaseUntil: now + leaseMs },
-    ...(restMs === REST_MS ? {} : { restMs }),
-  };
-  if (row === null) await ctx.db.insert("refreshes", begun);
-  else await ctx.db.replace("refreshes", row._id, begun);
+  const begun = { attempt, beganAt: now, leaseUntil: now + leaseMs, restMs };
+  if (row === null) await ctx.db.insert("refreshes", { key, ...begun });
+  else await ctx.db.patch("refreshes", row._id, { ...begun, ...NO_FAILURE });
   await start(attempt);
   log.info("refresh.begun", { key, attempt, requestId: caller.requestId });
   return { key, attempt, isNew: true };
@@ -96,54 +93,33 @@ export const take = internalMutation({
 });
 
 /**
- * Ends an attempt. Call it in the mutation that stores the result, and store nothing if it returns `false`: a later
+ * Ends an attempt. Call it in the mutation that stores the result, and store nothing if it returns `null`: a later
  * attempt has overtaken this one.
+ * @param failure Why there is no result; `null` if there is one.
+ * @returns The row as it was before.
  */
 export async function finishRefresh(
   ctx: MutationCtx,
-  key: string,
-  attempt: number,
-  failure: string | null,
-  limitedUntil?: number,
-): Promise<boolean> {
-  return (await endRefresh(ctx, key, attempt, failure, limitedUntil)) !== null;
-}
-
-/** `finishRefresh`, with the row as it was before; `null` if the attempt was overtaken. */
-export async function endRefresh(
-  ctx: MutationCtx,
-  key: string,
-  attempt: number,
+  { key, attempt }: Ticket,
   failure: string | null,
   limitedUntil?: number,
 ): Promise<Doc<"refreshes"> | null> {
   const row = await findRefresh(ctx, key);
   if (row === null || row.attempt !== attempt || leaseOf(row) === 0) return null;
-  await ctx.db.replace("refreshes", row._id, {
-    key,
-    attempt,
-    beganAt: row.beganAt,
-    ...(failure === null
-      ? { doneAt: Date.now() }
-      : { ...doneOf(row), ...restOf(row), failure, failedAt: Date.now() }),
-    ...(limitedUntil === undefined ? {} : { limitedUntil }),
-  });
+  const now = Date.now();
+  const ended = failure === null ? { doneAt: now } : { failure, failedAt: now, limitedUntil };
+  await ctx.db.patch("refreshes", row._id, { leaseUntil: undefined, ...ended });
   if (failure === null) log.info("refresh.done", { key, attempt });
   else log.warn("refresh.failed", { key, attempt, error: failure });
   return row;
 }
 
+/** What a running attempt does not have. */
+const NO_FAILURE = { failure: undefined, failedAt: undefined, limitedUntil: undefined };
+
 /** Epoch ms; 0 if no attempt runs. */
 function leaseOf({ leaseUntil = 0 }: Doc<"refreshes">): number {
   return leaseUntil;
-}
-
-function restOf({ restMs }: Doc<"refreshes">): { restMs?: number } {
-  return restMs === undefined ? {} : { restMs };
-}
-
-function doneOf(row: Doc<"refreshes"> | null): { doneAt?: number } {
-  return row?.doneAt === undefined ? {} : { doneAt: row.doneAt };
 }
 
 /**

@@ -49,13 +49,13 @@ export async function finishInLane(
   { key, attempt, job }: Infer<typeof vResultOf>,
 ): Promise<boolean> {
   await end(ctx, job);
-  return finishRefresh(ctx, key, attempt, null);
+  return (await finishRefresh(ctx, { key, attempt }, null)) !== null;
 }
 
 /** The attempt has failed, or was lost with its server. */
 export const failed = change(
   { key: v.string(), attempt: v.number(), ...vFailure },
   async (ctx, { key, attempt, error, limitedUntil }) => {
-    await finishRefresh(ctx, key, attempt, error, limitedUntil);
+    await finishRefresh(ctx, { key, attempt }, error, limitedUntil);
   },
 );

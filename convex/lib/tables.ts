@@ -53,13 +53,13 @@ export const libTables = {
     leaseUntil: v.optional(v.number()),
     /** Epoch ms: when the latest result was stored; absent before the first. */
     doneAt: v.optional(v.number()),
-    /** Why the latest attempt failed; absent after a success. */
+    /** Why the latest attempt failed; absent while one runs, and after a success. */
     failure: v.optional(v.string()),
     /** Epoch ms: it failed because the day's budget was used up, which is restored then. */
     limitedUntil: v.optional(v.number()),
     /** Epoch ms: when it failed. */
     failedAt: v.optional(v.number()),
-    /** How long no new attempt begins after that, in ms, if not the usual time. */
+    /** How long no new attempt begins after that, in ms. */
     restMs: v.optional(v.number()),
   })
     .index("by_key", ["key"])

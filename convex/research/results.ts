@@ -63,7 +63,7 @@ export const store = change(
     sources: vSourceStates,
   },
   async (ctx, { key, attempt, model, result, sources, ...subject }) => {
-    if (!(await finishRefresh(ctx, key, attempt, null))) return;
+    if ((await finishRefresh(ctx, { key, attempt }, null)) === null) return;
     const stored = { ...placeOf(subject), generatedAt: Date.now(), model, result, sources };
     const row = await resultOn(ctx, subject);
     if (row === null) await ctx.db.insert("researchResults", stored);

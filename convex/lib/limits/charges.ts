@@ -259,19 +259,16 @@ export async function countGuess(
   await countGuessAt(ctx, subject, address);
 }
 
-/** Counts one use against a messenger chat's limit. @returns Whether there was one left. */
-export async function chatHasLeft(
+/**
+ * Counts one use against a limit of a messenger chat, or of the nonces that an account fills with empty transactions.
+ * @returns Whether there was one left.
+ */
+export async function hasLeft(
   ctx: MutationCtx,
-  name: "botChat" | "botNotice",
-  chatId: string,
+  name: "botChat" | "botNotice" | "fill",
+  subject: string,
 ): Promise<boolean> {
-  const { limit, ...by } = countedBy(name, `chat:${chatId}`);
-  return (await rateLimiter.limit(ctx, limit, by)).ok;
-}
-
-/** Counts a nonce that an account fills with an empty transaction. @returns Whether there was one left this hour. */
-export async function takeFill(ctx: MutationCtx, walletId: string): Promise<boolean> {
-  const { limit, ...by } = countedBy("fill", walletId);
+  const { limit, ...by } = countedBy(name, subject);
   return (await rateLimiter.limit(ctx, limit, by)).ok;
 }
 

@@ -3,7 +3,7 @@ import type { Doc } from "../../../_generated/dataModel";
 import { internalMutation, internalQuery, type MutationCtx, type QueryCtx } from "../../../_generated/server";
 import { OPERATOR, recordAudit } from "../../../lib/records/audit";
 import { AppError } from "../../../lib/errors";
-import { takeFill } from "../../../lib/limits/charges";
+import { hasLeft } from "../../../lib/limits/charges";
 import { log } from "../../../lib/log";
 import { rowsByBoth } from "../../../lib/records/rows";
 import { NEVER } from "../../../lib/time";
@@ -76,7 +76,7 @@ export const allowFill = internalMutation({
   handler: async (ctx, { walletId, nonce }) => {
     const { userId } = await byWalletId(ctx, walletId);
     if (!(await isNobodys(ctx, walletId, nonce))) return null;
-    if (!(await takeFill(ctx, walletId))) {
+    if (!(await hasLeft(ctx, "fill", walletId))) {
       log.error("wallets.too many fills", { walletId, nonce });
       return null;
     }
