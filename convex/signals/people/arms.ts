@@ -1,3 +1,4 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { getOneFrom } from "convex-helpers/server/relationships";
 import { v } from "convex/values";
 import type { Doc } from "../../_generated/dataModel";
@@ -120,8 +121,7 @@ export const make = internalMutation({
 
 /** `arm-` and 64 random bits: the chain, which nothing can be taken out of, knows an arm by this alone. */
 function newArm(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
-  return `arm-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `arm-${bytesToHex(crypto.getRandomValues(new Uint8Array(8)))}`;
 }
 
 /** Ends an arm: nothing is proposed to it any more. What it has proposed is ended, counted and shown as before. */

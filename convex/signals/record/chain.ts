@@ -1,3 +1,4 @@
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { MutationCtx, QueryCtx } from "../../_generated/server";
 import { sha256Hex } from "../../lib/security/digests";
 import type { ChainHead, PersonEvent, ShadowEvent, SignalEvent } from "./events";
@@ -6,7 +7,7 @@ import type { Desk, DeskEvent } from "./tables";
 /**
  * The chain of signal events: each carries the hash of its content and of the event before it, so that none can be
  * changed, taken out, moved or put in without every later hash, and the head that was published, ceasing to fit.
- * Pure; `npm run verify-signals` works with exactly this.
+ * `npm run verify-signals` works them out by code of its own.
  */
 
 /** What stands before the first event. */
@@ -107,18 +108,7 @@ export async function newestOf<Kind extends SignalEvent["kind"]>(
   return rows.map(({ event }) => event).filter(isOfKind);
 }
 
-const TEXT = /^signal record ([1-9]\d{0,15}) ([0-9a-f]{64})$/;
-
 /** The call data of an anchor, `0x` and the text's UTF-8 in hex. */
 export function anchorData({ sequence, hash }: { sequence: number; hash: string }): `0x${string}` {
-  const bytes = new TextEncoder().encode(`signal record ${sequence} ${hash}`);
-  return `0x${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** What call data says; `null` when they are no anchor's. */
-export function readAnchor(data: string): { sequence: number; hash: string } | null {
-  const pairs = /^0x((?:[0-9a-f]{2})*)$/i.exec(data)?.[1]?.match(/../g) ?? [];
-  const text = new TextDecoder().decode(Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16)));
-  const [, sequence, hash] = TEXT.exec(text) ?? [];
-  return sequence === undefined || hash === undefined ? null : { sequence: Number(sequence), hash };
+  return `0x${bytesToHex(utf8ToBytes(`signal record ${sequence} ${hash}`))}`;
 }
