@@ -10,8 +10,7 @@ import { sha256Hex } from "../lib/security/digests";
 import { DAY, dateTime } from "../lib/time";
 import { tellEverywhere } from "../messenger/notices";
 import { FREEZE } from "../messenger/owners";
-import { changeRules } from "../users/levels";
-import { liveRules } from "../users/levels";
+import { changeRules, liveRules } from "../users/levels";
 import { requireUser } from "../users/model";
 import { userTables, vScope } from "../users/tables";
 

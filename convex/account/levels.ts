@@ -45,7 +45,6 @@ const vStanding = v.object({
   openRefusal: v.union(v.string(), v.null()),
 });
 
-/** The caller's level. */
 export const mine = query({
   args: {},
   returns: vStanding,

@@ -146,7 +146,6 @@ async function assertFree(ctx: QueryCtx, tokenIdentifier: string): Promise<void>
     throw new AppError("conflict", "The new login's own account is in use");
 }
 
-/** Notifies a user on every channel they have. */
 async function tell(ctx: MutationCtx, userId: string, paragraphs: readonly Paragraph[]): Promise<void> {
   await tellEverywhere(ctx, { userId, kind: "change of login", paragraphs });
 }

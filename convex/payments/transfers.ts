@@ -15,7 +15,6 @@ import type { Transfer } from "./tables";
 
 type Place = Pick<Transfer, "txHash" | "position">;
 
-/** Whether a mined transaction has enough confirmations. */
 export function isConfirmed({ confirmations }: { confirmations: number }): boolean {
   return confirmations >= Number(setting("CONFIRMATIONS"));
 }
@@ -128,7 +127,6 @@ export async function restOf(
   }
 }
 
-/** The deposit of a transfer, or `null`. */
 export async function depositAt(ctx: QueryCtx, { txHash, position }: Place): Promise<Doc<"deposits"> | null> {
   return ctx.db
     .query("deposits")

@@ -68,7 +68,6 @@ export function answered(upstream: string, result: Exchange): Answer {
   return result;
 }
 
-/** Whether a status means success. */
 export function isSuccess({ status }: Answer): boolean {
   return status >= 200 && status <= 299;
 }

@@ -4,7 +4,6 @@ import { SECOND } from "../lib/time";
 
 /** Users' own webhooks, by the Standard Webhooks specification (www.standardwebhooks.com). */
 
-/** The outcome of one attempt. */
 export type PostOutcome =
   | { kind: "delivered" }
   /** 410: the receiver wants no more messages. */

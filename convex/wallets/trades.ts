@@ -49,7 +49,6 @@ export async function recordUnreadable(
   return ctx.db.insert("trades", { ...trade, ...unread, createdAt: now });
 }
 
-/** The trade of a transaction, or `null`. */
 export async function tradeOf(
   ctx: QueryCtx,
   transactionId: Id<"transactions">,

@@ -1,22 +1,18 @@
-import { encodeFunctionData, erc20Abi, maxUint256, type Address, type Hex } from "viem";
+import { encodeFunctionData, erc20Abi, maxUint256, type Address } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
-import * as z from "zod";
 import { internal } from "../../convex/_generated/api";
 import { newWallet, send, together, transferTo } from "../chain/support";
 import { chain, test as chainTest } from "../support/chain";
 import { createWalletApp, type WalletApp } from "../support/walletApp";
 import { intercept } from "../support/outside";
+import { PLATFORM } from "./authorizations";
 
 /** The deposit webhook on a chain of the test file's own, and people who pay. */
 
-export const USDC = 1_000_000n;
 export const NOBODY: Address = "0x9999999999999999999999999999999999999999";
-export const hex = z.custom<Hex>((value) => typeof value === "string" && value.startsWith("0x"));
-export const account = (index: number): Address => chain.accounts[index] ?? NOBODY;
-export const platform = () => account(1);
 
 export const createApp = (env: Record<string, string | undefined> = {}) =>
-  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: platform(), ...env } });
+  createWalletApp(chain, { env: { PLATFORM_WALLET_ADDRESS: PLATFORM, ...env } });
 
 export const test = chainTest.extend<{ app: WalletApp }>({
   app: async ({ settings }, use) => use(createApp(settings.env)),
@@ -29,7 +25,7 @@ export const notify = (app: WalletApp, body: unknown, init: Parameters<WalletApp
 export async function pay(amount: bigint, payer?: PrivateKeyAccount) {
   const wallet = payer ?? (await newWallet(chain, { USDC: amount }));
   const to = chain.addresses.tokens.USDC;
-  const receipt = await send(chain, wallet, { to, data: transferTo(platform(), amount) });
+  const receipt = await send(chain, wallet, { to, data: transferTo(PLATFORM, amount) });
   const txHash = receipt.transactionHash;
   return { wallet, txHash, logIndex: receipt.logs[0]?.logIndex ?? -1, receipt };
 }
@@ -39,6 +35,13 @@ export async function link(app: WalletApp, address: string, userId = "alice") {
   await app.t.run((ctx) =>
     ctx.db.insert("linkedAddresses", { address: address.toLowerCase(), userId, linkedAt }),
   );
+}
+
+/** The same, of a wallet that alice has linked. */
+export async function payLinked(app: WalletApp, amount: bigint) {
+  const paid = await pay(amount);
+  await link(app, paid.wallet.address);
+  return paid;
 }
 
 export async function balanceOf(app: WalletApp, userId = "alice"): Promise<number> {
@@ -86,7 +89,7 @@ export async function batchOf(wallet: PrivateKeyAccount, amounts: readonly bigin
   const allowance = { abi: erc20Abi, functionName: "approve", args: [multicall3, maxUint256] } as const;
   await send(chain, wallet, { to, data: encodeFunctionData(allowance) });
   const calls = amounts.map((amount) => {
-    const args = [wallet.address, platform(), amount] as const;
+    const args = [wallet.address, PLATFORM, amount] as const;
     return { to, data: encodeFunctionData({ abi: erc20Abi, functionName: "transferFrom", args }) };
   });
   const receipt = await send(chain, wallet, { ...together(calls), gas: 8_000_000n });

@@ -5,6 +5,8 @@ import { deadlines } from "../../convex/lib/outside/deadlines";
 import { clientOf, mined, newWallet, signed, transferTo } from "../chain/support";
 import { until } from "../support/waiting";
 import { chain, useChain } from "../support/chain";
+import type { WalletApp } from "../support/walletApp";
+import { ONE, PLATFORM } from "./authorizations";
 import {
   balanceOf,
   breakChain,
@@ -13,10 +15,8 @@ import {
   cronsRun,
   link,
   notify,
-  pay,
-  platform,
-  USDC,
   test,
+  payLinked,
 } from "./depositSupport";
 
 useChain();
@@ -24,8 +24,7 @@ useChain();
 describe("time and trouble", () => {
   test("confirmations are waited for, and then it is credited without another webhook", async () => {
     const app = createApp({ CONFIRMATIONS: "3" });
-    const { wallet, txHash } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payLinked(app, ONE);
     expect((await notify(app, { txHash })).body).toEqual({
       success: true,
       credited: [],
@@ -39,10 +38,10 @@ describe("time and trouble", () => {
   });
 
   test("a transaction that the chain does not know yet is found when it is mined", async ({ app }) => {
-    const wallet = await newWallet(chain, { USDC });
+    const wallet = await newWallet(chain, { USDC: ONE });
     await link(app, wallet.address);
     const to = chain.addresses.tokens.USDC;
-    const raw = await signed(chain, wallet, { to, data: transferTo(platform(), USDC) });
+    const raw = await signed(chain, wallet, { to, data: transferTo(PLATFORM, ONE) });
     await chain.miner.pause();
     const hash = await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
     expect((await notify(app, { txHash: hash })).body.pending).toEqual([{ txHash: hash }]);
@@ -52,8 +51,7 @@ describe("time and trouble", () => {
   });
 
   test("while the chain is down deposits are kept, and the cron credits them", async ({ app }) => {
-    const { wallet, txHash, logIndex } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash, logIndex } = await payLinked(app, ONE);
     const mend = breakChain(() => Promise.reject(new TypeError("fetch failed")));
     const { status, body } = await notify(app, { txHash });
     expect([status, body.pending, body.credited]).toEqual([200, [{ txHash }], []]);
@@ -67,8 +65,7 @@ describe("time and trouble", () => {
 
   test("a slow chain is not waited for: the work goes on behind", async ({ app }) => {
     deadlines.deposit = 150;
-    const { wallet, txHash } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payLinked(app, ONE);
     let answer = () => {};
     const slow = new Promise<void>((resolve) => (answer = resolve));
     breakChain((forward) => slow.then(forward));
@@ -80,8 +77,7 @@ describe("time and trouble", () => {
 
   test("a check that died is taken over by the cron", async ({ app }) => {
     deadlines.deposit = 100;
-    const { wallet, txHash } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payLinked(app, ONE);
     const revive = breakChain(() => new Promise<Response>(() => undefined));
     expect((await notify(app, { txHash })).body.pending).toEqual([{ txHash }]);
     revive();
@@ -95,11 +91,12 @@ describe("time and trouble", () => {
 });
 
 describe("a reorganisation", () => {
-  /** Pays in a block of its own, which is the newest one. */
-  async function payInHead(amount: bigint) {
+  /** A wallet that alice has linked pays in a block of its own, which is the newest one. */
+  async function payInHead(app: WalletApp, amount: bigint) {
     const wallet = await newWallet(chain, { USDC: amount });
+    await link(app, wallet.address);
     const to = chain.addresses.tokens.USDC;
-    const raw = await signed(chain, wallet, { to, data: transferTo(platform(), amount) });
+    const raw = await signed(chain, wallet, { to, data: transferTo(PLATFORM, amount) });
     await chain.miner.pause();
     const txHash = await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
     await chain.miner.mine();
@@ -108,12 +105,11 @@ describe("a reorganisation", () => {
       await clientOf(chain).sendRawTransaction({ serializedTransaction: raw });
       await chain.miner.mine();
     };
-    return { wallet, txHash, drop, mineAgain };
+    return { txHash, drop, mineAgain };
   }
 
   test("takes a credited deposit back once, and credits it again when it is mined again", async ({ app }) => {
-    const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
-    await link(app, wallet.address);
+    const { txHash, drop, mineAgain } = await payInHead(app, 4n * ONE);
     expect((await notify(app, { txHash })).body.credited).toMatchObject([{ credits: 400 }]);
 
     await drop();
@@ -137,8 +133,7 @@ describe("a reorganisation", () => {
   });
 
   test("is noticed by the re-check without a webhook, as is the transaction's return", async ({ app }) => {
-    const { wallet, txHash, drop, mineAgain } = await payInHead(4n * USDC);
-    await link(app, wallet.address);
+    const { txHash, drop, mineAgain } = await payInHead(app, 4n * ONE);
     await notify(app, { txHash });
     const [hint] = await app.rows("depositHints");
     expect((hint?.nextCheckAt ?? 0) - Date.now()).toBeLessThanOrEqual(60_000);
@@ -151,8 +146,7 @@ describe("a reorganisation", () => {
   });
 
   test("that changes a transaction's transfers credits those, and takes back the former", async ({ app }) => {
-    const { wallet, txHash } = await payInHead(4n * USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payInHead(app, 4n * ONE);
     await notify(app, { txHash });
     const [deposit] = await app.rows("deposits");
     const [hint] = await app.rows("depositHints");
@@ -193,8 +187,7 @@ describe("a reorganisation", () => {
   });
 
   test("that is only claimed changes nothing", async ({ app }) => {
-    const { wallet, txHash } = await payInHead(4n * USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payInHead(app, 4n * ONE);
     await notify(app, { txHash });
     expect((await notify(app, { txHash, removed: true })).body.credited).toMatchObject([{ credits: 400 }]);
     expect(await balanceOf(app)).toBe(400);
@@ -202,8 +195,7 @@ describe("a reorganisation", () => {
   });
 
   test("is not believed of a node that lags: it still shows the block", async ({ app }) => {
-    const { wallet, txHash } = await payInHead(4n * USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payInHead(app, 4n * ONE);
     await notify(app, { txHash });
     const mend = breakChain(async (forward) => {
       const answer: unknown = JSON.parse(await (await forward()).text());
@@ -225,8 +217,7 @@ describe("a reorganisation", () => {
   });
 
   test("after the last re-check a settled deposit is left alone", async ({ app }) => {
-    const { wallet, txHash } = await payInHead(USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payInHead(app, ONE);
     await notify(app, { txHash });
     await cronsRun(app);
     await cronsRun(app);

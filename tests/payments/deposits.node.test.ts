@@ -2,7 +2,8 @@ import { createHmac } from "node:crypto";
 import { describe, expect } from "vitest";
 import { internal } from "../../convex/_generated/api";
 import { newWallet, sendAs, transferTo } from "../chain/support";
-import { chain, useChain } from "../support/chain";
+import { hex, chain, useChain } from "../support/chain";
+import { ONE, PLATFORM } from "./authorizations";
 import {
   balanceOf,
   batchOf,
@@ -10,15 +11,13 @@ import {
   createApp,
   credited,
   cronsRun,
-  hex,
   ignored,
   link,
   notify,
   pay,
-  platform,
   UNMATCHED,
-  USDC,
   test,
+  payLinked,
 } from "./depositSupport";
 
 useChain();
@@ -62,8 +61,7 @@ describe("POST /indexer/deposit", () => {
   ] as const)(
     "a deposit in %s payload is credited by what the chain says",
     async ([_name, payload], { app }) => {
-      const { wallet, txHash, logIndex } = await pay(2_345_678n);
-      await link(app, wallet.address);
+      const { wallet, txHash, logIndex } = await payLinked(app, 2_345_678n);
       const { status, body } = await notify(app, payload(txHash, logIndex));
       expect([status, body]).toEqual([200, credited(txHash, logIndex, "2.345678", 234)]);
       expect(await balanceOf(app)).toBe(234);
@@ -89,8 +87,8 @@ describe("POST /indexer/deposit", () => {
     async ([_name, path], { app }) => {
       const { body: wallet } = await app.post(path, { userId: "alice" });
       const address = hex.parse(wallet.address);
-      await chain.fund(address, { ETH: 10n ** 18n, USDC });
-      const call = { to: chain.addresses.tokens.USDC, data: transferTo(platform(), USDC) };
+      await chain.fund(address, { ETH: 10n ** 18n, USDC: ONE });
+      const call = { to: chain.addresses.tokens.USDC, data: transferTo(PLATFORM, ONE) };
       const receipt = await sendAs(chain, address, call);
       const { body } = await notify(app, {
         txHash: receipt.transactionHash.toUpperCase().replace("0X", "0x"),
@@ -101,8 +99,7 @@ describe("POST /indexer/deposit", () => {
   );
 
   test("twenty copies at once, and one later, credit once", async ({ app }) => {
-    const { wallet, txHash, logIndex } = await pay(5n * USDC);
-    await link(app, wallet.address);
+    const { txHash, logIndex } = await payLinked(app, 5n * ONE);
     // Three of one address are waited for at once.
     const copy = (_: unknown, n: number) => notify(app, { txHash }, { ip: `198.51.100.${n}` });
     const answers = await Promise.all(Array.from({ length: 20 }, copy));
@@ -115,8 +112,7 @@ describe("POST /indexer/deposit", () => {
   });
 
   test("one round trip to the chain per deposit, none for a duplicate", async ({ app }) => {
-    const { wallet, txHash } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash } = await payLinked(app, ONE);
     let trips = 0;
     breakChain((forward) => {
       trips++;
@@ -128,7 +124,7 @@ describe("POST /indexer/deposit", () => {
   });
 
   test("an unknown sender's deposit waits, and is credited when the address is linked", async ({ app }) => {
-    const { wallet, txHash, logIndex } = await pay(3n * USDC);
+    const { wallet, txHash, logIndex } = await pay(3n * ONE);
     expect((await notify(app, { txHash })).body).toEqual(ignored(txHash, UNMATCHED));
     expect(await app.rows("deposits")).toMatchObject([{ state: "unmatched", amount: "3000000" }]);
     await cronsRun(app);
@@ -143,7 +139,7 @@ describe("POST /indexer/deposit", () => {
   });
 
   test("the cron credits unmatched deposits too", async ({ app }) => {
-    const { wallet, txHash } = await pay(3n * USDC);
+    const { wallet, txHash } = await pay(3n * ONE);
     await notify(app, { txHash });
     await link(app, wallet.address);
     await cronsRun(app);
@@ -151,9 +147,9 @@ describe("POST /indexer/deposit", () => {
   });
 
   test("two transfers in one transaction are credited each, though only one was named", async ({ app }) => {
-    const wallet = await newWallet(chain, { USDC: 5n * USDC });
+    const wallet = await newWallet(chain, { USDC: 5n * ONE });
     await link(app, wallet.address);
-    const batch = await batchOf(wallet, [2n * USDC, 3n * USDC]);
+    const batch = await batchOf(wallet, [2n * ONE, 3n * ONE]);
     const [first, second] = batch.logs.map(({ logIndex }) => logIndex);
     const txHash = batch.transactionHash;
     const { body } = await notify(app, { txHash, logIndex: first });
@@ -171,14 +167,14 @@ describe("POST /indexer/deposit", () => {
   });
 
   test("credits many transfers in one transaction, and many transactions in one call", async ({ app }) => {
-    const wallet = await newWallet(chain, { USDC: 200n * USDC });
+    const wallet = await newWallet(chain, { USDC: 200n * ONE });
     await link(app, wallet.address);
     const batch = await batchOf(
       wallet,
-      Array.from({ length: 120 }, () => USDC),
+      Array.from({ length: 120 }, () => ONE),
     );
     const single = [];
-    for (let i = 0; i < 30; i++) single.push((await pay(USDC, wallet)).txHash);
+    for (let i = 0; i < 30; i++) single.push((await pay(ONE, wallet)).txHash);
     const named = [batch.transactionHash, ...single].map((txHash) => ({ txHash }));
     const { body } = await notify(app, { data: [...named, ...named] });
     expect([body.pending, body.ignored]).toEqual([[], []]);
@@ -213,8 +209,7 @@ describe("the signature", () => {
 
   test("is demanded when there is a secret; a forged webhook writes nothing", async () => {
     const app = createApp({ DEPOSIT_WEBHOOK_SECRET: SECRET });
-    const { wallet, txHash, logIndex } = await pay(USDC);
-    await link(app, wallet.address);
+    const { txHash, logIndex } = await payLinked(app, ONE);
     const body = JSON.stringify({ txHash });
     for (const headers of [
       {},

@@ -14,7 +14,6 @@ export type DepositHint = {
   removed: boolean;
 };
 
-/** The answer to a webhook. */
 export const answerShape = z.object({
   credited: z.array(
     z.object({

@@ -54,7 +54,6 @@ function method<const Inputs extends Shape, const Outputs extends Shape>(
   return { name, selector, inputs, outputs };
 }
 
-/** ERC-20. */
 export const erc20 = {
   totalSupply: method("0x18160ddd", "totalSupply", [], [uint256]),
   balanceOf: method("0x70a08231", "balanceOf", [address], [uint256]),

@@ -7,7 +7,6 @@ import { levelRowOf } from "../../users/levels";
 
 /** Addresses to which an owner's wallets may send. Plain functions; those that write are steps of their caller's mutation. */
 
-/** The most addresses per user. */
 const MOST_LISTED = 100;
 
 /** How much later a new address counts, so that an owner who did not want it can remove it. */

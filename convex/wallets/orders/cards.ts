@@ -26,7 +26,6 @@ type Facts = {
   recipient: Recipient | null;
   /** In the last 24 hours, decimal USD. */
   movedUsd: string | null;
-  /** The wallet that pays. */
   payer: Pick<Doc<"wallets">, "kind" | "address"> | null;
   /** Who has asked, in words; `null`: the owner, in their chat. */
   asker: string | null;
