@@ -68,8 +68,8 @@ export async function proposeAlert(ctx: ActionCtx, asked: Asked): Promise<Propos
     throw new AppError("invalid_request", `text must be 1 to ${MAX_ASKED} characters`);
   const answered = await answerWords(ctx, asked);
   if (answered.kind === "proposed") return answered.proposed;
-  const said = answered.kind === "open" ? openWords(answered) : answered.say;
-  throw new AppError("invalid_request", said.replace(/\.$/, ""));
+  const advice = answered.kind === "open" ? openWords(answered) : answered.say;
+  throw new AppError("invalid_request", advice.replace(/\.$/, ""));
 }
 
 /** Keeps a condition that a program has said as a proposal. @throws AppError `invalid_request` for a coin without a price. */

@@ -68,8 +68,8 @@ type Described = { name: string; argument?: string; summary: string; hidden?: tr
 
 /** The commands, a line each, behind an introduction. */
 export function helpCard(commands: readonly Described[], introduction?: string): Paragraph[] {
-  const told = commands.filter(({ hidden }) => hidden !== true);
-  const lines = told.flatMap(({ name, argument, summary }): Paragraph => [
+  const listed = commands.filter(({ hidden }) => hidden !== true);
+  const lines = listed.flatMap(({ name, argument, summary }): Paragraph => [
     "\n",
     { command: name },
     `${argument === undefined ? "" : ` ${argument}`}: ${summary}`,
@@ -154,14 +154,14 @@ export function portfolioCard(portfolio: {
   balances: readonly Infer<typeof vHolding>[];
   totalValueUsd: number;
 }): Paragraph[] {
-  const held = portfolio.balances.filter(({ raw }) => raw !== "0");
-  const lines = held.map(
+  const holdings = portfolio.balances.filter(({ raw }) => raw !== "0");
+  const lines = holdings.map(
     ({ token, balance, valueUsd }) =>
       `\n${token}  ${shortAmount(balance)}  (${valueUsd === null ? "no live price" : `$${usd(valueUsd)}`})`,
   );
   return [
     [{ bold: "📊 Your portfolio on Base" }, "\n", { code: portfolio.address }],
-    held.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
+    holdings.length === 0 ? ["The wallet is empty."] : [{ bold: "Holdings" }, ...lines],
     ["Total: ", { bold: `$${usd(portfolio.totalValueUsd)}` }],
   ];
 }

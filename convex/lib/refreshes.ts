@@ -149,8 +149,8 @@ export async function awaitRefresh(
 
 /** Ends an attempt with the error that its work threw, and tells waiting callers why. For actions. */
 export async function failRefresh(ctx: ActionCtx, key: string, attempt: number, error: unknown) {
-  const told = failureOf(error);
-  const waitMs = told?.code === "rate_limited" ? told.retryAfterMs : undefined;
+  const failure = failureOf(error);
+  const waitMs = failure?.code === "rate_limited" ? failure.retryAfterMs : undefined;
   await ctx.runMutation(internal.lib.renewals.failed, {
     ...{ key, attempt, error: messageOf(error), isLast: true },
     ...(waitMs === undefined ? {} : { limitedUntil: Date.now() + waitMs }),

@@ -40,12 +40,12 @@ export type Card = {
 
 /** Puts a card into the outbox, in the transaction that decides to send it. */
 export async function enqueueCard(ctx: MutationCtx, card: Card): Promise<Id<"messages">> {
-  const { paragraphs, buttons = [], picture, onSettled, ...told } = card;
+  const { paragraphs, buttons = [], picture, onSettled, ...fields } = card;
   const rendered = renderCard(paragraphs);
   const parts = picture === undefined ? rendered : withPicture(rendered);
   // Leaves out what is undefined.
   const row = parse(messengerTables.messages.validator, {
-    ...told,
+    ...fields,
     ...keyboardOf(buttons),
     text: await ctx.db.insert("cardTexts", { userId: card.userId, parts }),
     partCount: parts.length,

@@ -24,7 +24,7 @@ const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
   // The account is the user's own; a group is told nothing of anybody's, and what is said there is not kept.
   const own = sender.alone && userId !== undefined ? { userId, agentId: DEFAULT_AGENT } : null;
   const asked = own === null ? null : { ...own, now: roundedNow() };
-  const told = await answerQuestion(ctx, {
+  const response = await answerQuestion(ctx, {
     agentId: DEFAULT_AGENT,
     question: work.question,
     messages: asked === null ? [] : await ctx.runQuery(internal.chat.memory.turns, asked),
@@ -36,12 +36,12 @@ const ask: Worker<"ask"> = async (ctx, { workId, sender, userId, work }) => {
     proven: own !== null,
   });
   if (own !== null) {
-    const reply = pick(told, ["answer", "model", "tokensUsed"]);
+    const reply = pick(response, ["answer", "model", "tokensUsed"]);
     const exchange = { ...own, question: work.question, reply, key: `ask:${workId}` };
     await ctx.runMutation(internal.chat.memory.keep, exchange);
   }
-  const paragraphs = told.answer.split(/\n\s*\n/);
-  return answerOf(paragraphs.map((paragraph) => linkedCitations(paragraph, told.sources)));
+  const paragraphs = response.answer.split(/\n\s*\n/);
+  return answerOf(paragraphs.map((paragraph) => linkedCitations(paragraph, response.sources)));
 };
 
 export const questionWorkers: Workers<"ask" | "addressed"> = {

@@ -33,11 +33,11 @@ export async function storeAlerts(
   alerts: readonly Reported[],
   now: number,
 ): Promise<{ stored: Doc<"whaleAlerts">[]; merged: number; named: Id<"whaleAlerts">[] }> {
-  const told = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
-  const known = await matches(ctx, told, now - SAME_WITHIN_MS);
+  const movements = distinct(alerts.map((alert) => withoutFalseTime(alert, now)));
+  const known = await matches(ctx, movements, now - SAME_WITHIN_MS);
   const stored: Doc<"whaleAlerts">[] = [];
   const named: Id<"whaleAlerts">[] = [];
-  for (const alert of told) {
+  for (const alert of movements) {
     const same = known.get(alert);
     if (same === undefined) {
       const alertId = await ctx.db.insert("whaleAlerts", {
@@ -70,16 +70,16 @@ function mayBeOnBase({ txHash, chain = CHAIN }: Reported): boolean {
 
 /** One answer's alerts, each movement once. */
 function distinct(alerts: readonly Reported[]): Reported[] {
-  const told: Reported[] = [];
+  const movements: Reported[] = [];
   for (const alert of alerts) {
-    const index = told.findIndex((one) => isRepeat(one, alert));
-    const first = told[index];
-    if (first === undefined) told.push(alert);
+    const index = movements.findIndex((one) => isRepeat(one, alert));
+    const first = movements[index];
+    if (first === undefined) movements.push(alert);
     else if (first.txHash === undefined && alert.txHash !== undefined) {
-      told[index] = { ...first, txHash: alert.txHash };
+      movements[index] = { ...first, txHash: alert.txHash };
     }
   }
-  return told;
+  return movements;
 }
 
 function isRepeat(one: Reported, other: Reported): boolean {
