@@ -168,8 +168,8 @@ function shown({ text, messageId, photo, keyboard = [] }: Message, base: string)
 
 async function say(text: string, answers: Answers, { base, chat }: Options): Promise<void> {
   const isTap = answers.hasButton(text);
-  const said = isTap ? { button: text } : { text: openedLink(text) };
-  const body = JSON.stringify({ chatId: Number(chat), ...said });
+  const deed = isTap ? { button: text } : { text: openedLink(text) };
+  const body = JSON.stringify({ chatId: Number(chat), ...deed });
   const url = `${base}/_control/messenger/${isTap ? "tap" : "say"}`;
   const { status } = saidShape.parse(await call(url, { method: "POST", body }));
   if (status !== 200) throw new ChatError(`The bot's webhook answered with status ${status}`);

@@ -57,8 +57,8 @@ async function register(ask: Ask, settings: Settings, site: string | undefined):
     secret_token: needed(settings, "MESSENGER_WEBHOOK_SECRET", /^[A-Za-z0-9_-]{8,256}$/),
     allowed_updates: ["message", "callback_query"],
   });
-  const told = commands.filter(({ hidden }) => hidden !== true);
-  const menu = told.map(({ name, summary }) => ({ command: name, description: summary }));
+  const listed = commands.filter(({ hidden }) => hidden !== true);
+  const menu = listed.map(({ name, summary }) => ({ command: name, description: summary }));
   await ask("setMyCommands", { commands: menu });
 }
 

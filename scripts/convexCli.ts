@@ -36,10 +36,10 @@ export async function convexCli(
     ...(cwd === undefined ? {} : { cwd }),
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
   });
-  const said = { stdout: "", stderr: "" };
+  const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (chunk: string) => {
-      said[name] += chunk;
+      output[name] += chunk;
     });
   }
   child.stdin.on("error", () => {});
@@ -48,7 +48,7 @@ export async function convexCli(
     child.on("error", fail);
     child.on("close", done);
   });
-  return { code: code ?? 1, ...said };
+  return { code: code ?? 1, ...output };
 }
 
 /** The Convex CLI while it runs: `ended` once it has, by itself or because it was told to. */

@@ -90,12 +90,12 @@ function crowdedWords(): string[] {
 function squeezedWords(): string[] {
   return [...document.querySelectorAll("dd, dt, td, th, li, p, h1, h2, h3, figcaption, summary")].flatMap(
     (one) => {
-      const said = one.textContent?.replace(/\s+/g, " ").trim() ?? "";
+      const words = one.textContent?.replace(/\s+/g, " ").trim() ?? "";
       const { fontSize } = getComputedStyle(one);
       const { width, height } = one.getBoundingClientRect();
       const letters = (width / parseFloat(fontSize)) * 2;
       const lines = height / parseFloat(fontSize) / 1.6;
-      return said.length > 12 && lines > 3 && letters < 12 ? [`“${said.slice(0, 40)}” is squeezed`] : [];
+      return words.length > 12 && lines > 3 && letters < 12 ? [`“${words.slice(0, 40)}” is squeezed`] : [];
     },
   );
 }

@@ -666,17 +666,17 @@ function calibratedBy(past: readonly Outcome[], confidence: number, chance: numb
     const offset = logOdds(Math.round(100 * one.chance));
     return { offset, x: logOdds(one.confidence) - offset, won: one.won };
   });
-  const held = RECORD_FROM / 4;
+  const penalty = RECORD_FROM / 4;
   let [a, b] = [0, 0];
   for (let step = 0; step < 50; step++) {
     const ps = learned.map(({ offset, x }) => logistic(offset + a * x + b));
     const over = (of: (one: (typeof learned)[number], p: number) => number) =>
       sum(learned.map((one, at) => of(one, ps[at] ?? NaN)));
-    const ga = over(({ won, x }, p) => (won - p) * x) - held * a;
-    const gb = over(({ won }, p) => won - p) - held * b;
-    const haa = over(({ x }, p) => p * (1 - p) * x * x) + held;
+    const ga = over(({ won, x }, p) => (won - p) * x) - penalty * a;
+    const gb = over(({ won }, p) => won - p) - penalty * b;
+    const haa = over(({ x }, p) => p * (1 - p) * x * x) + penalty;
     const hab = over(({ x }, p) => p * (1 - p) * x);
-    const hbb = over((_one, p) => p * (1 - p)) + held;
+    const hbb = over((_one, p) => p * (1 - p)) + penalty;
     const determinant = haa * hbb - hab * hab;
     const [da, db] = [(hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant];
     [a, b] = [a + da, b + db];
@@ -772,12 +772,12 @@ function armPnl({ position, exitPrice }: Ended): number | null {
 }
 
 function averagesOf(results: readonly { pnl: number | null; costBps: number }[]) {
-  const told = results.flatMap(({ pnl, costBps }) => (pnl === null ? [] : [{ pnl, costBps }]));
-  const before = sum(told.map(({ pnl }) => pnl));
+  const priced = results.flatMap(({ pnl, costBps }) => (pnl === null ? [] : [{ pnl, costBps }]));
+  const before = sum(priced.map(({ pnl }) => pnl));
   return {
-    trades: told.length,
-    averageBeforeCostsPercent: ratio(before, told.length),
-    averageAfterCostsPercent: ratio(before - sum(told.map(({ costBps }) => costBps / 100)), told.length),
+    trades: priced.length,
+    averageBeforeCostsPercent: ratio(before, priced.length),
+    averageAfterCostsPercent: ratio(before - sum(priced.map(({ costBps }) => costBps / 100)), priced.length),
   };
 }
 
@@ -820,7 +820,7 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
   const edge = { trades: model.averages.trades, ...edgeOf(model.sums, priced.length) };
   const costs = sum(priced.map(({ pnl }) => pnl)) - sum(after.map(({ result }) => result));
   const openHours = sum(trades.map((one) => (Date.parse(one.closedAt) - Date.parse(one.generatedAt)) / HOUR));
-  const held = days.flat().map(({ position, compared, costBps }) => {
+  const buyAndHold = days.flat().map(({ position, compared, costBps }) => {
     return { pnl: pnlOf("BUY", position.entry, compared.holdExitPrice), costBps };
   });
   return {
@@ -838,7 +838,7 @@ function statisticsOf(past: readonly Past[], refused: number, days: readonly Tra
     exposure: { hours: openHours, averageHours: ratio(openHours, trades.length) },
     controls: {
       ...{ model: shown("model"), coin: shown("coin"), momentum: shown("momentum") },
-      ...{ alwaysLong: shown("alwaysLong"), buyAndHold: averagesOf(held) },
+      ...{ alwaysLong: shown("alwaysLong"), buyAndHold: averagesOf(buyAndHold) },
     },
     winrate: ratio(100 * count("WIN"), decided.length),
     trades: priced.length,
@@ -1120,10 +1120,10 @@ function controlsOf(trade: Trade) {
     const pnlPercent = armPnl(one);
     return { signal: one.position.signal, pnlPercent, afterCostsPercent: net(pnlPercent, costBps) };
   };
-  const held = pnlOf("BUY", position.entry, trade.compared.holdExitPrice);
+  const pnlOfHolding = pnlOf("BUY", position.entry, trade.compared.holdExitPrice);
   return {
     ...{ coin: shown(arms.coin), momentum: shown(arms.momentum), alwaysLong: shown(arms.alwaysLong) },
-    buyAndHold: { signal: "BUY", pnlPercent: held, afterCostsPercent: net(held, costBps) },
+    buyAndHold: { signal: "BUY", pnlPercent: pnlOfHolding, afterCostsPercent: net(pnlOfHolding, costBps) },
   };
 }
 
@@ -1145,10 +1145,10 @@ function statisticsProblems(events: readonly Event[], stats: SignalRecord["stats
 
 /** The number of trades for which a deployment has logarithmic scores: those since it keeps them. */
 function scoredIn(stats: unknown): number {
-  const told = z
+  const parsed = z
     .object({ calibration: z.object({ logScore: z.object({ n: z.number() }) }) })
     .safeParse(stats);
-  return told.success ? told.data.calibration.logScore.n : 0;
+  return parsed.success ? parsed.data.calibration.logScore.n : 0;
 }
 
 /**
@@ -1628,8 +1628,8 @@ async function marketFindings(bets: readonly Bet[], market: Market): Promise<See
   for (const bet of bets) {
     const [from, to] = [Date.parse(bet.issued.generatedAt), Date.parse(bet.issued.expiresAt)];
     const seenAt = Date.parse(bet.issued.priceObservedAt);
-    const told = await market(bet.issued.token, Math.min(from, seenAt) - 2 * MINUTE, to);
-    const minutes = new Map(told.map((one) => [one.openedAt, one]));
+    const candles = await market(bet.issued.token, Math.min(from, seenAt) - 2 * MINUTE, to);
+    const minutes = new Map(candles.map((one) => [one.openedAt, one]));
     const say = (problem: string | null) => {
       if (problem !== null) found.problems.push(`${bet.name}: ${problem}`);
     };
@@ -1640,7 +1640,7 @@ async function marketFindings(bets: readonly Bet[], market: Market): Promise<See
     if (isEntrySeen) say(entryProblem(bet.issued, around));
     const position = positionOf(bet.issued);
     const end = endBy(minutes, { from, to }, position);
-    const held = endBy(minutes, { from, to }, null);
+    const holding = endBy(minutes, { from, to }, null);
     if (bet.closed !== undefined && end !== null) {
       say(differenceFrom(end, bet.closed, bet.issued.entry));
       if (bet.closed.gapMinutes > MAX_GAP_MINUTES) found.gapless.push(bet.name);
@@ -1658,13 +1658,13 @@ async function marketFindings(bets: readonly Bet[], market: Market): Promise<See
           ? null
           : differenceFrom(mirror, { status: status_, exitPrice, inDoubt }, bet.issued.entry);
       say(other === null ? null : `the trade the other way round: ${other}`);
-      if (held !== null && !isNear(holdExitPrice, held.exitPrice, bet.issued.entry))
-        say(`at its expiry the market stood at ${held.exitPrice}, not at ${holdExitPrice}`);
+      if (holding !== null && !isNear(holdExitPrice, holding.exitPrice, bet.issued.entry))
+        say(`at its expiry the market stood at ${holding.exitPrice}, not at ${holdExitPrice}`);
     }
     const isWhole =
       isEntrySeen &&
       (bet.closed === undefined || end !== null) &&
-      (bet.compared === undefined || held !== null);
+      (bet.compared === undefined || holding !== null);
     if (isWhole) found.checked += 1;
     else found.unseen.push(bet.name);
   }
@@ -1843,10 +1843,10 @@ function datingFindings({ events, people }: SignalRecord, found: AnchorFindings)
   const heldAt = ({ sequence }: PersonEvent) =>
     fixedAt(holders.find(({ content }) => content.peopleSequence >= sequence)?.sequence ?? Infinity);
   for (const [arm, own] of byArm(people?.events ?? [])) {
-    const told = datedIn(own, personName, heldAt, found.problems);
-    if (told.behind > 0)
+    const dated = datedIn(own, personName, heldAt, found.problems);
+    if (dated.behind > 0)
       found.notes.push(
-        `${told.behind} of ${told.closed} closed signals of ${arm} were in no anchor before their outcome`,
+        `${dated.behind} of ${dated.closed} closed signals of ${arm} were in no anchor before their outcome`,
       );
   }
 }
@@ -1908,12 +1908,12 @@ export async function chainReader(url: string): Promise<ChainReader> {
   if ((await ask("eth_chainId", [], quantity)) !== BASE)
     throw new Unreadable("The chain RPC does not serve Base");
   const countAt = (address: string, at_: string) => ask("eth_getTransactionCount", [address, at_], quantity);
-  const minedOf = async (told: z.output<typeof transaction>, number: string): Promise<Mined | null> => {
+  const minedOf = async (sent: z.output<typeof transaction>, number: string): Promise<Mined | null> => {
     const receipt = z.object({ status: quantity }).nullable();
-    const done = await ask("eth_getTransactionReceipt", [told.hash], receipt);
+    const done = await ask("eth_getTransactionReceipt", [sent.hash], receipt);
     if (done === null) return null;
     const { timestamp } = await ask("eth_getBlockByNumber", [number, false], block);
-    const { hash: hash_, from, nonce, input: data } = told;
+    const { hash: hash_, from, nonce, input: data } = sent;
     return {
       hash: hash_,
       from,
@@ -1925,8 +1925,8 @@ export async function chainReader(url: string): Promise<ChainReader> {
   };
   return {
     mined: async (txHash) => {
-      const told = await ask("eth_getTransactionByHash", [txHash], inBlock.nullable());
-      return told === null || told.blockNumber === null ? null : minedOf(told, told.blockNumber);
+      const found = await ask("eth_getTransactionByHash", [txHash], inBlock.nullable());
+      return found === null || found.blockNumber === null ? null : minedOf(found, found.blockNumber);
     },
     sent: async (address, nonce) => {
       // The first block after which the account had sent more than this.
@@ -2065,9 +2065,9 @@ async function fromDeployment(address: string): Promise<SignalRecord> {
         for (;;) {
           const from = (anchors.at(-1)?.nonce ?? -1) + 1;
           const path = `/signals/anchors?address=${one}&from=${from}&limit=${EVENTS_PER_PAGE}`;
-          const told = (await read(path, anchorPage)).anchors;
-          anchors.push(...told.filter(({ nonce }) => nonce >= from));
-          if (told.length < EVENTS_PER_PAGE) return { address: one, anchors };
+          const next = (await read(path, anchorPage)).anchors;
+          anchors.push(...next.filter(({ nonce }) => nonce >= from));
+          if (next.length < EVENTS_PER_PAGE) return { address: one, anchors };
         }
       }),
     );
@@ -2115,9 +2115,15 @@ export function venueMarket(base: string): Market {
       new Date(time).toISOString(),
     );
     const url = `${base}/products/${token}-USD/candles?granularity=60&start=${start}&end=${end}`;
-    const told = shaped(rows, await fetched(url), url, "list of candles");
+    const candles = shaped(rows, await fetched(url), url, "list of candles");
     if (base === COINBASE) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    return told.map(([time, low, high, open, close]) => ({ openedAt: time * 1_000, open, high, low, close }));
+    return candles.map(([time, low, high, open, close]) => ({
+      openedAt: time * 1_000,
+      open,
+      high,
+      low,
+      close,
+    }));
   };
   return async (token, from, to) => {
     const size = PER_ANSWER * MINUTE;
@@ -2135,8 +2141,8 @@ export function venueMarket(base: string): Market {
 const candleFile = z.record(z.string(), rows);
 
 function fileMarket(value: unknown, path: string): Market {
-  const told = shaped(candleFile, value, path, "file of candles");
-  const minutes = Object.entries(told).map(([token, all]): [string, Minute[]] => [
+  const candles = shaped(candleFile, value, path, "file of candles");
+  const minutes = Object.entries(candles).map(([token, all]): [string, Minute[]] => [
     token,
     all.map(([openedAt, open, high, low, close]) => ({ openedAt, open, high, low, close })),
   ]);
@@ -2224,11 +2230,11 @@ export async function verify(
       found.unchecked.push(
         "whether these are all of its anchors: --anchor names the account, from a card or the page",
       );
-    const told = await anchorFindings(read, addresses, chain);
-    found.problems.push(...told.problems);
-    found.notes.push(...told.notes);
-    found.unchecked.push(...told.unchecked);
-    found.fixed.push(...told.fixed);
+    const findings = await anchorFindings(read, addresses, chain);
+    found.problems.push(...findings.problems);
+    found.notes.push(...findings.notes);
+    found.unchecked.push(...findings.unchecked);
+    found.fixed.push(...findings.fixed);
   }
   if (head === undefined && found.fixed.length === 0)
     found.unchecked.push("whether the whole chain was rewritten: --head holds it against a hash from a card");
@@ -2304,8 +2310,8 @@ async function main(): Promise<number> {
   });
   if (values.json === true) {
     const { events, signals, head } = record;
-    const told = { events: events.length, signals: signals.length, head };
-    console.log(JSON.stringify({ holds: found.problems.length === 0, ...found, ...told }, null, 2));
+    const counts = { events: events.length, signals: signals.length, head };
+    console.log(JSON.stringify({ holds: found.problems.length === 0, ...found, ...counts }, null, 2));
   } else report(record, found);
   return found.problems.length === 0 ? 0 : 1;
 }

@@ -106,8 +106,8 @@ export function priceProblem(
   if (answer === null) return { kind: "unknown" };
   const usd = Number(formatUnits(answer, FEED_DECIMALS));
   if (Math.abs(usd - movement.price.usd) <= PRICE * usd) return { kind: "right" };
-  const said = `it was valued with ${movement.price.usd} USD, the feed said ${usd} in its block`;
-  return { kind: "wrong", problem: `${nameOf(alert)}: ${said}` };
+  const difference = `it was valued with ${movement.price.usd} USD, the feed said ${usd} in its block`;
+  return { kind: "wrong", problem: `${nameOf(alert)}: ${difference}` };
 }
 
 function nameOf({ token, txHash, movement }: ShownAlert): string {

@@ -77,17 +77,17 @@ function costOf(month: Record<Kind, number>, { usd, included, more }: Plan): str
 }
 
 const ROWS: readonly [name: string, of: (month: Record<Kind, number>) => string][] = [
-  ["Function calls, millions", ({ calls }) => told(calls)],
-  ["Database traffic, GB", ({ traffic }) => told(traffic)],
-  ["Action compute, GB-hours", ({ compute }) => told(compute)],
-  ["Stored after a year, GB", ({ storage }) => told(storage)],
+  ["Function calls, millions", ({ calls }) => inUsd(calls)],
+  ["Database traffic, GB", ({ traffic }) => inUsd(traffic)],
+  ["Action compute, GB-hours", ({ compute }) => inUsd(compute)],
+  ["Stored after a year, GB", ({ storage }) => inUsd(storage)],
   ...PLANS.map(
     (plan) =>
       [`**${plan.name}**, USD a month`, (month: Record<Kind, number>) => costOf(month, plan)] as const,
   ).map(([name, of]): [string, typeof of] => [name, of]),
 ];
 
-function told(amount: number): string {
+function inUsd(amount: number): string {
   return amount.toLocaleString("en-US", { maximumFractionDigits: amount < 10 ? 2 : 0 });
 }
 

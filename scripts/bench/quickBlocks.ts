@@ -27,10 +27,10 @@ export function withQuickBlocks(
     if (!asked.url.startsWith(url)) return inner(input, init);
     const body: unknown = JSON.parse(await asked.text());
     const calls = z.array(callShape).parse(Array.isArray(body) ? body : [body]);
-    const told = calls.map((call) => ({ jsonrpc: "2.0", id: call.id, result: answer(call) }));
-    const left = calls.filter((_call, index) => told[index]?.result === undefined);
+    const answered = calls.map((call) => ({ jsonrpc: "2.0", id: call.id, result: answer(call) }));
+    const left = calls.filter((_call, index) => answered[index]?.result === undefined);
     const rest = left.length === 0 ? [] : await answersOf(inner, url, left);
-    const answers = told.map((one) => (one.result === undefined ? rest.shift() : one));
+    const answers = answered.map((one) => (one.result === undefined ? rest.shift() : one));
     return Response.json(Array.isArray(body) ? answers : answers[0]);
   };
 }

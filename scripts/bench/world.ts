@@ -73,17 +73,17 @@ export async function createWorld(
     const { origin, pathname } = new URL(request.url);
     if (chain !== undefined && request.url.startsWith(chain.url)) {
       await pause(answerMs.chain ?? 0);
-      return held(mined(chain, input, init));
+      return received(mined(chain, input, init));
     }
     if (origin !== PROVIDERS) throw new Error(`The bench reaches nothing outside, and not ${origin}`);
     const provider = PROVIDER_OF[pathname.split("/")[1] ?? ""];
     const wait = provider === undefined ? 0 : (answerMs[provider] ?? 0);
     const response = standins.handle(request);
     if (wait > 0) await pause(wait);
-    return held(response);
+    return received(response);
   };
   /** The answer, which the application then reads without time passing. */
-  const held = async (response: Promise<Response>): Promise<Response> => {
+  const received = async (response: Promise<Response>): Promise<Response> => {
     const release = clock.hold();
     try {
       const { status, headers, body } = await response;

@@ -56,8 +56,8 @@ export async function play(json: boolean): Promise<number> {
     const report = await readReport(stack);
     const seconds = Math.round((performance.now() - startedAt) / 1000);
     if (json) {
-      const told = cards.map(({ text, photo }) => ({ text, photo: photo ?? null }));
-      console.log(JSON.stringify({ token: TOKEN, seconds, cards: told, report }, null, 2));
+      const shownCards = cards.map(({ text, photo }) => ({ text, photo: photo ?? null }));
+      console.log(JSON.stringify({ token: TOKEN, seconds, cards: shownCards, report }, null, 2));
       return 0;
     }
     console.log(`\n${bold("Cards the messenger got")}`);

@@ -54,8 +54,8 @@ export function checkConfiguration({
 }: Pick<Patient, "settings" | "setElsewhere" | "toldWrong" | "place">): Finding[] {
   const findings: Finding[] = [];
   const known = variableNames().filter((name) => (settings[name]?.trim() ?? "") !== "");
-  const told = variableNames().filter((name) => !known.includes(name) && setElsewhere.includes(name));
-  const set = [...known, ...told];
+  const elsewhere = variableNames().filter((name) => !known.includes(name) && setElsewhere.includes(name));
+  const set = [...known, ...elsewhere];
   const complaints = complaintsOf(settings, place).filter(({ name }) => isVariable(name));
   for (const { name, level, says } of complaints.filter((one) => !toldWrong.includes(one.name))) {
     findings.push(
@@ -68,7 +68,7 @@ export function checkConfiguration({
     if (complaints.every((one) => one.name !== name) && !toldWrong.includes(name))
       findings.push(good(name, "is set"));
   }
-  for (const name of told) findings.push(good(name, "is set"));
+  for (const name of elsewhere) findings.push(good(name, "is set"));
   for (const { name, level, means } of WITHOUT) {
     if (set.includes(name)) continue;
     if (level === "off") findings.push(off(name, `is not set: ${means}`));

@@ -80,8 +80,8 @@ async function checkForgedAddress(site: string): Promise<Finding> {
   const subject = "callers' addresses";
   const headers = { "X-Forwarded-For": FORGED };
   const answer = await exchange(`${site}/health`, { headers }, PATIENCE_MS);
-  const told = answer.kind === "answer" ? health.safeParse(answer.body) : null;
-  const address = told?.success ? told.data.caller?.address : undefined;
+  const parsed = answer.kind === "answer" ? health.safeParse(answer.body) : null;
+  const address = parsed?.success ? parsed.data.caller?.address : undefined;
   if (address === undefined) return off(subject, "are not told by /health of this version");
   if (!address.includes(FORGED))
     return good(subject, "a forged X-Forwarded-For is not taken for the caller's");
@@ -101,22 +101,22 @@ async function checkHealth(site: string, nowMs: number): Promise<Finding[]> {
       fault(subject, "could not be reached", "Deploy it with npx convex deploy, or correct the address."),
     ];
   }
-  const told = health.safeParse(answer.body);
-  if (answer.status !== 200 || !told.success) {
+  const parsed = health.safeParse(answer.body);
+  if (answer.status !== 200 || !parsed.success) {
     return [fault(subject, `/health answers ${answer.status}`, "See its log with npx convex logs.")];
   }
-  const apart = Math.round((Date.parse(told.data.time) - nowMs) / 1000);
+  const apart = Math.round((Date.parse(parsed.data.time) - nowMs) / 1000);
   if (Math.abs(apart) > 60) {
     const gap = `this machine is ${Math.abs(apart)} s ${apart > 0 ? "behind" : "ahead of"} the deployment`;
     return [warning("clock", gap, "Set this machine's clock.")];
   }
-  const { version, status, reasons = [] } = told.data;
+  const { version, status, reasons = [] } = parsed.data;
   const says = `version ${version} answers: ${status}`;
   const standing =
     status === "ok"
       ? good(subject, says)
       : warning(subject, [says, ...reasons].join("; "), "See the findings on each below.");
-  return [standing, ...unconfigured(told.data), ...work(told.data)];
+  return [standing, ...unconfigured(parsed.data), ...work(parsed.data)];
 }
 
 /** Variables that are missing by the deployment's own report; it may have others than those checked here. */
@@ -192,13 +192,17 @@ async function checkWebhook(site: string): Promise<Finding> {
   if (token === undefined) return off(subject, "is not asked: MESSENGER_BOT_TOKEN is not set");
   const url = `${setting("MESSENGER_API_URL")}/bot${token}/getWebhookInfo`;
   const answer = await exchange(url, {}, PATIENCE_MS);
-  const told = answer.kind === "answer" ? webhook.safeParse(answer.body) : null;
-  if (!told?.success) {
+  const parsed = answer.kind === "answer" ? webhook.safeParse(answer.body) : null;
+  if (!parsed?.success) {
     const remedy =
       "See the findings on the messenger: MESSENGER_BOT_TOKEN or MESSENGER_API_URL may be wrong.";
     return fault(subject, "could not be reached", remedy);
   }
-  const { url: registered, pending_update_count: waiting = 0, last_error_date: failedAt } = told.data.result;
+  const {
+    url: registered,
+    pending_update_count: waiting = 0,
+    last_error_date: failedAt,
+  } = parsed.data.result;
   if (registered === "") {
     return warning(
       subject,

@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
-import { problemsOf, problemsOfEnvironment, settingsFile, settingsIn, told } from "../env/file";
+import { problemsOf, problemsOfEnvironment, settingsFile, settingsIn, problemLine } from "../env/file";
 import { kindOf, suggestion } from "../env/names";
 import type { Place } from "../env/rules";
 import { contradiction, placeOf, targetOf } from "../env/target";
@@ -90,7 +90,7 @@ function problemsFound(text: string | null, place: Place): { subject: string; fi
   const missing = off(FILE, "is missing: copy .env.local.example for real providers, or a deployment");
   const inFile = problemsOf(text ?? "", place).map((problem) => {
     const { subject, level, line } = problem;
-    const says = line === 0 ? `${subject} ${problem.says}` : told(problem, "").replace(/^, |^: /, "");
+    const says = line === 0 ? `${subject} ${problem.says}` : problemLine(problem, "").replace(/^, |^: /, "");
     return level === "bad"
       ? { subject, finding: fault(FILE, says, `Correct ${subject}.`) }
       : { subject, finding: warning(FILE, says, "Correct it, or take it out.") };

@@ -82,11 +82,11 @@ const ASKED: readonly Asked[] = [
 
 export const PUBLIC_QUESTIONS: readonly Question[] = ASKED.map(({ source, asks, ask, terms }) => {
   const subject = SOURCE_NAMES[source];
-  return { subject, key: null, asks, costUsd: 0, ask: () => told(source, ask, terms) };
+  return { subject, key: null, asks, costUsd: 0, ask: () => findingOf(source, ask, terms) };
 });
 
 /** Reports leave out a silent source and say so, so it is not a fault of the deployment. */
-async function told(source: PublicSource, ask: () => Promise<string>, terms?: string): Promise<Finding> {
+async function findingOf(source: PublicSource, ask: () => Promise<string>, terms?: string): Promise<Finding> {
   const subject = SOURCE_NAMES[source];
   if (isOff(source)) return off(subject, "is left out (SOURCES_OFF)");
   try {

@@ -189,18 +189,18 @@ async function askTickers(): Promise<Finding> {
     })),
   );
   keepExchanges(asked.flatMap(({ exchanges }) => exchanges));
-  const told = asked.flatMap(({ ticker, value: { BTC } }) =>
+  const quotes = asked.flatMap(({ ticker, value: { BTC } }) =>
     BTC === undefined ? [] : [`${ticker} ${BTC.usd.toFixed(2)}`],
   );
   const silent = asked.flatMap(({ ticker, value: { BTC }, exchanges }) =>
     BTC === undefined ? [`${ticker} ${tickerTrouble(exchanges.at(-1)?.answer ?? null)}`] : [],
   );
-  const prices = told.length === 0 ? [] : [`BTC in USD: ${told.join(", ")}`];
+  const prices = quotes.length === 0 ? [] : [`BTC in USD: ${quotes.join(", ")}`];
   const says = [...prices, ...silent].join("; ");
   if (silent.length === 0) return good("tickers", says);
   const remedy =
     optional("TICKER_API_URL") === undefined
       ? "Check whether this machine (and the deployment) may call them; one of three is enough in addition to the feeds. TICKER_API_URL can name another address that serves them."
       : "Check TICKER_API_URL: it serves the paths of all three, and one is enough in addition to the feeds.";
-  return told.length > 0 ? warning("tickers", says, remedy) : fault("tickers", says, remedy);
+  return quotes.length > 0 ? warning("tickers", says, remedy) : fault("tickers", says, remedy);
 }

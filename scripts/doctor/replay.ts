@@ -29,9 +29,9 @@ await command(about, async ({ values: { json }, positionals: [directory] }) => {
     return 1;
   }
   const sections: Section[] = [["Replayed", findings]];
-  const told = json
+  const report = json
     ? asJson(sections)
     : [heading("Replayed"), ...findings.map(line), verdict(sections)].join("\n");
-  console.log(told);
+  console.log(report);
   return findings.some(({ level }) => level === "fault") ? 1 : 0;
 });

@@ -28,8 +28,8 @@ type Listed = z.infer<typeof listed>;
 /** @param cli The Convex CLI's own options: which deployment; none for a running local stack. */
 export async function openWork(cli: readonly string[], asJson: boolean): Promise<string> {
   const now = Date.now();
-  const told = (cli.length === 0 ? await openWorkOf(deskUrl(process.env)) : null) ?? (await asked(cli, now));
-  const found = listed.parse(told);
+  const list = (cli.length === 0 ? await openWorkOf(deskUrl(process.env)) : null) ?? (await asked(cli, now));
+  const found = listed.parse(list);
   return asJson ? JSON.stringify(found, null, 2) : inLines(found);
 }
 

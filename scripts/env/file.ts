@@ -122,7 +122,7 @@ function readLines(lines: readonly string[]): {
 }
 
 /** One line for a person: `.env.local, line 7: LLM_KEY is no name that anything reads: …`; line 0 means the environment. */
-export function told({ line, subject, says }: Problem, file: string): string {
+export function problemLine({ line, subject, says }: Problem, file: string): string {
   if (line === 0) return `${file === "" ? "environment" : file}: ${subject} ${says}`;
   return subject === `line ${line}`
     ? `${file}: ${subject} ${says}`

@@ -7,7 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { convexCli } from "../convexCli";
 import { bold, dim, nextStep } from "../terminal";
-import { problemsOf, settingsFile, settingsIn, told } from "./file";
+import { problemsOf, settingsFile, settingsIn, problemLine } from "./file";
 import { envFile, planPush, type Plan } from "./plan";
 import { contradiction, placeOf, targetOf } from "./target";
 
@@ -44,7 +44,7 @@ async function main(args: readonly string[]): Promise<number> {
   const plan = planPush(settings, placeOf(options, cli));
   const target = targetOf(options, cli);
   const quotes = problemsOf(text).filter(({ subject, says }) => /quote/.test(says) || /^line /.test(subject));
-  const lines = quotes.map((problem) => told(problem, FILE));
+  const lines = quotes.map((problem) => problemLine(problem, FILE));
   const isSound = plan.malformed.length === 0 && quotes.every(({ level }) => level !== "bad");
   const isPushed = isSound && !args.includes("--dry-run");
   if (args.includes("--json")) {

@@ -212,13 +212,13 @@ function sameError(error: ConvexError<Value>): Error {
   const bundled: unknown =
     prototype === null || prototype === undefined ? null : Reflect.get(Object(prototype), "constructor");
   const data = passed(error.data);
-  const told: unknown = typeof bundled === "function" ? Reflect.construct(bundled, [data]) : null;
-  return told instanceof Error ? told : new ConvexError(data);
+  const same: unknown = typeof bundled === "function" ? Reflect.construct(bundled, [data]) : null;
+  return same instanceof Error ? same : new ConvexError(data);
 }
 
 /** An error reaches the calling function as text, and a `ConvexError` with its data, without its class. */
 function acrossBoundary(error: unknown): Error {
   const message = error instanceof Error ? error.message : String(error);
-  const told = isConvexError(error) ? sameError(error) : new Error(message);
-  return Object.assign(told, { message, stack: error instanceof Error ? error.stack : undefined });
+  const copy = isConvexError(error) ? sameError(error) : new Error(message);
+  return Object.assign(copy, { message, stack: error instanceof Error ? error.stack : undefined });
 }

@@ -57,8 +57,8 @@ async function answered(tool: Tool, input: Input, surroundings: Surroundings): P
   try {
     const { body, isRepeat } = await withProgress(surroundings, call);
     if (key !== null) noteOutcome(tool, input, key, waits.safeParse(body).success);
-    const told = tool.text(body, input) + (isRepeat && key?.isMade === true ? REPEATED : "") + noticeIn(body);
-    const content = [{ type: "text" as const, text: told }];
+    const text = tool.text(body, input) + (isRepeat && key?.isMade === true ? REPEATED : "") + noticeIn(body);
+    const content = [{ type: "text" as const, text: text }];
     return tool.structured ? { content, structuredContent: data.parse(body) } : { content };
   } catch (error) {
     if (error instanceof UnexpectedAnswer)
@@ -92,12 +92,12 @@ function noticeIn(answer: unknown): string {
 
 /** @param inDoubt Whether the service may still have executed the call. */
 function failedIn({ value: key }: Key, inDoubt: boolean, message: string): CallToolResult {
-  const said = /[.!?)]$/.test(message) ? message : `${message}.`;
+  const sentence = /[.!?)]$/.test(message) ? message : `${message}.`;
   return failed(
     inDoubt
-      ? `${said} Whether it was carried out is not known. To find out, call again with the same input and ` +
+      ? `${sentence} Whether it was carried out is not known. To find out, call again with the same input and ` +
           `idempotencyKey "${key}": that returns the first outcome and never does it twice.`
-      : `${said} Its idempotencyKey was "${key}": another attempt needs a new one.`,
+      : `${sentence} Its idempotencyKey was "${key}": another attempt needs a new one.`,
   );
 }
 

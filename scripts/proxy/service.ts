@@ -156,10 +156,10 @@ function bodyOf({ status, text, retryAfter, replayed }: Response): unknown {
       false,
     );
   }
-  const told = failureShape.safeParse(body);
-  if (told.success) {
+  const parsed = failureShape.safeParse(body);
+  if (parsed.success) {
     const wait = retryAfter === undefined ? "" : ` (try again in ${retryAfter} s)`;
-    const error = told.data.error.slice(0, MOST_ERROR_CHARS);
+    const error = parsed.data.error.slice(0, MOST_ERROR_CHARS);
     // A readable failure of the service may also have come after the signature, and a 408 from a proxy before it.
     const open = !replayed && !isRefusal(error) && (status >= 500 || status === 408);
     throw new ServiceError(error + wait, open, open && PASSING.includes(status), replayed);

@@ -53,8 +53,8 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
       ...one,
       schema: schemaOf(one.schema, titled(one.name)),
     }));
-  const headersOf = (told: Readonly<Record<string, Header>>) =>
-    mapped(told, (header, name) => headers.place(JSON.stringify(header), header, name, () => header));
+  const headersOf = (given: Readonly<Record<string, Header>>) =>
+    mapped(given, (header, name) => headers.place(JSON.stringify(header), header, name, () => header));
   const successOf = (one: Answer): Shared<SharedAnswer> =>
     responses.shared(one, schemaName(one), () => {
       const { headers: told, ...answer } = one;
@@ -89,13 +89,13 @@ export function shared({ paths, components, ...about }: OpenApi): SharedOpenApi 
     const own = Object.entries(answers).filter(
       ([status, { description }]) => usual.get(status) !== description && status !== "500",
     );
-    const told = mapped(Object.fromEntries(own), (answer, status) =>
+    const ownAnswers = mapped(Object.fromEntries(own), (answer, status) =>
       isPlainFailure(answer) ? failureOf(answer, status) : successOf(answer),
     );
     return {
       ...one,
       ...(fields === undefined ? {} : { parameters: fields.map(parameterOf) }),
-      responses: { ...told, default: rest },
+      responses: { ...ownAnswers, default: rest },
     };
   };
 
@@ -209,10 +209,10 @@ function usualFailures(operations: readonly Operation[]): Map<string, string> {
   const statuses = Object.keys(operations[0]?.responses ?? {});
   return new Map(
     statuses.flatMap((status): [string, string][] => {
-      const told = operations.flatMap(({ responses: { [status]: one } }) =>
+      const descriptions = operations.flatMap(({ responses: { [status]: one } }) =>
         one !== undefined && isPlainFailure(one) ? [one.description] : [],
       );
-      return told.length < operations.length ? [] : [[status, mostFrequent(told)]];
+      return descriptions.length < operations.length ? [] : [[status, mostFrequent(descriptions)]];
     }),
   );
 }

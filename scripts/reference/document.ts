@@ -215,7 +215,7 @@ function unchanged(one: MountedEndpoint): Record<string, Answer> {
 
 /** The failures of any endpoint, those that its limit and keys imply, and its own; by status. */
 function failures(one: MountedEndpoint): Record<string, Answer> {
-  const said: [ErrorCode, string | Failure][] = [
+  const reasons: [ErrorCode, string | Failure][] = [
     [
       "invalid_request",
       "A field is missing or malformed (the message names it), or the body is no JSON object.",
@@ -224,17 +224,17 @@ function failures(one: MountedEndpoint): Record<string, Answer> {
     ["internal", "Internal error."],
     ["overloaded", "The service is busy: try again shortly."],
   ];
-  if (one.limit !== undefined) said.push(["rate_limited", "Too many requests."]);
+  if (one.limit !== undefined) reasons.push(["rate_limited", "Too many requests."]);
   const { needs = [] } = one;
-  if (needs.length > 0) said.push(["not_configured", `${needs.join(" or ")} is not configured.`]);
+  if (needs.length > 0) reasons.push(["not_configured", `${needs.join(" or ")} is not configured.`]);
   if (jsonSchemaOf(one.input, "input").properties?.userId !== undefined)
-    said.push(["not_found", "The owner of this `userId` has put another in its place."]);
+    reasons.push(["not_found", "The owner of this `userId` has put another in its place."]);
   for (const code of Object.keys(STATUS).filter(isErrorCode)) {
     const own = one.errors?.[code];
-    if (own !== undefined) said.push([code, own]);
+    if (own !== undefined) reasons.push([code, own]);
   }
   const byStatus: Record<string, Answer> = {};
-  for (const [code, failure] of said) {
+  for (const [code, failure] of reasons) {
     const status = String(STATUS[code]);
     byStatus[status] = merged(byStatus[status], failureAnswer(code, failure));
   }

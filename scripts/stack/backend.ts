@@ -50,9 +50,9 @@ export async function startBackend({
       cwd: folder,
       env: { CONVEX_AGENT_MODE: "anonymous" },
     });
-    const said: string[] = [];
+    const lines: string[] = [];
     child.onLine((line) => {
-      said.push(line);
+      lines.push(line);
       log(line);
     });
     const stop = async () => {
@@ -64,7 +64,7 @@ export async function startBackend({
       await reached(
         async () => (await isNamed(folder)) && answers(`${urls.apiUrl}/instance_name`),
         child,
-        said,
+        lines,
       );
       const values = Object.entries({ ...AT_PUSH, ...variables(urls) }).flatMap(([name, value]) =>
         value === undefined || !isTheirs(name) ? [] : [[name, value] as const],
@@ -73,7 +73,7 @@ export async function startBackend({
         cwd: folder,
       });
       if (code !== 0) throw new BackendError(`The backend did not take its settings: ${lastOf([stderr])}`);
-      await reached(() => answers(`${urls.siteUrl}/health`), child, said);
+      await reached(() => answers(`${urls.siteUrl}/health`), child, lines);
     } catch (error) {
       await stop();
       throw error;
@@ -130,6 +130,6 @@ async function reached(
 /** The CLI's error message: its first line with a cross, or its last line. */
 function lastOf(said: readonly string[]): string {
   const lines = said.flatMap((text) => text.split("\n")).filter((line) => line.trim() !== "");
-  const told = lines.find((line) => line.startsWith("✖")) ?? lines.at(-1) ?? "the Convex CLI said nothing";
-  return told.replace(/^✖\s*/, "").replace(/\.$/, "");
+  const reason = lines.find((line) => line.startsWith("✖")) ?? lines.at(-1) ?? "the Convex CLI said nothing";
+  return reason.replace(/^✖\s*/, "").replace(/\.$/, "");
 }

@@ -37,7 +37,7 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
   const stop = async () => {
     for (const step of leave.splice(0).reverse()) await step();
   };
-  const told: { rpcUrl: string | null; siteUrl: string; apiUrl: string; variables: Variables } = {
+  const known: { rpcUrl: string | null; siteUrl: string; apiUrl: string; variables: Variables } = {
     rpcUrl: null,
     siteUrl: "",
     apiUrl: "",
@@ -46,23 +46,23 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
   try {
     const standins = createStandins({
       now: clock.now,
-      rpcUrl: () => told.rpcUrl,
+      rpcUrl: () => known.rpcUrl,
       deliver: (update) =>
-        fetch(`${told.siteUrl}/messenger/webhook`, {
+        fetch(`${known.siteUrl}/messenger/webhook`, {
           method: "POST",
           headers: { "Content-Type": "application/json", "X-Telegram-Bot-Api-Secret-Token": secret },
           body: JSON.stringify(update),
         }),
     });
     const chain = await startLocalChain({ port: chainPort, kept: null, clock, market: standins.market });
-    told.rpcUrl = chain.url;
+    known.rpcUrl = chain.url;
     leave.push(() => chain.stop());
     const unknown = () => Promise.resolve({ error: "The platform's backend does not tell this" });
     const facts = (): Promise<Facts> =>
       Promise.resolve({
-        ...{ siteUrl: told.siteUrl, apiUrl: told.apiUrl, realProviders: shownProviders(outside) },
-        variables: ownVariables(told.variables, settings),
-        set: Object.keys(told.variables).filter((name) => told.variables[name]),
+        ...{ siteUrl: known.siteUrl, apiUrl: known.apiUrl, realProviders: shownProviders(outside) },
+        variables: ownVariables(known.variables, settings),
+        set: Object.keys(known.variables).filter((name) => known.variables[name]),
       });
     const desk = { issuer: await createIssuer(keys), facts, work: unknown, usage: unknown };
     const providers = await listen(
@@ -76,11 +76,11 @@ export async function startBesideBackend(options: StackOptions): Promise<BesideB
       variables: (urls) => {
         const local = { ...standins.env(providers.url), CHAIN_RPC_URL: chain.url };
         const payments = { ...paymentAccounts(chain), ...anchorAccount(chain) };
-        Object.assign(told, {
+        Object.assign(known, {
           ...urls,
           variables: applicationVariables(settings, { ...urls, keys, local, payments }),
         });
-        return told.variables;
+        return known.variables;
       },
     });
     leave.push(backend.stop);

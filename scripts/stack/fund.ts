@@ -25,13 +25,13 @@ async function main(): Promise<void> {
     const call = { abi: erc20Abi, functionName: "transfer", args: [order.to, units] } as const;
     return wallet.writeContract({ address: TOKENS[symbol], ...call });
   };
-  const held = (symbol: Symbol) => {
+  const balanceOf = (symbol: Symbol) => {
     if (symbol === "ETH") return client.getBalance({ address: account.address });
     const call = { abi: erc20Abi, functionName: "balanceOf", args: [account.address] } as const;
     return client.readContract({ address: TOKENS[symbol], ...call });
   };
   for (const { symbol, units } of order.amounts) {
-    const left = await held(symbol);
+    const left = await balanceOf(symbol);
     if (left < units)
       throw new FundError(`Account 0 has ${readable(left, symbol)} ${symbol} left: nothing was sent`);
   }

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../env/file";
+import { problemsOf, problemsOfEnvironment, settingsIn, problemLine } from "../env/file";
 import { complaintsOf } from "../env/rules";
 import { kindOf } from "../env/names";
 import { keyOf, realProviders, type Variables } from "./env";
@@ -15,8 +15,8 @@ export class SettingsError extends Error {}
 export async function checkedSettings(file: string | null, warn: (line: string) => void): Promise<Variables> {
   const text = file === null ? null : await readFile(file, "utf8").catch(() => null);
   const problems = [
-    ...problemsOf(text ?? "").map((problem) => ({ ...problem, told: told(problem, file ?? "") })),
-    ...problemsOfEnvironment(process.env).map((problem) => ({ ...problem, told: told(problem, "") })),
+    ...problemsOf(text ?? "").map((problem) => ({ ...problem, told: problemLine(problem, file ?? "") })),
+    ...problemsOfEnvironment(process.env).map((problem) => ({ ...problem, told: problemLine(problem, "") })),
   ];
   const settings = { ...settingsIn(text ?? ""), ...process.env };
   const known = new Set(problems.map(({ subject }) => subject));

@@ -31,8 +31,8 @@ await command(about, async ({ values: { json }, positionals: [subject = ""] }) =
     );
     return 1;
   }
-  const told = json ? JSON.stringify({ user: subject, token }) : token;
-  process.stdout.write(`${told}\n`);
+  const output = json ? JSON.stringify({ user: subject, token }) : token;
+  process.stdout.write(`${output}\n`);
   return 0;
 });
 

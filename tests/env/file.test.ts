@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { variableNames, type Variable } from "../../convex/lib/env";
-import { problemsOf, problemsOfEnvironment, settingsIn, told } from "../../scripts/env/file";
+import { problemsOf, problemsOfEnvironment, settingsIn, problemLine } from "../../scripts/env/file";
 import { nearestName } from "../../scripts/env/names";
 
-const all = (text: string) => problemsOf(text).map((one) => told(one, ".env.local"));
+const all = (text: string) => problemsOf(text).map((one) => problemLine(one, ".env.local"));
 
 describe("a settings file", () => {
   test("that is whole has no problems", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countsOf, held } from "../../scripts/bench/figures/figures";
+import { countsOf, settledReport } from "../../scripts/bench/figures/figures";
 import { shownFigures } from "../../scripts/bench/figures/shownFigures";
 import { alteredOf, slipped } from "./corpus/alterations";
 import { numbered, partsOf, sceneNamed, writings } from "./corpus/reports";
@@ -39,8 +39,8 @@ describe("a false sentence", () => {
   test("is one of four hundred, of every kind that was met", () => expect(all.length).toBeGreaterThan(400));
 
   test.for(all)("about $kind shows no false figure: $told", ({ told, ...one }) => {
-    const readings = ([".", ","] as const).map((point) => held({ ...one, point }));
-    const [{ settled } = held({ ...one, point: "." })] = readings;
+    const readings = ([".", ","] as const).map((point) => settledReport({ ...one, point }));
+    const [{ settled } = settledReport({ ...one, point: "." })] = readings;
     if (settled.leftovers.length > 0) return expect(settled.text).not.toBe(told);
     // Each figure it shows is a fact's, with its bracket; quotations have theirs in the bracket.
     expect(readings.map(({ untrue }) => untrue)).toContainEqual([]);

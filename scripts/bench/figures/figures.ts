@@ -44,7 +44,7 @@ export function run(progress: Progress): Promise<Table> {
 
 /** `back`: reports that are returned to their writer once; `refused`: those of which too little is left. */
 export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
-  const all = texts.map((one) => ({ ...held(one), name: one.name, words: wordsOf(one.text) }));
+  const all = texts.map((one) => ({ ...settledReport(one), name: one.name, words: wordsOf(one.text) }));
   const sum = (of: (one: (typeof all)[number]) => number) => all.reduce((whole, one) => whole + of(one), 0);
   return {
     reports: all.length,
@@ -54,20 +54,20 @@ export function countsOf(texts: readonly (Report & Partial<Altered>)[]) {
     wordsKept: sum(({ settled, words }) => kept(words, wordsOf(settled.text))),
     back: all.filter(({ settled }) => settled.leftovers.length > 0).length,
     refused: all.filter(({ settled }) => settled.removed > settled.sentences / 2).length,
-    falseShown: all.flatMap(({ untrue, name }) => untrue.map((told) => `${told} (${name})`)),
+    falseShown: all.flatMap(({ untrue, name }) => untrue.map((shown) => `${shown} (${name})`)),
   };
 }
 
 type Held = Pick<Report, "text" | "scene" | "point"> & Partial<Altered>;
 
 /** A text as readers get it, with every figure that its bracket does not support, and the altered one if it has no bracket. */
-export function held({ text: told, scene, point, figure: altered }: Held) {
+export function settledReport({ text: told, scene, point, figure: altered }: Held) {
   const numbers: number[] = [];
   const settled = settle(told, scene.ledger, { kept: numbers });
   const cited = numbers.flatMap((id) => scene.ledger.facts.get(id) ?? []);
-  const said = altered?.replace(/^\D+/, "") ?? "";
+  const alteredDigits = altered?.replace(/^\D+/, "") ?? "";
   // If another figure of the text has the same value, it is unclear which is shown.
-  const digits = told.split(said).length === 2 ? said : "";
+  const digits = told.split(alteredDigits).length === 2 ? alteredDigits : "";
   const untrue = shownFigures(settled.text, point)
     .filter((one) => (one.ids === null ? one.text === digits : !isTrue(one, cited)))
     .map(({ text, label }) => `${text} [${label}]`);

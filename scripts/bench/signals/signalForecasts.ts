@@ -22,20 +22,20 @@ export function overconfident({ n, spread, seed }: { n: number; spread: number; 
 export function calibratedInTurn(forecasts: readonly Forecast[], chance = 0.5): Calibrated[] {
   let outcomes = noOutcomes();
   return forecasts.map(({ confidence, isWin }) => {
-    const told = calibrated(outcomes, confidence, chance);
+    const forecast = calibrated(outcomes, confidence, chance);
     outcomes = addOutcome(outcomes, { confidence, chance, isWin });
-    return told;
+    return forecast;
   });
 }
 
 /** The mean squared error of the stated and of the calibrated percentages, from the 151st on. */
 export function brierAfter150(forecasts: readonly Forecast[]): { stated: number; calibrated: number } {
-  const told = calibratedInTurn(forecasts);
+  const results = calibratedInTurn(forecasts);
   const error = (percent: number, { isWin }: Forecast) => (percent / 100 - (isWin ? 1 : 0)) ** 2;
   const mean = (of: (forecast: Forecast, at: number) => number) =>
     forecasts.slice(150).reduce((sum, one, at) => sum + of(one, at + 150), 0) / (forecasts.length - 150);
   return {
     stated: mean((one) => error(one.confidence, one)),
-    calibrated: mean((one, at) => error(told[at]?.confidence ?? NaN, one)),
+    calibrated: mean((one, at) => error(results[at]?.confidence ?? NaN, one)),
   };
 }

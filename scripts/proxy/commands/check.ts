@@ -23,10 +23,10 @@ export async function check({ serviceUrl: builtIn }: BuiltIn): Promise<number> {
       timeoutMs: PATIENCE_MS,
       signal: new AbortController().signal,
     });
-    const told = health.safeParse(body);
-    if (!told.success)
+    const parsed = health.safeParse(body);
+    if (!parsed.success)
       return failed(`${serviceUrl} answers, but is not this service: set NOELCLAW_CONVEX_URL.`);
-    const { status, version, reasons } = told.data;
+    const { status, version, reasons } = parsed.data;
     console.log(`The service at ${serviceUrl} answers: version ${version}, ${status}.`);
     for (const reason of reasons) console.log(`- ${reason}`);
     return 0;

@@ -49,9 +49,9 @@ export async function enter(place: Place, server: Record<string, unknown>): Prom
     await replace(target, after);
     return { changed: true, backup };
   } catch (error) {
-    const told = failure.safeParse(error);
-    if (!told.success) throw error;
-    throw new UsageError(`${file} cannot be changed (${told.data.code})${BY_HAND}`);
+    const parsed = failure.safeParse(error);
+    if (!parsed.success) throw error;
+    throw new UsageError(`${file} cannot be changed (${parsed.data.code})${BY_HAND}`);
   }
 }
 

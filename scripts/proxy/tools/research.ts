@@ -22,8 +22,16 @@ function resultLines({
   const impact = ({ title, detail, sentiment, confidence }: (typeof impacts)[number]) =>
     `- ${title}: ${sentiment}, confidence ${Math.round(confidence * 100)}%. ${detail}`;
   const cited = sources.map(({ id, name, says }) => `[${id}] ${name}: ${says}`);
-  const told = cited.length === 0 ? [] : ["", "Sources:", ...cited];
-  return [shortSummary, `Outlook: ${marketOutlook}`, "", ...impacts.map(impact), "", fullAnalysis, ...told];
+  const sourceLines = cited.length === 0 ? [] : ["", "Sources:", ...cited];
+  return [
+    shortSummary,
+    `Outlook: ${marketOutlook}`,
+    "",
+    ...impacts.map(impact),
+    "",
+    fullAnalysis,
+    ...sourceLines,
+  ];
 }
 
 const runResearch = tool({

@@ -24,7 +24,7 @@ const networkName = (network: string) => network.charAt(0).toUpperCase() + netwo
 
 const created = (existing: boolean) => (existing ? "is there already" : "was created");
 
-const held = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
+const basicBalance = z.object({ kind: z.string(), address: z.string(), eth: z.string(), usdc: z.string() });
 
 const weakId = { warning: z.optional(z.string()), suggestedUserId: z.optional(z.string()) };
 
@@ -93,7 +93,12 @@ const getWalletBalance = tool({
   repeats: "freely",
   structured: true,
   timeoutMs: SLOW_MS,
-  view: z.object({ ...held.shape, network: z.string(), otherWallet: z.nullable(held), ...weakId }),
+  view: z.object({
+    ...basicBalance.shape,
+    network: z.string(),
+    otherWallet: z.nullable(basicBalance),
+    ...weakId,
+  }),
   text: ({ network, otherWallet, ...told }) =>
     lines(
       ...[told, ...(otherWallet === null ? [] : [otherWallet])].map(

@@ -7,10 +7,10 @@ type Fetch = typeof globalThis.fetch;
  */
 export function countingFetch(fetch: Fetch, hold: () => (() => void) | undefined): Fetch {
   return async (input, init) => {
-    const held = hold();
-    if (held === undefined) return fetch(input, init);
+    const end = hold();
+    if (end === undefined) return fetch(input, init);
     // The caller's code after the last byte runs before time continues.
-    const release = () => void setImmediate(held);
+    const release = () => void setImmediate(end);
     let response: Response;
     try {
       response = await fetch(input, init);

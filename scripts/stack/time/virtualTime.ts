@@ -94,10 +94,10 @@ export class VirtualTime {
     this.#settle();
     this.#holds += 1;
     this.#disarm();
-    let held = true;
+    let isHeld = true;
     return () => {
-      if (!held) return;
-      held = false;
+      if (!isHeld) return;
+      isHeld = false;
       this.#settle();
       this.#holds -= 1;
       this.#arm();

@@ -15,7 +15,7 @@ import {
 type Restated = { line: string | null; ask: null };
 
 const NOTHING: Restated = { line: null, ask: null };
-const said = (line: string): Restated => ({ line, ask: null });
+const lineOf = (line: string): Restated => ({ line, ask: null });
 
 /** The first match counts: a name that contains another one comes before it. */
 const COINS: readonly (readonly [symbol: string, names: string])[] = [
@@ -106,18 +106,18 @@ export function restated(prompt: string): Restated {
   if (FLOW.test(asked))
     return amount === null
       ? NOTHING
-      : said(`${OUT.test(asked) ? "outflow" : "inflow"} of ${token} over ${amount}`);
+      : lineOf(`${OUT.test(asked) ? "outflow" : "inflow"} of ${token} over ${amount}`);
   if (percent === undefined)
-    return amount === null || !isSaid ? NOTHING : said(`${token} ${isDown ? "below" : "above"} ${amount}`);
+    return amount === null || !isSaid ? NOTHING : lineOf(`${token} ${isDown ? "below" : "above"} ${amount}`);
   const value = valueOf(percent);
   if (FUNDING.test(asked)) {
     const rate = `${percent.sign === -1 ? "-" : ""}${value} % per ${HOURLY.test(asked) ? 1 : 8} h`;
-    return isSaid ? said(`${token} funding ${isDown ? "below" : "above"} ${rate}`) : NOTHING;
+    return isSaid ? lineOf(`${token} funding ${isDown ? "below" : "above"} ${rate}`) : NOTHING;
   }
   const span = quantities.find(({ unit }) => unit === "hours");
   const hours = span === undefined ? spanAlone(asked) : valueOf(span);
   if (hours === null || (!isSaid && percent.sign !== -1)) return NOTHING;
-  return said(`${token} ${isDown || percent.sign === -1 ? "down" : "up"} ${value} % in ${hours} h`);
+  return lineOf(`${token} ${isDown || percent.sign === -1 ? "down" : "up"} ${value} % in ${hours} h`);
 }
 
 function wordsIn(prompt: string): string {
@@ -139,7 +139,7 @@ function digest(asked: string): Restated {
   if (hour === undefined) return NOTHING;
   const isLate = LATE.test(asked) && Number(hour) < 12;
   const time = `${String(Number(hour) + (isLate ? 12 : 0)).padStart(2, "0")}:${minute}`;
-  return said(`digest at ${time} ${timeZone}`);
+  return lineOf(`digest at ${time} ${timeZone}`);
 }
 
 /** Of the readings of `90.000`, the one with thousands. */

@@ -173,14 +173,14 @@ function persistent(subject: Subject, say: Say): string[] {
 
 /** Statements that only models make are passed on as reported. */
 function reported(subject: Subject, say: Say): string[] {
-  const told = (start: string) =>
+  const latest = (start: string) =>
     subject.facts.findLast(({ about, isModels }) => isModels && about.startsWith(start));
   const quote = (templates: readonly string[], fact: ToldFact | undefined) =>
     fact === undefined ? [] : [say(templates, { quote: slot(fact) })];
   const details = subject.facts.filter(({ about, isModels }) => isModels && / sentiment$/.test(about));
   return [
-    ...quote(phrases.SENTIMENT, told("Social sentiment")),
-    ...quote(phrases.ONCHAIN, told("On-chain signals")),
+    ...quote(phrases.SENTIMENT, latest("Social sentiment")),
+    ...quote(phrases.ONCHAIN, latest("On-chain signals")),
     ...quote(phrases.DETAIL, details.length === 0 ? undefined : subject.chance.pick(details)),
     ...(subject.missing === 0 ? [] : [say(phrases.THIN)]),
   ];
@@ -234,7 +234,7 @@ function impacts(subject: Subject): Impact[] {
       ...changes.map(({ about }) => about.split(" ")[0] ?? ""),
     ]),
   ];
-  const told = symbols.slice(0, chance.whole(3, 5)).map((symbol): Impact => {
+  const ofMarket = symbols.slice(0, chance.whole(3, 5)).map((symbol): Impact => {
     const change = changeOf(facts, symbol);
     const price = find(subject, `${symbol} price`);
     const sentiment = outlookOf(change?.value ?? 0);
@@ -257,7 +257,7 @@ function impacts(subject: Subject): Impact[] {
     sentiment: subject.outlook,
     confidence: 0.5,
   }));
-  return [...told, ...themes].slice(0, Math.max(3, told.length));
+  return [...ofMarket, ...themes].slice(0, Math.max(3, ofMarket.length));
 }
 
 const WATCH: Record<Outlook, readonly string[]> = {

@@ -22,8 +22,8 @@ const FLAT = 0.0008;
 /** Follows the recorded hours, around the live price of the prompt: the same signal for the same prompt, all day long. */
 export function tradingSignal(prompt: string, { seed, market, at }: Scene): TradingSignal {
   const token = /^Token: (\w+)/m.exec(prompt)?.[1] ?? "BTC";
-  const told = Number(/^Live price: \$([\d.e+-]+)/m.exec(prompt)?.[1]);
-  const live = told > 0 ? told : market.coin(token, at).price;
+  const stated = Number(/^Live price: \$([\d.e+-]+)/m.exec(prompt)?.[1]);
+  const live = stated > 0 ? stated : market.coin(token, at).price;
   const chance = random(seed, "signal", token, Math.floor(at / DAY));
   const closes = Array.from(prompt.matchAll(/^\S+Z \$([\d.]+) \(/gm), ([, close]) => Number(close));
   const from = closes[0] ?? market.coin(token, at - 6 * 3_600_000).price;

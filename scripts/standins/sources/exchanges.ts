@@ -81,8 +81,8 @@ export function coinbaseExchange({ now, market }: Context, { path, query, header
   const at = Math.floor(now());
   if (what === "stats") {
     const { open, high, low, last, volume } = dayOf(market, symbol, at);
-    const told = { open, high, low, last, volume, volume_30day: volume * 30 };
-    return json(Object.fromEntries(Object.entries(told).map(([name, value]) => [name, value.toFixed(8)])));
+    const day = { open, high, low, last, volume, volume_30day: volume * 30 };
+    return json(Object.fromEntries(Object.entries(day).map(([name, value]) => [name, value.toFixed(8)])));
   }
   if (what === "book") {
     if (query.get("level") !== "2") return coinbaseError("Invalid level", 400);
