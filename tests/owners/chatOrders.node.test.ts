@@ -29,12 +29,17 @@ describe("what a text orders", () => {
       "swap 25 usdc for eth",
       "Convert 25.0 $USDC into ETH.",
       "buy 25 USDC of ETH",
+      "swap 25 USDC ETH",
     ])
       expect([words, orderIn(words)]).toEqual([words, swap("USDC", "ETH", "25000000")]);
     expect(orderIn("sell 0.1 ETH for USDC")).toEqual(swap("ETH", "USDC", "100000000000000000"));
     expect(orderIn("buy weth with 1.5 DAI")).toEqual(swap("DAI", "WETH", "1500000000000000000"));
     expect(orderIn("sell 0.1 ETH")).toEqual(swap("ETH", "USDC", "100000000000000000"));
-    for (const words of [`send 25 USDC to ${address}`, `please send ${address.toLowerCase()} 25 USDC`])
+    for (const words of [
+      `send 25 USDC to ${address}`,
+      `please send 25 USDC ${address.toLowerCase()}`,
+      `send ${address} 25 USDC`,
+    ])
       expect([words, orderIn(words)]).toEqual([
         words,
         { kind: "send", token: "USDC", toAddress: address, amount: "25000000" },
@@ -49,7 +54,7 @@ describe("what a text orders", () => {
         "25 USDC to ETH",
       ],
       ...["swap 25.0000001 USDC to ETH", "swap 1e3 USDC to ETH", "swap 25 PEPE to ETH"],
-      ...["swap 25 USDC to ETH and DAI", "buy 25 USD of ETH", "buy 1 ETH with USDC", "swap 25 USDC ETH"],
+      ...["swap 25 USDC to ETH and DAI", "buy 25 USD of ETH", "buy 1 ETH with USDC"],
       ...[`send 25 USDC to ${address.slice(0, -1)}`, `send 25 USDC to ${address.replace("C5", "c5")}`],
       ...["swap 25 USDC to ETH\nswap 50 USDC to ETH", `send 25 USDC to ${address} or ${address}`],
     ])

@@ -154,9 +154,11 @@ const SENTENCES: Record<Command["action"], readonly RegExp[]> = {
     sentence(`do:buy ${token("to")} (?:with|using|for) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
   sell: [sentence(`do:sell ${AMOUNT}(?: (?:of )?${token("from")})?(?: (?:for|to|into) ${token("to")})?`)],
-  swap: [sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})? (?:to|for|into) ${token("to")}`)],
+  swap: [
+    sentence(`do:swap ${AMOUNT}(?: (?:of |from )?${token("from")})?(?: (?:to|for|into))? ${token("to")}`),
+  ],
   send: [
-    sentence(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})? to at:(?<at>\\S+)`),
+    sentence(`do:send ${AMOUNT}(?: (?:of |in )?${token("from")})?(?: to)? at:(?<at>\\S+)`),
     sentence(`do:send at:(?<at>\\S+) ${AMOUNT}(?: (?:of |in )?${token("from")})?`),
   ],
 };
