@@ -4,8 +4,8 @@
  * processor. Its last line is `N passed, N failed` with the test suite's own counts; a failed step counts as one more
  * failure.
  */
-import { parseArgs } from "node:util";
 import { figure } from "../bench/table";
+import { command } from "../command";
 import { bold, dim, green, red } from "../terminal";
 import { runSteps, type Done, type Step } from "./steps";
 import { runSuite } from "./suite";
@@ -32,28 +32,25 @@ const BESIDE_THE_TESTS: readonly Step[] = [
   { name: "nothing unused", script: "check:unused" },
 ];
 
-const { values } = parseArgs({ options: { help: { type: "boolean" } } });
-if (values.help === true) {
-  console.log(USAGE);
-  process.exit(0);
-}
+await command({ usage: USAGE, flags: {} }, async () => {
+  const startedAt = performance.now();
+  const first = await runSteps(FIRST, 2);
+  const hasBundle = first.some(({ name, passed }) => name === REHEARSAL && passed);
+  console.log(`\n${bold(`— tests, beside them: ${BESIDE_THE_TESTS.map(({ name }) => name).join(", ")}`)}`);
+  const [suite, beside] = await Promise.all([runSuite(hasBundle), runSteps(BESIDE_THE_TESTS, 1, true)]);
+  const done = [...first, ...beside, { name: "tests", passed: suite.failed === 0, ms: suite.ms }];
 
-const startedAt = performance.now();
-const first = await runSteps(FIRST, 2);
-const hasBundle = first.some(({ name, passed }) => name === REHEARSAL && passed);
-console.log(`\n${bold(`— tests, beside them: ${BESIDE_THE_TESTS.map(({ name }) => name).join(", ")}`)}`);
-const [suite, beside] = await Promise.all([runSuite(hasBundle), runSteps(BESIDE_THE_TESTS, 1, true)]);
-const done = [...first, ...beside, { name: "tests", passed: suite.failed === 0, ms: suite.ms }];
-
-console.log(`\n${bold("What took how long")}`);
-for (const one of done) console.log(lineOf(one));
-console.log(dim(`  ${"in all".padEnd(20)}${seconds(performance.now() - startedAt)}`));
-if (!hasBundle)
-  console.log(red("\nThe tests ran against the sources: there is no bundle to run them against"));
-const failedSteps = done.filter(({ name, passed }) => !passed && name !== "tests");
-const failed = suite.failed + failedSteps.length;
-console.log(`\n${suite.passed} passed, ${failed} failed`);
-process.exit(failed > 0 || suite.passed === 0 ? 1 : 0);
+  console.log(`\n${bold("What took how long")}`);
+  for (const one of done) console.log(lineOf(one));
+  console.log(dim(`  ${"in all".padEnd(20)}${seconds(performance.now() - startedAt)}`));
+  if (!hasBundle)
+    console.log(red("\nThe tests ran against the sources: there is no bundle to run them against"));
+  const failedSteps = done.filter(({ name, passed }) => !passed && name !== "tests");
+  const failed = suite.failed + failedSteps.length;
+  console.log(`\n${suite.passed} passed, ${failed} failed`);
+  return failed > 0 || suite.passed === 0 ? 1 : 0;
+});
+process.exit();
 
 function lineOf({ name, passed, ms }: Done): string {
   return `  ${name.padEnd(20)}${seconds(ms)}  ${passed ? green("passed") : red("FAILED")}`;

@@ -1,18 +1,18 @@
 import { BaseError, createPublicClient, createWalletClient, erc20Abi, http, type Hex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 import { base } from "viem/chains";
-import { failed } from "../command";
+import { command } from "../command";
 import { CHAIN_ID, DEV_MNEMONIC, TOKENS } from "../chain/addresses";
-import { FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
+import { FLAGS, FundError, orderOf, readable, USAGE, type Symbol } from "./fundOrder";
 
 /**
  * `npm run fund -- 0xADDRESS`: sends ether and tokens of the developer's account on the running local chain, with
  * ordinary transfers.
  */
 
-async function main(): Promise<void> {
-  const order = orderOf(process.argv.slice(2));
-  if (order === null) return console.log(USAGE);
+const about = { usage: USAGE, flags: FLAGS, most: 1, forOperator: [FundError] };
+await command(about, async ({ values: { json, ...amounts }, positionals: [to] }) => {
+  const order = orderOf(to, amounts);
   const url = `http://127.0.0.1:${process.env.CHAIN_PORT || "8545"}`;
   const transport = http(url, { retryCount: 0 });
   const client = createPublicClient({ chain: base, transport, pollingInterval: 50, cacheTime: 0 });
@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     if (left < units)
       throw new FundError(`Account 0 has ${readable(left, symbol)} ${symbol} left: nothing was sent`);
   }
-  const show = order.json ? () => {} : (line: string) => console.log(line);
+  const show = json ? () => {} : (line: string) => console.log(line);
   const sent: { token: Symbol; units: string; txHash: Hex }[] = [];
   show(`To ${order.to} on ${url}`);
   for (const { symbol, units } of order.amounts) {
@@ -51,8 +51,8 @@ async function main(): Promise<void> {
       throw new FundError(`${what} could not be sent: ${reasonOf(error)}`, { cause: error });
     }
   }
-  if (order.json) console.log(JSON.stringify({ to: order.to, chain: url, sent }, null, 2));
-}
+  if (json) console.log(JSON.stringify({ to: order.to, chain: url, sent }, null, 2));
+});
 
 async function requireLocalChain(url: string, chainId: () => Promise<number>): Promise<void> {
   const id = await chainId().catch((error: unknown) => {
@@ -68,7 +68,3 @@ function reasonOf(error: unknown): string {
   if (error instanceof BaseError) return error.shortMessage.replaceAll("\n", " ");
   return error instanceof Error ? error.message : String(error);
 }
-
-await main().catch((error: unknown) => {
-  process.exitCode = failed(error, (one) => one instanceof FundError);
-});

@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { formatUnits, isAddress, parseUnits, zeroAddress, type Address } from "viem";
 import { Misuse } from "../command";
 import { DECIMALS } from "../chain/addresses";
@@ -17,30 +16,23 @@ const SYMBOLS = ["ETH", "USDC", "DAI", "USDT", "WETH"] as const;
 export type Symbol = (typeof SYMBOLS)[number];
 const STANDARD: Record<Symbol, string> = { ETH: "1", USDC: "1000", DAI: "100", USDT: "100", WETH: "0.5" };
 
-export type Order = { to: Address; amounts: { symbol: Symbol; units: bigint }[]; json: boolean };
+export const FLAGS = {
+  eth: { type: "string" },
+  usdc: { type: "string" },
+  dai: { type: "string" },
+  usdt: { type: "string" },
+  weth: { type: "string" },
+  json: { type: "boolean", default: false },
+} as const;
+
+type Order = { to: Address; amounts: { symbol: Symbol; units: bigint }[] };
 
 /** A request that cannot be done; the message is for the operator. */
 export class FundError extends Error {}
 
-/** @throws FundError or, for an unknown flag, what `parseArgs` throws. */
-export function orderOf(argv: string[]): Order | null {
-  const amount = { type: "string" } as const;
-  const { values, positionals } = parseArgs({
-    args: argv,
-    allowPositionals: true,
-    options: {
-      eth: amount,
-      usdc: amount,
-      dai: amount,
-      usdt: amount,
-      weth: amount,
-      json: { type: "boolean" },
-      help: { type: "boolean" },
-    },
-  });
-  if (values.help === true) return null;
-  const [to = "", ...rest] = positionals;
-  if (to === "" || rest.length > 0) throw new Misuse("Name one address");
+/** @throws Misuse */
+export function orderOf(to = "", values: Partial<Record<Lowercase<Symbol>, string>>): Order {
+  if (to === "") throw new Misuse("Name one address");
   if (!/^0x[0-9a-fA-F]{40}$/.test(to)) throw new Misuse(`${to} is no address: 0x and 40 hex digits`);
   if (!isAddress(to)) throw new Misuse(`${to} is mistyped: its capitals do not fit its digits`);
   if (to === zeroAddress) throw new Misuse("Nobody has the zero address");
@@ -51,7 +43,7 @@ export function orderOf(argv: string[]): Order | null {
     const text = chosen[symbol];
     return text === undefined ? [] : [{ symbol, units: unitsOf(text, symbol) }];
   });
-  return { to, amounts, json: values.json === true };
+  return { to, amounts };
 }
 
 function unitsOf(text: string, symbol: Symbol): bigint {
